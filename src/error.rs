@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_of_open_files_is_named_whatever_failed_for_it() {
+    fn too_many_open_files_gives_advice_for_any_error() {
         let full = std::io::Error::from_raw_os_error(nix::libc::EMFILE);
         let error = Error::new(Kind::Infrastructure, "no sandbox").because(Error::io("open", Path::new("x"), full));
         assert!(error.hint("see `doctor`").advice().unwrap().contains("ulimit -n"));
@@ -244,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_named_unless_somebody_knows_better() {
+    fn a_full_disk_gives_advice_unless_the_error_has_a_hint() {
         let full = || Error::io("write", Path::new("x"), std::io::Error::from_raw_os_error(nix::libc::ENOSPC));
         assert!(full().advice().unwrap().contains("the disk is full"));
         assert_eq!(full().hint("do y").advice(), Some("do y"));
     }
 
     #[test]
-    fn a_path_that_does_not_fit_says_what_to_do() {
+    fn path_errors_give_advice() {
         let error = |kind: std::io::ErrorKind| Error::io("write", Path::new("x"), std::io::Error::from(kind));
         let advice = |error: &Error| error.advice().unwrap_or_default().to_owned();
         assert!(advice(&error(std::io::ErrorKind::NotFound)).contains("one of its parent folders does not exist"));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn several_errors_are_told_line_by_line() {
+    fn several_errors_are_combined_line_by_line() {
         let all = vec![Error::suite("a").at("f", Some(1)), Error::suite("b").at("f", Some(2)).hint("do c")];
         assert_eq!(Error::all(all).unwrap().to_string(), "f:1: a\nf:2: b (do c)");
         assert!(Error::all(Vec::new()).is_none());

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tasks_are_given_as_ranges_and_a_job_has_a_name_of_its_own() {
+    fn tasks_are_formatted_as_ranges_and_job_names_are_unique() {
         assert_eq!(ranges(&[7, 1, 2, 3, 9, 10, 2]), "1-3,7,9-10");
         assert_eq!(ranges(&[5]), "5");
         let name = job_name(Path::new("/a/runs/two words"));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_kept_in_the_run_and_can_be_cancelled_for_good() {
+    fn a_job_is_stored_in_the_run_and_stays_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         assert!(Array::of(folder.path()).unwrap().is_none());
         let job = Job { shards: 3, cpus: 2, program: "/bin/ae".into(), ..Job::default() };

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tasks_are_read_from_what_squeue_says() {
+    fn task_states_are_parsed_from_squeue() {
         let tasks = parse("1 RUNNING\n12 PENDING\nN/A RUNNING\n\n");
         assert_eq!(tasks, Tasks::from([(1, "RUNNING".to_owned()), (12, "PENDING".to_owned())]));
     }

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_asks_for_what_was_asked_and_quotes_what_it_is_given() {
+    fn a_script_contains_the_job_options_and_quotes_paths() {
         let job = Job {
             shards: 12,
             partition: Some("gpu".into()),

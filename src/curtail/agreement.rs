@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn agreement_everywhere_is_no_certainty() {
+    fn full_agreement_is_not_certainty() {
         let agreement = Agreement::of(
             &[cases("f", true, true, 3), cases("g", true, true, 1), cases("h", false, false, 9)].concat(),
         );
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_passes_gives_no_rate_and_meets_no_goal() {
+    fn without_passing_cases_there_is_no_rate_and_no_goal_is_met() {
         for all in [Vec::new(), cases("f", false, false, 3)] {
             let agreement = Agreement::of(&all);
             assert_eq!((agreement.precision, agreement.weighted_recall), (None, None));

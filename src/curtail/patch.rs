@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_our_own_diffs_say_is_what_applying_them_gives(old in text(), new in text()) {
+        fn applying_our_own_diffs_reproduces_the_changes(old in text(), new in text()) {
             for path in ["m.py", "a b/m.py", "q\"uo\\te\n/ü.py"] {
                 let diff = String::from_utf8(unified_diff(path, old.as_bytes(), new.as_bytes())).unwrap();
                 let changed = apply(&diff, |_| old.clone().into_bytes()).unwrap();
@@ -142,7 +142,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(pieces in proptest::collection::vec(proptest::sample::select(&[
+        fn no_diff_makes_it_panic(pieces in proptest::collection::vec(proptest::sample::select(&[
             "diff --git a/x b/x\n", "diff --git ", "\"a/\\", "@@ -1,2 +1 @@\n", "@@ -", "+a\n", "-a\n", " a\n", "\\ No\n", "\n", "ü",
         ][..]), 0..12)) {
             let _ = apply(&pieces.concat(), |_| b"a\nb\n".to_vec());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diff_of_other_code_and_one_without_its_content_are_refused() {
+    fn diffs_of_other_code_or_without_contents_are_rejected() {
         let diff = String::from_utf8(unified_diff("m.py", b"a\nb\n", b"a\nc\n")).unwrap();
         assert_eq!(apply(&diff, |_| b"a\nx\n".to_vec()).unwrap_err(), "`m.py`: a hunk does not fit at line 2");
         let diff = String::from_utf8(unified_diff("m.bin", b"\0", b"\0\0")).unwrap();

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn values_may_hold_commas_and_the_shells_own_braces_stay() {
+    fn parameter_values_may_contain_commas_and_shell_braces_stay() {
         let one = parse("a=run ${X=1} {k=full:10,25,50,curtailed:5,10} $(ls {a,b})").unwrap();
         assert_eq!(one.command, "run ${X=1} {k} $(ls {a,b})");
         assert_eq!(one.command_line(Protocol::Full).unwrap(), "run ${X=1} 10,25,50 $(ls {a,b})");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_holds_one_command_a_line_or_tables() {
+    fn a_commands_file_has_one_command_per_line_or_tables() {
         let folder = tempfile::tempdir().unwrap();
         let (lines, tables) = (folder.path().join("commands.txt"), folder.path().join("commands.toml"));
         std::fs::write(&lines, "# all\n\none=run 1\ntwo=run {n=2}\n").unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictory_commands_are_rejected() {
         let fault = |texts: &[&str]| {
             let wanted: Vec<Wanted> = texts.iter().map(|text| parse(text).unwrap()).collect();
             validate(&wanted).unwrap_err().message

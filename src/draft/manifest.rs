@@ -187,7 +187,7 @@ mod tests {
     use crate::suite::Paper;
 
     #[test]
-    fn a_manifest_is_read_back_as_it_was_meant() {
+    fn a_generated_manifest_parses_to_the_same_values() {
         let rule = ResultRule::Regex(BTreeMap::from([("top 1".to_owned(), r#" acc\s"([0-9.]+)' "#.to_owned())]));
         let mut wanted = parse("a=run 'x \"y\"' \\d {n=full:10,curtailed:1}").unwrap();
         wanted.command.insert_str(0, "cd x\n\t");

@@ -341,7 +341,7 @@ class Model:
     }
 
     #[test]
-    fn a_repo_that_is_one_script_keeps_its_functions_and_says_so() {
+    fn a_single_script_repo_keeps_its_functions_and_reports_the_open_script() {
         let modules = modules(&[("train.py", SCRIPT)]);
         let proposal = propose(&modules, &[], &["python train.py".to_owned()], &all(&modules));
         assert_eq!(selectors(&proposal), ["train.py::train"]);
@@ -365,7 +365,7 @@ class Model:
     }
 
     #[test]
-    fn protected_globs_match_the_files_that_they_stand_for() {
+    fn protected_globs_match_their_files() {
         for path in ["data.csv", "a/b/data.csv"] {
             let glob = globset::Glob::new(&glob(Path::new(path))).unwrap().compile_matcher();
             assert!(glob.is_match(path), "{path}");

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gives_answers_away_is_left_out_and_named() {
+    fn files_that_reveal_answers_are_left_out_and_listed() {
         let folder = repo(&[
             ".git/config",
             "pkg/a.py",
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_keeps_and_leaves_out_what_is_wanted() {
+    fn the_users_globs_override_what_is_copied() {
         let folder = repo(&["a.py", "tests/test_a.py", "results/in.csv", "results/out.csv", "paper/draft.tex"]);
         let choice = Choice::new(&["results/in.csv".into(), "tests/".into()], &["paper".into()]).unwrap();
         let (files, left_out) = copied(&folder, &choice);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_repository_is_refused() {
+    fn folders_that_are_not_repositories_are_rejected() {
         let folder = repo(&["a.txt"]);
         let fault =
             |path: &str| copy(&folder.path().join(path), &folder.path().join("to"), &Choice::default()).unwrap_err();

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn several_files_are_no_guess() {
+    fn several_result_files_give_no_rule() {
         let files: [(&str, &[u8]); 2] = [("a.json", b"[1]"), ("b.json", b"[2]")];
         let error = guess("exp", b"", &files).unwrap_err();
         assert_eq!(error.why, "it writes several JSON files: `a.json`, `b.json`");
@@ -178,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_json_does_not_know_are_named() {
+    fn nan_in_a_result_is_reported() {
         let error = guess("exp", b"{\"loss\": NaN}\n", &[]).unwrap_err();
         assert!(error.why.contains("`NaN` and `Infinity` are not JSON numbers"), "{}", error.why);
     }
 
     #[test]
-    fn silence_has_its_own_words() {
+    fn a_command_without_output_has_its_own_message() {
         let error = guess("exp", b" \n", &[]).unwrap_err();
         assert!(error.why.contains("nothing on stdout") && error.hint.contains("a line of JSON"), "{error:?}");
     }

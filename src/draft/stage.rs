@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_that_is_given_up_leaves_nothing() {
+    fn a_dropped_draft_leaves_nothing() {
         let (folder, suite) = suite();
         let mut draft = Draft::begin(&suite, "p").unwrap();
         draft.write_env("name: p\n").unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_are_taken_or_none_are_refused() {
+    fn taken_and_invalid_ids_are_rejected() {
         let (_folder, suite) = suite();
         let fault = |id: &str| Draft::begin(&suite, id).map(|_| ()).unwrap_err().message;
         assert!(fault("old").contains("there is a paper `old` already"));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_file_is_taken_again_for_the_same_environment_only() {
+    fn a_lock_file_is_reused_only_for_the_same_environment() {
         let (folder, suite) = suite();
         let cache = folder.path().join("cache");
         let begin = |yml: &str| {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_no_obstacle() {
+    fn the_remains_of_a_killed_process_are_replaced() {
         let (folder, suite) = suite();
         fs::create_dir_all(folder.path().join(".new-p/repos/p/x")).unwrap();
         let draft = Draft::begin(&suite, "p").unwrap();

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authors_own_commands_are_written_out() {
+    fn the_authors_own_latex_commands_are_expanded() {
         let source = "\\newcommand{\\tool}{\\textsf{walk}}\n\\newcommand{\\this}{\\tool{}er}\n\\newcommand{\\two}[1]{#1}\n\
                       \\title{\\this: steps}\n\\begin{document}\n\\maketitle\nThe \\this\\ goes, \\two{far}, \\thistle.\n\
                       \\end{document}\n";

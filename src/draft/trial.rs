@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_module_is_looked_for_before_a_package_is_asked_for() {
+    fn the_repo_is_searched_for_a_missing_module_before_a_package_is_suggested() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         for file in ["src/inner/__init__.py", "helper.py"] {

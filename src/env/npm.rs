@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_broken_lock_is_told_in_npms_words_and_leaves_nothing() {
+    async fn a_broken_npm_lock_reports_npms_message_and_leaves_nothing() {
         if program("npm").is_err() {
             eprintln!("skipped: npm is not installed");
             return;

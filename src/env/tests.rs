@@ -41,7 +41,7 @@ fn a_whole_yml_is_understood() {
 }
 
 #[test]
-fn what_a_wrong_yml_says_names_the_line() {
+fn errors_in_a_yml_have_its_line() {
     for (yml, at, words) in [
         ("dependencies:\n  - python=3.11\nextra: 1\n", Some(3), "extra"),
         ("dependencies:\n  - python=3.11\n  - [x]\n", Some(3), ""),
@@ -188,7 +188,7 @@ async fn a_locked_env_is_built_exactly_and_found_in_the_cache_afterwards() {
 
 #[tokio::test]
 #[ignore = "installs packages from PyPI"]
-async fn two_builders_at_once_build_once() {
+async fn concurrent_builders_build_once() {
     let dir = locked().await;
     let cache = TempDir::new().unwrap();
     let said = Mutex::new(Vec::new());
@@ -207,7 +207,7 @@ async fn two_builders_at_once_build_once() {
 
 #[tokio::test]
 #[ignore = "installs packages from PyPI"]
-async fn a_build_that_was_cut_short_is_begun_anew() {
+async fn an_interrupted_build_starts_again() {
     let dir = locked().await;
     let cache = TempDir::new().unwrap();
     let backend = Venv::new();
@@ -247,7 +247,7 @@ async fn helper_builds_when_asked_by_variables() {
 
 #[tokio::test]
 #[ignore = "installs packages from PyPI"]
-async fn builders_that_are_killed_leave_nothing_that_harms_the_next() {
+async fn killed_builds_do_not_affect_the_next() {
     let dir = locked().await;
     let cache = TempDir::new().unwrap();
     let backend = Venv::new();
@@ -323,7 +323,7 @@ async fn a_target_that_needs_another_package_gets_no_section() {
 
 #[tokio::test]
 #[ignore = "installs packages from PyPI"]
-async fn an_unknown_target_gets_the_locked_versions_without_hashes_and_is_told() {
+async fn an_unknown_target_gets_the_locked_versions_without_hashes_and_a_notice() {
     let dir = locked().await;
     let path = Lock::path(dir.path());
     let text = std::fs::read_to_string(&path).unwrap();
@@ -339,7 +339,7 @@ async fn an_unknown_target_gets_the_locked_versions_without_hashes_and_is_told()
 
 #[tokio::test]
 #[ignore = "installs packages from PyPI"]
-async fn a_machine_that_is_added_to_a_lock_gets_the_versions_that_bind_the_others() {
+async fn a_new_machine_in_a_lock_gets_the_locked_versions() {
     let any = read("dependencies: [python]\n").unwrap();
     let here = minor(find(&any, &usual_places(), |_| false).await.unwrap().version);
     let dir = folder(&format!("dependencies:\n  - python={here}\n  - pip: [six]\n"));
@@ -364,7 +364,7 @@ async fn a_machine_that_is_added_to_a_lock_gets_the_versions_that_bind_the_other
 
 #[tokio::test]
 #[ignore = "installs packages from PyPI"]
-async fn a_version_that_does_not_exist_is_told_in_pips_words() {
+async fn a_nonexistent_version_reports_pips_message() {
     let dir = folder("dependencies:\n  - python\n  - pip:\n    - six==1.16.0\n    - six==1.15.0\n");
     let error = Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap_err();
     assert_eq!(error.kind, Kind::Machine);
@@ -387,7 +387,7 @@ fn answer(version: &str, release: bool, missing: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_missing_interpreter_is_told_with_all_that_was_found() {
+async fn a_missing_interpreter_lists_those_found() {
     let dir = TempDir::new().unwrap();
     let place = dir.path().canonicalize().unwrap();
     for (name, script) in [

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_can_be_a_files_stays_and_no_two_become_one() {
+    fn valid_file_names_stay_and_different_names_stay_different() {
         assert_eq!(file_name("react 2_a,b"), "react 2_a,b");
         let long = "ä".repeat(300);
         let odd = ["a/b", "a-b", "a\\b", "..", ".", "", "../../outside", &long, &format!("{long}x"), ".a"];

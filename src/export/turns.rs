@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_written_into_the_text_gets_an_id_and_what_its_tool_asked_is_added_up() {
+    fn a_call_in_the_text_gets_an_id_and_its_tools_model_calls_are_summed() {
         let usage = json!({ "input": 7, "cached": 0, "output": 1, "reasoning": 0 });
         let asked = json!({ "event": "tool_model_call", "step": 1, "tool": "x", "text": "", "usage": usage, "cost": 0.25, "seconds": 1.0 });
         let lines = [reply(&json!([])), line(&asked), observation(None, "seen")];
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_of_its_own_tells_its_model_is_said_once_however_often_it_is_sent() {
+    fn messages_resent_by_an_external_agent_appear_once() {
         let asked = |kept: usize, messages: Value| {
             line(&json!({ "event": "asked", "call": 0, "kept": kept, "messages": messages, "sampling": {} }))
         };
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_is_a_program_acts_without_a_model() {
+    fn an_agent_without_a_model_has_turns() {
         let lines = [observation(None, "seen"), observation(None, "again")];
         let turns = turns(&lines);
         let [Turn::Acted(act)] = turns.as_slice() else { panic!("{turns:?}") };

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_found_by_all_and_what_is_torn_is_not() {
+    fn stored_values_are_found_and_torn_ones_are_not() {
         let folder = tempfile::tempdir().unwrap();
         let [one, other] = [(); 2].map(|()| Kept::<Vec<u32>>::at(&folder.path().join("sub")));
         assert_eq!(one.get(&key(1)), None);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_that_keep_at_once_one_value_stays_whole() {
+    fn concurrent_puts_leave_one_complete_value() {
         let folder = tempfile::tempdir().unwrap();
         let long = |writer: u32| vec![writer; 20_000];
         let kept = Kept::<Vec<u32>>::at(folder.path());

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_writer_cuts_a_torn_line_off_and_one_of_several_ends_it() {
+    fn a_single_writer_cuts_off_a_torn_line_and_a_shared_one_ends_it() {
         for (before, cut, ended) in
             [("", "7\n", "7\n"), ("1\n", "1\n7\n", "1\n7\n"), ("1\n2", "1\n7\n", "1\n2\n7\n"), ("1", "7\n", "1\n7\n")]
         {

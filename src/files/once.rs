@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_that_make_a_file_at_once_one_does_and_it_is_whole() {
+    fn of_many_concurrent_creators_exactly_one_succeeds() {
         let folder = tempfile::tempdir().unwrap();
         for round in 0..20 {
             let path = folder.path().join(round.to_string());

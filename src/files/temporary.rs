@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_folders_of_the_dead_are_swept() {
+    fn only_folders_of_dead_processes_are_removed() {
         let place = tempfile::tempdir().unwrap();
         let age = |path: &Path| {
             let old = std::time::SystemTime::now() - 2 * YOUNG;

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_of_a_file_is_told_with_its_line() {
+    fn every_error_in_a_toml_file_is_reported_with_its_line() {
         let text = "title = 1\nyear = 'x'\nyeer = 2\n\n[[part]]\nnam = 'a'\nname = 'a'\nnaam = 'b'\n\n[[part]]\nname = \
                     2\n\n[[part]]\nname = 'c'\n";
         insta::assert_snapshot!(faults(text), @r#"
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_is_read() {
+    fn valid_toml_is_parsed() {
         let read: Document = from_toml("title = 'x'\nyear = 2\n", Path::new("f.toml")).unwrap();
         assert_eq!((read.title.as_str(), read.year, read.part.len()), ("x", 2, 0));
     }

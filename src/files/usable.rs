@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_below_a_closed_one_cannot_be_passed_to_and_the_closed_one_is_named() {
+    fn an_inaccessible_parent_folder_is_named() {
         let base = tempfile::tempdir().unwrap();
         let home = base.path().join("home");
         create_dir_all(home.join("there")).unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_refused_and_one_that_is_full_of_things_may_be_read_only() {
+    fn a_folder_that_cannot_be_created_is_rejected_and_a_filled_one_may_be_read_only() {
         let base = tempfile::tempdir().unwrap();
         write(base.path().join("file"), "").unwrap();
         let error = CACHE.writable(&base.path().join("file/cache")).unwrap_err();

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_split_at_its_marks_and_empty_cells_are_none() {
+    fn a_file_is_split_at_cell_marks_without_empty_cells() {
         assert_eq!(
             split_cells("a = 1\n\n# %% more\n!ls\n# %%\n\n# %%\n%%bash\necho\n"),
             ["a = 1", "!ls", "%%bash\necho"]
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_of_a_session_is_its_state() {
+    fn session_words_are_parsed_to_states() {
         assert_eq!(["done", "ended 7", ""].map(State::of), [State::Done, State::Ended(7), State::Silent]);
     }
 }

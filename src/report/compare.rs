@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contender_that_is_wholly_lost_keeps_its_row_and_changes_no_other() {
+    fn a_lost_contender_keeps_its_row_and_affects_no_other() {
         let mut records = Vec::new();
         for i in 0..12 {
             for (agent, pass, end) in

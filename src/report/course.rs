@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_seen_whatever_the_tool_is_called() {
+    fn code_runs_are_recognised_for_every_tool() {
         let trace = "Traceback (most recent call last):\n  1 / 0";
         for tool in ["command_line", "bash", "execute"] {
             let code = |status| if tool == "execute" { String::new() } else { format!("exit code {status}\n") };
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_is_mended_by_a_later_run_that_goes_through() {
+    fn a_later_successful_run_recovers_from_a_crash() {
         let course = Course::of(&[
             ran(1, "cat a.py", "exit code 0\nstdout:\n..."),
             ran(2, "python a.py", "exit code 1\nstderr:\nNameError"),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_call_ends_as_the_one_before_and_a_refused_one_is_no_run() {
+    fn a_repeated_call_repeats_its_outcome_and_a_refused_call_is_not_a_run() {
         let course = Course::of(&[
             ran(1, "python a.py", "error: there is no such folder"),
             ran(2, "python a.py", "exit code 2\nstderr:\nx"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_that_begin_with_zero_or_go_on_after_it_are_told_apart() {
+    fn exit_codes_that_start_with_zero_are_not_zero() {
         assert_eq!(shows_crash("command_line", "exit code 0, no output"), Some(false));
         assert_eq!(shows_crash("command_line", "exit code 0"), Some(false));
         assert_eq!(shows_crash("command_line", "exit code 01"), Some(true));

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn csv_lines_parse_back_to_the_same_cells() {
         let rows = [vec!["a", "b,c", "say \"x\""], vec!["", "two\nlines", "\r"]];
         let mut text = String::new();
         for row in &rows {

@@ -137,7 +137,7 @@ mod tests {
     use crate::sample::masked;
 
     #[test]
-    fn rates_are_split_at_each_models_cutoff_and_what_is_unknown_is_told() {
+    fn rates_are_split_at_each_models_cutoff_with_unknown_dates_separate() {
         let record = |model: Option<&str>, paper: &str, i: u32, passes: u32| AttemptRecord {
             pass: i < passes,
             end: End::Answered,

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_those_that_could_have_and_lost_attempts_bound_the_rate() {
+    fn shares_use_the_right_denominators_and_lost_attempts_bound_the_rate() {
         let rows = rows();
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.samples, row.attempts, row.trajectories, row.ran), (3, 4, 3, 3));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_of_which_nothing_is_known_but_their_end_still_have_a_row() {
+    fn attempts_without_a_trajectory_still_have_a_row() {
         let rows = how(&[attempt("x_0", 0, false)], Intervals::default(), |_| Ok(None)).unwrap();
         assert_eq!((rows[0].trajectories, rows[0].first_crashed_share), (0, Share::default()));
         assert!(how_console(&rows).contains('-'));

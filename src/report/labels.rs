@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_is_parted_where_its_first_half_names_something() {
+    fn a_label_is_split_where_the_old_name_exists() {
         let agents = ["fixed+paper=full", "fixed+paper=none", "react"];
         let given = ["fixed+paper=full=Fixed, k=5", "fixed+paper=none=None", "react=k = 5"];
         fit(&given, &agents).unwrap();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_named_with_its_run_or_for_all_runs() {
+    fn a_label_names_an_agent_of_one_run_or_of_all() {
         let labels = labels(&["r/react=Old", "react=ReAct"]);
         assert_eq!(labels.agent("r", "r/", "react"), "Old");
         assert_eq!(labels.agent("q", "Q/", "react"), "Q/ReAct");

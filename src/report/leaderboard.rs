@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_front_is_who_nobody_beats_at_its_price_and_agents_without_a_model_are_apart() {
+    fn the_pareto_front_excludes_beaten_contenders_and_agents_without_a_model() {
         let all = [
             records("gold", None, 40, 0.0),
             records("dear", Some("m"), 30, 0.5),

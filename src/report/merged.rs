@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_keeps_its_labels_and_several_are_told_apart_by_run() {
+    fn labels_get_the_runs_prefix_only_with_several_runs() {
         let place = tempfile::tempdir().unwrap();
         let folders = [run(&place.path().join("a")), run(&place.path().join("b"))];
         let agents = |merged: &mut Merged| -> Vec<String> {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_and_agents_are_called_as_users_like_and_stay_two() {
+    fn labels_rename_runs_and_agents_and_keep_them_distinct() {
         let place = tempfile::tempdir().unwrap();
         let folders = [run(&place.path().join("a")), run(&place.path().join("b"))];
         let read = |pairs: &[(&str, &str)]| {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_no_run_is_left_out_unless_all_must_be_there() {
+    fn a_folder_without_a_run_is_left_out_unless_all_are_required() {
         let place = tempfile::tempdir().unwrap();
         let folders = [run(&place.path().join("a")), place.path().join("none")];
         let merged = Merged::read(&folders, Detail::Outcome, &Labels::default()).unwrap();

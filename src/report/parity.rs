@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_apart_are_no_parity_and_nothing_in_common_is_an_error() {
+    fn disjoint_ranges_are_not_parity_and_no_common_sample_is_an_error() {
         let [all, none] = [true, false].map(|pass| side(&[("p_0", 0, pass), ("p_0", 1, pass)]));
         let apart = parity([&all, &none], &Aspect::Pass).unwrap();
         assert!(!apart.overlaps() && parity_console(&apart, &Aspect::Pass).contains("no parity"));

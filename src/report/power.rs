@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_attempts_a_sample_need_fewer_samples_and_a_small_suite_shows_larger_differences_only() {
+    fn more_attempts_need_fewer_samples_and_small_suites_detect_only_larger_differences() {
         let spread = Spread::assumed(0.5, 0.5);
         let known = Known { n: 2, spread, cost: Some(0.1), available: Some(300) };
         let aim = Aim { difference: 0.05, level: 0.95, power: 0.8 };

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_tests_and_seconds_are_those_of_listing_all_samples() {
+    fn mean_tests_and_seconds_equal_those_over_all_listed_samples() {
         for (loaded, _) in papers() {
             let (row, _) = row(&loaded, None);
             if loaded.dependencies.is_none() {
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_that_lacks_a_function_is_none() {
+    fn incomplete_evidence_is_ignored() {
         let (loaded, _) = papers().remove(0);
         let mut part = evidence(&loaded, &FunctionEvidence { mutants: 1, killed: 1, ..FunctionEvidence::default() });
         assert!(row(&loaded, Some(&part)).0.mutation_score.is_some());
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_set_apart() {
+    fn thousands_are_separated_by_commas() {
         assert_eq!(
             [0, 999, 1000, 275_990, 1_234_567].map(|it| count(Some(it))),
             ["0", "999", "1,000", "275,990", "1,234,567"]

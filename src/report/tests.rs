@@ -231,7 +231,7 @@ fn half_a_run_says_what_is_missing_and_lost() {
 }
 
 #[test]
-fn a_contender_that_is_wholly_lost_keeps_its_row_without_a_rate() {
+fn a_lost_contender_keeps_its_row_without_a_rate() {
     let records = [record("fixed", 1, 0, 0, true), lost("react", 1, 0, 0), lost("react", 1, 1, 0)];
     let summary = summarise(&records, &options(&[1]));
     let row = summary.rows.iter().find(|row| row.agent == "react").unwrap();
@@ -242,7 +242,7 @@ fn a_contender_that_is_wholly_lost_keeps_its_row_without_a_rate() {
 }
 
 #[test]
-fn a_rate_of_an_agent_whose_every_attempt_was_refused_is_not_printed_without_a_warning() {
+fn refusal_of_all_attempts_gives_a_warning() {
     let refused = |attempt| AttemptRecord {
         end: End::Refused,
         end_detail: Some("status 400: thinking is missing".into()),
@@ -321,7 +321,7 @@ fn all_of_k_attempts_pass_less_often_than_one_of_them() {
 }
 
 #[test]
-fn counts_of_tokens_that_a_stranger_made_up_add_up_to_the_most_there_is() {
+fn huge_token_counts_saturate() {
     let mut records = vec![record("react", 1, 0, 0, true), record("react", 1, 0, 1, true)];
     for record in &mut records {
         record.usage = Usage { input: u64::MAX - 1, output: u64::MAX, ..Usage::default() };
@@ -335,7 +335,7 @@ fn counts_of_tokens_that_a_stranger_made_up_add_up_to_the_most_there_is() {
 }
 
 #[test]
-fn a_name_in_any_column_of_names_stands_on_one_line() {
+fn names_stay_on_one_line_in_any_name_column() {
     let names = ["an-agent-of-18-cha", "another-of-18-char"];
     let mut table = super::terminal::plain_table();
     let numbers = |text: &str| vec![text.to_owned(); 8];
@@ -401,7 +401,7 @@ fn hostile() -> AttemptRecord {
 }
 
 #[test]
-fn text_from_strangers_never_reaches_the_terminal_raw() {
+fn untrusted_text_never_reaches_the_terminal_raw() {
     let mut records = [hostile()];
     records[0].verified = None;
     let summary = summarise(&records, &options(&[1]));
@@ -454,7 +454,7 @@ fn clean_escapes_what_is_unsafe_and_leaves_the_rest() {
 }
 
 #[test]
-fn names_that_differ_in_their_middles_are_cut_so_that_they_still_do() {
+fn names_that_differ_in_the_middle_still_differ_when_shortened() {
     let long = |model: &str| format!("{}-{model}-{}", "a".repeat(40), "z".repeat(40));
     let (small, large) = (long("0.5b"), long("1.5b"));
     let cut = super::clean::cut_apart(&[&small, &large, "short", &small], 20);
@@ -464,7 +464,7 @@ fn names_that_differ_in_their_middles_are_cut_so_that_they_still_do() {
 }
 
 #[test]
-fn two_models_are_two_rows_however_late_their_names_differ() {
+fn models_whose_long_names_differ_at_the_end_have_separate_rows() {
     let long = |model: &str| format!("{}/{model}-instruct.gguf", "models-of-somebody".repeat(4));
     let mut records = Vec::new();
     for size in ["0.5b", "1.5b"] {

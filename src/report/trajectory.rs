@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn no_control_character_of_a_stranger_is_printed_raw() {
+    fn control_characters_in_untrusted_text_are_escaped() {
         let plain = trajectory_text(&lines(), Colour::Off);
         assert!(plain.chars().all(|c| c == '\n' || !super::super::clean::is_unsafe(c)), "{plain:?}");
         // Remove the program's own colour codes; no other escape sequence is left.

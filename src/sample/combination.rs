@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn unrank_finds_the_combination_of_any_place(m in 1_usize..700, n in 0_usize..6, place in any::<u128>()) {
+        fn unrank_inverts_rank_for_any_combination(m in 1_usize..700, n in 0_usize..6, place in any::<u128>()) {
             let total = count(m, n).unwrap();
             prop_assume!(total > 0);
             let combination = unrank(m, n, place % total).unwrap();

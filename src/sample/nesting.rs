@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_is_that_of_listing() {
+    fn the_count_equals_the_number_of_listed_sets() {
         for parents in [
             vec![None, Some(0), Some(1), None, Some(3), Some(3), None],
             vec![None, Some(0), Some(0), Some(0)],
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_nesting_allows_what_the_whole_allows_of_it() {
+    fn a_sub_nesting_allows_the_same_sets_as_the_whole() {
         let all = Nesting::new(vec![None, Some(0), Some(1), None, Some(3), Some(2), None]);
         for places in [vec![0, 2, 5], vec![1, 3, 4, 6], (0..7).collect(), vec![]] {
             let part = all.only(&places);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_suite_has_as_many_samples_as_it_says() {
+    fn the_published_suite_has_the_published_number_of_samples() {
         // 23, 33, 14 and 15 functions without nesting; n = 1 to 5.
         let papers = [23, 33, 14, 15].map(Nesting::flat);
         let totals = [1, 2, 3, 4, 5].map(|n| papers.iter().map(|paper| paper.count(n).unwrap()).sum::<u128>());

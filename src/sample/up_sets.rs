@@ -56,7 +56,7 @@ mod tests {
     use crate::sample::draw;
 
     #[test]
-    fn what_needs_a_withheld_step_is_withheld_too() {
+    fn steps_that_need_a_withheld_step_are_withheld_too() {
         // 0 <- 1 <- 3, 0 <- 2 <- 3, and 4 without dependencies.
         let steps = UpSets::new(&[vec![], vec![0], vec![0], vec![1, 2], vec![]]);
         assert!(steps.allows(&[]) && steps.allows(&[3]) && steps.allows(&[1, 3]) && steps.allows(&[0, 1, 2, 3, 4]));

@@ -135,7 +135,7 @@ proptest! {
 }
 
 #[test]
-fn a_text_of_one_kind_of_sign_takes_no_longer_than_any_other() {
+fn repetitive_texts_take_no_longer_than_others() {
     for sign in [
         "$",
         "`",
@@ -186,27 +186,27 @@ fn a_table_keeps_its_shape() {
 }
 
 #[test]
-fn a_table_in_html_is_a_table() {
+fn html_tables_are_scrubbed_like_others() {
     let table = "<table>\n<tr><th colspan=\"1\">Model</th><th>F1</th><th>Layers</th></tr>\n\
                  <tr><td>ours-2</td><td>93.4</td><td>12</td></tr>\n</table>\n";
     assert_eq!(markdown(table), table.replace("93.4", "—"));
 }
 
 #[test]
-fn a_macro_that_is_a_number_is_no_hiding_place() {
+fn a_result_in_a_latex_macro_is_removed() {
     let text = "\\documentclass[10pt]{article}\n\\newcommand{\\best}{93.4\\%}\n\\newcommand{\\half}[1]{0.5 #1}\n\\begin{document}\n\\end{document}\n";
     assert_eq!(scrub(text, &options(Format::Latex)).text, text.replace("93.4", "\\textrm{[removed]}"));
 }
 
 #[test]
-fn a_number_in_a_command_of_siunitx_goes_with_its_command() {
+fn a_siunitx_command_is_removed_with_its_number() {
     let text = "The accuracy improves to \\SI{93.4}{\\percent} with a learning rate of \\num{1e-4}.\n";
     let scrubbed = scrub(text, &options(Format::Latex)).text;
     assert_eq!(scrubbed, text.replace("\\SI{93.4}{\\percent}", "\\textrm{[removed]}"));
 }
 
 #[test]
-fn a_rounding_of_gold_goes_whatever_the_words_say() {
+fn a_rounding_of_gold_is_removed_in_any_context() {
     let text = "We set the threshold to 0.8731 and use 12 trees.\n";
     assert_eq!(markdown(text), text);
     let scrubbed = scrub(text, &Options { format: Format::Markdown, gold: &[0.873_142, 12.0] });
@@ -243,7 +243,7 @@ fn the_format_is_known_by_extension_or_by_content() {
 }
 
 #[test]
-fn a_percentage_is_gold_and_what_a_comment_names_stays() {
+fn a_percentage_matches_gold_and_numbers_named_by_a_comment_stay() {
     let text = "# T\n\n<!-- settings: 0.731 -->\n\nWe keep 54.6% of the points, as in step 0.731 of the schedule.\n";
     let options = |gold| Options { format: Format::Markdown, gold };
     let scrubbed = scrub(text, &options(&[0.546, 0.731][..]));

@@ -484,7 +484,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stopped_verifier_is_an_outcome_and_a_failed_one_an_error_beside_it() {
+    fn a_stopped_verifier_is_an_outcome_and_a_failed_one_a_separate_error() {
         let error = |kind| Err(Error::new(kind, "x"));
         let lost = || Outcome::Lost(vec!["why".to_owned()]);
         assert_eq!(after_choosing(Outcome::Complete, error(Kind::Interrupted)).0, Outcome::Interrupted);

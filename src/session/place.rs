@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_taken_name_is_an_error_where_the_user_chose_it_and_changed_where_it_is_the_time() {
+    fn a_taken_name_is_an_error_if_chosen_by_the_user_and_changed_if_it_is_the_time() {
         let runs = tempfile::tempdir().unwrap();
         let chosen = runs.path().join("sweep");
         std::fs::create_dir(&chosen).unwrap();

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_binomials_tail() {
+    fn the_beta_cdf_equals_the_binomial_tail() {
         // P(X >= c) of n trials with probability p is I_p(c, n - c + 1); here it is computed by summing the terms.
         for n in [1_u32, 2, 5, 24, 60] {
             for p in [0.02_f64, 0.3, 0.5, 0.97] {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_forms_and_large_parameters_are_met() {
+    fn the_cdf_matches_closed_forms_and_large_parameters() {
         // I_x(a, 1) = x^a; I_x(1/2, 1/2) = 2/pi asin(sqrt(x)); symmetric at one half.
         assert!((cdf(0.3, 2.5, 1.0) - 0.3_f64.powf(2.5)).abs() < 1e-14);
         assert!((cdf(0.2, 0.5, 0.5) - 2.0 / PI * 0.2_f64.sqrt().asin()).abs() < 1e-13);

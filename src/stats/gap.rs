@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_is_always_closed_is_not_known_to_be_and_two_samples_tell_nothing() {
+    fn an_always_closed_gap_has_an_interval_and_two_samples_have_none() {
         let (share, interval) = gap_closed(&samples(&[[0.4, 1.0, 1.0]; 8]), Intervals::default()).unwrap();
         let interval = interval.unwrap();
         assert!(

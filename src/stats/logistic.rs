@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn difficulties_and_their_spread_are_found_again() {
+    fn simulated_difficulties_and_their_spread_are_recovered() {
         // 30 functions with difficulties of standard deviation 1.2; 600 samples of two of them, five attempts each.
         let mut uniform = Uniform(11);
         let normal = |uniform: &mut Uniform| (0..12).map(|_| uniform.next()).sum::<f64>() - 6.0;

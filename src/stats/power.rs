@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn where_simulation_ends_the_approximation_goes_on() {
+    fn simulation_and_approximation_agree_where_they_meet() {
         for (k, alike) in [(1, 0.5), (5, 0.0), (5, 0.5)] {
             let design = assumed(0.4, alike, k);
             let most = (1..500).take_while(|&samples| design.is_simulated(samples)).last().unwrap();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn spreads_are_found_again_from_samples() {
+    fn spreads_are_recovered_from_samples() {
         // Pass probabilities of 0.2 and 0.8, half each: variance 0.09 between and 0.16 within samples.
         let mut uniform = Uniform(3);
         let samples: Vec<(usize, usize)> = (0..20_000)

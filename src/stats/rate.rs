@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_pass_or_none_there_are_as_many_trials_as_samples_or_papers() {
+    fn if_all_or_none_pass_the_trials_are_the_samples_or_papers() {
         let all = suite(&rates("a", &[1.0; 20]), 5.0);
         assert_eq!(all, wilson(20.0, 20.0, 0.95).unwrap());
         assert_eq!(suite(&rates("a", &[0.0; 20]), 5.0).high.to_bits(), wilson(0.0, 20.0, 0.95).unwrap().high.to_bits());
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_happen_to_agree_claim_no_certainty() {
+    fn agreeing_samples_do_not_give_certainty() {
         // Three samples that each pass 2 of 5 attempts are no more certain than 6 of 15.
         let agreed = suite(&rates("a", &[0.4; 3]), 5.0);
         let fifteen = share_interval(0.4, 15.0, 0.95);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_between_papers_and_ns_widens_only_the_interval_for_other_papers() {
+    fn differences_between_papers_widen_only_the_interval_for_other_papers() {
         // Papers a to h with rates 0.1 to 0.8 and fifty samples each.
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
         let samples: Vec<Measured<'_>> = (0..400)
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_depend_on_no_order() {
+    fn intervals_do_not_depend_on_the_order() {
         let mut samples = [rates("a", &[0.2, 0.6, 1.0]), rates("b", &[0.4, 0.0])].concat();
         let one = suite(&samples, 5.0);
         samples.reverse();

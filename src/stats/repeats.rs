@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_those_of_the_formula_by_hand() {
+    fn intervals_match_the_formula_by_hand() {
         // Values 1, 2, 3: mean 2, s 1, t(0.975, 2) = 4.302652729..., sqrt(4/3).
         let interval = prediction_interval(&[1.0, 2.0, 3.0], 0.95).unwrap();
         let half = 4.302_652_729_7 * (4.0_f64 / 3.0).sqrt();

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_are_alone_are_put_together() {
+    fn single_samples_are_merged_into_a_stratum() {
         let sizes = |samples: &[Measured<'_>]| {
             let mut sizes: Vec<_> = Mean::of(samples, Population::Suite).unwrap().strata.iter().map(Vec::len).collect();
             sizes.sort_unstable();

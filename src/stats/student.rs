@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_match_published_tables() {
         for (p, freedom, wanted) in [
             (0.975, 1.0, 12.706_204_736_4),
             (0.975, 2.0, 4.302_652_729_7),

@@ -132,7 +132,7 @@ fn a_paired_interval_is_narrower_than_that_of_two_independent_runs() {
 }
 
 #[test]
-fn two_runs_that_never_differ_are_not_known_to_be_the_same() {
+fn two_runs_that_never_differ_still_have_an_interval() {
     let interval = difference_interval(&at(&[0.0; 20]), 5.0, Intervals::default()).unwrap();
     // 3.84 / 23.84, Wilson's upper bound at 0 of 20.
     close(interval.high, 0.1611, 5e-5);

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_comes_first_and_is_cut_last() {
+    fn requested_files_come_first_and_are_cut_last() {
         let other = "@@ -1,1 +1,1 @@\n-import a\n+import b\n";
         let wanted = "@@ -9,1 +9,1 @@\n-    raise NotImplementedError\n+    return 1\n";
         let long = format!("@@ -0,0 +1,9 @@\n{}", "+x\n".repeat(5000));

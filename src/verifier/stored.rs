@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verifier_that_names_a_candidate_who_does_not_exist_is_an_error_of_its_own_and_no_panic() {
+    fn choosing_a_nonexistent_candidate_is_an_internal_error() {
         let first = AttemptRecord::blank("react", &crate::sample::masked("x_1"), 0);
         let case = Case { verifier: "v".to_owned(), first: &first, attempts: vec![3, 4] };
         let candidates: Vec<Candidate> =
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_is_told_until_the_next_is_written_and_not_for_ever() {
+    fn a_torn_line_is_noted_only_until_the_next_line_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::at(folder.path());
         let path = folder.path().join("choices.jsonl");
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_allowed_until_the_cap_is_reached_or_somebody_wants_to_stop() {
+    fn calls_are_allowed_until_the_cost_limit_or_cancellation() {
         let cancel = CancellationToken::new();
         let cost_cap = CostCap::new(1.0, Some(2.0), None, cancel.clone());
         let quote = Quote { read: 0.25, token: 0.125, ..Quote::default() };

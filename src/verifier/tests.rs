@@ -63,7 +63,7 @@ async fn the_majority_is_the_result_that_most_agree_on_within_tolerance() {
 }
 
 #[tokio::test]
-async fn execution_drops_what_crashes_before_the_rest_vote() {
+async fn execution_drops_crashing_candidates_before_the_vote() {
     let candidates = [
         candidate(0, Some(9.0), Some(false), false),
         candidate(1, Some(9.0), Some(false), false),
@@ -76,14 +76,14 @@ async fn execution_drops_what_crashes_before_the_rest_vote() {
 }
 
 #[tokio::test]
-async fn the_oracle_is_the_ceiling_and_none_is_the_first() {
+async fn the_oracle_picks_a_passing_candidate_and_none_picks_the_first() {
     let candidates = [candidate(0, None, None, false), candidate(1, None, None, true)];
     assert_eq!(chosen("oracle", &candidates).await.chosen, Some(1));
     assert_eq!(chosen("none", &candidates).await.chosen, Some(0));
 }
 
 #[tokio::test]
-async fn a_model_votes_once_for_each_order_and_is_asked_again_when_it_names_nobody() {
+async fn a_model_votes_once_per_order_and_is_asked_again_after_an_unreadable_vote() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("votes.jsonl");
     // Order 0: an unreadable vote, then A. Order 1: B, so it is not asked again.
@@ -167,7 +167,7 @@ impl Votes for Kept {
 }
 
 #[tokio::test]
-async fn a_question_that_the_model_does_not_take_is_a_vote_that_failed_and_no_end_of_the_verifier() {
+async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
     let choose = async |model: FailingAt, orders: u32| {
         let (model, kept): (Arc<dyn Model>, Kept) = (Arc::new(model), Kept::default());
@@ -215,7 +215,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_model_says_a_verifier_names_one_of_the_candidates_or_says_why_not(
+    fn for_any_reply_a_verifier_chooses_a_candidate_or_fails(
         replies in vec(said(), 0..10),
         values in vec((prop::option::of(-1.0..1.0), prop::option::of(any::<bool>()), any::<bool>()), 1..30),
         orders in 1u32..5,
@@ -241,7 +241,7 @@ proptest! {
 
 /// Choices are stored and compared between runs, so the prompt must not change by accident.
 #[test]
-fn a_model_is_asked_about_masked_functions_in_these_words() {
+fn the_prompt_for_masked_functions_is_unchanged() {
     use crate::run::family::{Basis, Family};
     let suite = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trees/tiny");
     let paper = crate::masked::Masked.load(&suite, "tiny", Basis::default()).unwrap();

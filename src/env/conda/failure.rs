@@ -66,7 +66,7 @@ mod tests {
     use crate::error::Kind;
 
     #[test]
-    fn what_went_wrong_decides_what_to_do() {
+    fn the_cause_decides_the_hint() {
         let io = |kind, text: &str| std::io::Error::new(kind, text.to_owned());
         let full = explained("failed to install", std::io::Error::from_raw_os_error(28));
         assert!(full.message.contains("the disk is full") && full.hint.unwrap().contains("--cache"));

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pip_put_over_conda_is_made_again_for_another_prefix() {
+    fn a_layer_is_recreated_in_another_prefix() {
         let place = tempdir().unwrap();
         let (layers, one, other) = (place.path().join("layers"), place.path().join("one"), place.path().join("other"));
         write(&one, "conda-meta/python.json", r#"{"files": ["bin/python"]}"#);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_that_cannot_be_made_again_is_not_kept() {
+    fn a_prefix_that_cannot_be_recreated_is_not_cached() {
         let place = tempdir().unwrap();
         let (layers, prefix) = (place.path().join("layers"), place.path().join("prefix"));
         write(&prefix, "conda-meta/python.json", r#"{"files": ["bin/python"]}"#);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_somebody_has_changed_is_not_used() {
+    fn a_modified_layer_is_not_used() {
         let place = tempdir().unwrap();
         let (layers, prefix) = (place.path().join("layers"), place.path().join("prefix"));
         write(&prefix, "conda-meta/python.json", r#"{"files": []}"#);

@@ -76,7 +76,7 @@ fn pip_is_added_where_there_are_lines_for_it() {
 }
 
 #[test]
-fn a_channel_before_a_package_is_found_by_the_users_settings_and_asked_last() {
+fn a_channel_named_by_a_specification_is_located_and_comes_last() {
     let found = wanted("channels: [conda-forge, nodefaults]\ndependencies: ['other::six']\n").unwrap();
     let names: Vec<&str> = found.channels.iter().map(|channel| channel.name.as_str()).collect();
     assert_eq!(names, ["conda-forge", "other"]);
@@ -85,14 +85,14 @@ fn a_channel_before_a_package_is_found_by_the_users_settings_and_asked_last() {
 }
 
 #[test]
-fn a_wrong_specification_names_its_line() {
+fn an_invalid_specification_is_an_error_with_its_line() {
     let error = wanted("dependencies:\n  - python\n  - numpy >=>2\n").unwrap_err();
     assert_eq!((error.kind, error.place.unwrap().1), (Kind::Suite, Some(3)));
     assert!(error.message.contains("numpy >=>2"));
 }
 
 #[test]
-fn a_lock_names_channels_not_addresses_and_comes_back_as_it_was() {
+fn a_lock_stores_channel_names_and_round_trips() {
     let dir = folder(YML);
     let section = write_lock(dir.path(), Subdir::Linux64);
     let text = std::fs::read_to_string(Lock::path(dir.path())).unwrap();
@@ -121,7 +121,7 @@ fn a_channel_of_several_parts_keeps_its_name() {
 }
 
 #[test]
-fn a_lock_of_another_yml_says_which_command_to_type() {
+fn an_outdated_lock_suggests_the_command() {
     let dir = folder(YML);
     let check = |words: &str| {
         let source = Source::read(dir.path()).unwrap();
@@ -141,7 +141,7 @@ fn a_lock_of_another_yml_says_which_command_to_type() {
 }
 
 #[test]
-fn the_digest_is_of_what_is_installed() {
+fn the_digest_covers_the_installed_packages() {
     let section = |version: &str| Section {
         platform: Subdir::Linux64,
         records: vec![record("python", version, "https://a.example.org")],
@@ -155,7 +155,7 @@ fn the_digest_is_of_what_is_installed() {
 }
 
 #[test]
-fn a_package_of_both_conda_and_pip_is_seen() {
+fn a_package_from_both_conda_and_pip_is_detected() {
     let records =
         vec![record("python", "3.11.7", "https://a.example.org"), record("six", "1.16", "https://a.example.org")];
     let mut section = Section { platform: Subdir::Linux64, records, pip: vec![six()] };
@@ -165,7 +165,7 @@ fn a_package_of_both_conda_and_pip_is_seen() {
 }
 
 #[test]
-fn what_is_locked_already_decides_what_is_locked_again() {
+fn existing_locks_decide_which_backends_lock() {
     let dir = folder(YML);
     let options = Options::default();
     let names = |options: &Options| -> Vec<&str> {
@@ -180,7 +180,7 @@ fn what_is_locked_already_decides_what_is_locked_again() {
 }
 
 #[test]
-fn what_a_venv_cannot_provide_is_locked_for_conda() {
+fn envs_that_a_venv_cannot_provide_are_locked_for_conda() {
     let dir = folder("dependencies: [python, gcc_linux-64]\n");
     let backends = Options::default().to_lock(dir.path()).unwrap();
     assert_eq!(backends.iter().map(|backend| backend.name()).collect::<Vec<_>>(), ["conda"]);

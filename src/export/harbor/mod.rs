@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verifier_finds_results_under_the_keys_that_are_taken_here() {
+    fn harbors_verifier_places_answers_as_the_harness_does() {
         let experiment = |key: &str, id: &str| Expected {
             id: id.to_owned(),
             key: key.to_owned(),
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verifier_holds_values_to_the_intervals_that_are_made_here() {
+    fn harbors_verifier_uses_the_same_intervals() {
         let repeats = [1.0, 2.0, 3.0].map(|a| json!({ "a": a, "l": [3, 0.5] }));
         let tolerance = Tolerance { repeats: repeats.to_vec(), ..Tolerance::default() };
         let half = 4.302_652_729_7 * (4.0_f64 / 3.0).sqrt();
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verifier_keeps_out_what_is_kept_out_here() {
+    fn harbors_verifier_ignores_the_same_changes() {
         let folder = tempfile::tempdir().unwrap();
         let (tree, prefix) = example(folder.path());
         let library = prefix.join("lib/python3.11");
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verifier_reads_globs_as_they_are_meant_here() {
+    fn harbors_verifier_matches_globs_as_the_harness_does() {
         let globs =
             ["scripts/*", "**/config.py", "data/**", "a[!b]?.{py,txt}", "[[]x].md", "caf\u{e9}/*.py", "a-b#c.py"];
         let paths = [

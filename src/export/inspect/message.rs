@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_was_shown_stays_when_messages_are_forgotten_shortened_or_begun_anew() {
+    fn an_earlier_calls_messages_stay_when_the_conversation_changes() {
         let mut events =
             vec![said(Role::System, "s"), said(Role::User, "t"), reply("1"), said(Role::User, "a long one")];
         events.extend([reply("2"), said(Role::User, "b"), reply("3"), said(Role::User, "c")]);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_goes_on_from_a_part_of_the_one_before_leaves_that_one_as_it_was() {
+    fn a_call_that_keeps_part_of_the_conversation_leaves_the_earlier_call_unchanged() {
         let asked = |call: u32, kept: usize, said: &[&str]| Event::Asked {
             call,
             kept,

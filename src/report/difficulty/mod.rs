@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_can_be_fitted_it_is_said() {
+    fn a_failed_fit_is_noted() {
         let sample = crate::sample::masked("x_0");
         let one = AttemptRecord { pass: true, end: End::Answered, ..AttemptRecord::blank("gold", &sample, 0) };
         let found = difficulty(&[one], 0.95, units, |_, _| None);

@@ -35,7 +35,7 @@ fn noise(bytes: usize) -> String {
 }
 
 #[test]
-fn a_stranger_s_text_is_markup_nowhere() {
+fn untrusted_text_is_never_markup() {
     let mut planted = record("a", "x_0", 0, true);
     planted.agent = STRANGER.to_owned();
     planted.model = Some(STRANGER.to_owned());
@@ -71,7 +71,7 @@ fn the_policy_names_the_script_and_the_style_and_nothing_else() {
 }
 
 #[test]
-fn details_that_are_too_large_for_one_file_lie_beside_it() {
+fn details_that_are_too_large_are_written_next_to_the_page() {
     let material = material(vec![record("a", "x_0", 0, true)]);
     let with = |bytes: usize| {
         let of = move |_| {
@@ -98,7 +98,7 @@ fn details_that_are_too_large_for_one_file_lie_beside_it() {
 }
 
 #[test]
-fn of_each_attempt_the_record_that_counts_is_listed_and_those_without_one_are_too() {
+fn the_index_lists_counting_records_and_attempts_without_one() {
     let mut lost = record("a", "x_0", 0, false);
     lost.end = End::SandboxLost;
     let mut unsupported = record("b", "x_0,1", 1, false);
@@ -121,7 +121,7 @@ fn of_each_attempt_the_record_that_counts_is_listed_and_those_without_one_are_to
 }
 
 #[test]
-fn agents_whose_names_differ_late_are_two_in_the_index() {
+fn agents_whose_long_names_differ_at_the_end_are_separate_in_the_index() {
     let model = |size: &str| Some(format!("{}/{size}-instruct.gguf", "models-of-somebody".repeat(4)));
     let of = |size: &str| AttemptRecord { model: model(size), ..record("react", "x_0", 0, true) };
     let index = serde_json::to_value(index(&material(vec![of("0.5b"), of("1.5b")]))).unwrap();
@@ -130,7 +130,7 @@ fn agents_whose_names_differ_late_are_two_in_the_index() {
 }
 
 #[test]
-fn figures_without_data_are_left_out_and_those_with_take_limits_as_their_axis_where_they_differ() {
+fn figures_without_data_are_left_out_and_differing_limits_become_the_axis() {
     let mut records = Vec::new();
     for (run, steps) in [("small", 3_u32), ("large", 9)] {
         for i in 0..6 {
@@ -155,7 +155,7 @@ fn figures_without_data_are_left_out_and_those_with_take_limits_as_their_axis_wh
 }
 
 #[test]
-fn what_verifiers_chose_is_in_the_rows_and_in_the_picture() {
+fn verifiers_choices_are_in_the_rows_and_the_figure() {
     let records = vec![record("a", "x_0", 0, false), record("a", "x_0", 1, true)];
     let choice = ChoiceRecord {
         verifier: "v".to_owned(),
@@ -177,7 +177,7 @@ fn what_verifiers_chose_is_in_the_rows_and_in_the_picture() {
 }
 
 #[test]
-fn the_steps_of_agents_without_a_model_are_no_interactions() {
+fn steps_of_agents_without_a_model_are_not_interactions() {
     let attempts = |model: Option<&str>, agent: &str| {
         let record = |i: u32| AttemptRecord {
             model: model.map(str::to_owned),
@@ -195,7 +195,7 @@ fn the_steps_of_agents_without_a_model_are_no_interactions() {
 }
 
 #[test]
-fn a_condition_says_what_an_agent_was_given() {
+fn a_condition_describes_an_agents_context() {
     let given = condition("fixed+paper=full+repair=2+reasoning=512", "fixed:paper=full,reasoning=512,repair=2", 50);
     assert_eq!(given.base, "fixed+paper=full+repair=2");
     assert_eq!(given.context.as_deref(), Some("paper full, code bm25"));
@@ -224,7 +224,7 @@ fn several(agent: &str) -> Material {
 }
 
 #[test]
-fn several_contenders_stand_on_a_leaderboard_by_model_and_by_paper() {
+fn several_contenders_are_on_a_leaderboard_by_model_and_by_paper() {
     let html = overview(&several("react")).unwrap();
     let section =
         |id: &str| html.split_once(&format!("id=\"{id}\"")).unwrap().1.split_once("</section>").unwrap().0.to_owned();
@@ -251,7 +251,7 @@ fn several_contenders_stand_on_a_leaderboard_by_model_and_by_paper() {
 }
 
 #[test]
-fn names_that_turn_or_hide_what_stands_beside_them_are_shown_as_escapes() {
+fn bidirectional_and_invisible_characters_are_escaped() {
     let name = format!("a\u{202e}b\u{200b}\u{e0041}{STRANGER}");
     let html = overview(&several(&name)).unwrap();
     for c in ['\u{202e}', '\u{200b}', '\u{e0041}', '\u{2028}'] {

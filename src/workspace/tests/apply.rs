@@ -66,7 +66,7 @@ fn a_protected_file_cannot_be_displaced_by_way_of_its_folder() {
 }
 
 #[test]
-fn links_are_not_carried_over() {
+fn links_are_not_applied() {
     for kind in KINDS {
         let place = Place::with_repo();
         let (from, to) = (place.workspace("from", kind), place.workspace("to", kind));
@@ -111,7 +111,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_edits_are_found_alike_by_overlay_and_copy_and_reproduced(edits in prop::collection::vec(any_edit(), 1..12)) {
+    fn random_edits_give_equal_changes_for_overlay_and_copy(edits in prop::collection::vec(any_edit(), 1..12)) {
         let script = edits.iter().map(|edit| format!("{{ {edit}; }} 2>/dev/null || true")).collect::<Vec<_>>().join("\n");
         let place = Place::with_repo();
         let copy = place.workspace("copy", LayersKind::Copy);

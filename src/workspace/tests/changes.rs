@@ -74,7 +74,7 @@ fn a_file_replaced_by_a_folder_and_a_folder_by_a_file() {
 }
 
 #[test]
-fn a_renamed_folder_is_its_files_gone_here_and_new_there() {
+fn a_renamed_folder_removes_and_adds_its_files() {
     check("mv data points", &["R data/points.csv", "A points/points.csv"]);
 }
 
@@ -95,7 +95,7 @@ fn links_and_special_files_are_named_but_never_followed_or_opened() {
 }
 
 #[test]
-fn compiled_python_and_caches_are_no_changes() {
+fn compiled_python_and_caches_are_not_changes() {
     check(
         "mkdir pkg/__pycache__ .pytest_cache .git; echo x > pkg/__pycache__/a.pyc; echo x > .git/HEAD; echo x > b.pyc",
         &[],
@@ -117,7 +117,7 @@ fn deep(last: &str) -> String {
 }
 
 #[test]
-fn what_lies_behind_a_path_that_is_too_long_is_skipped_by_name_and_never_an_error() {
+fn contents_of_overlong_paths_are_skipped_without_error() {
     for kind in KINDS {
         let place = Place::with_repo();
         let workspace = place.workspace("w", kind);
@@ -147,7 +147,7 @@ fn a_change_at_a_path_that_is_too_long_is_ignored_and_named() {
 }
 
 #[test]
-fn attributes_of_the_overlay_that_an_attempt_sets_are_not_believed() {
+fn overlay_attributes_set_by_an_attempt_are_ignored() {
     let set = "import os\nfor path, name in [('new', 'redirect'), ('data', 'opaque'), ('nothing', 'whiteout')]:\n    \
                try: os.setxattr(path, 'user.overlay.' + name, b'y')\n    except OSError: pass";
     check(&format!("mkdir new; echo x > new/file; : > nothing; python3 -c \"{set}\""), &["A new/file", "A nothing"]);
@@ -164,7 +164,7 @@ fn new_files_are_listed_until_their_names_are_too_many_bytes() {
 }
 
 #[test]
-fn files_and_folders_without_permissions_are_read_all_the_same() {
+fn files_and_folders_without_permissions_are_read() {
     check(
         "mkdir shut; echo x > shut/inner; chmod 000 shut/inner shut; echo y >> main.py; chmod 000 main.py",
         &["M main.py", "A shut/inner"],
@@ -172,7 +172,7 @@ fn files_and_folders_without_permissions_are_read_all_the_same() {
 }
 
 #[test]
-fn what_is_beyond_the_limits_is_skipped_or_counted() {
+fn files_beyond_the_limits_are_skipped_or_counted() {
     let place = Place::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);
     edit(&workspace, "head -c 2000 /dev/zero > big; head -c 900 /dev/zero > c; head -c 900 /dev/zero > d; for i in 1 2 3; do echo > z$i; done")
@@ -208,7 +208,7 @@ fn a_deep_and_shut_tree_of_many_files_is_removed() {
 
 #[test]
 #[ignore = "needs root to become an ordinary user"]
-fn a_user_without_root_reads_and_removes_what_was_shut() {
+fn an_ordinary_user_reads_and_removes_files_without_permissions() {
     // Runs as another user, which takes a separate process.
     let place = Place::with_repo();
     sh(place.dir.path(), "chown -R 65534:65534 .");
@@ -216,7 +216,7 @@ fn a_user_without_root_reads_and_removes_what_was_shut() {
     let output = std::process::Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(test)
-        .args(["--exact", "workspace::tests::changes::files_and_folders_without_permissions_are_read_all_the_same"])
+        .args(["--exact", "workspace::tests::changes::files_and_folders_without_permissions_are_read"])
         .args(["workspace::tests::changes::a_deep_and_shut_tree_of_many_files_is_removed"])
         .args(["workspace::tests::apply::applied_changes_show_the_same_tree", "--nocapture"])
         .env("TMPDIR", place.dir.path())
@@ -286,7 +286,7 @@ fn hunks_far_apart_and_binary_files_are_written_as_git_writes_them() {
 }
 
 #[test]
-fn a_hostile_file_cannot_hold_the_diff_up() {
+fn a_hostile_file_cannot_delay_the_diff() {
     let place = Place::new();
     let text = |factor: u32, modulus: u32| -> String {
         (0..150_000_u32).flat_map(|line| [(line.wrapping_mul(factor) % modulus).to_string(), "\n".to_owned()]).collect()

@@ -124,7 +124,7 @@ fn a_missing_repo_names_the_manifest() {
 }
 
 #[test]
-fn builders_at_once_end_with_one_complete_snapshot() {
+fn concurrent_builders_make_one_complete_snapshot() {
     let place = Place::with_repo();
     for number in 0..200 {
         place.file(&format!("many/{number}"), &[7; 5000]);
@@ -138,7 +138,7 @@ fn builders_at_once_end_with_one_complete_snapshot() {
 }
 
 #[test]
-fn what_a_killed_builder_left_is_replaced() {
+fn the_remains_of_a_killed_build_are_replaced() {
     let place = Place::with_repo();
     let tree = place.snapshot().tree().to_owned();
     let home = tree.parent().unwrap();

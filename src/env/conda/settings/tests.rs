@@ -133,7 +133,7 @@ fn condas_own_folder_is_where_its_program_is() {
 }
 
 #[test]
-fn what_else_conda_is_told_and_an_empty_file_do_no_harm() {
+fn unknown_keys_and_empty_files_are_ignored() {
     assert_eq!(user("# nothing\n"), Settings::default());
     assert_eq!(user(""), Settings::default());
     assert_eq!(user("auto_activate_base: false\nchannels:\nssl_verify: true\nenvs_dirs: [/x]\n"), Settings::default());
@@ -157,7 +157,7 @@ fn defaults_are_the_default_channels_and_follow_unless_the_yml_says_nodefaults()
 }
 
 #[test]
-fn custom_channels_multichannels_and_mirrors_stand_in_for_names() {
+fn custom_channels_multichannels_and_mirrors_are_resolved() {
     let settings = user(
         "channel_alias: https://a.example\ncustom_channels:\n  mine: https://b.example/x/\n  team/sub: file:///srv\n\
          custom_multichannels:\n  both: [mine, other]\nmirrored_channels:\n  conda-forge: [https://m1.example/cf, oci://m2, https://m3.example/cf/]\n",
@@ -180,7 +180,7 @@ fn custom_channels_multichannels_and_mirrors_stand_in_for_names() {
 }
 
 #[test]
-fn urls_stay_and_paths_are_seen_from_the_file_that_names_them() {
+fn urls_stay_and_paths_are_relative_to_their_file() {
     let lab = Lab::new(&[("home/.condarc", "channels: [./near, ~/mine, /abs/a b]\n")]);
     let settings = lab.read(&[], None).unwrap();
     let home = lab.path("home").display().to_string();
@@ -199,7 +199,7 @@ fn urls_stay_and_paths_are_seen_from_the_file_that_names_them() {
 }
 
 #[test]
-fn variables_are_put_into_addresses() {
+fn variables_in_addresses_are_expanded() {
     let lab = Lab::new(&[(
         "home/.condarc",
         "channel_alias: https://${USER_T}:$TOKEN@a.example/$NONE\nchannels: ['https://b.example/t/$TOKEN/c']\n",
@@ -210,7 +210,7 @@ fn variables_are_put_into_addresses() {
 }
 
 #[test]
-fn priority_and_offline_are_taken_over() {
+fn priority_and_offline_are_read() {
     assert_eq!(user("channel_priority: disabled\n").priority, Priority::Disabled);
     assert_eq!(user("channel_priority: false\n").priority, Priority::Disabled);
     let flexible = user("channel_priority: flexible\n");
@@ -221,7 +221,7 @@ fn priority_and_offline_are_taken_over() {
 }
 
 #[test]
-fn what_is_not_served_is_named() {
+fn unsupported_settings_are_listed() {
     for (text, words) in [
         ("ssl_verify: false\n", "`ssl_verify: false`"),
         ("ssl_verify: /etc/ca.pem\n", "SSL_CERT_FILE"),
@@ -238,7 +238,7 @@ fn what_is_not_served_is_named() {
 }
 
 #[test]
-fn a_wrong_file_is_an_error_that_names_the_line() {
+fn an_invalid_condarc_is_an_error_with_its_line() {
     for (text, at, words) in [
         ("offline: true\nchannels: main\n", Some(2), ""),
         ("channels: [a\n", None, ""),
@@ -263,7 +263,7 @@ fn a_wrong_file_is_an_error_that_names_the_line() {
 }
 
 #[test]
-fn a_channel_that_cannot_be_one_is_an_error_that_names_the_line() {
+fn an_invalid_channel_is_an_error_with_its_line() {
     let settings = Settings::default();
     for (channels, at, words) in [
         (&["conda-forge", "s3://bucket"][..], 4, "`s3`"),
