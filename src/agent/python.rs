@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::trajectory::seconds;
 use super::{Context, Event};
-use crate::kernel::{By, CellRecord, Host, Kernel, Shown, State};
+use crate::kernel::{By, CellOutput, CellRecord, Host, Kernel, State};
 use crate::sandbox::{Command, Exec, Fault};
 
 #[async_trait]
@@ -24,7 +24,7 @@ impl Host for Context<'_> {
 ///
 /// # Errors
 /// What the sandbox says; [`Fault::Refused`] where no session can be started.
-pub async fn cell(code: &str, context: &mut Context<'_>) -> Result<Shown, Fault> {
+pub async fn cell(code: &str, context: &mut Context<'_>) -> Result<CellOutput, Fault> {
     stop(context).await?;
     let mut kernel = match context.session.kernel.take() {
         Some(kernel) => kernel,
@@ -40,7 +40,7 @@ pub async fn cell(code: &str, context: &mut Context<'_>) -> Result<Shown, Fault>
 ///
 /// # Errors
 /// As [`cell`].
-pub async fn to_end(code: &str, context: &mut Context<'_>) -> Result<Shown, Fault> {
+pub async fn to_end(code: &str, context: &mut Context<'_>) -> Result<CellOutput, Fault> {
     let mut shown = cell(code, context).await?;
     while shown.state == State::Running {
         shown = wait_on(context).await?;
@@ -64,7 +64,7 @@ pub async fn wait(context: &mut Context<'_>) -> Result<String, Fault> {
     Ok(told(&wait_on(context).await?, context))
 }
 
-async fn wait_on(context: &mut Context<'_>) -> Result<Shown, Fault> {
+async fn wait_on(context: &mut Context<'_>) -> Result<CellOutput, Fault> {
     let mut kernel = running(context)?;
     let (patience, begun) = (context.session.patience(), Instant::now());
     let shown = kernel.wait(patience, context).await;
@@ -105,11 +105,11 @@ fn running(context: &Context<'_>) -> Result<Kernel, Fault> {
 /// Keeps the session where it still lives, and records the cell. `code` is `None` for one that had begun before.
 fn keep(
     kernel: Kernel,
-    shown: Result<Shown, Fault>,
+    shown: Result<CellOutput, Fault>,
     code: Option<&str>,
     begun: Instant,
     context: &mut Context<'_>,
-) -> Result<Shown, Fault> {
+) -> Result<CellOutput, Fault> {
     let is_over = shown.as_ref().is_ok_and(|shown| shown.state.is_end());
     context.session.kernel = (!is_over).then_some(kernel);
     let shown = shown?;
@@ -118,9 +118,9 @@ fn keep(
 }
 
 /// Records a cell where cells count. One that had begun before gets its output anew.
-pub fn record(by: By, code: Option<&str>, shown: &Shown, took: Duration, context: &mut Context<'_>) {
+pub fn record(by: By, code: Option<&str>, shown: &CellOutput, took: Duration, context: &mut Context<'_>) {
     let Some(cells) = &mut context.session.cells else { return };
-    let Shown { state, output } = shown.clone();
+    let CellOutput { state, output } = shown.clone();
     match (code, cells.last_mut()) {
         (None, Some(last)) => {
             (last.state, last.output) = (state, output);
@@ -137,8 +137,8 @@ pub fn record(by: By, code: Option<&str>, shown: &Shown, took: Duration, context
 }
 
 /// What a model is shown.
-fn told(shown: &Shown, context: &Context<'_>) -> String {
-    let Shown { state, output } = shown;
+fn told(shown: &CellOutput, context: &Context<'_>) -> String {
+    let CellOutput { state, output } = shown;
     let output = output.strip_suffix('\n').unwrap_or(output);
     let so_far = if output.is_empty() { "no output so far".to_owned() } else { format!("output so far:\n{output}") };
     match state {

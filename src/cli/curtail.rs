@@ -12,7 +12,7 @@ use super::shared::{PaperOptions, SuiteOptions, print, print_json, table};
 use crate::audit::Bench;
 use crate::curtail::agreement::{Agreement, Rate};
 use crate::curtail::write::write;
-use crate::curtail::{Curtailed, Pool, Wanted, search, written};
+use crate::curtail::{Curtailed, SearchGoal, SolutionPool, search, written};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::suite::{LoadedPaper, Paper, Protocol};
@@ -90,14 +90,14 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let ready = ReadyPaper::prepare(loaded, Protocol::Full, &machine, &progress).await?;
     let jobs = arguments.jobs.unwrap_or_else(default_jobs);
     let bench = Arc::new(Bench::new(ready, machine, jobs, false)?);
-    let mut pool = Pool::new(&bench, arguments.mutants, arguments.seed)?;
+    let mut pool = SolutionPool::new(&bench, arguments.mutants, arguments.seed)?;
     for folder in &runs {
         pool.add_run(&bench, folder)?;
     }
     for note in &pool.notes {
         talk!("note: {}", crate::report::clean(note));
     }
-    let wanted = Wanted { goal: arguments.goal, budget: arguments.budget, experiments };
+    let wanted = SearchGoal { goal: arguments.goal, budget: arguments.budget, experiments };
     let found = search(&bench, &pool, &wanted, &progress).await?;
     progress.finish();
     if arguments.json {

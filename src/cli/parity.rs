@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::naming::distinct_folders;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
-use crate::report::{About, Aspect, clean, parity, parity_console, parity_experiment};
+use crate::report::{Aspect, ParityDescription, clean, parity, parity_console, parity_experiment};
 use crate::run::AttemptRecord;
 use crate::run::reading::{Detail, read};
 
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.json {
         return print(&parity_console(&found, &aspect));
     }
-    let about = About {
+    let about = ParityDescription {
         adapter: arguments.adapter.clone(),
         benchmark: arguments.benchmark.clone(),
         size: arguments.size,

@@ -7,7 +7,7 @@ use super::naming::run_folder;
 use super::run::parse_dollars;
 use super::shared::{SuiteOptions, print, print_json};
 use crate::error::{Error, Result};
-use crate::report::{Known, clean, power_console, power_rows};
+use crate::report::{PowerInput, clean, power_console, power_rows};
 use crate::run::reading::{Detail, read};
 use crate::run::{AttemptRecord, scored};
 use crate::sample::parse_n;
@@ -89,17 +89,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// What is assumed of each n, and the same in words.
-fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<Known>, String) {
+fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, String) {
     let of = |n: usize| {
         let spread = Spread::assumed(arguments.rate.powi(n as i32), arguments.alike);
-        Known { n, spread, cost: arguments.cost, available: None }
+        PowerInput { n, spread, cost: arguments.cost, available: None }
     };
     let told = format!("Assumed: rate {} at n = 1, alike {}", arguments.rate, arguments.alike);
     (ns.unwrap_or_else(|| vec![1]).into_iter().map(of).collect(), told)
 }
 
 /// What a stored run tells of each n, and in words where it comes from.
-fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<(Vec<Known>, String)> {
+fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<(Vec<PowerInput>, String)> {
     let reading = read(&run_folder(name, &arguments.runs)?, Detail::Outcome)?;
     for note in &reading.notes {
         talk!("{}", clean(note));
@@ -139,7 +139,7 @@ fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<
         let counts: Vec<(usize, usize)> = samples.values().copied().collect();
         let rate =
             counts.iter().map(|&(tries, passed)| passed as f64 / tries as f64).sum::<f64>() / counts.len() as f64;
-        let spread = Spread::of(&counts).unwrap_or_else(|| {
+        let spread = Spread::estimate(&counts).unwrap_or_else(|| {
             single = true;
             Spread::assumed(rate, arguments.alike)
         });
@@ -147,7 +147,7 @@ fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<
             talk!("at n = {n} all attempts of `{}` end alike: the run cannot tell how samples differ", clean(agent));
         }
         let cost = costs.get(&n).map(|(cost, count)| cost / *count as f64);
-        known.push(Known { n, spread, cost: arguments.cost.or(cost), available: None });
+        known.push(PowerInput { n, spread, cost: arguments.cost.or(cost), available: None });
     }
     let alike = if single { format!(", alike {}", arguments.alike) } else { String::new() };
     Ok((known, format!("Learned from `{}` of run `{}`{alike}", clean(agent), clean(name))))

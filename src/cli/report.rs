@@ -207,7 +207,7 @@ fn show_detailed(output: &OutputOptions, folders: &[PathBuf], labels: &Labels) -
         for record in run.each() {
             let (mut record, counts) = record?;
             record.agent = labels.agent(name, prefix, &record.agent);
-            record.model = record.model.as_deref().map(|model| labels.of(model));
+            record.model = record.model.as_deref().map(|model| labels.renamed(model));
             table.add(&mut text, &record, counts);
             if text.len() > PIECE {
                 print(&text)?;
@@ -370,7 +370,7 @@ fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, o
         let lines = Trajectory::read(&run.store.trajectory(agent, &record.sample, record.attempt));
         // What a program of its own runs is not in events of ours.
         let seen = |lines: &Vec<TimedEvent>| !lines.iter().any(|line| matches!(line.event, Event::Program { .. }));
-        Ok(lines.ok().filter(seen).map(|lines| Course::of(&lines)))
+        Ok(lines.ok().filter(seen).map(|lines| Course::from_trajectory(&lines)))
     })?;
     if arguments.output.json {
         return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": options.notes }));

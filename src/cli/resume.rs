@@ -69,7 +69,7 @@ impl Arguments {
             return Err(Error::usage(format!("run `{}` belongs to a single process", run.run))
                 .hint("start a new run with `run --slurm`"));
         }
-        let job = if let Some(array) = Array::of(folder)? {
+        let job = if let Some(array) = Array::read(folder)? {
             array.job
         } else {
             let jobs = self.jobs.unwrap_or(run.configuration.jobs);

@@ -13,7 +13,7 @@ use super::shared::{FreshOptions, PlaceOptions, SuiteOptions, described};
 use super::slurm::{self, SlurmOptions};
 use super::strategy::{DynamicOptions, FeedbackOptions, FixedOptions, ReasoningOptions, RetrievalOptions};
 use crate::agent::{AgentSpec, Limits, Settings, setting_keys};
-use crate::cluster::Job;
+use crate::cluster::SlurmJob;
 use crate::env;
 use crate::error::{Error, Result};
 use crate::model::{Effort, Sampling};
@@ -225,7 +225,7 @@ fn agent_help() -> String {
 
 impl Arguments {
     /// The run as a Slurm job. Its tasks get what is no setting of the run.
-    fn job(&self, jobs: usize) -> Result<Job> {
+    fn job(&self, jobs: usize) -> Result<SlurmJob> {
         let mut arguments =
             vec![format!("--jobs={jobs}"), format!("--cache={}", self.machine.places.cache()?.display())];
         if let Some(scratch) = self.machine.places.named_scratch() {

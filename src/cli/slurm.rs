@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::naming::{report_options, run_folder};
 use super::shared::print;
 use super::signals::stop_on_signals;
-use crate::cluster::{Array, Course, Job, MOST_TASKS, Queue, Seen, Told, script, watch};
+use crate::cluster::{Array, JobProgress, MOST_TASKS, Queue, SlurmJob, WatchEnd, WatchEvent, script, watch};
 use crate::error::{Error, Result, with_causes};
 use crate::report::{self, clean};
 use crate::run::reading::{Detail, read};
@@ -68,14 +68,14 @@ impl SlurmOptions {
     }
 
     /// The job for a run, whose tasks make so many attempts at once and give these arguments on to `resume`.
-    pub fn job(&self, jobs: usize, arguments: Vec<String>) -> Result<Job> {
+    pub fn job(&self, jobs: usize, arguments: Vec<String>) -> Result<SlurmJob> {
         let template = match &self.slurm_template {
             None => String::new(),
             Some(path) => std::fs::read_to_string(path).map_err(|error| Error::unreadable(path, error))?,
         };
         let program =
             std::env::current_exe().map_err(|error| Error::machine("where is this program?").because(error))?;
-        Ok(Job {
+        Ok(SlurmJob {
             shards: self.shards,
             partition: self.partition.clone(),
             account: self.account.clone(),
@@ -93,7 +93,7 @@ impl SlurmOptions {
 }
 
 /// Prints the script and how it would be submitted.
-pub fn show_script(folder: &Path, job: &Job) -> Result<Exit> {
+pub fn show_script(folder: &Path, job: &SlurmJob) -> Result<Exit> {
     let folder = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
     print(&script(&folder, job))?;
     talk!("sbatch --parsable --array=1-{} {}", job.shards, folder.join("slurm/job.sh").display());
@@ -101,13 +101,13 @@ pub fn show_script(folder: &Path, job: &Job) -> Result<Exit> {
 }
 
 /// Plans a run, submits it and watches it.
-pub async fn submit_new(run: Run, job: Job) -> Result<Exit> {
+pub async fn submit_new(run: Run, job: SlurmJob) -> Result<Exit> {
     let Some(folder) = super::session::plan(run).await? else { return Ok(Exit::Interrupted) };
     submit(&folder, job).await
 }
 
 /// Submits a planned run and watches it. Tasks that are in the queue already are left as they are.
-pub async fn submit(folder: &Path, job: Job) -> Result<Exit> {
+pub async fn submit(folder: &Path, job: SlurmJob) -> Result<Exit> {
     let run = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
     let array = Array { run, job };
     array.save()?;
@@ -125,16 +125,18 @@ pub async fn submit(folder: &Path, job: Job) -> Result<Exit> {
 
 /// Watches a run's job until it ends or the user leaves.
 async fn follow(array: &Array) -> Result<Exit> {
-    let mut tell = |told: Told<'_>| match told {
-        Told::Seen(seen) => talk!("{}", line(seen)),
-        Told::Submitted(again) => talk!("submitted tasks {} again, as job {}", clean(&again.array), clean(&again.job)),
-        Told::Unanswered(error) => talk!("warning: {}; asking again", clean(&with_causes(error))),
+    let mut tell = |told: WatchEvent<'_>| match told {
+        WatchEvent::Progress(seen) => talk!("{}", line(seen)),
+        WatchEvent::Submitted(again) => {
+            talk!("submitted tasks {} again, as job {}", clean(&again.array), clean(&again.job))
+        }
+        WatchEvent::Unanswered(error) => talk!("warning: {}; asking again", clean(&with_causes(error))),
     };
     let folder = array.run.display();
     if std::io::stderr().is_terminal() {
         talk!("Ctrl-C leaves: the job goes on. `autoexperiment cancel {folder}` ends it.");
     }
-    if watch(array, &mut tell, &stop_on_signals()).await? == Course::Left {
+    if watch(array, &mut tell, &stop_on_signals()).await? == WatchEnd::Left {
         super::render_message(
             "left; the job goes on",
             Some(&format!(
@@ -150,7 +152,7 @@ async fn follow(array: &Array) -> Result<Exit> {
     results(&array.run)
 }
 
-fn line(seen: &Seen) -> String {
+fn line(seen: &JobProgress) -> String {
     let tasks: Vec<String> = seen.tasks.iter().map(|(state, count)| format!("{count} {}", clean(state))).collect();
     let tasks = if tasks.is_empty() { "no tasks".to_owned() } else { tasks.join(", ") };
     format!("{}/{} finished, {} lost; Slurm: {tasks}", seen.finished, seen.planned, seen.lost)
@@ -208,7 +210,7 @@ pub fn cancel(arguments: &CancelArguments) -> Result<()> {
 
 /// The job of a run that has one.
 pub fn of(folder: &Path) -> Result<Array> {
-    Array::of(folder)?.ok_or_else(|| {
+    Array::read(folder)?.ok_or_else(|| {
         Error::usage(format!("run `{}` has no Slurm job", folder.display()))
             .hint("start one with `run --slurm`; a run on this machine is stopped with Ctrl-C")
     })
@@ -216,7 +218,7 @@ pub fn of(folder: &Path) -> Result<Array> {
 
 /// What `status` says of a run's job; `None` for a run without one.
 pub fn status(folder: &Path) -> Option<String> {
-    let array = Array::of(folder).ok()??;
+    let array = Array::read(folder).ok()??;
     let jobs: Vec<String> = array.submitted().into_iter().map(|one| clean(&one.job)).collect();
     let jobs = jobs.join(", ");
     Some(match array.queue().tasks() {

@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let begun = if being_written { begun(&reading)? } else { 0 };
     let (name, run) = (reading.name(), reading.run.as_ref());
-    let status = Status::of(name, run, &reading.records, begun, being_written, crate::files::now());
+    let status = Status::compute(name, run, &reading.records, begun, being_written, crate::files::now());
     let mut beside_attempts = match spent(&reading.store) {
         Ok(spent) => {
             for note in &spent.notes {

@@ -17,7 +17,7 @@ use crate::audit::verify::{Measures, Verified, verify};
 use crate::audit::{Bench, Effort};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
-use crate::proof::Place;
+use crate::proof::ProofSetup;
 use crate::run::machine::Machine;
 use crate::sample::MASKED;
 use crate::suite::{Evidence, LoadedPaper, Protocol, Suite};
@@ -156,7 +156,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 
 /// Verifies the items of another family.
 async fn items(arguments: &Arguments) -> Result<()> {
-    let place = Place {
+    let place = ProofSetup {
         suite: arguments.suite.folder()?,
         machine: arguments.machine.options(&arguments.env.options())?,
         env: arguments.env.kind,

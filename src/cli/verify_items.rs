@@ -7,7 +7,7 @@ use serde_json::json;
 use super::progress::Progress;
 use super::shared::{print, print_json, table};
 use crate::error::{Error, Kind, Result};
-use crate::proof::{Place, items, prove};
+use crate::proof::{ProofSetup, items, prove};
 use crate::run::family::Families;
 use crate::run::proof::{Fault, Proof, Tally};
 
@@ -43,7 +43,7 @@ impl Faults {
     }
 }
 
-pub async fn run(place: &Place, family: &str, asked: &[String], json: bool) -> Result<()> {
+pub async fn run(place: &ProofSetup, family: &str, asked: &[String], json: bool) -> Result<()> {
     let items = items(&place.suite, family, asked)?;
     let words = Families::standard().words([family]).unwrap_or_default();
     let (mut faults, mut documents) = (Faults::default(), Vec::new());

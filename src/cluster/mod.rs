@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use queue::{Queue, Tasks};
 pub use script::script;
-pub use watch::{Course, Seen, Told, watch};
+pub use watch::{JobProgress, WatchEnd, WatchEvent, watch};
 
 use crate::error::{Error, Kind, Result};
 use crate::files::{Appender, hex, json_lines, write_durably};
@@ -32,7 +32,7 @@ pub const MOST_TASKS: u32 = 100_000;
 
 /// Slurm options for a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Job {
+pub struct SlurmJob {
     /// Number of shards, each an array task.
     pub shards: u32,
     /// Partition to submit to.
@@ -84,7 +84,7 @@ pub struct Array {
     /// The run's folder as an absolute path.
     pub run: PathBuf,
     /// Slurm options of the job.
-    pub job: Job,
+    pub job: SlurmJob,
 }
 
 impl Array {
@@ -92,7 +92,7 @@ impl Array {
     ///
     /// # Errors
     /// Kind `Store` if it cannot be read.
-    pub fn of(run: &Path) -> Result<Option<Self>> {
+    pub fn read(run: &Path) -> Result<Option<Self>> {
         let run = std::path::absolute(run).map_err(|error| Error::io("resolve", run, error))?;
         let path = run.join("slurm/job.json");
         let text = match std::fs::read(&path) {
@@ -232,11 +232,11 @@ mod tests {
     #[test]
     fn a_job_is_stored_in_the_run_and_stays_cancelled() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(Array::of(folder.path()).unwrap().is_none());
-        let job = Job { shards: 3, cpus: 2, program: "/bin/ae".into(), ..Job::default() };
+        assert!(Array::read(folder.path()).unwrap().is_none());
+        let job = SlurmJob { shards: 3, cpus: 2, program: "/bin/ae".into(), ..SlurmJob::default() };
         let array = Array { run: folder.path().to_owned(), job: job.clone() };
         array.save().unwrap();
-        let found = Array::of(folder.path()).unwrap().unwrap();
+        let found = Array::read(folder.path()).unwrap().unwrap();
         assert_eq!((&found.job, found.submitted()), (&job, Vec::new()));
         assert!(array.script_path().exists() && !array.is_cancelled());
         array.allow().unwrap();

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{Job, job_name};
+use super::{SlurmJob, job_name};
 
 /// Default number of seconds before a task's time limit at which it gets a signal to stop.
 const NOTICE: u32 = 60;
 
 /// Returns the batch script, with which each array task works on the run as one shard.
 #[must_use]
-pub fn script(run: &Path, job: &Job) -> String {
+pub fn script(run: &Path, job: &SlurmJob) -> String {
     let mut lines = vec!["#!/bin/bash".to_owned()];
     let mut ask = |option: &str, value: &str| lines.push(format!("#SBATCH --{option}={value}"));
     ask("job-name", &job_name(run));
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_script_contains_the_job_options_and_quotes_paths() {
-        let job = Job {
+        let job = SlurmJob {
             shards: 12,
             partition: Some("gpu".into()),
             time: Some("04:00:00".into()),
@@ -69,7 +69,7 @@ mod tests {
             template: "#SBATCH --qos=low\nmodule load python\n".into(),
             program: "/opt/a b/autoexperiment".into(),
             arguments: vec!["--no-baseline".into(), "--cache".into(), "it's".into()],
-            ..Job::default()
+            ..SlurmJob::default()
         };
         let text = script(Path::new("/data/runs/s"), &job);
         let lines: Vec<&str> = text.lines().collect();

@@ -19,7 +19,7 @@ const MOST_IN_VAIN: u32 = 10;
 
 /// Progress of a run and its job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct JobProgress {
     /// Attempts planned.
     pub planned: usize,
     /// Attempts with a verdict.
@@ -32,7 +32,7 @@ pub struct Seen {
 
 /// How watching a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Course {
+pub enum WatchEnd {
     /// No task is left, and no task needs to be submitted again.
     Ended,
     /// The user stopped watching; the tasks continue.
@@ -41,9 +41,9 @@ pub enum Course {
 
 /// An event for the watcher.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum WatchEvent<'a> {
     /// The progress has changed.
-    Seen(&'a Seen),
+    Progress(&'a JobProgress),
     /// Tasks were resubmitted.
     Submitted(&'a Submitted),
     /// Slurm does not answer; the next poll will ask again.
@@ -54,17 +54,21 @@ pub enum Told<'a> {
 ///
 /// # Errors
 /// Fails if the run cannot be read, or if tasks repeatedly end without finishing an attempt.
-pub async fn watch(array: &Array, tell: &mut dyn FnMut(Told<'_>), cancel: &CancellationToken) -> Result<Course> {
-    let (mut last, mut in_vain, mut finished_then) = (Seen::default(), 0, None);
+pub async fn watch(
+    array: &Array,
+    tell: &mut dyn FnMut(WatchEvent<'_>),
+    cancel: &CancellationToken,
+) -> Result<WatchEnd> {
+    let (mut last, mut in_vain, mut finished_then) = (JobProgress::default(), 0, None);
     let mut missing_before: Vec<u32> = Vec::new();
     loop {
         match tokio::task::block_in_place(|| array.queue().tasks()) {
-            Err(error) => tell(Told::Unanswered(&error)),
+            Err(error) => tell(WatchEvent::Unanswered(&error)),
             Ok(tasks) => {
                 let run = tokio::task::block_in_place(|| look(array))?;
                 let seen = run.seen(&tasks);
                 if seen != last {
-                    tell(Told::Seen(&seen));
+                    tell(WatchEvent::Progress(&seen));
                 }
                 let missing =
                     if run.is_done() || array.is_cancelled() { Vec::new() } else { run.missing(array, &tasks) };
@@ -73,7 +77,7 @@ pub async fn watch(array: &Array, tell: &mut dyn FnMut(Told<'_>), cancel: &Cance
                     tokio::task::block_in_place(|| array.queue().cancel())?;
                 }
                 if tasks.is_empty() && missing.is_empty() {
-                    return Ok(Course::Ended);
+                    return Ok(WatchEnd::Ended);
                 }
                 // A task that was just submitted or is being requeued may be absent for a moment, so it must be missing
                 // in two polls.
@@ -85,7 +89,7 @@ pub async fn watch(array: &Array, tell: &mut dyn FnMut(Told<'_>), cancel: &Cance
                             .hint(format!("see their output in `{}`", array.run.join("slurm").display())));
                     }
                     finished_then = Some(seen.finished);
-                    tell(Told::Submitted(&tokio::task::block_in_place(|| array.submit(&twice))?));
+                    tell(WatchEvent::Submitted(&tokio::task::block_in_place(|| array.submit(&twice))?));
                 }
                 missing_before = missing.into_iter().filter(|task| !twice.contains(task)).collect();
                 last = seen;
@@ -93,32 +97,32 @@ pub async fn watch(array: &Array, tell: &mut dyn FnMut(Told<'_>), cancel: &Cance
         }
         tokio::select! {
             () = tokio::time::sleep(EVERY) => {}
-            () = cancel.cancelled() => return Ok(Course::Left),
+            () = cancel.cancelled() => return Ok(WatchEnd::Left),
         }
     }
 }
 
 /// A run's state according to its store.
-struct Looked {
+struct RunProgress {
     run: Option<RunFile>,
     records: Vec<AttemptRecord>,
     names: Vec<String>,
 }
 
-fn look(array: &Array) -> Result<Looked> {
+fn look(array: &Array) -> Result<RunProgress> {
     let reading = read(&array.run, Detail::Outcome)?;
-    Ok(Looked { run: reading.run, records: reading.records, names: Store::at(&array.run).shard_names()? })
+    Ok(RunProgress { run: reading.run, records: reading.records, names: Store::at(&array.run).shard_names()? })
 }
 
-impl Looked {
-    fn seen(&self, tasks: &Tasks) -> Seen {
+impl RunProgress {
+    fn seen(&self, tasks: &Tasks) -> JobProgress {
         let flags = counting(&self.records);
         let counted = || self.records.iter().zip(&flags).filter(|(_, counts)| **counts).map(|(record, _)| record);
         let mut states = BTreeMap::new();
         for state in tasks.values() {
             *states.entry(state.to_lowercase()).or_default() += 1;
         }
-        Seen {
+        JobProgress {
             planned: self.run.iter().flat_map(|run| &run.planned).map(|it| it.attempts).sum(),
             finished: counted().filter(|record| !record.is_infrastructure()).count(),
             lost: counted().filter(|record| record.is_infrastructure()).count(),

@@ -65,7 +65,7 @@ type Sums = [f64; 3];
 impl Agreement {
     /// Counts cases. The bootstrap has a fixed seed, so equal cases give equal intervals.
     #[must_use]
-    pub fn of(cases: &[Case]) -> Self {
+    pub fn from_cases(cases: &[Case]) -> Self {
         let mut groups: BTreeMap<&str, (Sums, f64)> = BTreeMap::new();
         let mut this = Self::default();
         for case in cases {
@@ -169,7 +169,7 @@ mod tests {
             cases("g", true, false, 1),
             cases("g", false, false, 9),
         ];
-        let agreement = Agreement::of(&all.concat());
+        let agreement = Agreement::from_cases(&all.concat());
         assert_eq!((agreement.cases(), agreement.passing()), (20, 9));
         // Wilson's intervals of 8 of 10 and 8 of 9, as from R's prop.test(correct = FALSE).
         assert_eq!(rounded(agreement.precision), (0.8, 0.49, 0.943));
@@ -185,7 +185,7 @@ mod tests {
             cases("g", false, true, 1),
             cases("g", true, true, 1),
         ];
-        let agreement = Agreement::of(&all.concat());
+        let agreement = Agreement::from_cases(&all.concat());
         // Group f contributes 0.99 right and 0.01 wrong, g one half each.
         assert_eq!(rounded(agreement.weighted_precision), (0.745, 0.5, 0.99));
         assert_eq!(rounded(agreement.weighted_recall), (1.0, 0.342, 1.0));
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn full_agreement_is_not_certainty() {
-        let agreement = Agreement::of(
+        let agreement = Agreement::from_cases(
             &[cases("f", true, true, 3), cases("g", true, true, 1), cases("h", false, false, 9)].concat(),
         );
         assert_eq!(rounded(agreement.precision), (1.0, 0.51, 1.0));
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn without_passing_cases_there_is_no_rate_and_no_goal_is_met() {
         for all in [Vec::new(), cases("f", false, false, 3)] {
-            let agreement = Agreement::of(&all);
+            let agreement = Agreement::from_cases(&all);
             assert_eq!((agreement.precision, agreement.weighted_recall), (None, None));
             assert!(!agreement.meets(0.0));
         }

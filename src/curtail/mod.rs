@@ -1,6 +1,6 @@
 //! Curtailed experiments: the cheapest parameters that still separate passing from failing solutions.
 //!
-//! Each solution of a [`Pool`] (the unchanged code, mutants, and agents' code from stored runs) runs under the full
+//! Each solution of a [`SolutionPool`] (the unchanged code, mutants, and agents' code from stored runs) runs under the full
 //! experiment and under shorter ones with settings that the manifest allows. [`search`] returns the cheapest setting
 //! whose verdicts predict the full ones with enough precision and recall ([`agreement`]); [`write`](write::write) puts
 //! it into the manifest.
@@ -12,6 +12,6 @@ mod search;
 mod setting;
 pub mod write;
 
-pub use pool::Pool;
-pub use search::{Curtailed, Wanted, search};
+pub use pool::SolutionPool;
+pub use search::{Curtailed, SearchGoal, search};
 pub use setting::written;

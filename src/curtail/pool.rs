@@ -14,7 +14,7 @@ use crate::sample::MASKED;
 
 /// A solution: files that replace those of the unmasked repo.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
+pub struct Solution {
     /// Readable name: the id of a mutant or of a stored attempt.
     pub name: String,
     /// The changed function or functions; the unchanged code is a group of its own.
@@ -27,15 +27,15 @@ pub struct Attempt {
 
 /// The solutions for a paper.
 #[derive(Debug, Default)]
-pub struct Pool {
+pub struct SolutionPool {
     /// Solutions in the order of running: the unchanged code, stored attempts, then the first mutant of each function,
     /// the second of each, and so on, so that any prefix covers all functions equally.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<Solution>,
     /// Sentences about stored attempts that could not be used.
     pub notes: Vec<String>,
 }
 
-impl Pool {
+impl SolutionPool {
     /// Collects the unchanged code and, for every function, `mutants` mutants chosen by `seed`.
     ///
     /// # Errors
@@ -43,15 +43,15 @@ impl Pool {
     pub fn new(bench: &Bench, mutants: usize, seed: u64) -> Result<Self> {
         let loaded = bench.loaded();
         let unchanged =
-            Attempt { name: "unchanged".into(), group: "unchanged".into(), functions: Vec::new(), files: Vec::new() };
-        let mut rounds: Vec<Vec<Attempt>> = Vec::new();
+            Solution { name: "unchanged".into(), group: "unchanged".into(), functions: Vec::new(), files: Vec::new() };
+        let mut rounds: Vec<Vec<Solution>> = Vec::new();
         for (place, function) in loaded.paper.units.iter().enumerate() {
             let (module, all) = (loaded.source(place), loaded.mutants(place)?);
             for (round, mutant) in choose(&all, mutants, seed).into_iter().enumerate() {
                 if round == rounds.len() {
                     rounds.push(Vec::new());
                 }
-                rounds[round].push(Attempt {
+                rounds[round].push(Solution {
                     name: mutant.id.clone(),
                     group: function.at.clone(),
                     functions: vec![place],
@@ -89,7 +89,7 @@ impl Pool {
             let diff = std::fs::read(&path)
                 .map_err(|error| Error::store("failed to read a diff").at(&path, None).because(error))?;
             match files(bench, &guard, &functions, &String::from_utf8_lossy(&diff)) {
-                Ok(files) => stored.push(Attempt { name, group: selectors(bench, &functions), functions, files }),
+                Ok(files) => stored.push(Solution { name, group: selectors(bench, &functions), functions, files }),
                 Err(why) => self.notes.push(format!("attempt `{name}` is left out: {why}")),
             }
         }
@@ -100,8 +100,8 @@ impl Pool {
     /// Indexes of the solutions that can affect an experiment: the unchanged code, and those that change functions it
     /// needs.
     #[must_use]
-    pub fn of(&self, bench: &Bench, experiment: usize) -> Vec<usize> {
-        let bears = |attempt: &Attempt| {
+    pub fn affecting(&self, bench: &Bench, experiment: usize) -> Vec<usize> {
+        let bears = |attempt: &Solution| {
             attempt.functions.is_empty() || bench.loaded().tests(&attempt.functions).contains(&experiment)
         };
         (0..self.attempts.len()).filter(|&place| bears(&self.attempts[place])).collect()

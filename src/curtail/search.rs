@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::agreement::{Agreement, Case};
-use super::pool::{Attempt, Pool};
+use super::pool::{Solution, SolutionPool};
 use super::setting::{Setting, settings, written};
 use crate::agent::TaskExperiment;
 use crate::audit::trial::limited;
@@ -41,7 +41,7 @@ const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
 
 /// Goal and limits of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
+pub struct SearchGoal {
     /// Minimum precision and recall, unweighted.
     pub goal: f64,
     /// CPU seconds after which no further solution is run in full; cached results cost nothing.
@@ -77,14 +77,14 @@ pub struct CurtailedExperiment {
     /// CPU seconds of the unmasked repo with the full setting.
     pub full_seconds: f64,
     /// The cheapest setting that reaches the goal or, if none does, the best cheap alternative.
-    pub chosen: Option<Chosen>,
+    pub chosen: Option<ChosenSetting>,
     /// Reason why nothing was chosen or why fewer solutions than available were used.
     pub note: Option<String>,
 }
 
 /// A chosen setting and its results.
 #[derive(Debug, Clone, Serialize)]
-pub struct Chosen {
+pub struct ChosenSetting {
     /// The parameters.
     pub setting: Setting,
     /// The command with these parameters.
@@ -125,7 +125,12 @@ impl CurtailedExperiment {
 ///
 /// # Errors
 /// Returns the errors of trials. An experiment that fails in full is noted instead.
-pub async fn search(bench: &Arc<Bench>, pool: &Pool, wanted: &Wanted, observer: &dyn Observer) -> Result<Curtailed> {
+pub async fn search(
+    bench: &Arc<Bench>,
+    pool: &SolutionPool,
+    wanted: &SearchGoal,
+    observer: &dyn Observer,
+) -> Result<Curtailed> {
     let search = Search { bench, pool, wanted, observer, spent: bench.cpu() };
     // Search quick experiments first, so that the budget covers as many as possible.
     let mut order = wanted.experiments.clone();
@@ -145,8 +150,8 @@ pub async fn search(bench: &Arc<Bench>, pool: &Pool, wanted: &Wanted, observer: 
     }
     let attempts: Vec<Case> = attempts.into_values().collect();
     Ok(Curtailed {
-        pairs: Agreement::of(&pairs),
-        attempts: Agreement::of(&attempts),
+        pairs: Agreement::from_cases(&pairs),
+        attempts: Agreement::from_cases(&attempts),
         experiments,
         cpu: bench.cpu() - search.spent,
     })
@@ -154,15 +159,15 @@ pub async fn search(bench: &Arc<Bench>, pool: &Pool, wanted: &Wanted, observer: 
 
 struct Search<'a> {
     bench: &'a Arc<Bench>,
-    pool: &'a Pool,
-    wanted: &'a Wanted,
+    pool: &'a SolutionPool,
+    wanted: &'a SearchGoal,
     observer: &'a dyn Observer,
     /// CPU seconds that the bench had spent before this search.
     spent: f64,
 }
 
 /// A setting that works with the unmasked repo.
-struct Candidate {
+struct SettingCandidate {
     setting: Setting,
     task: TaskExperiment,
     gold: Value,
@@ -184,7 +189,7 @@ impl Search<'_> {
 
     async fn experiment(&self, place: usize) -> Result<CurtailedExperiment> {
         let experiment = &self.bench.loaded().paper.experiments[place];
-        let places: Vec<usize> = self.pool.of(self.bench, place);
+        let places: Vec<usize> = self.pool.affecting(self.bench, place);
         let mut found =
             CurtailedExperiment { id: experiment.id.clone(), pool: places.len(), ..CurtailedExperiment::default() };
         if self.is_spent() {
@@ -244,7 +249,7 @@ impl Search<'_> {
     }
 
     /// Runs the unmasked repo with a setting to get its gold; the inner error says why it has no result.
-    async fn candidate(&self, place: usize, setting: &Setting) -> Result<Result<Candidate, String>> {
+    async fn candidate(&self, place: usize, setting: &Setting) -> Result<Result<SettingCandidate, String>> {
         let experiment = &self.bench.loaded().paper.experiments[place];
         let command = match experiment.command_with(setting) {
             Ok(command) => command,
@@ -264,11 +269,11 @@ impl Search<'_> {
             return Ok(Err(why));
         }
         let limit = Duration::from_secs_f64(TIMES_ORIGINAL * outcome.wall + MORE_SECONDS);
-        Ok(Ok(Candidate { setting: setting.clone(), task: limited(&task, limit), gold, seconds: outcome.cpu }))
+        Ok(Ok(SettingCandidate { setting: setting.clone(), task: limited(&task, limit), gold, seconds: outcome.cpu }))
     }
 
     /// Returns the settings that are cheaper than the full one, cheapest first.
-    async fn candidates(&self, place: usize, full: &Candidate) -> Result<Vec<Candidate>> {
+    async fn candidates(&self, place: usize, full: &SettingCandidate) -> Result<Vec<SettingCandidate>> {
         let experiment = &self.bench.loaded().paper.experiments[place];
         let all = settings(experiment);
         let mut candidates = Vec::new();
@@ -286,7 +291,7 @@ impl Search<'_> {
     }
 
     /// Runs the solutions with these indexes in full until the budget is spent, and returns their verdicts.
-    async fn in_full(&self, place: usize, full: &Candidate, places: &[usize]) -> Result<Vec<(usize, bool)>> {
+    async fn in_full(&self, place: usize, full: &SettingCandidate, places: &[usize]) -> Result<Vec<(usize, bool)>> {
         let mut known = Vec::with_capacity(places.len());
         for chunk in places.chunks(CHUNK) {
             if self.is_spent() {
@@ -305,10 +310,10 @@ impl Search<'_> {
     async fn judge(
         &self,
         place: usize,
-        candidate: &Candidate,
+        candidate: &SettingCandidate,
         known: &[(usize, bool)],
         gives_up: bool,
-    ) -> Result<Option<Chosen>> {
+    ) -> Result<Option<ChosenSetting>> {
         let passing = known.iter().filter(|(_, full)| *full).count() as f64;
         let mut verdicts = BTreeMap::new();
         let (mut false_pass, mut false_fail) = (0.0, 0.0);
@@ -331,7 +336,7 @@ impl Search<'_> {
             }
         }
         let cases: Vec<Case> = verdicts.values().cloned().collect();
-        let agreement = Agreement::of(&cases);
+        let agreement = Agreement::from_cases(&cases);
         let reached = agreement.meets(self.wanted.goal);
         if gives_up && !reached {
             return Ok(None);
@@ -339,7 +344,7 @@ impl Search<'_> {
         let odd = verdicts.iter().filter(|(_, case)| case.full != case.curtailed);
         let disagreements =
             odd.map(|(place, case)| (case.group.clone(), self.pool.attempts[*place].name.clone())).collect();
-        Ok(Some(Chosen {
+        Ok(Some(ChosenSetting {
             setting: candidate.setting.clone(),
             command: candidate.task.command.clone(),
             seconds: candidate.seconds,
@@ -351,9 +356,9 @@ impl Search<'_> {
     }
 
     /// Whether each of these solutions reproduces the setting's gold.
-    async fn verdicts(&self, place: usize, candidate: &Candidate, attempts: &[usize]) -> Result<Vec<bool>> {
+    async fn verdicts(&self, place: usize, candidate: &SettingCandidate, attempts: &[usize]) -> Result<Vec<bool>> {
         let job = |&attempt: &usize| {
-            let Attempt { files, .. } = &self.pool.attempts[attempt];
+            let Solution { files, .. } = &self.pool.attempts[attempt];
             Job { files: files.clone(), experiment: candidate.task.clone() }
         };
         let outcomes = self.bench.run_all(attempts.iter().map(job).collect(), |_| {}).await?;

@@ -16,7 +16,7 @@ use crate::suite::{Parameters, ResultRule, ToleranceRule};
 /// A requested experiment: like the manifest's, but description and result rule are optional.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct RequestedExperiment {
     /// Short name.
     pub id: String,
     /// Description of the measurement.
@@ -39,7 +39,7 @@ pub struct Wanted {
 #[serde(deny_unknown_fields)]
 struct Tables {
     #[serde(default)]
-    experiment: Vec<Wanted>,
+    experiment: Vec<RequestedExperiment>,
 }
 
 /// A parameter with its values: `{n=full:1000,curtailed:50}`, or `{n=50}` for one with the same value in both
@@ -52,7 +52,7 @@ const FORM: &str = "write it as `NAME=COMMAND`, such as `table=python -m pkg tab
 ///
 /// # Errors
 /// Kind `Usage` if the name or the command is missing, or a parameter lacks one of its values.
-pub fn parse(text: &str) -> Result<Wanted> {
+pub fn parse(text: &str) -> Result<RequestedExperiment> {
     let (id, command) = text
         .split_once('=')
         .map(|(id, command)| (id.trim(), command.trim()))
@@ -84,7 +84,14 @@ pub fn parse(text: &str) -> Result<Wanted> {
         rest = whole.end();
     }
     plain.push_str(&command[rest..]);
-    Ok(Wanted { id: id.to_owned(), description: None, command: plain, parameters, result: None, tolerance: None })
+    Ok(RequestedExperiment {
+        id: id.to_owned(),
+        description: None,
+        command: plain,
+        parameters,
+        result: None,
+        tolerance: None,
+    })
 }
 
 /// Reads a file of commands: TOML with `[[experiment]]` tables if its name ends in `.toml`, otherwise one
@@ -92,7 +99,7 @@ pub fn parse(text: &str) -> Result<Wanted> {
 ///
 /// # Errors
 /// Kind `Usage`, with file and line.
-pub fn read(path: &Path) -> Result<Vec<Wanted>> {
+pub fn read(path: &Path) -> Result<Vec<RequestedExperiment>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;
     if path.extension().is_some_and(|extension| extension == "toml") {
@@ -115,7 +122,7 @@ pub fn read(path: &Path) -> Result<Vec<Wanted>> {
 ///
 /// # Errors
 /// Kind `Usage`.
-pub fn validate(wanted: &[Wanted]) -> Result<()> {
+pub fn validate(wanted: &[RequestedExperiment]) -> Result<()> {
     if wanted.is_empty() {
         return Err(Error::usage("no experiments").hint("give them with `--command NAME=COMMAND` or `--commands FILE`"));
     }
@@ -140,7 +147,7 @@ pub fn validate(wanted: &[Wanted]) -> Result<()> {
 ///
 /// # Errors
 /// Kind `Usage` for an unknown experiment or an expression that is invalid or has no group.
-pub fn add_rules(wanted: &mut [Wanted], expressions: &[String], files: &[String]) -> Result<()> {
+pub fn add_rules(wanted: &mut [RequestedExperiment], expressions: &[String], files: &[String]) -> Result<()> {
     let ids: Vec<String> = wanted.iter().map(|one| format!("`{}`", one.id)).collect();
     let unknown = |text: &str| {
         Error::usage(format!("`{text}` names an unknown experiment"))
@@ -174,7 +181,7 @@ pub fn add_rules(wanted: &mut [Wanted], expressions: &[String], files: &[String]
     Ok(())
 }
 
-impl Wanted {
+impl RequestedExperiment {
     /// Returns the command with its parameters filled in.
     pub fn command_line(&self, protocol: crate::suite::Protocol) -> Result<String, String> {
         self.experiment(ResultRule::JsonLine(crate::suite::Stdout::Stdout), String::new()).command_line(protocol)
@@ -264,7 +271,7 @@ mod tests {
     #[test]
     fn contradictory_commands_are_rejected() {
         let fault = |texts: &[&str]| {
-            let wanted: Vec<Wanted> = texts.iter().map(|text| parse(text).unwrap()).collect();
+            let wanted: Vec<RequestedExperiment> = texts.iter().map(|text| parse(text).unwrap()).collect();
             validate(&wanted).unwrap_err().message
         };
         assert_eq!(fault(&[]), "no experiments");

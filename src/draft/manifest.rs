@@ -1,6 +1,6 @@
 //! Generates a new paper's `paper.toml`, with comments for the person who completes it.
 
-use super::propose::Proposal;
+use super::propose::MaskingProposal;
 use crate::suite::{Experiment, ResultRule, TODO, ToleranceRule};
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub struct Compiled {
 
 /// Input of a manifest.
 #[derive(Debug, Clone, Copy)]
-pub struct Sheet<'a> {
+pub struct ManifestInput<'a> {
     /// The paper's title, if its text has one.
     pub title: Option<&'a str>,
     /// Folder under `repos/`.
@@ -29,7 +29,7 @@ pub struct Sheet<'a> {
     /// The experiments.
     pub experiments: &'a [Experiment],
     /// Proposed functions and protected files.
-    pub proposal: &'a Proposal,
+    pub proposal: &'a MaskingProposal,
 }
 
 impl Compiled {
@@ -55,7 +55,7 @@ impl Compiled {
     }
 }
 
-impl Sheet<'_> {
+impl ManifestInput<'_> {
     /// Returns the manifest's text.
     #[must_use]
     pub fn manifest(&self) -> String {
@@ -181,7 +181,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::command::parse;
-    use super::super::propose::Candidate;
+    use super::super::propose::FunctionCandidate;
     use super::*;
     use crate::code::Selector;
     use crate::suite::Paper;
@@ -193,19 +193,19 @@ mod tests {
         wanted.command.insert_str(0, "cd x\n\t");
         wanted.parameters.allowed.insert("n".to_owned(), vec![1.into(), 5.into()]);
         let experiments = [wanted.experiment(rule, "One\n\"two\"".to_owned())];
-        let candidate = |name: &str, description: Option<&str>| Candidate {
+        let candidate = |name: &str, description: Option<&str>| FunctionCandidate {
             selector: Selector::new("a.py", name),
             lines: 9,
             calls: 2,
             description: description.map(str::to_owned),
             experiments: [0].into(),
         };
-        let proposal = Proposal {
+        let proposal = MaskingProposal {
             functions: vec![candidate("f", Some("Draws \\theta from \"p\".")), candidate("g", None)],
             protected: vec!["**/*.csv".to_owned()],
-            ..Proposal::default()
+            ..MaskingProposal::default()
         };
-        let sheet = Sheet {
+        let sheet = ManifestInput {
             title: None,
             repo: "r",
             env: "e",

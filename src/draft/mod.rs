@@ -20,6 +20,6 @@ mod stage;
 pub mod text;
 pub mod trial;
 
-pub use propose::{Proposal, propose};
+pub use propose::{MaskingProposal, propose};
 pub use stage::{Draft, require_id};
-pub use trial::{Place, Tried, refuse_scripts, try_command};
+pub use trial::{TrialResult, TrialSetup, refuse_scripts, try_command};

@@ -16,7 +16,7 @@ pub type Entered = BTreeMap<(PathBuf, usize), BTreeSet<usize>>;
 
 /// A function that is worth masking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct FunctionCandidate {
     /// Its selector.
     pub selector: Selector,
     /// Number of lines.
@@ -58,9 +58,9 @@ impl fmt::Display for Reason {
 
 /// A proposal for a manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Proposal {
+pub struct MaskingProposal {
     /// Functions, by file and in source order.
-    pub functions: Vec<Candidate>,
+    pub functions: Vec<FunctionCandidate>,
     /// Entered functions that are not proposed, with the reason.
     pub refused: Vec<(Selector, Reason)>,
     /// Globs of files to protect.
@@ -77,7 +77,7 @@ pub fn propose(
     others: &[PathBuf],
     commands: &[String],
     entered: &Entered,
-) -> Proposal {
+) -> MaskingProposal {
     let scripts: BTreeSet<PathBuf> =
         modules.keys().filter(|path| commands.iter().any(|command| runs(command, path))).cloned().collect();
     let usual: BTreeSet<PathBuf> = modules.keys().filter(|path| is_entry(path)).cloned().collect();
@@ -94,14 +94,14 @@ pub fn propose(
     let packages = modules.keys().filter(|path| path.ends_with("__init__.py") && !chosen.contains(path));
     let mut protected: BTreeSet<String> = others.iter().map(|path| glob(path)).collect();
     protected.extend(closed.iter().chain(packages).map(|path| literal(path)));
-    Proposal { functions, refused, protected: protected.into_iter().collect(), open_scripts }
+    MaskingProposal { functions, refused, protected: protected.into_iter().collect(), open_scripts }
 }
 
 fn choose(
     modules: &BTreeMap<PathBuf, Module>,
     closed: &BTreeSet<PathBuf>,
     entered: &Entered,
-) -> (Vec<Candidate>, Vec<(Selector, Reason)>) {
+) -> (Vec<FunctionCandidate>, Vec<(Selector, Reason)>) {
     let mut chosen = Vec::new();
     let mut refused = Vec::new();
     let mut places: BTreeSet<(&Path, usize)> = BTreeSet::new();
@@ -134,7 +134,7 @@ fn choose(
             refused.push((selector, reason));
         } else {
             places.insert((path, *place));
-            chosen.push(Candidate {
+            chosen.push(FunctionCandidate {
                 selector,
                 lines: function.lines(),
                 calls: module.calls(*place).len(),
@@ -300,7 +300,7 @@ class Model:
         modules.iter().flat_map(places).collect()
     }
 
-    fn selectors(proposal: &Proposal) -> Vec<String> {
+    fn selectors(proposal: &MaskingProposal) -> Vec<String> {
         proposal.functions.iter().map(|candidate| candidate.selector.to_string()).collect()
     }
 

@@ -15,12 +15,12 @@ use crate::workspace::is_left_out;
 
 /// User overrides for what is copied.
 #[derive(Debug, Clone, Default)]
-pub struct Choice {
+pub struct CopyRules {
     keep: GlobSet,
     leave_out: GlobSet,
 }
 
-impl Choice {
+impl CopyRules {
     /// Parses globs over paths in the repo. A glob that matches a folder covers everything in it.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ fn set(globs: &[String]) -> Result<GlobSet> {
 ///
 /// # Errors
 /// Kind `Usage` if `from` is not a folder or contains no Python file, `Machine` if something cannot be read or written.
-pub fn copy(from: &Path, to: &Path, choice: &Choice) -> Result<BTreeMap<PathBuf, &'static str>> {
+pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathBuf, &'static str>> {
     if !from.is_dir() {
         let what = if from.exists() { "is not a folder" } else { "does not exist" };
         return Err(Error::usage(format!("the repository `{}` {what}", from.display()))
@@ -103,7 +103,7 @@ fn above(left_out: &BTreeMap<PathBuf, &'static str>, path: &Path) -> Option<&'st
     path.ancestors().skip(1).find_map(|above| left_out.get(above).copied())
 }
 
-fn reason(entry: &DirEntry, path: &Path, choice: &Choice) -> Option<&'static str> {
+fn reason(entry: &DirEntry, path: &Path, choice: &CopyRules) -> Option<&'static str> {
     if choice.leave_out.is_match(path) {
         return Some("as you said");
     }
@@ -172,7 +172,7 @@ mod tests {
         folder
     }
 
-    fn copied(folder: &tempfile::TempDir, choice: &Choice) -> (Vec<String>, Vec<String>) {
+    fn copied(folder: &tempfile::TempDir, choice: &CopyRules) -> (Vec<String>, Vec<String>) {
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         let left_out = copy(&from, &to, choice).unwrap();
         let files =
@@ -199,7 +199,7 @@ mod tests {
             "build/lib/pkg/a.py",
             "data/x.csv",
         ]);
-        let (files, left_out) = copied(&folder, &Choice::default());
+        let (files, left_out) = copied(&folder, &CopyRules::default());
         assert_eq!(files, ["data/x.csv", "pkg/a.py", "pkg/runs/loop.py"]);
         assert_eq!(
             left_out,
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn the_users_globs_override_what_is_copied() {
         let folder = repo(&["a.py", "tests/test_a.py", "results/in.csv", "results/out.csv", "paper/draft.tex"]);
-        let choice = Choice::new(&["results/in.csv".into(), "tests/".into()], &["paper".into()]).unwrap();
+        let choice = CopyRules::new(&["results/in.csv".into(), "tests/".into()], &["paper".into()]).unwrap();
         let (files, left_out) = copied(&folder, &choice);
         assert_eq!(files, ["a.py", "results/in.csv", "tests/test_a.py"]);
         assert_eq!(left_out, ["paper: as you said", "results: saved results"]);
@@ -227,7 +227,7 @@ mod tests {
     fn folders_that_are_not_repositories_are_rejected() {
         let folder = repo(&["a.txt"]);
         let fault =
-            |path: &str| copy(&folder.path().join(path), &folder.path().join("to"), &Choice::default()).unwrap_err();
+            |path: &str| copy(&folder.path().join(path), &folder.path().join("to"), &CopyRules::default()).unwrap_err();
         assert!(fault("nowhere").message.ends_with("does not exist"));
         assert!(fault("from/a.txt").message.ends_with("is not a folder"));
         assert!(fault("from").message.ends_with("contains no Python file"));

@@ -7,14 +7,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::propose::Proposal;
+use super::propose::MaskingProposal;
 use crate::error::{Error, Result};
 use crate::scrub::{Format, Options, scrub};
 use crate::suite::{Experiment, Gold, TODO, result_numbers};
 
 /// A paper's text as given by the user.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct TextSource {
     /// The text.
     pub text: String,
     /// Its title, if it has one.
@@ -33,7 +33,7 @@ pub struct Scrubbed {
     pub numbers: usize,
 }
 
-impl Source {
+impl TextSource {
     /// Reads a text in Markdown, LaTeX or plain text.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ fn uncommented(line: &str) -> Option<&str> {
 
 /// Returns an outline with a heading for each file that contains proposed functions and for each experiment.
 #[must_use]
-pub fn outline(title: Option<&str>, proposal: &Proposal, experiments: &[Experiment]) -> String {
+pub fn outline(title: Option<&str>, proposal: &MaskingProposal, experiments: &[Experiment]) -> String {
     let mut text = format!(
         "# {}\n\n{TODO}: write a self-contained description of the paper, so that a person with this text and the rest of \
          the code could\nwrite any function of it: equations, initialisation, stopping rules, tie-breaking, defaults. No \

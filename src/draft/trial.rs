@@ -9,7 +9,7 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::Value;
 
-use super::command::Wanted;
+use super::command::RequestedExperiment;
 use super::metadata::scripts;
 use super::result::{guess, values};
 use crate::env::Env;
@@ -25,7 +25,7 @@ const STDERR_SHOWN: usize = 1500;
 
 /// The result of a first run.
 #[derive(Debug, Clone)]
-pub struct Tried {
+pub struct TrialResult {
     /// How to read the result.
     pub rule: ResultRule,
     /// The result.
@@ -37,7 +37,7 @@ pub struct Tried {
 }
 
 /// Setup of a first run.
-pub struct Place<'a> {
+pub struct TrialSetup<'a> {
     /// The paper's id, for messages.
     pub paper: &'a str,
     /// Snapshot of the repo.
@@ -57,7 +57,7 @@ pub struct Place<'a> {
 /// # Errors
 /// Kind `Baseline`, with paper, experiment and hint, if the command fails, takes too long, or gives no readable result;
 /// other kinds for failures of the machine.
-pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
+pub async fn try_command(wanted: &RequestedExperiment, place: &TrialSetup<'_>) -> Result<TrialResult> {
     let machine = place.machine;
     let backend = &machine.backend;
     let gpu = machine.graphics.take().await?;
@@ -109,17 +109,17 @@ pub async fn try_command(wanted: &Wanted, place: &Place<'_>) -> Result<Tried> {
         }
         ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
     };
-    Ok(Tried { rule, value, seconds: exec.wall.as_secs_f64(), overwrote })
+    Ok(TrialResult { rule, value, seconds: exec.wall.as_secs_f64(), overwrote })
 }
 
-impl Place<'_> {
-    fn fault(&self, wanted: &Wanted, why: &str, hint: &str) -> Error {
+impl TrialSetup<'_> {
+    fn fault(&self, wanted: &RequestedExperiment, why: &str, hint: &str) -> Error {
         Error::new(Kind::Baseline, format!("paper `{}`, experiment `{}`: {why}", self.paper, wanted.id)).hint(hint)
     }
 }
 
 /// Returns why a command failed and what to do; `None` if it succeeded.
-fn failure(exec: &Exec, line: &str, place: &Place<'_>) -> Option<(String, String)> {
+fn failure(exec: &Exec, line: &str, place: &TrialSetup<'_>) -> Option<(String, String)> {
     let stderr = String::from_utf8_lossy(&exec.stderr);
     let stderr = tail(stderr.trim_end());
     let why = match exec.exit {
@@ -154,7 +154,7 @@ fn script(stderr: &str, tree: &Path) -> Option<String> {
 ///
 /// # Errors
 /// Kind `Usage`, covering all such commands.
-pub fn refuse_scripts(wanted: &[Wanted], tree: &Path) -> Result<()> {
+pub fn refuse_scripts(wanted: &[RequestedExperiment], tree: &Path) -> Result<()> {
     let faults = wanted.iter().filter_map(|one| {
         let mut words = one.command.split_whitespace();
         let name = words.find(|word| word.split_once('=').is_none_or(|(name, _)| name.contains(['/', '.', '-'])))?;

@@ -1,4 +1,4 @@
-//! `environment.yml`, a conda environment file: as written ([`Source`]), and the subset that a venv supports
+//! `environment.yml`, a conda environment file: as written ([`EnvironmentFile`]), and the subset that a venv supports
 //! ([`Environment`]).
 //!
 //! Supported keys: `name`, `channels` (ignored by a venv), `dependencies` with one `pip:` list, and `variables`. A venv
@@ -21,7 +21,7 @@ const FILE: &str = "environment.yml";
 
 /// Contents of the file.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(super) struct EnvironmentFile {
     /// Name of the folder under `envs/`.
     pub(super) id: String,
     /// Path of the yml.
@@ -105,7 +105,7 @@ impl<'de> Deserialize<'de> for Dependency {
     }
 }
 
-impl Source {
+impl EnvironmentFile {
     /// Reads `environment.yml` in `folder`.
     ///
     /// # Errors
@@ -179,7 +179,7 @@ impl Environment {
     /// # Errors
     /// Kind `Suite`, with the file and, if known, the line.
     pub(super) fn read(folder: &Path) -> Result<Self> {
-        let Source { id, path, digest, specs, pip, variables, .. } = Source::read(folder)?;
+        let EnvironmentFile { id, path, digest, specs, pip, variables, .. } = EnvironmentFile::read(folder)?;
         let mut environment = Self { id, path, digest, variables, python: PythonSpec::any(), requirements: Vec::new() };
         let mut foreign: Vec<(String, usize)> = Vec::new();
         for (spec, line) in specs {

@@ -25,7 +25,7 @@ pub(super) struct Interpreter {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct InterpreterFacts {
     version: Version,
     release: bool,
     implementation: String,
@@ -35,7 +35,7 @@ struct Answer {
 }
 
 /// Result of probing a candidate: the interpreter, or the reason why it can't be used.
-type Probed = (PathBuf, Result<Interpreter, String>);
+type ProbeResult = (PathBuf, Result<Interpreter, String>);
 
 /// Formats a version as `3.11.7`.
 pub(super) fn dotted(version: Version) -> String {
@@ -154,7 +154,7 @@ fn candidates(places: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Probes all candidates in parallel; the results keep their order.
-async fn probe_all(candidates: Vec<PathBuf>) -> Vec<Probed> {
+async fn probe_all(candidates: Vec<PathBuf>) -> Vec<ProbeResult> {
     let mut tasks = JoinSet::new();
     for (number, path) in candidates.into_iter().enumerate() {
         tasks.spawn(async move {
@@ -179,7 +179,7 @@ async fn probe(path: &Path) -> Result<Interpreter, String> {
         Ok(Err(error)) => return Err(format!("cannot be run ({error})")),
         Ok(Ok(output)) => output,
     };
-    let answer: Answer = serde_json::from_slice(&output.stdout)
+    let answer: InterpreterFacts = serde_json::from_slice(&output.stdout)
         .map_err(|_| format!("did not report its version ({})", last_line(&output.stderr, output.status)))?;
     if answer.implementation != "cpython" || !answer.release {
         return Err(format!("is {} {}, not a release of CPython", answer.implementation, dotted(answer.version)));

@@ -51,7 +51,7 @@ pub(super) struct Package {
 
 /// The packages for one machine, and whether their hashes are known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Chosen<'a> {
+pub(super) struct LockedPackages<'a> {
     pub(super) packages: &'a [Package],
     pub(super) hashes_known: bool,
 }
@@ -131,18 +131,18 @@ impl Lock {
 
     /// Returns the packages for a Python and platform: those of its own section or else the versions of the nearest
     /// section, which is the one with the nearest Python, then the same platform, then the newer Python.
-    pub(super) fn choose(&self, python: &str, platform: &str) -> Option<Chosen<'_>> {
+    pub(super) fn choose(&self, python: &str, platform: &str) -> Option<LockedPackages<'_>> {
         let distance = |target: &&Target| {
             let (here, wanted) = (number(&target.python), number(python));
             (here.abs_diff(wanted), target.platform != platform, here < wanted, target.platform.clone())
         };
         let nearest = self.targets.iter().min_by_key(distance)?;
         let hashes_known = nearest.python == python && nearest.platform == platform;
-        Some(Chosen { packages: &nearest.packages, hashes_known })
+        Some(LockedPackages { packages: &nearest.packages, hashes_known })
     }
 }
 
-impl Chosen<'_> {
+impl LockedPackages<'_> {
     /// Formats the packages for `pip install -r`.
     pub(super) fn requirements(&self) -> String {
         use std::fmt::Write as _;

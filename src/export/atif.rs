@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::names::file_name;
-use super::{Act, Source, Turn, turns};
+use super::{AgentAction, Source, Turn, turns};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::model::{Role, Usage};
@@ -98,7 +98,7 @@ pub fn trajectory(source: &Source, record: &AttemptRecord, turns: &[Turn<'_>]) -
 }
 
 /// Converts an agent's step. Steps without a model call may not have metrics.
-fn acted(act: &Act<'_>, timestamp: &str) -> Map<String, Value> {
+fn acted(act: &AgentAction<'_>, timestamp: &str) -> Map<String, Value> {
     let mut step = object(json!({ "timestamp": timestamp, "source": "agent", "message": act.text }));
     step.insert("llm_call_count".to_owned(), act.model_calls.into());
     if let (Some(reasoning), true) = (act.reasoning, act.model_calls > 0) {

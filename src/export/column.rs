@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 
 /// Type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Text.
     Text,
     /// Integer.
@@ -27,7 +27,7 @@ pub struct Column {
     /// The column's name.
     pub name: String,
     /// Type of its values.
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
 /// A table whose rows are made one at a time while it is written.
@@ -46,7 +46,7 @@ impl<R: JsonSchema> Table<'_, R> {
     /// # Errors
     /// Returns the errors of [`columns`].
     pub fn columns(&self) -> Result<Vec<Column>> {
-        let measured = self.measures.iter().map(|name| Column { name: name.clone(), kind: Kind::Number });
+        let measured = self.measures.iter().map(|name| Column { name: name.clone(), kind: ColumnKind::Number });
         Ok(columns::<R>()?.into_iter().chain(measured).collect())
     }
 }
@@ -68,11 +68,11 @@ fn column(name: String, property: &Value) -> Result<Column> {
         _ => Vec::new(),
     };
     let kind = match (kinds.as_slice(), property["format"].as_str()) {
-        (["string"], Some("date-time")) => Kind::Time,
-        (["string"], _) => Kind::Text,
-        (["integer"], _) => Kind::Integer,
-        (["number"], _) => Kind::Number,
-        (["boolean"], _) => Kind::Boolean,
+        (["string"], Some("date-time")) => ColumnKind::Time,
+        (["string"], _) => ColumnKind::Text,
+        (["integer"], _) => ColumnKind::Integer,
+        (["number"], _) => ColumnKind::Number,
+        (["boolean"], _) => ColumnKind::Boolean,
         _ => return Err(Error::internal(format!("no column fits the field `{name}`"))),
     };
     Ok(Column { name, kind })

@@ -21,4 +21,4 @@ mod turns;
 
 pub use names::Names;
 pub use source::Source;
-pub(crate) use turns::{Act, Turn, turns};
+pub(crate) use turns::{AgentAction, Turn, turns};

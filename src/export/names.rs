@@ -35,7 +35,7 @@ pub struct Names(BTreeMap<(String, Option<String>), String>);
 
 impl Names {
     /// Collects the names for the agents and models of these attempts.
-    pub fn of<'a>(attempts: impl Iterator<Item = &'a Brief>) -> Self {
+    pub fn for_attempts<'a>(attempts: impl Iterator<Item = &'a Brief>) -> Self {
         let mut models: BTreeMap<&str, BTreeSet<Option<&str>>> = BTreeMap::new();
         for attempt in attempts {
             models.entry(&attempt.agent).or_default().insert(attempt.model.as_deref());

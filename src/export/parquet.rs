@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::column::{Column, Kind, Table, cells};
+use super::column::{Column, ColumnKind, Table, cells};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 
@@ -57,11 +57,11 @@ fn message(name: &str, columns: &[Column]) -> String {
     let mut text = format!("message {name} {{\n");
     for Column { name, kind } in columns {
         let (kind, logical) = match kind {
-            Kind::Text => ("BYTE_ARRAY", " (STRING)"),
-            Kind::Integer => ("INT64", ""),
-            Kind::Number => ("DOUBLE", ""),
-            Kind::Boolean => ("BOOLEAN", ""),
-            Kind::Time => ("INT64", " (TIMESTAMP(MILLIS,true))"),
+            ColumnKind::Text => ("BYTE_ARRAY", " (STRING)"),
+            ColumnKind::Integer => ("INT64", ""),
+            ColumnKind::Number => ("DOUBLE", ""),
+            ColumnKind::Boolean => ("BOOLEAN", ""),
+            ColumnKind::Time => ("INT64", " (TIMESTAMP(MILLIS,true))"),
         };
         let _ = writeln!(text, "  OPTIONAL {kind} {name}{logical};");
     }
@@ -129,9 +129,9 @@ fn write_group<W: std::io::Write + Send>(
 }
 
 /// Converts an integer, or a time to milliseconds since 1970.
-fn integer(cell: &Value, kind: Kind) -> Option<i64> {
+fn integer(cell: &Value, kind: ColumnKind) -> Option<i64> {
     match kind {
-        Kind::Time => Some(cell.as_str()?.parse::<jiff::Timestamp>().ok()?.as_millisecond()),
+        ColumnKind::Time => Some(cell.as_str()?.parse::<jiff::Timestamp>().ok()?.as_millisecond()),
         // A cell that isn't null must have a value; no real count comes near the largest.
         _ => cell.as_i64().or_else(|| cell.is_u64().then_some(i64::MAX)),
     }

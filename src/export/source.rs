@@ -21,12 +21,12 @@ pub struct Source {
     pub run: RunFile,
     briefs: Briefs,
     families: Families,
-    missing: RefCell<BTreeMap<Missing, (Vec<String>, usize)>>,
+    missing: RefCell<BTreeMap<FileProblem, (Vec<String>, usize)>>,
 }
 
 /// A problem with an attempt's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Missing {
+enum FileProblem {
     /// Its agent or sample cannot be part of a file name.
     Name,
     /// The trajectory is missing.
@@ -39,7 +39,7 @@ enum Missing {
     Text,
 }
 
-impl Missing {
+impl FileProblem {
     /// Note on further attempts with this problem.
     const fn of_others(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ impl Source {
     /// Returns the file names of the run's agents and models.
     #[must_use]
     pub fn names(&self) -> Names {
-        Names::of(self.attempts())
+        Names::for_attempts(self.attempts())
     }
 
     /// Reads the events of an attempt up to the first unreadable line. A missing or truncated trajectory is noted.
@@ -108,7 +108,7 @@ impl Source {
         let text = match std::fs::read(&path) {
             Ok(text) => text,
             Err(error) => {
-                self.note(Missing::Trajectory, || format!("{} has no trajectory: {error}", name(record)));
+                self.note(FileProblem::Trajectory, || format!("{} has no trajectory: {error}", name(record)));
                 return Vec::new();
             }
         };
@@ -119,7 +119,7 @@ impl Source {
                 Err(error) => {
                     let of =
                         || format!("the trajectory of {} is cut off before its line {number}: {error}", name(record));
-                    self.note(Missing::Rest, of);
+                    self.note(FileProblem::Rest, of);
                     break;
                 }
             }
@@ -135,11 +135,11 @@ impl Source {
         match std::fs::read(self.briefs.store.diff(&record.agent, &record.sample, record.attempt)) {
             Ok(bytes) => Some(String::from_utf8(bytes).unwrap_or_else(|error| {
                 let of = || format!("the diff of {} is not UTF-8 and was converted, so it may not apply", name(record));
-                self.note(Missing::Text, of);
+                self.note(FileProblem::Text, of);
                 String::from_utf8_lossy(error.as_bytes()).into_owned()
             })),
             Err(error) => {
-                self.note(Missing::Diff, || format!("{} has no diff: {error}", name(record)));
+                self.note(FileProblem::Diff, || format!("{} has no diff: {error}", name(record)));
                 None
             }
         }
@@ -150,7 +150,7 @@ impl Source {
     fn has_files(&self, record: &AttemptRecord) -> bool {
         let odd = [&record.agent, &record.sample].into_iter().find(|name| !is_file_name(name));
         if let Some(odd) = odd {
-            self.note(Missing::Name, || {
+            self.note(FileProblem::Name, || {
                 format!(
                     "{} has neither trajectory nor diff: `{odd}` is not a valid name of an agent or sample",
                     name(record)
@@ -181,7 +181,7 @@ impl Source {
     }
 
     /// Records a problem with an attempt; only the first few get a sentence of their own.
-    fn note(&self, what: Missing, words: impl FnOnce() -> String) {
+    fn note(&self, what: FileProblem, words: impl FnOnce() -> String) {
         let mut missing = self.missing.borrow_mut();
         let (named, others) = missing.entry(what).or_default();
         if named.len() < NAMED { named.push(words()) } else { *others += 1 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::atif::{arguments, end};
 use super::names::file_name;
-use super::{Act, Source, Turn, turns};
+use super::{AgentAction, Source, Turn, turns};
 use crate::agent::{End, TimedEvent, conversation};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
@@ -78,7 +78,7 @@ fn file(source: &Source, record: &AttemptRecord, lines: &[TimedEvent]) -> Value 
 }
 
 /// Converts a step. `query` would repeat the whole history in every step, so it is left empty.
-fn step(act: &Act<'_>) -> Value {
+fn step(act: &AgentAction<'_>) -> Value {
     let action: Vec<String> =
         act.calls.iter().map(|call| format!("{} {}", call.tool, arguments(call.arguments))).collect();
     let observation: Vec<&str> = act.calls.iter().filter_map(|call| call.observation).collect();

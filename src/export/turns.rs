@@ -11,14 +11,14 @@ use crate::model::{Message, Role, Usage};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn<'a> {
     /// A message to the agent.
-    Said(Spoken<'a>),
+    Said(AgentMessage<'a>),
     /// An action of the agent: a reply of its model or, for an agent without a model, its tool calls.
-    Acted(Act<'a>),
+    Acted(AgentAction<'a>),
 }
 
 /// A message to the agent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spoken<'a> {
+pub struct AgentMessage<'a> {
     /// Seconds since the attempt began.
     pub at: f64,
     /// Role of the message.
@@ -29,7 +29,7 @@ pub struct Spoken<'a> {
 
 /// An action of the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Act<'a> {
+pub struct AgentAction<'a> {
     /// Seconds since the attempt began.
     pub at: f64,
     /// Text of the reply.
@@ -37,7 +37,7 @@ pub struct Act<'a> {
     /// Reasoning that is separate from the text.
     pub reasoning: Option<&'a str>,
     /// The tool calls of the reply.
-    pub calls: Vec<Call<'a>>,
+    pub calls: Vec<TurnCall<'a>>,
     /// Number of model calls behind this action, including failed ones and those made by its tools; 0 without a model.
     pub model_calls: u32,
     /// Tokens of these calls.
@@ -50,7 +50,7 @@ pub struct Act<'a> {
 
 /// A tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call<'a> {
+pub struct TurnCall<'a> {
     /// The provider's id, or a generated one if the call was written into the text.
     pub id: String,
     /// The tool's name.
@@ -75,24 +75,24 @@ pub fn turns(lines: &[TimedEvent]) -> Vec<Turn<'_>> {
                 let before = shown.get(*kept..).unwrap_or_default();
                 for (place, message) in messages.iter().enumerate() {
                     if !before.get(place).is_some_and(|before| says_again(before, message)) {
-                        turns.hear(line.at, message);
+                        turns.add_message(line.at, message);
                     }
                 }
             }
             Event::Message { role: Role::Assistant, content, .. } => {
-                turns.begin(Act { at: line.at, text: content, ..Act::default() });
+                turns.begin(AgentAction { at: line.at, text: content, ..AgentAction::default() });
             }
             Event::Message { call_id: Some(id), content, .. } if turns.answer(id, content, 0.0) => {}
-            Event::Message { role, content, .. } => turns.say(Spoken { at: line.at, role: *role, content }),
+            Event::Message { role, content, .. } => turns.say(AgentMessage { at: line.at, role: *role, content }),
             Event::Reply { text, reasoning, tool_calls, usage, cost, seconds, .. } => {
-                let calls = tool_calls.iter().map(|call| Call {
+                let calls = tool_calls.iter().map(|call| TurnCall {
                     id: call.id.clone(),
                     tool: &call.name,
                     arguments: &call.arguments,
                     observation: None,
                     seconds: 0.0,
                 });
-                turns.begin(Act {
+                turns.begin(AgentAction {
                     at: line.at,
                     text,
                     reasoning: reasoning.as_deref(),
@@ -106,7 +106,7 @@ pub fn turns(lines: &[TimedEvent]) -> Vec<Turn<'_>> {
             Event::Observation { call_id: Some(id), content, seconds, .. } if turns.answer(id, content, *seconds) => {}
             Event::Observation { step, call_id, tool, arguments, content, seconds } => {
                 let id = call_id.clone().unwrap_or_else(|| format!("step-{step}-{number}"));
-                let call = Call { id, tool, arguments, observation: Some(content), seconds: *seconds };
+                let call = TurnCall { id, tool, arguments, observation: Some(content), seconds: *seconds };
                 turns.act(line.at).calls.push(call);
             }
             Event::ToolModelCall { usage, cost, seconds, .. } | Event::CallFailed { usage, cost, seconds, .. } => {
@@ -134,7 +134,7 @@ fn says_again(before: &Message, now: &Message) -> bool {
 #[derive(Default)]
 struct Turns<'a> {
     done: Vec<Turn<'a>>,
-    act: Option<Act<'a>>,
+    act: Option<AgentAction<'a>>,
 }
 
 impl<'a> Turns<'a> {
@@ -142,29 +142,29 @@ impl<'a> Turns<'a> {
         self.done.extend(self.act.take().map(Turn::Acted));
     }
 
-    fn begin(&mut self, act: Act<'a>) {
+    fn begin(&mut self, act: AgentAction<'a>) {
         self.end();
         self.act = Some(act);
     }
 
-    fn say(&mut self, spoken: Spoken<'a>) {
+    fn say(&mut self, spoken: AgentMessage<'a>) {
         self.end();
         self.done.push(Turn::Said(spoken));
     }
 
     /// Adds a message that an external agent sends to its model.
-    fn hear(&mut self, at: f64, message: &'a Message) {
+    fn add_message(&mut self, at: f64, message: &'a Message) {
         let (role, content) = (message.role, message.content.as_str());
         match (role, &message.tool_call_id) {
-            (Role::Assistant, _) => self.begin(Act { at, text: content, ..Act::default() }),
+            (Role::Assistant, _) => self.begin(AgentAction { at, text: content, ..AgentAction::default() }),
             (Role::Tool, Some(id)) if self.answer(id, content, 0.0) => {}
-            _ => self.say(Spoken { at, role, content }),
+            _ => self.say(AgentMessage { at, role, content }),
         }
     }
 
     /// Returns the current action, or starts a new one after a message.
-    fn act(&mut self, at: f64) -> &mut Act<'a> {
-        self.act.get_or_insert_with(|| Act { at, ..Act::default() })
+    fn act(&mut self, at: f64) -> &mut AgentAction<'a> {
+        self.act.get_or_insert_with(|| AgentAction { at, ..AgentAction::default() })
     }
 
     /// Sets the result of the call with this id; `false` if the current action has no such call without a result.

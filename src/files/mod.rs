@@ -1,13 +1,13 @@
 //! File handling: append-only JSON lines ([`Appender`], [`json_lines`]), files that appear completely or not at all
 //! ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]), digests ([`Parts`], [`hex`]) and caches by
-//! digest ([`Kept`]), file names of bounded length ([`bounded`]), the current time ([`now`]), temporary folders that
+//! digest ([`DiskCache`]), file names of bounded length ([`bounded`]), the current time ([`now`]), temporary folders that
 //! can be cleaned up after a kill ([`Temporary`]), checks of folders ([`usable`]), types stored as text
 //! (`stored_as_text`), and TOML with all of its errors ([`from_toml`]).
 
 mod clock;
 mod digest;
+mod disk_cache;
 mod failpoint;
-mod kept;
 mod lines;
 mod name;
 mod once;
@@ -19,8 +19,8 @@ mod whole;
 
 pub use clock::now;
 pub use digest::{Parts, hex};
+pub use disk_cache::DiskCache;
 pub(crate) use failpoint::write_all;
-pub use kept::Kept;
 pub use lines::{Appender, JsonLine, json_lines};
 pub use name::{bounded, may_be_bounded};
 pub use once::write_once;

@@ -21,7 +21,7 @@ pub fn from_toml<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, Erro
         Err(error) => error,
     };
     let (table, broken) = DeTable::parse_recoverable(text);
-    let mut faults: Vec<Error> = broken.iter().map(|error| told(text, path, error)).collect();
+    let mut faults: Vec<Error> = broken.iter().map(|error| located_error(text, path, error)).collect();
     if faults.is_empty() {
         faults = misread::<T>(text, path, table);
     }
@@ -29,7 +29,7 @@ pub fn from_toml<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, Erro
     faults.sort_by_key(line);
     // Further errors on the same line usually follow from the first.
     faults.dedup_by_key(|fault| line(fault));
-    Err(Error::all(faults).unwrap_or_else(|| told(text, path, &first)))
+    Err(Error::all(faults).unwrap_or_else(|| located_error(text, path, &first)))
 }
 
 /// Returns the line, from 1, on which a TOML document has this text as the value of a key, such as an id.
@@ -40,7 +40,7 @@ pub fn line_naming(text: &str, value: &str) -> Option<usize> {
     text.lines().position(given).map(|place| place + 1)
 }
 
-fn told(text: &str, path: &Path, error: &toml::de::Error) -> Error {
+fn located_error(text: &str, path: &Path, error: &toml::de::Error) -> Error {
     let line = error.span().map(|span| line_at(text, span.start));
     Error::suite(error.message().trim().to_owned()).at(path, line)
 }
@@ -61,7 +61,7 @@ fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTa
         // A misspelt name is an unknown field, so the right one is missing too.
         let slip = misnamed && error.message().starts_with("missing field");
         if !slip {
-            faults.push(told(text, path, &error));
+            faults.push(located_error(text, path, &error));
         }
         misnamed = unknown;
         match error.span().and_then(|span| take_out(table.get_mut(), span.start, unknown)) {

@@ -12,7 +12,7 @@ use crate::suite::sections;
 const PASSAGE: usize = 30;
 
 /// Input of a manifest.
-pub struct Sheet<'a> {
+pub struct ImportedManifest<'a> {
     /// The published paper.
     pub paper: &'a PublishedPaper,
     /// Folder of its env under `envs/`.
@@ -28,7 +28,7 @@ pub struct Sheet<'a> {
 }
 
 /// Returns the manifest's text.
-pub fn write(sheet: &Sheet<'_>) -> String {
+pub fn write(sheet: &ImportedManifest<'_>) -> String {
     let paper = sheet.paper;
     let url = if is_arxiv(&paper.id) { format!("https://arxiv.org/abs/{}", paper.id) } else { String::new() };
     let url = paper.url.clone().filter(|_| url.is_empty()).unwrap_or(url);
@@ -90,7 +90,7 @@ fn year(id: &str) -> u16 {
 }
 
 /// Files named in the commands, except those that contain functions to write.
-fn entry_scripts(sheet: &Sheet<'_>) -> Vec<String> {
+fn entry_scripts(sheet: &ImportedManifest<'_>) -> Vec<String> {
     let words = sheet.experiments.iter().flat_map(|experiment| experiment.command.split_whitespace());
     let mut files: Vec<String> = words
         .map(|word| word.trim_matches(['"', '\'', ';']).trim_start_matches("./"))

@@ -111,7 +111,7 @@ pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, deci
     let repo_dir = draft.suite().repo_dir(&paper.id);
     // Keep files that contain functions, even if they look like tests.
     let keep: Vec<String> = paper.functions.iter().map(|function| globset::escape(&function.file)).collect();
-    let left_out = repo::copy(&paper.code, &repo_dir, &repo::Choice::new(&keep, &[])?)?;
+    let left_out = repo::copy(&paper.code, &repo_dir, &repo::CopyRules::new(&keep, &[])?)?;
     findings.extend(left_out.iter().map(|(path, why)| Finding::left_out(path.display().to_string(), *why)));
 
     let functions = find::find(&repo_dir, paper, decisions, &mut findings)?;
@@ -119,7 +119,7 @@ pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, deci
     let needs = needs(paper, &functions, &experiments, &mut findings);
     let text = paper_text(paper, &experiments, &mut findings)?;
     let env = environment(&mut draft, paper, &mut findings)?;
-    let manifest = manifest::write(&manifest::Sheet {
+    let manifest = manifest::write(&manifest::ImportedManifest {
         paper,
         env: &env,
         functions: &functions,
@@ -201,7 +201,7 @@ fn needs(
 
 /// Returns the paper's text without its results.
 fn paper_text(paper: &PublishedPaper, experiments: &[gold::Experiment], findings: &mut Vec<Finding>) -> Result<String> {
-    let source = text::Source::read(&paper.text)?;
+    let source = text::TextSource::read(&paper.text)?;
     let mut values = Vec::new();
     let results = experiments.iter().flat_map(|experiment| &experiment.results);
     for (_, result) in results {

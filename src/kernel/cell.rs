@@ -27,7 +27,7 @@ pub enum State {
 
 impl State {
     /// Parses the state reported by the session.
-    pub(super) fn of(word: &str) -> Self {
+    pub(super) fn parse(word: &str) -> Self {
         match word.trim() {
             "done" => Self::Done,
             "failed" => Self::Failed,
@@ -98,6 +98,6 @@ mod tests {
 
     #[test]
     fn session_words_are_parsed_to_states() {
-        assert_eq!(["done", "ended 7", ""].map(State::of), [State::Done, State::Ended(7), State::Silent]);
+        assert_eq!(["done", "ended 7", ""].map(State::parse), [State::Done, State::Ended(7), State::Silent]);
     }
 }

@@ -99,7 +99,7 @@ pub struct Kernel {
 
 /// The state of a cell and its raw output so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct CellOutput {
     /// State of the cell.
     pub state: State,
     /// Output to both streams, and the value of a final expression.
@@ -135,7 +135,7 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Fault::Refused`] while an earlier cell is running; errors of the sandbox.
-    pub async fn run(&mut self, code: &str, patience: Duration, host: &mut dyn Host) -> Result<Shown, Fault> {
+    pub async fn run(&mut self, code: &str, patience: Duration, host: &mut dyn Host) -> Result<CellOutput, Fault> {
         if code.contains('\0') {
             return Err(Fault::Refused("Python code cannot contain a NUL character".to_owned()));
         }
@@ -151,7 +151,7 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Fault::Refused`] if nothing is running; errors of the sandbox.
-    pub async fn wait(&mut self, patience: Duration, host: &mut dyn Host) -> Result<Shown, Fault> {
+    pub async fn wait(&mut self, patience: Duration, host: &mut dyn Host) -> Result<CellOutput, Fault> {
         self.require_running()?;
         self.finish(self.script(&format!("{AWAIT}{SHOW}")), patience, host).await
     }
@@ -160,7 +160,7 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Fault::Refused`] if nothing is running; errors of the sandbox.
-    pub async fn interrupt(&mut self, host: &mut dyn Host) -> Result<Shown, Fault> {
+    pub async fn interrupt(&mut self, host: &mut dyn Host) -> Result<CellOutput, Fault> {
         self.require_running()?;
         self.signal("INT", host).await?;
         let shown = self.finish(self.script(&format!("{AWAIT}{SHOW}")), TO_STOP, host).await?;
@@ -169,7 +169,7 @@ impl Kernel {
         }
         self.running = false;
         self.signal("KILL", host).await?;
-        Ok(Shown { state: State::Killed, output: self.output_so_far(host).await? })
+        Ok(CellOutput { state: State::Killed, output: self.output_so_far(host).await? })
     }
 
     fn require_running(&self) -> Result<(), Fault> {
@@ -177,20 +177,20 @@ impl Kernel {
     }
 
     /// Runs a command that waits for the session, and returns the cell's state and output.
-    async fn finish(&mut self, command: Command, wall: Duration, host: &mut dyn Host) -> Result<Shown, Fault> {
+    async fn finish(&mut self, command: Command, wall: Duration, host: &mut dyn Host) -> Result<CellOutput, Fault> {
         // Set this first: if the future is dropped during the command, a cell may still be running.
         self.running = true;
         let exec = host.exec(&command, wall, MOST_OUTPUT + 4096).await?;
         if exec.exit == Exit::TimedOut {
             if host.is_spent() {
-                return Ok(Shown { state: State::OutOfTime, output: String::new() });
+                return Ok(CellOutput { state: State::OutOfTime, output: String::new() });
             }
-            return Ok(Shown { state: State::Running, output: self.output_so_far(host).await? });
+            return Ok(CellOutput { state: State::Running, output: self.output_so_far(host).await? });
         }
         self.running = false;
         let printed = String::from_utf8_lossy(&exec.stdout);
         let (word, output) = printed.split_once('\n').unwrap_or((&printed, ""));
-        Ok(Shown { state: State::of(word), output: output.to_owned() })
+        Ok(CellOutput { state: State::parse(word), output: output.to_owned() })
     }
 
     async fn output_so_far(&self, host: &mut dyn Host) -> Result<String, Fault> {

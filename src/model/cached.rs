@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{Model, Piece, Probed, QueryFailed, Quote, Reply, Request, recording};
-use crate::files::{Kept, Parts};
+use crate::files::{DiskCache, Parts};
 
 /// A model whose replies are kept.
 pub(super) struct Cached {
     model: Arc<dyn Model>,
-    kept: Kept<Reply>,
+    kept: DiskCache<Reply>,
     /// Whose replies they are: the model's name and how it is reached.
     identity: String,
     /// The run's seed.
@@ -23,7 +23,7 @@ pub(super) struct Cached {
 impl Cached {
     /// Over a model, which `identity` tells from others, with replies in this folder.
     pub(super) fn new(model: Arc<dyn Model>, identity: String, folder: &Path, seed: u64) -> Self {
-        Self { model, kept: Kept::at(folder), identity, seed }
+        Self { model, kept: DiskCache::at(folder), identity, seed }
     }
 
     /// The key of a request; `None` for one that no attempt makes.

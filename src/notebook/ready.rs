@@ -18,7 +18,7 @@ use crate::agent::{Check, Context, Limits, Solution, Task, python};
 use crate::env::{Env, wheelhouse};
 use crate::error::{Error, Kind, Result};
 use crate::files::hex;
-use crate::kernel::{By, Harness, Kernel, Shown, State};
+use crate::kernel::{By, CellOutput, Harness, Kernel, State};
 use crate::run::check::{Measurement, measure_with_output};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::family::{Evidence, Item, Ready, Staged, Work};
@@ -75,7 +75,7 @@ impl ReadyTask {
         &self,
         withheld: &[usize],
         host: &mut Harness<'_>,
-        ran: &mut (dyn FnMut(&str, &Shown, Duration) + Send),
+        ran: &mut (dyn FnMut(&str, &CellOutput, Duration) + Send),
     ) -> Result<Kernel, Fault> {
         layer::make(host).await?;
         let mut kernel = Kernel::start(host).await?;
@@ -234,7 +234,7 @@ impl Ready for ReadyTask {
         context.session.patience = Some(Duration::from_secs_f64(self.task().manifest.budget.command_seconds));
         context.session.cells = Some(Vec::new());
         let mut ran = Vec::new();
-        let mut keep = |code: &str, shown: &Shown, took| ran.push((code.to_owned(), shown.clone(), took));
+        let mut keep = |code: &str, shown: &CellOutput, took| ran.push((code.to_owned(), shown.clone(), took));
         let set_up = self.set_up(&withheld(staged), &mut Harness(context.sandbox), &mut keep).await;
         for (code, shown, took) in ran {
             python::record(By::Prefix, Some(&code), &shown, took, context);

@@ -23,7 +23,7 @@ use crate::sample::{COMMAND, Sample};
 use crate::session::{Folder, Options, Run};
 
 /// Setup of the proofs.
-pub struct Place {
+pub struct ProofSetup {
     /// The suite's folder.
     pub suite: PathBuf,
     /// Sandbox, cache and other options of this machine.
@@ -53,11 +53,11 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
 ///
 /// # Errors
 /// Returns the errors of loading and preparing the item; kind `Infrastructure` if attempts were lost.
-pub async fn prove(place: &Place, family: &str, item: &str, observer: &dyn Observer) -> Result<Proof> {
+pub async fn prove(place: &ProofSetup, family: &str, item: &str, observer: &dyn Observer) -> Result<Proof> {
     if family == COMMAND { command(place, item, observer).await } else { notebook(place, item, observer).await }
 }
 
-async fn notebook(place: &Place, id: &str, observer: &dyn Observer) -> Result<Proof> {
+async fn notebook(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Result<Proof> {
     let plan = Plan::of(&place.suite, id)?;
     let digest = plan.digest()?;
     let trials = |name: &'static str, agents: &'static [&'static str], samples: Vec<String>, k| Trials {
@@ -81,7 +81,7 @@ async fn notebook(place: &Place, id: &str, observer: &dyn Observer) -> Result<Pr
     Ok(plan.judge(&of_whole, &of_parts))
 }
 
-async fn command(place: &Place, id: &str, observer: &dyn Observer) -> Result<Proof> {
+async fn command(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Result<Proof> {
     let item = Commands.load(&place.suite, id, crate::run::family::Basis::default())?;
     item.scorable()?;
     let draw = crate::run::Draw { n: vec![LEAST], limit: usize::MAX, ..Configuration::new(&place.suite).draw };
@@ -106,7 +106,7 @@ struct Trials {
     k: u32,
 }
 
-impl Place {
+impl ProofSetup {
     /// Folder of a run while it is incomplete.
     fn folder(&self, trials: &Trials) -> PathBuf {
         use sha2::{Digest, Sha256};

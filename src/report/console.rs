@@ -55,9 +55,9 @@ fn rates(rows: &[Row], how: Intervals) -> String {
     let also = if has_room { " pass^k: that all of k attempts pass." } else { "" };
     let table = if has_room { wide } else { table(false) };
     let (level, over) = (100.0 * how.level, how.legend());
-    let is_told = |row: &Row| row.pass_at.iter().all(|at| at.rate.is_none() || at.interval.is_some());
+    let has_interval = |row: &Row| row.pass_at.iter().all(|at| at.rate.is_none() || at.interval.is_some());
     let few =
-        if rows.iter().all(is_told) { String::new() } else { format!(" {}", too_few_legend(FEWEST_SAMPLES, how)) };
+        if rows.iter().all(has_interval) { String::new() } else { format!(" {}", too_few_legend(FEWEST_SAMPLES, how)) };
     let legend = format!(
         "pass@k: chance in percent that one of k attempts passes, averaged over samples, with its {level:.0}% interval \
          ({over}).{also} lost: attempts lost to infrastructure, not in the rates.{few}"

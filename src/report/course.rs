@@ -18,7 +18,7 @@ impl Course {
     /// Reads a trajectory. A run of code is a tool call that runs Python, a script or an experiment. It crashed if its
     /// exit code is not 0 or its output shows a traceback (`python … | tail` hides a crash from the exit code).
     #[must_use]
-    pub fn of(lines: &[TimedEvent]) -> Self {
+    pub fn from_trajectory(lines: &[TimedEvent]) -> Self {
         let mut course = Self::default();
         let mut last = None;
         for line in lines {
@@ -134,12 +134,12 @@ mod tests {
                 ran_by(tool, 1, "python a.py", &format!("{}{trace}", code(1))),
                 ran_by(tool, 2, "python a.py", &format!("{}4.5", code(0))),
             ];
-            let course = Course::of(&lines);
+            let course = Course::from_trajectory(&lines);
             assert_eq!((course.crashed.as_slice(), course.working_step), ([true, false].as_slice(), Some(2)), "{tool}");
             assert!(course.recovered());
         }
         let waits = ran_by("execute", 1, "run()", "still running after 5 seconds; `continue_wait` waits on");
-        assert_eq!(Course::of(&[waits]), Course::default());
+        assert_eq!(Course::from_trajectory(&[waits]), Course::default());
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_later_successful_run_recovers_from_a_crash() {
-        let course = Course::of(&[
+        let course = Course::from_trajectory(&[
             ran(1, "cat a.py", "exit code 0\nstdout:\n..."),
             ran(2, "python a.py", "exit code 1\nstderr:\nNameError"),
             ran(3, "python a.py | tail -3", "exit code 0\nstdout:\nTraceback (most recent call last):\n..."),
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_repeated_call_repeats_its_outcome_and_a_refused_call_is_not_a_run() {
-        let course = Course::of(&[
+        let course = Course::from_trajectory(&[
             ran(1, "python a.py", "error: there is no such folder"),
             ran(2, "python a.py", "exit code 2\nstderr:\nx"),
             ran(3, "python a.py", "the same call as before, with the same outcome"),

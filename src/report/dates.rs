@@ -31,7 +31,7 @@ impl Public {
 
     /// Compares a task's publication date with a model's cutoff.
     #[must_use]
-    pub fn of(since: Option<When>, cutoff: Option<When>) -> Self {
+    pub fn relative_to_cutoff(since: Option<When>, cutoff: Option<When>) -> Self {
         match (since, cutoff) {
             (Some(since), Some(cutoff)) if since.first() > cutoff.last() => Self::After,
             (Some(_), Some(_)) => Self::Before,
@@ -80,7 +80,9 @@ pub fn by_date(
     let ends = |model: Option<&str>| model.and_then(&cutoff);
     let mut rows = Vec::new();
     for public in Public::ALL {
-        let is = |record: &&AttemptRecord| Public::of(since(record), ends(record.model.as_deref())) == public;
+        let is = |record: &&AttemptRecord| {
+            Public::relative_to_cutoff(since(record), ends(record.model.as_deref())) == public
+        };
         let some: Vec<AttemptRecord> = records.iter().filter(is).cloned().collect();
         for place in leaderboard(&summarise(&some, options)) {
             rows.push(ByDate {

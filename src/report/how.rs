@@ -78,10 +78,10 @@ pub struct Share {
 }
 
 /// An attempt that counts, with its course if its trajectory could be read.
-type Told<'a> = (&'a AttemptRecord, Option<Course>);
+type AttemptWithCourse<'a> = (&'a AttemptRecord, Option<Course>);
 
 /// The attempts of one agent and model, by n.
-type ByN<'a> = BTreeMap<usize, Vec<Told<'a>>>;
+type ByN<'a> = BTreeMap<usize, Vec<AttemptWithCourse<'a>>>;
 
 /// Computes the rows of all agents and models. `course` reads an attempt's trajectory and returns `None` if there is
 /// none.
@@ -116,9 +116,10 @@ pub fn how(
     Ok(rows)
 }
 
-fn row(n: Option<usize>, attempts: &[Told<'_>], options: Intervals) -> Option<HowRow> {
+fn row(n: Option<usize>, attempts: &[AttemptWithCourse<'_>], options: Intervals) -> Option<HowRow> {
     let (first, _) = attempts.first()?;
-    let scored: Vec<&Told<'_>> = attempts.iter().filter(|(record, _)| !record.is_infrastructure()).collect();
+    let scored: Vec<&AttemptWithCourse<'_>> =
+        attempts.iter().filter(|(record, _)| !record.is_infrastructure()).collect();
     let mut passes: HashMap<&str, [usize; 3]> = HashMap::new();
     let (mut ends, mut lost_ends) = (BTreeMap::new(), BTreeMap::new());
     for (record, _) in attempts {

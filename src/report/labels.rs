@@ -59,7 +59,7 @@ impl Labels {
 
     /// Returns the new name of a run or model, or the name itself if it has no label.
     #[must_use]
-    pub fn of(&self, name: &str) -> String {
+    pub fn renamed(&self, name: &str) -> String {
         self.names.get(name).map_or_else(|| name.to_owned(), Clone::clone)
     }
 
@@ -68,13 +68,13 @@ impl Labels {
     #[must_use]
     pub fn agent(&self, run: &str, prefix: &str, agent: &str) -> String {
         let whole = || self.names.get(&format!("{run}/{agent}")).filter(|_| !prefix.is_empty()).cloned();
-        whole().unwrap_or_else(|| format!("{prefix}{}", self.of(agent)))
+        whole().unwrap_or_else(|| format!("{prefix}{}", self.renamed(agent)))
     }
 
     /// Returns the prefix of a run's agent labels; empty for a single run.
     #[must_use]
     pub fn prefix(&self, run: &str, are_several: bool) -> String {
-        if are_several { format!("{}/", self.of(run)) } else { String::new() }
+        if are_several { format!("{}/", self.renamed(run)) } else { String::new() }
     }
 
     /// Checks that labels don't give two contenders the same name and that each label names exactly one thing.
@@ -92,7 +92,7 @@ impl Labels {
                 let was = (format!("{run}/{agent}"), model.clone());
                 known.extend([agent.clone(), was.0.clone()]);
                 known.extend(model.clone());
-                let now = (self.agent(run, prefix, agent), model.as_deref().map(|model| self.of(model)));
+                let now = (self.agent(run, prefix, agent), model.as_deref().map(|model| self.renamed(model)));
                 if let Some(other) = seen.get(&now).filter(|other| **other != was) {
                     return Err(same(other, &was, &now));
                 }

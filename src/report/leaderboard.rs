@@ -10,7 +10,7 @@ use crate::stats::{FEWEST_SAMPLES, Interval};
 
 /// The row of one agent and model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Place {
+pub struct LeaderboardRow {
     /// One plus the number of contenders whose whole interval is above this one's; `None` without an interval.
     pub rank: Option<usize>,
     /// The agent's label.
@@ -44,13 +44,13 @@ pub struct Place {
 
 /// Ranks the contenders by pass@1, highest first, then by cost and name.
 #[must_use]
-pub fn leaderboard(summary: &Summary) -> Vec<Place> {
+pub fn leaderboard(summary: &Summary) -> Vec<LeaderboardRow> {
     // For each agent and model, use the row over all n or, if there is only one row, that one.
     let is_whole = |row: &&Row| {
         row.n.is_none()
             || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
     };
-    let mut places: Vec<Place> = summary.rows.iter().filter(is_whole).map(place).collect();
+    let mut places: Vec<LeaderboardRow> = summary.rows.iter().filter(is_whole).map(place).collect();
     let points: Vec<_> = places.iter().map(|it| it.cost.zip(it.pass)).collect();
     let intervals: Vec<_> = places.iter().filter_map(|it| it.interval).collect();
     for (one, point) in places.iter_mut().zip(&points) {
@@ -62,19 +62,19 @@ pub fn leaderboard(summary: &Summary) -> Vec<Place> {
         one.rank = one.interval.map(|mine| 1 + intervals.iter().filter(|other| other.low > mine.high).count());
     }
     places.sort_by(|a, b| {
-        let cost = |place: &Place| place.cost.unwrap_or(f64::INFINITY);
+        let cost = |place: &LeaderboardRow| place.cost.unwrap_or(f64::INFINITY);
         let by_rate = b.pass.unwrap_or(-1.0).total_cmp(&a.pass.unwrap_or(-1.0));
         by_rate.then(cost(a).total_cmp(&cost(b))).then_with(|| (&a.agent, &a.model).cmp(&(&b.agent, &b.model)))
     });
     places
 }
 
-fn place(row: &Row) -> Place {
+fn place(row: &Row) -> LeaderboardRow {
     let last =
         |rates: &[PassAt]| rates.iter().copied().filter(|at| at.k > 1 && at.rate.is_some()).max_by_key(|at| at.k);
     let single = row.pass_at.iter().find(|at| at.k == 1);
     let spent = row.cost_per_sample.map(|dollars| dollars * row.samples as f64).filter(|_| row.model.is_some());
-    Place {
+    LeaderboardRow {
         rank: None,
         agent: row.agent.clone(),
         model: row.model.clone(),
@@ -106,9 +106,9 @@ pub(super) fn money(dollars: f64) -> String {
 
 /// Formats the rows as a table with a legend.
 #[must_use]
-pub fn leaderboard_console(places: &[Place], summary: &Summary) -> String {
+pub fn leaderboard_console(places: &[LeaderboardRow], summary: &Summary) -> String {
     let mut table = plain_table();
-    let k_of = |of: fn(&Place) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max();
+    let k_of = |of: fn(&LeaderboardRow) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max();
     let (any, all) = (k_of(|place| place.any), k_of(|place| place.all));
     let mut heading: Vec<String> = ["rank", "agent", "pass@1"].map(str::to_owned).to_vec();
     heading.extend(any.map(|k| format!("any of {k}")));

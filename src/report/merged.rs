@@ -69,7 +69,7 @@ impl MergedRun {
     /// Returns the label of a model.
     #[must_use]
     pub fn model(&self, model: &str) -> String {
-        self.labels.of(model)
+        self.labels.renamed(model)
     }
 
     /// Returns the original name of a record's agent; `None` for a record of another run.
@@ -104,7 +104,7 @@ impl MergedRun {
             if let Some(model) = &mut record.model
                 && !self.labels.is_empty()
             {
-                *model = self.labels.of(model);
+                *model = self.labels.renamed(model);
             }
             self.most = self.most.max(record.attempt as usize + 1);
             if self.own(record).is_none() {
@@ -158,7 +158,7 @@ impl Merged {
     /// # Errors
     /// Kind `Store` if no run can be read, `Usage` if labels don't fit.
     pub fn read(folders: &[PathBuf], detail: Detail, names: &Labels) -> Result<Self> {
-        Self::of(read_all(folders, detail)?, folders.len() > 1, names)
+        Self::combine(read_all(folders, detail)?, folders.len() > 1, names)
     }
 
     /// Reads runs, all of which must be readable.
@@ -167,14 +167,14 @@ impl Merged {
     /// Kind `Store` if any run can't be read, `Usage` if labels don't fit.
     pub fn read_all(folders: &[PathBuf], detail: Detail, names: &Labels) -> Result<Self> {
         let readings = folders.iter().map(|folder| read(folder, detail)).collect::<Result<Vec<_>>>()?;
-        Self::of(Readings { readings, notes: Vec::new() }, folders.len() > 1, names)
+        Self::combine(Readings { readings, notes: Vec::new() }, folders.len() > 1, names)
     }
 
-    fn of(Readings { readings, notes }: Readings, are_several: bool, labels_here: &Labels) -> Result<Self> {
+    fn combine(Readings { readings, notes }: Readings, are_several: bool, labels_here: &Labels) -> Result<Self> {
         let names = labels(&readings);
         let run = |(reading, own_name): (Reading, String)| {
             let Reading { store, run, records, lines, tail, notes } = reading;
-            let name = labels_here.of(&own_name);
+            let name = labels_here.renamed(&own_name);
             let prefix = labels_here.prefix(&own_name, are_several);
             let mut merged = MergedRun {
                 name,

@@ -41,7 +41,7 @@ impl Parity {
 
 /// Descriptive fields that Harbor requires in addition to the results.
 #[derive(Debug, Clone, Default)]
-pub struct About {
+pub struct ParityDescription {
     /// The adapter's name.
     pub adapter: String,
     /// The benchmark's name.
@@ -148,7 +148,12 @@ fn metric_name(aspect: &Aspect) -> &str {
 
 /// Builds the entry for Harbor; `record` is any attempt of the second side.
 #[must_use]
-pub fn parity_experiment(parity: &Parity, aspect: &Aspect, about: &About, record: &AttemptRecord) -> Experiment {
+pub fn parity_experiment(
+    parity: &Parity,
+    aspect: &Aspect,
+    about: &ParityDescription,
+    record: &AttemptRecord,
+) -> Experiment {
     let [original_runs, harbor_runs] = parity.runs.clone();
     Experiment {
         adapter_name: about.adapter.clone(),
@@ -217,7 +222,11 @@ mod tests {
         assert_eq!((agree.samples, agree.unmatched), (2, 2));
         assert_eq!(agree.runs, [vec![100.0, 50.0], vec![50.0, 50.0]]);
         assert!(agree.overlaps());
-        let about = About { adapter: "ours".to_owned(), benchmark: "Ours".to_owned(), ..About::default() };
+        let about = ParityDescription {
+            adapter: "ours".to_owned(),
+            benchmark: "Ours".to_owned(),
+            ..ParityDescription::default()
+        };
         let entry = serde_json::to_value(parity_experiment(&agree, &Aspect::Pass, &about, &second[0])).unwrap();
         assert_eq!((&entry["number_of_runs"], &entry["parity_benchmark_size"]), (&2.into(), &2.into()));
         assert_eq!(entry["metrics"][0]["original"], "75.00 ± 25.00");

@@ -7,7 +7,7 @@ use crate::stats::{Aim, Design, Spread};
 
 /// Known or assumed properties of the samples at one n.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Known {
+pub struct PowerInput {
     /// Number of masked functions.
     pub n: usize,
     /// Variation between samples and between attempts.
@@ -44,7 +44,7 @@ pub struct PowerRow {
 
 /// Computes one row for each n and k.
 #[must_use]
-pub fn power_rows(known: &[Known], ks: &[usize], aim: Aim, correlation: f64) -> Vec<PowerRow> {
+pub fn power_rows(known: &[PowerInput], ks: &[usize], aim: Aim, correlation: f64) -> Vec<PowerRow> {
     let pairs = known.iter().flat_map(|it| ks.iter().map(move |&k| (it, k)));
     pairs
         .map(|(known, k)| {
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn more_attempts_need_fewer_samples_and_small_suites_detect_only_larger_differences() {
         let spread = Spread::assumed(0.5, 0.5);
-        let known = Known { n: 2, spread, cost: Some(0.1), available: Some(300) };
+        let known = PowerInput { n: 2, spread, cost: Some(0.1), available: Some(300) };
         let aim = Aim { difference: 0.05, level: 0.95, power: 0.8 };
         let rows = power_rows(&[known], &[1, 5], aim, 0.5);
         let [one, five] = rows.as_slice() else { panic!("{rows:?}") };

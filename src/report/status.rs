@@ -93,7 +93,7 @@ impl Status {
     /// Computes the status at time `now`. `begun` is the number of attempts that have a trajectory but no counting
     /// record, as found by [`begun`]; they count as running only while a process writes to the run.
     #[must_use]
-    pub fn of(
+    pub fn compute(
         name: String,
         run: Option<&RunFile>,
         records: &[AttemptRecord],
@@ -262,7 +262,7 @@ mod tests {
             record(1, 6, End::StepLimit, false),
             record(2, 4, End::SandboxLost, false),
         ];
-        let status = Status::of("r".into(), None, &records, 2, true, now);
+        let status = Status::compute("r".into(), None, &records, 2, true, now);
         assert_eq!((status.finished, status.passed, status.failed, status.lost), (2, 1, 1, 1));
         assert_eq!((status.running, status.cost, status.per_minute), (2, 2.0, Some(0.2)));
         assert_eq!(status.last.iter().map(|last| last.attempt).collect::<Vec<_>>(), [2, 1, 0]);
@@ -273,8 +273,8 @@ mod tests {
           11:55:00  x_0.1 react: fail, step limit, 60 s, $0.50
           11:01:00  x_0.0 react: pass, answered, 60 s, $0.50
         ");
-        let stopped = Status::of("r".into(), None, &records, 2, false, now);
+        let stopped = Status::compute("r".into(), None, &records, 2, false, now);
         assert_eq!((stopped.running, stopped.per_minute), (0, None));
-        assert!(Status::of("r".into(), None, &[], 0, false, now).text().starts_with("r: not running, 0 attempts"));
+        assert!(Status::compute("r".into(), None, &[], 0, false, now).text().starts_with("r: not running, 0 attempts"));
     }
 }

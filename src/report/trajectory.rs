@@ -22,7 +22,7 @@ pub enum Colour {
 
 /// Kind of a line, which decides its colour (one of the standard eight, which every terminal theme makes readable).
 #[derive(Clone, Copy)]
-enum Kind {
+enum LineKind {
     Heading,
     Call,
     Shown,
@@ -31,13 +31,13 @@ enum Kind {
 }
 
 impl Colour {
-    fn paint(self, kind: Kind, text: &str) -> String {
+    fn paint(self, kind: LineKind, text: &str) -> String {
         let code = match kind {
-            Kind::Heading => "1",
-            Kind::Call => "36",
-            Kind::Shown => "2",
-            Kind::Bad => "31",
-            Kind::Good => "32",
+            LineKind::Heading => "1",
+            LineKind::Call => "36",
+            LineKind::Shown => "2",
+            LineKind::Bad => "31",
+            LineKind::Good => "32",
         };
         match self {
             Self::Off => text.to_owned(),
@@ -59,28 +59,28 @@ pub fn trajectory_text(lines: &[TimedEvent], colour: Colour) -> String {
 }
 
 fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
-    let mut heading = |kind: Kind, what: &str| {
+    let mut heading = |kind: LineKind, what: &str| {
         let _ = writeln!(text, "{}", colour.paint(kind, &format!("[{at:>8.1} s] {what}")));
     };
     match event {
         Event::Started { sample, attempt, agent, model, sandbox, .. } => {
             let model = model.as_deref().map(|model| format!(" with {}", middle_cut(model, 60))).unwrap_or_default();
             let (sample, agent, sandbox) = (short(sample, 80), middle_cut(agent, 40), short(sandbox, 20));
-            heading(Kind::Heading, &format!("{sample} attempt {attempt} by {agent}{model}, sandbox {sandbox}"));
+            heading(LineKind::Heading, &format!("{sample} attempt {attempt} by {agent}{model}, sandbox {sandbox}"));
         }
         Event::Message { role, content, .. } => {
-            heading(Kind::Heading, role_name(*role));
+            heading(LineKind::Heading, role_name(*role));
             body(text, content, None, colour);
         }
         Event::Reply { step, text: said, reasoning, tool_calls, usage, cost, seconds, cached, .. } => {
             let (input, output) = (usage.input, usage.output);
             let kept = if *cached { ", kept from an earlier run" } else { "" };
             heading(
-                Kind::Heading,
+                LineKind::Heading,
                 &format!("step {step}: {input} tokens read, {output} written, ${cost:.4}, {seconds:.1} s{kept}"),
             );
             if let Some(reasoning) = reasoning.as_deref().filter(|it| !it.trim().is_empty()) {
-                body(text, reasoning, Some(Kind::Shown), colour);
+                body(text, reasoning, Some(LineKind::Shown), colour);
                 text.push_str("    --\n");
             }
             body(text, said, None, colour);
@@ -89,77 +89,80 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
             }
         }
         Event::Observation { step, tool, arguments, content, seconds, .. } => {
-            heading(Kind::Heading, &format!("step {step}: {} took {seconds:.1} s", short(tool, 40)));
+            heading(LineKind::Heading, &format!("step {step}: {} took {seconds:.1} s", short(tool, 40)));
             call_lines(text, tool, arguments, colour);
-            body(text, content, Some(Kind::Shown), colour);
+            body(text, content, Some(LineKind::Shown), colour);
         }
         Event::ToolModelCall { tool, text: said, cost, seconds, .. } => {
-            heading(Kind::Heading, &format!("{} asked the model: ${cost:.4}, {seconds:.1} s", short(tool, 40)));
-            body(text, said, Some(Kind::Shown), colour);
+            heading(LineKind::Heading, &format!("{} asked the model: ${cost:.4}, {seconds:.1} s", short(tool, 40)));
+            body(text, said, Some(LineKind::Shown), colour);
         }
         Event::CallFailed { what, cost, seconds, .. } => {
-            heading(Kind::Bad, &format!("the model did not reply: ${cost:.4}, {seconds:.1} s"));
-            body(text, what, Some(Kind::Bad), colour);
+            heading(LineKind::Bad, &format!("the model did not reply: ${cost:.4}, {seconds:.1} s"));
+            body(text, what, Some(LineKind::Bad), colour);
         }
         Event::FormatError { step, what } => {
-            heading(Kind::Bad, &format!("step {step}: {}", short(what, 200)));
+            heading(LineKind::Bad, &format!("step {step}: {}", short(what, 200)));
         }
         Event::Asked { call, kept, messages, .. } => {
-            heading(Kind::Heading, &format!("call {call}: {kept} messages as before, {} new", messages.len()));
+            heading(LineKind::Heading, &format!("call {call}: {kept} messages as before, {} new", messages.len()));
             for message in messages {
-                let _ = writeln!(text, "    {}", colour.paint(Kind::Call, &format!("> {}", role_name(message.role))));
+                let _ =
+                    writeln!(text, "    {}", colour.paint(LineKind::Call, &format!("> {}", role_name(message.role))));
                 body(text, &message.content, None, colour);
                 for call in &message.tool_calls {
                     call_lines(text, &call.name, &call.arguments, colour);
                 }
             }
         }
-        Event::NotPassed { what } => heading(Kind::Heading, &format!("not passed to the model: {}", short(what, 200))),
+        Event::NotPassed { what } => {
+            heading(LineKind::Heading, &format!("not passed to the model: {}", short(what, 200)))
+        }
         Event::CallRefused { what } => {
-            heading(Kind::Bad, "the agent asked the model and was refused");
-            body(text, what, Some(Kind::Bad), colour);
+            heading(LineKind::Bad, "the agent asked the model and was refused");
+            body(text, what, Some(LineKind::Bad), colour);
         }
         Event::Program { exit, stdout, stderr, seconds } => {
-            let kind = if *exit == Exit::Code(0) { Kind::Heading } else { Kind::Bad };
+            let kind = if *exit == Exit::Code(0) { LineKind::Heading } else { LineKind::Bad };
             heading(kind, &format!("the program ended: {}, {seconds:.1} s without its model", how(*exit)));
-            body(text, stdout, Some(Kind::Shown), colour);
-            body(text, stderr, Some(Kind::Shown), colour);
+            body(text, stdout, Some(LineKind::Shown), colour);
+            body(text, stderr, Some(LineKind::Shown), colour);
         }
         Event::Try { number, why } => {
-            heading(Kind::Heading, &format!("try {number}"));
+            heading(LineKind::Heading, &format!("try {number}"));
             body(text, why.as_deref().unwrap_or_default(), None, colour);
         }
         Event::Forgotten { count, note, .. } => {
-            heading(Kind::Heading, &format!("{count} messages left the conversation"));
-            body(text, note, Some(Kind::Shown), colour);
+            heading(LineKind::Heading, &format!("{count} messages left the conversation"));
+            body(text, note, Some(LineKind::Shown), colour);
         }
         Event::Shortened { message, .. } => {
-            heading(Kind::Heading, &format!("the observation in message {message} was shortened"));
+            heading(LineKind::Heading, &format!("the observation in message {message} was shortened"));
         }
         Event::Cell(cell) => {
             let by = if cell.by == By::Prefix { "cell before the agent began" } else { "cell" };
-            heading(Kind::Heading, &format!("{by}: {}, {:.1} s", state_name(cell.state), cell.seconds));
-            body(text, &cell.code, Some(Kind::Call), colour);
-            body(text, &cell.output, Some(Kind::Shown), colour);
+            heading(LineKind::Heading, &format!("{by}: {}, {:.1} s", state_name(cell.state), cell.seconds));
+            body(text, &cell.code, Some(LineKind::Call), colour);
+            body(text, &cell.output, Some(LineKind::Shown), colour);
         }
         Event::Answer { raw } => {
-            heading(Kind::Good, "answer");
+            heading(LineKind::Good, "answer");
             body(text, raw, None, colour);
         }
         Event::Ended { end, detail } => {
-            let kind = if end.is_infrastructure() { Kind::Bad } else { Kind::Heading };
+            let kind = if end.is_infrastructure() { LineKind::Bad } else { LineKind::Heading };
             heading(kind, &format!("ended: {}", end_name(*end).replace('_', " ")));
             body(text, detail.as_deref().unwrap_or_default(), None, colour);
         }
         Event::Verification { experiment, exit, seconds, result, stderr, cached } => {
-            let kind = if *exit == Exit::Code(0) && result.is_some() { Kind::Good } else { Kind::Bad };
+            let kind = if *exit == Exit::Code(0) && result.is_some() { LineKind::Good } else { LineKind::Bad };
             let known = if *cached { ", known from the same code" } else { "" };
             let name = short(experiment, 60);
             heading(kind, &format!("verification of {name}: {}, {seconds:.1} s{known}", how(*exit)));
             if let Some(result) = result {
                 body(text, &result.to_string(), None, colour);
             }
-            body(text, stderr, Some(Kind::Shown), colour);
+            body(text, stderr, Some(LineKind::Shown), colour);
         }
     }
 }
@@ -197,19 +200,19 @@ fn how(exit: Exit) -> String {
 
 /// Formats a tool call with one line per argument; multi-line values keep their lines.
 fn call_lines(text: &mut String, tool: &str, arguments: &Value, colour: Colour) {
-    let _ = writeln!(text, "    {}", colour.paint(Kind::Call, &format!("> {}", short(tool, 60))));
+    let _ = writeln!(text, "    {}", colour.paint(LineKind::Call, &format!("> {}", short(tool, 60))));
     let Value::Object(arguments) = arguments else {
-        return body(text, &arguments.to_string(), Some(Kind::Call), colour);
+        return body(text, &arguments.to_string(), Some(LineKind::Call), colour);
     };
     for (name, value) in arguments {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let joint = if value.contains('\n') { ":\n" } else { ": " };
-        body(text, &format!("{name}{joint}{value}"), Some(Kind::Call), colour);
+        body(text, &format!("{name}{joint}{value}"), Some(LineKind::Call), colour);
     }
 }
 
 /// Appends indented lines, each cleaned.
-fn body(text: &mut String, said: &str, kind: Option<Kind>, colour: Colour) {
+fn body(text: &mut String, said: &str, kind: Option<LineKind>, colour: Colour) {
     for line in said.trim_end().lines() {
         let line = clean(&line.replace('\t', "    "));
         let line = kind.map_or_else(|| line.clone(), |kind| colour.paint(kind, &line));

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::check::Measurement;
 use crate::agent::Check;
 use crate::env::Env;
-use crate::files::{Kept, Parts};
+use crate::files::{DiskCache, Parts};
 use crate::sandbox::{Exit, SandboxLimits};
 use crate::workspace::Change;
 
@@ -26,7 +26,7 @@ const FORMAT: &str = "result 1";
 #[derive(Debug, Clone)]
 pub struct Results {
     /// `None` where nothing is kept.
-    kept: Option<Kept<Known>>,
+    kept: Option<DiskCache<Known>>,
     /// What kind of machine this is.
     machine: String,
     /// Whether known results are ignored and replaced.
@@ -71,7 +71,7 @@ impl Results {
     /// Those in a cache folder.
     #[must_use]
     pub fn at(cache: &Path) -> Self {
-        Self { kept: Some(Kept::at(&cache.join("results"))), machine: kind_of_machine(), fresh: false }
+        Self { kept: Some(DiskCache::at(&cache.join("results"))), machine: kind_of_machine(), fresh: false }
     }
 
     /// None, and none are kept.

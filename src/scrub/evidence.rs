@@ -6,12 +6,12 @@
 
 use super::Rule;
 use super::prose::Prose;
-use super::token::Kind;
-use super::words::{self, Section, Sort};
+use super::token::TokenKind;
+use super::words::{self, Section, WordSense};
 
 /// Properties of the whole stretch of text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Setting {
+pub(super) struct StretchContext {
     /// Section of the text.
     pub(super) section: Section,
 }
@@ -26,7 +26,7 @@ const FAR: usize = 30;
 const LEAST_SPOKEN: f64 = 0.35;
 
 /// Decides on all numbers that no rule has settled.
-pub(super) fn weigh(prose: &Prose<'_>, setting: Setting, decisions: &mut [Decision]) {
+pub(super) fn weigh(prose: &Prose<'_>, setting: StretchContext, decisions: &mut [Decision]) {
     let mut before: Option<(usize, f64)> = None;
     let mut at = 0;
     while at < prose.tokens.len() {
@@ -66,8 +66,8 @@ pub(super) fn weigh(prose: &Prose<'_>, setting: Setting, decisions: &mut [Decisi
 /// their numbers has been removed.
 fn is_open(prose: &Prose<'_>, decisions: &[Decision], at: usize) -> bool {
     match prose.tokens[at].kind {
-        Kind::Number(_) => decisions[at].is_none(),
-        Kind::Marker => true,
+        TokenKind::Number(_) => decisions[at].is_none(),
+        TokenKind::Marker => true,
         _ => false,
     }
 }
@@ -84,12 +84,12 @@ fn group(prose: &Prose<'_>, decisions: &[Decision], first: usize) -> Vec<usize> 
                 continue 'next;
             }
             let joins = match prose.tokens[behind].kind {
-                Kind::Sign(sign) => ",±–-/%()[]→×_".contains(sign),
-                Kind::Word => matches!(
+                TokenKind::Sign(sign) => ",±–-/%()[]→×_".contains(sign),
+                TokenKind::Word => matches!(
                     prose.str(behind),
                     "and" | "or" | "to" | "vs" | "versus" | "against" | "percent" | "ms" | "s" | "up" | "x"
                 ),
-                Kind::Number(_) => decisions[behind].as_ref().is_some_and(|(_, rule, _)| *rule == Rule::Power),
+                TokenKind::Number(_) => decisions[behind].as_ref().is_some_and(|(_, rule, _)| *rule == Rule::Power),
                 _ => false,
             };
             if !joins {
@@ -103,8 +103,8 @@ fn group(prose: &Prose<'_>, decisions: &[Decision], first: usize) -> Vec<usize> 
 /// Whether a sentence ends with this token.
 pub(super) fn ends_sentence(prose: &Prose<'_>, at: usize) -> bool {
     match prose.tokens[at].kind {
-        Kind::Break | Kind::Sign('!' | '?') => true,
-        Kind::Sign('.') => {
+        TokenKind::Break | TokenKind::Sign('!' | '?') => true,
+        TokenKind::Sign('.') => {
             let Some(next) = prose.tokens.get(at + 1) else { return true };
             if !next.spaced {
                 return false;
@@ -112,7 +112,7 @@ pub(super) fn ends_sentence(prose: &Prose<'_>, at: usize) -> bool {
             let word = at.checked_sub(1).map_or("", |before| prose.word(before));
             let abbreviated = words::is_reference(word) && word.len() <= 4
                 || matches!(word, "al" | "e" | "g" | "i" | "vs" | "cf" | "resp" | "approx" | "etc" | "ca");
-            !abbreviated || (word == "al" && next.kind == Kind::Break)
+            !abbreviated || (word == "al" && next.kind == TokenKind::Break)
         }
         _ => false,
     }
@@ -121,8 +121,8 @@ pub(super) fn ends_sentence(prose: &Prose<'_>, at: usize) -> bool {
 /// Whether a clause ends with this token.
 fn ends_clause(prose: &Prose<'_>, at: usize) -> bool {
     match prose.tokens[at].kind {
-        Kind::Sign(',' | ';' | ':' | '(' | ')') => true,
-        Kind::Word => matches!(
+        TokenKind::Sign(',' | ';' | ':' | '(' | ')') => true,
+        TokenKind::Word => matches!(
             prose.str(at),
             "while"
                 | "whereas"
@@ -164,7 +164,7 @@ impl Scale<'_> {
         }
     }
 
-    fn weigh_all(&mut self, setting: Setting, decisions: &[Decision], before: Option<f64>) {
+    fn weigh_all(&mut self, setting: StretchContext, decisions: &[Decision], before: Option<f64>) {
         let (first, last) = (self.group[0], self.group[self.group.len() - 1]);
         self.form();
         self.total += match setting.section {
@@ -208,7 +208,7 @@ impl Scale<'_> {
     fn words_before(&mut self, first: usize) {
         let mut factor = 1.0;
         let mut distance = 0.0;
-        let mut heard: Vec<Sort> = Vec::new();
+        let mut heard: Vec<WordSense> = Vec::new();
         let mut passed = 1.0;
         let mut next = first;
         for _ in 0..FAR {
@@ -240,24 +240,24 @@ impl Scale<'_> {
             }
             // In "When the buffer shrinks to 1%", the thing that changes is a setting.
             if whole_clause
-                && heard.contains(&Sort::Setting)
+                && heard.contains(&WordSense::Setting)
                 && matches!(word.as_str(), "When" | "when" | "If" | "if" | "As")
             {
                 self.add(-2.5, &word);
             }
-            self.measured |= whole_clause && words::sort(&word) == Some(Sort::Metric);
+            self.measured |= whole_clause && words::sense_of(&word) == Some(WordSense::Metric);
             // "We raise it to 0.001" describes an action, not a finding.
             let done = at > 0
                 && matches!(self.prose.word(at - 1), "we" | "We")
                 && matches!(word.as_str(), "raise" | "lower" | "cut" | "add");
-            self.claimed |= whole_clause && !done && words::sort(&word) == Some(Sort::Claim);
+            self.claimed |= whole_clause && !done && words::sense_of(&word) == Some(WordSense::Claim);
             // "set to" is a verb, but "the test set" is not.
             let noun = word == "set" && !matches!(self.prose.word(at + 1), "to" | "at" | "as" | "by");
             // In "learning rate", the preceding word makes `rate` a setting.
-            let described = at > 0 && words::sort(self.prose.word(at - 1)) == Some(Sort::Setting);
-            let sort = words::sort(&word).filter(|_| !noun);
-            let sort = sort.map(|sort| if sort == Sort::Hint && described { Sort::Setting } else { sort });
-            let sort = sort.map(|sort| if sort == Sort::Claim && done { Sort::Doing } else { sort });
+            let described = at > 0 && words::sense_of(self.prose.word(at - 1)) == Some(WordSense::Setting);
+            let sort = words::sense_of(&word).filter(|_| !noun);
+            let sort = sort.map(|sort| if sort == WordSense::Hint && described { WordSense::Setting } else { sort });
+            let sort = sort.map(|sort| if sort == WordSense::Claim && done { WordSense::Doing } else { sort });
             if let Some(sort) = sort
                 && !heard.contains(&sort)
             {
@@ -267,13 +267,13 @@ impl Scale<'_> {
                     matches!(self.prose.word(at).to_lowercase().as_str(), "without" | "removing" | "omitting" | "no")
                 });
                 let weight = match sort {
-                    Sort::Metric => 2.2 * close,
-                    Sort::Claim => 1.5 * close,
-                    Sort::Hint => 1.0,
-                    Sort::Setting if without => 0.5,
-                    Sort::Setting => -2.6 * close * passed,
-                    Sort::Doing => -1.4 * close * passed,
-                    Sort::Counted => {
+                    WordSense::Metric => 2.2 * close,
+                    WordSense::Claim => 1.5 * close,
+                    WordSense::Hint => 1.0,
+                    WordSense::Setting if without => 0.5,
+                    WordSense::Setting => -2.6 * close * passed,
+                    WordSense::Doing => -1.4 * close * passed,
+                    WordSense::Counted => {
                         if at + 1 == first {
                             -1.5
                         } else {
@@ -308,7 +308,7 @@ impl Scale<'_> {
         let whole = self.group.iter().filter_map(|&member| self.prose.form(member)).all(|form| form.is_whole());
         let mut factor = 1.0;
         let mut distance = 0.0;
-        let mut heard: Vec<Sort> = Vec::new();
+        let mut heard: Vec<WordSense> = Vec::new();
         for (at, decision) in decisions.iter().enumerate().take(last + 14).skip(last + 1) {
             if ends_sentence(self.prose, at) {
                 break;
@@ -323,24 +323,27 @@ impl Scale<'_> {
             if word.is_empty() {
                 continue;
             }
-            let sort =
-                if distance < 3.0 && words::is_counted(&word) { Some(Sort::Counted) } else { words::sort(&word) };
+            let sort = if distance < 3.0 && words::is_counted(&word) {
+                Some(WordSense::Counted)
+            } else {
+                words::sense_of(&word)
+            };
             if let Some(sort) = sort
                 && !heard.contains(&sort)
             {
                 heard.push(sort);
                 let weight = match sort {
                     // In "0.1, accuracy is 93.4", the metric belongs to the next number.
-                    Sort::Metric if factor < 1.0 && (at + 1..at + 4).any(|at| self.prose.is_number(at)) => 0.5,
-                    Sort::Metric if distance < 3.0 => 2.0,
-                    Sort::Metric => 0.6,
-                    Sort::Hint => 0.6 / (1.0 + distance / 5.0),
-                    Sort::Counted if whole => -3.0 / (1.0 + 0.6 * distance),
-                    Sort::Counted => -1.0 / (1.0 + distance),
-                    Sort::Setting if distance < 1.0 => -2.0,
-                    Sort::Setting => -0.6,
-                    Sort::Claim => 1.0 / (1.0 + distance / 5.0),
-                    Sort::Doing => -1.0 / (1.0 + distance / 5.0),
+                    WordSense::Metric if factor < 1.0 && (at + 1..at + 4).any(|at| self.prose.is_number(at)) => 0.5,
+                    WordSense::Metric if distance < 3.0 => 2.0,
+                    WordSense::Metric => 0.6,
+                    WordSense::Hint => 0.6 / (1.0 + distance / 5.0),
+                    WordSense::Counted if whole => -3.0 / (1.0 + 0.6 * distance),
+                    WordSense::Counted => -1.0 / (1.0 + distance),
+                    WordSense::Setting if distance < 1.0 => -2.0,
+                    WordSense::Setting => -0.6,
+                    WordSense::Claim => 1.0 / (1.0 + distance / 5.0),
+                    WordSense::Doing => -1.0 / (1.0 + distance / 5.0),
                 };
                 self.add(factor * weight, &word);
             }
@@ -377,7 +380,7 @@ impl Scale<'_> {
             let lasting = matches!(prose.word(back(1)), "for" | "after" | "every" | "within");
             // Such as "10 ms frames" or "a 5 s window".
             let compound = words::is_counted(prose.word(last + 2))
-                || matches!(words::sort(prose.word(last + 2)), Some(Sort::Setting));
+                || matches!(words::sense_of(prose.word(last + 2)), Some(WordSense::Setting));
             let weight = if compound {
                 -2.0
             } else if lasting {
@@ -392,8 +395,9 @@ impl Scale<'_> {
             self.add(2.0, "CI");
         }
         // "at 0.5" says where something was measured, "stays at 0.5" what was measured.
-        let placed = before == "at" && !matches!(words::sort(prose.word(back(2))), Some(Sort::Claim | Sort::Hint));
-        let named = matches!(words::sort(prose.word(last + 1)), Some(Sort::Metric));
+        let placed =
+            before == "at" && !matches!(words::sense_of(prose.word(back(2))), Some(WordSense::Claim | WordSense::Hint));
+        let named = matches!(words::sense_of(prose.word(last + 1)), Some(WordSense::Metric));
         if placed && !named {
             self.add(-1.3, "at");
         }

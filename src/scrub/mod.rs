@@ -162,12 +162,12 @@ struct Judged {
     /// The word with the largest weight.
     cue: Option<String>,
     /// Context of the number, which determines its replacement.
-    place: Place,
+    place: MarkerContext,
 }
 
 /// Context of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MarkerContext {
     Prose,
     Cell { fixed_width: bool },
 }
@@ -225,7 +225,7 @@ fn keep_all(text: &str, range: Range<usize>, rule: Rule) -> Vec<Judged> {
         if let Some((end, _)) = number::at(text, at)
             && end <= range.end
         {
-            found.push(Judged { range: at..end, remove: false, rule, cue: None, place: Place::Prose });
+            found.push(Judged { range: at..end, remove: false, rule, cue: None, place: MarkerContext::Prose });
             at = end;
         } else {
             at += text[at..].chars().next().map_or(1, char::len_utf8);

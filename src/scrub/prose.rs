@@ -2,8 +2,8 @@
 
 use super::Rule;
 use super::number::Form;
-use super::token::{Kind, Token};
-use super::words::{self, Sort};
+use super::token::{Token, TokenKind};
+use super::words::{self, WordSense};
 
 /// A stretch of prose split into tokens.
 pub(super) struct Prose<'a> {
@@ -19,25 +19,25 @@ impl Prose<'_> {
 
     /// The word at this token; empty if the token isn't a word.
     pub(super) fn word(&self, at: usize) -> &str {
-        if matches!(self.tokens.get(at), Some(Token { kind: Kind::Word, .. })) { self.str(at) } else { "" }
+        if matches!(self.tokens.get(at), Some(Token { kind: TokenKind::Word, .. })) { self.str(at) } else { "" }
     }
 
     pub(super) fn sign(&self, at: usize) -> Option<char> {
         match self.tokens.get(at)?.kind {
-            Kind::Sign(sign) => Some(sign),
+            TokenKind::Sign(sign) => Some(sign),
             _ => None,
         }
     }
 
     pub(super) fn form(&self, at: usize) -> Option<Form> {
         match self.tokens.get(at)?.kind {
-            Kind::Number(form) => Some(form),
+            TokenKind::Number(form) => Some(form),
             _ => None,
         }
     }
 
     pub(super) fn is_number(&self, at: usize) -> bool {
-        matches!(self.tokens.get(at), Some(Token { kind: Kind::Number(_) | Kind::Marker, .. }))
+        matches!(self.tokens.get(at), Some(Token { kind: TokenKind::Number(_) | TokenKind::Marker, .. }))
     }
 
     /// Whether this token directly follows the previous one.
@@ -53,7 +53,7 @@ impl Prose<'_> {
             Some(Rule::Version)
         } else if self.is_name(at) {
             Some(Rule::Name)
-        } else if self.is_citation(at, form) && self.tokens.iter().any(|token| token.kind == Kind::Word) {
+        } else if self.is_citation(at, form) && self.tokens.iter().any(|token| token.kind == TokenKind::Word) {
             Some(Rule::Citation)
         } else if self.is_size(at, form) {
             Some(Rule::Size)
@@ -128,18 +128,19 @@ impl Prose<'_> {
         let before = at - 1;
         match self.tokens[before].kind {
             // A LaTeX command directly before a number in a formula isn't part of a name.
-            Kind::Word => {
+            TokenKind::Word => {
                 !self.tokens[at].formula.is_some_and(|_| self.text[..self.tokens[before].start].ends_with('\\'))
             }
-            Kind::Sign('-') => {
+            TokenKind::Sign('-') => {
                 if !self.glued(before) {
                     return false;
                 }
-                let named = |at: usize| matches!(self.tokens[at].kind, Kind::Word) && !self.glued_number_before(at);
+                let named =
+                    |at: usize| matches!(self.tokens[at].kind, TokenKind::Word) && !self.glued_number_before(at);
                 match self.tokens[before - 1].kind {
-                    Kind::Word => named(before - 1),
+                    TokenKind::Word => named(before - 1),
                     // As in i7-9750H.
-                    Kind::Number(_) => self.glued(before - 1) && before > 1 && named(before - 2),
+                    TokenKind::Number(_) => self.glued(before - 1) && before > 1 && named(before - 2),
                     _ => false,
                 }
             }
@@ -149,13 +150,14 @@ impl Prose<'_> {
 
     /// Whether a word is the unit of the preceding number, as in `5ms-10ms`.
     fn glued_number_before(&self, word: usize) -> bool {
-        self.glued(word) && matches!(self.tokens[word - 1].kind, Kind::Number(_))
+        self.glued(word) && matches!(self.tokens[word - 1].kind, TokenKind::Number(_))
     }
 
     /// Whether it numbers a heading, an item or an equation: `2. `, `(3)`.
     fn is_numbering(&self, at: usize, form: Form) -> bool {
-        let first =
-            (0..at).all(|before| matches!(self.tokens[before].kind, Kind::Sign('#' | '>' | '-' | ':') | Kind::Break));
+        let first = (0..at).all(|before| {
+            matches!(self.tokens[before].kind, TokenKind::Sign('#' | '>' | '-' | ':') | TokenKind::Break)
+        });
         if first && self.heading {
             return true;
         }
@@ -175,10 +177,10 @@ impl Prose<'_> {
         for _ in 0..8 {
             let Some(previous) = before.checked_sub(1) else { return false };
             match self.tokens[previous].kind {
-                Kind::Sign('(' | '.' | '–' | '-' | '§' | '~' | '[') | Kind::Number(_) => {}
-                Kind::Sign(',') if before != at => {}
-                Kind::Word if matches!(self.str(previous), "and" | "to" | "or" | "p") && previous > 0 => {}
-                Kind::Word => {
+                TokenKind::Sign('(' | '.' | '–' | '-' | '§' | '~' | '[') | TokenKind::Number(_) => {}
+                TokenKind::Sign(',') if before != at => {}
+                TokenKind::Word if matches!(self.str(previous), "and" | "to" | "or" | "p") && previous > 0 => {}
+                TokenKind::Word => {
                     let form = self.form(at).unwrap_or_default();
                     let named = words::is_reference(self.str(previous))
                         && form.decimals <= 1 + usize::from(previous + 1 == at)
@@ -203,8 +205,8 @@ impl Prose<'_> {
             return false;
         }
         let listed = |at: usize| match self.tokens[at].kind {
-            Kind::Number(form) => form.is_whole(),
-            Kind::Sign(',' | '–' | '-' | ';') => true,
+            TokenKind::Number(form) => form.is_whole(),
+            TokenKind::Sign(',' | '–' | '-' | ';') => true,
             _ => false,
         };
         let Some(open) = (0..at).rev().take(20).find(|&before| !listed(before)) else { return false };
@@ -301,8 +303,9 @@ impl Prose<'_> {
                     Some(if validation.contains(&next.as_str()) { (false, Rule::Size) } else { (true, Rule::Ratio) })
                 }
                 "point" | "points" | "percent" => {
-                    let claims = (at + 3..at + 6)
-                        .any(|next| matches!(words::sort(self.word(next)), Some(Sort::Claim | Sort::Metric)));
+                    let claims = (at + 3..at + 6).any(|next| {
+                        matches!(words::sense_of(self.word(next)), Some(WordSense::Claim | WordSense::Metric))
+                    });
                     if claims { Some((true, Rule::Ratio)) } else { None }
                 }
                 _ => Some((false, Rule::Size)),
@@ -365,8 +368,8 @@ impl Prose<'_> {
         let mut behind = at + 1;
         for _ in 0..6 {
             match self.tokens.get(behind).map(|token| token.kind) {
-                Some(Kind::Sign('%' | '-' | '–' | ',') | Kind::Number(_)) => behind += 1,
-                Some(Kind::Word) => match self.str(behind).to_lowercase().as_str() {
+                Some(TokenKind::Sign('%' | '-' | '–' | ',') | TokenKind::Number(_)) => behind += 1,
+                Some(TokenKind::Word) => match self.str(behind).to_lowercase().as_str() {
                     "and" | "percent" | "or" | "th" | "to" | "the" | "statistical" | "two" | "asymptotic"
                     | "bootstrap" => behind += 1,
                     "confidence" | "ci" | "cis" | "credible" | "quantile" | "quantiles" | "percentile"

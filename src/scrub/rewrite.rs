@@ -5,7 +5,9 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CELL_MARKER, Format, Judged, LATEX_CELL_MARKER, LATEX_MARKER, MARKER, Options, Place, Rule, judge};
+use super::{
+    CELL_MARKER, Format, Judged, LATEX_CELL_MARKER, LATEX_MARKER, MARKER, MarkerContext, Options, Rule, judge,
+};
 
 /// A text without its results.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +57,7 @@ pub fn scrub(text: &str, options: &Options<'_>) -> Scrubbed {
             let kept = judged.into_iter().map(|number| (original(&removed, &number.range), number));
             let mut all: Vec<_> = removed.iter().cloned().chain(kept).collect();
             all.sort_by_key(|(range, _)| range.start);
-            return Scrubbed { numbers: seen(text, &all), text: current };
+            return Scrubbed { numbers: located_numbers(text, &all), text: current };
         }
         let found = judged.into_iter().filter(|number| number.remove);
         let found: Vec<_> = found.map(|number| (original(&removed, &number.range), number)).collect();
@@ -81,13 +83,15 @@ fn rewrite(text: &str, removed: &mut [(Range<usize>, Judged)], format: Format) -
 }
 
 /// The marker for a number. In columns of fixed width it is padded to the number's width.
-fn marker(number: &str, place: Place, format: Format) -> String {
+fn marker(number: &str, place: MarkerContext, format: Format) -> String {
     match (place, format) {
-        (Place::Prose, Format::Latex) => LATEX_MARKER.to_owned(),
-        (Place::Prose, _) => MARKER.to_owned(),
-        (Place::Cell { .. }, Format::Latex) => LATEX_CELL_MARKER.to_owned(),
-        (Place::Cell { fixed_width: true }, _) => format!("{CELL_MARKER:<width$}", width = number.chars().count()),
-        (Place::Cell { fixed_width: false }, _) => CELL_MARKER.to_owned(),
+        (MarkerContext::Prose, Format::Latex) => LATEX_MARKER.to_owned(),
+        (MarkerContext::Prose, _) => MARKER.to_owned(),
+        (MarkerContext::Cell { .. }, Format::Latex) => LATEX_CELL_MARKER.to_owned(),
+        (MarkerContext::Cell { fixed_width: true }, _) => {
+            format!("{CELL_MARKER:<width$}", width = number.chars().count())
+        }
+        (MarkerContext::Cell { fixed_width: false }, _) => CELL_MARKER.to_owned(),
     }
 }
 
@@ -103,7 +107,7 @@ fn original(removed: &[(Range<usize>, Judged)], range: &Range<usize>) -> Range<u
 }
 
 /// Computes line and column of each number; the numbers are in the text's order.
-fn seen(text: &str, numbers: &[(Range<usize>, Judged)]) -> Vec<SeenNumber> {
+fn located_numbers(text: &str, numbers: &[(Range<usize>, Judged)]) -> Vec<SeenNumber> {
     let mut line = 1;
     let mut line_start = 0;
     let mut at = 0;

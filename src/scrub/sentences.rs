@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::evidence::{self, Setting};
+use super::evidence::{self, StretchContext};
 use super::prose::Prose;
-use super::token::{Kind, split};
+use super::token::{TokenKind, split};
 use super::words::Section;
-use super::{Format, Judged, Place, Rule, keep_all};
+use super::{Format, Judged, MarkerContext, Rule, keep_all};
 
 /// Judges the numbers of a stretch of prose.
 pub(super) fn judge(
@@ -21,18 +21,18 @@ pub(super) fn judge(
     let prose = Prose { text, tokens: &tokens, heading };
     let mut decisions: Vec<Option<(bool, Rule, Option<String>)>> = vec![None; tokens.len()];
     for (at, decision) in decisions.iter_mut().enumerate() {
-        if let Kind::Number(form) = tokens[at].kind {
+        if let TokenKind::Number(form) = tokens[at].kind {
             *decision = prose.rule(at, form).map(|(remove, rule)| (remove, rule, None));
         }
     }
-    evidence::weigh(&prose, Setting { section }, &mut decisions);
+    evidence::weigh(&prose, StretchContext { section }, &mut decisions);
     for (token, decision) in tokens.iter().zip(decisions) {
         match (token.kind, decision) {
-            (Kind::Number(_), Some((remove, rule, cue))) => {
+            (TokenKind::Number(_), Some((remove, rule, cue))) => {
                 let range = token.start..token.end;
-                judged.push(Judged { range, remove, rule, cue, place: Place::Prose });
+                judged.push(Judged { range, remove, rule, cue, place: MarkerContext::Prose });
             }
-            (Kind::Opaque, _) => judged.extend(keep_all(text, token.start..token.end, Rule::Markup)),
+            (TokenKind::Opaque, _) => judged.extend(keep_all(text, token.start..token.end, Rule::Markup)),
             _ => {}
         }
     }

@@ -2,8 +2,8 @@
 
 use super::Rule;
 use super::prose::{Prose, back};
-use super::token::{Kind, Token};
-use super::words::{self, Sort};
+use super::token::{Token, TokenKind};
+use super::words::{self, WordSense};
 
 impl Prose<'_> {
     /// Whether it is a test statistic: `t(4) = 6.32`, `F(2, 30) = 4.5`, `χ²(3) = 7.8`.
@@ -40,7 +40,7 @@ impl Prose<'_> {
             }
             // Such as "Krippendorff's alpha = 0.58".
             let of_metric = (before.saturating_sub(4)..before - 1)
-                .any(|at| matches!(words::sort(self.word(at)), Some(Sort::Metric)));
+                .any(|at| matches!(words::sense_of(self.word(at)), Some(WordSense::Metric)));
             if of_metric && self.form(at).is_some_and(|form| form.decimals > 1) {
                 return None;
             }
@@ -48,11 +48,13 @@ impl Prose<'_> {
                 let coded = name.len() < self.text.len() && self.text[..self.tokens[before - 1].end].ends_with(name);
                 let snake = coded && self.sign(back(before, 2)) == Some('_');
                 let short = name.chars().count() <= 2 || is_greek(name) || self.tokens[at].formula.is_some() || snake;
-                return (short || words::sort(name) == Some(Sort::Setting)).then_some((false, Rule::Symbol));
+                return (short || words::sense_of(name) == Some(WordSense::Setting)).then_some((false, Rule::Symbol));
             }
             // No word precedes the sign in `n_1 = 5`, `f(x) = 2` and `|a| < 3`.
-            let opened =
-                matches!(self.tokens[before - 1].kind, Kind::Sign(')' | ']' | '|' | '_' | '²' | '‖') | Kind::Number(_));
+            let opened = matches!(
+                self.tokens[before - 1].kind,
+                TokenKind::Sign(')' | ']' | '|' | '_' | '²' | '‖') | TokenKind::Number(_)
+            );
             return opened.then_some((false, Rule::Symbol));
         }
         if relation(at + 1) && !self.is_plus_minus(at) {
@@ -105,7 +107,7 @@ impl Prose<'_> {
     /// The symbol that ends at this token: a word, or the word before an index.
     fn symbol(&self, at: usize) -> Option<&str> {
         let mut place = at;
-        if matches!(self.tokens[place].kind, Kind::Number(_) | Kind::Sign('²')) && place > 0 {
+        if matches!(self.tokens[place].kind, TokenKind::Number(_) | TokenKind::Sign('²')) && place > 0 {
             place -= 1;
             if matches!(self.sign(place), Some('_' | '^')) && place > 0 {
                 place -= 1;
@@ -135,9 +137,9 @@ impl Prose<'_> {
             .filter(|&relation| self.symbol(relation - 1).is_some_and(words::is_statistic) || self.is_plus_minus(at))
             .map_or(from, |relation| relation + 1);
         let strange = (from..to).any(|place| match self.tokens[place].kind {
-            Kind::Word => !matches!(self.str(place), "x" | "s" | "ms" | "pp" | "bf" | "k" | "M"),
-            Kind::Sign(sign) => !"±×%[](),./→_^-–".contains(sign),
-            Kind::Opaque => true,
+            TokenKind::Word => !matches!(self.str(place), "x" | "s" | "ms" | "pp" | "bf" | "k" | "M"),
+            TokenKind::Sign(sign) => !"±×%[](),./→_^-–".contains(sign),
+            TokenKind::Opaque => true,
             _ => false,
         });
         strange.then_some(())

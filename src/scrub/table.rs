@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::layout::{Block, Cell, Table};
 use super::prose::Prose;
-use super::token::{Kind, Token, split};
-use super::words::{self, Section, Sort};
-use super::{Format, Judged, Place, Rule, keep_all, sentences};
+use super::token::{Token, TokenKind, split};
+use super::words::{self, Section, WordSense};
+use super::{Format, Judged, MarkerContext, Rule, keep_all, sentences};
 
 /// Kind of numbers that a header or a row's label indicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Says {
+enum ContentHint {
     Result,
     Setting,
     Nothing,
@@ -31,12 +31,12 @@ pub(super) fn judge(text: &str, table: &Table, block: &Block, format: Format, ju
         for (index, cell) in row.iter().enumerate() {
             judged.extend(keep_all(text, at..cell.range.start.max(at), Rule::Layout));
             at = cell.range.end.max(at);
-            let says = columns.get(column).copied().unwrap_or(Says::Nothing);
+            let says = columns.get(column).copied().unwrap_or(ContentHint::Nothing);
             let rule = if place < table.header {
                 Some(Rule::TableHeader)
             } else if column == 0 && index == 0 {
                 Some(Rule::TableLabel)
-            } else if says == Says::Setting || (label == Says::Setting && says != Says::Result) {
+            } else if says == ContentHint::Setting || (label == ContentHint::Setting && says != ContentHint::Result) {
                 Some(Rule::TableSetting)
             } else if !results {
                 Some(Rule::TableOther)
@@ -72,43 +72,43 @@ impl Reader<'_> {
             return;
         }
         let tokens = self.tokens(&cell.range);
-        let words = tokens.iter().filter(|token| token.kind == Kind::Word && token.end - token.start > 2).count();
+        let words = tokens.iter().filter(|token| token.kind == TokenKind::Word && token.end - token.start > 2).count();
         if words >= PROSE_WORDS {
             sentences::judge(self.text, cell.range.clone(), self.format, section, false, judged);
             return;
         }
         let split = Prose { text: self.text, tokens: &tokens, heading: false };
-        let place = Place::Cell { fixed_width: self.table.fixed_width };
+        let place = MarkerContext::Cell { fixed_width: self.table.fixed_width };
         for (at, token) in tokens.iter().enumerate() {
             let range = token.start..token.end;
             match token.kind {
-                Kind::Number(form) => {
+                TokenKind::Number(form) => {
                     let (remove, rule) = match split.fixed(at, form) {
                         Some(rule) => (false, rule),
                         None => (true, Rule::TableResult),
                     };
                     judged.push(Judged { range, remove, rule, cue: None, place });
                 }
-                Kind::Opaque => judged.extend(keep_all(self.text, range, Rule::Markup)),
+                TokenKind::Opaque => judged.extend(keep_all(self.text, range, Rule::Markup)),
                 _ => {}
             }
         }
     }
 
     /// Classifies each column by its header.
-    fn columns(&self) -> Vec<Says> {
-        let mut columns: Vec<Says> = Vec::new();
+    fn columns(&self) -> Vec<ContentHint> {
+        let mut columns: Vec<ContentHint> = Vec::new();
         for row in self.table.rows.iter().take(self.table.header) {
             let mut column = 0;
             for cell in row {
                 let says = self.says(&self.tokens(&cell.range), true);
                 // A name that spans several columns only groups them.
-                let says = if cell.span > 1 && says == Says::Setting { Says::Nothing } else { says };
+                let says = if cell.span > 1 && says == ContentHint::Setting { ContentHint::Nothing } else { says };
                 for place in column..column + cell.span {
                     if columns.len() <= place {
-                        columns.resize(place + 1, Says::Nothing);
+                        columns.resize(place + 1, ContentHint::Nothing);
                     }
-                    if columns[place] == Says::Nothing || says == Says::Result {
+                    if columns[place] == ContentHint::Nothing || says == ContentHint::Result {
                         columns[place] = says;
                     }
                 }
@@ -122,7 +122,7 @@ impl Reader<'_> {
     /// Corrects the classification by the columns' values. A column of values with their spread, such as `2.61 (0.03)`,
     /// is measured, whatever its name. A column that is next to the labels or to settings and has an unspecific header
     /// is a setting if its values repeat, or are integers in order.
-    fn by_values(&self, columns: &mut [Says]) {
+    fn by_values(&self, columns: &mut [ContentHint]) {
         let mut beside = true;
         for (column, says) in columns.iter_mut().enumerate().skip(1) {
             let Some(cells) = self.cells(column) else {
@@ -130,12 +130,12 @@ impl Reader<'_> {
                 continue;
             };
             let spread = cells.iter().filter(|tokens| has_spread(tokens)).count();
-            if *says == Says::Setting && spread > 0 && 2 * spread >= cells.len() {
-                *says = Says::Result;
-            } else if *says == Says::Nothing && beside && self.are_settings(&cells) {
-                *says = Says::Setting;
+            if *says == ContentHint::Setting && spread > 0 && 2 * spread >= cells.len() {
+                *says = ContentHint::Result;
+            } else if *says == ContentHint::Nothing && beside && self.are_settings(&cells) {
+                *says = ContentHint::Setting;
             }
-            beside &= *says == Says::Setting;
+            beside &= *says == ContentHint::Setting;
         }
     }
 
@@ -152,9 +152,9 @@ impl Reader<'_> {
     fn are_settings(&self, cells: &[Vec<Token>]) -> bool {
         let mut values = Vec::new();
         for tokens in cells {
-            let mut numbers = tokens.iter().filter(|token| token.kind != Kind::Break);
+            let mut numbers = tokens.iter().filter(|token| token.kind != TokenKind::Break);
             let (Some(token), None) = (numbers.next(), numbers.next()) else { return false };
-            let Kind::Number(form) = token.kind else { return false };
+            let TokenKind::Number(form) = token.kind else { return false };
             let Ok(value) = self.str(token).replace(',', "").parse::<f64>() else { return false };
             values.push((value, form.decimals));
         }
@@ -167,27 +167,28 @@ impl Reader<'_> {
     }
 
     /// Classifies a row by its label.
-    fn label(&self, row: &[Cell]) -> Says {
-        row.first().map_or(Says::Nothing, |cell| self.says(&self.tokens(&cell.range), false))
+    fn label(&self, row: &[Cell]) -> ContentHint {
+        row.first().map_or(ContentHint::Nothing, |cell| self.says(&self.tokens(&cell.range), false))
     }
 
-    fn says(&self, tokens: &[Token], header: bool) -> Says {
+    fn says(&self, tokens: &[Token], header: bool) -> ContentHint {
         let words: Vec<&str> =
-            tokens.iter().filter(|token| token.kind == Kind::Word).map(|token| self.str(token)).collect();
+            tokens.iter().filter(|token| token.kind == TokenKind::Word).map(|token| self.str(token)).collect();
         // A quantity per time is a measurement, and so is one with a unit of time in its header.
-        let rate =
-            tokens.windows(2).any(|pair| pair[0].kind == Kind::Sign('/') && words::is_time_unit(self.str(&pair[1])));
+        let rate = tokens
+            .windows(2)
+            .any(|pair| pair[0].kind == TokenKind::Sign('/') && words::is_time_unit(self.str(&pair[1])));
         let timed = words.iter().any(|word| words::is_time_unit(word) && !word.eq_ignore_ascii_case("s"))
             || words.iter().any(|word| word.eq_ignore_ascii_case("time"));
         if rate || timed {
-            return Says::Result;
+            return ContentHint::Result;
         }
-        let sorts: Vec<Sort> = words.iter().filter_map(|word| words::sort(word)).collect();
-        if sorts.contains(&Sort::Metric) {
-            return Says::Result;
+        let sorts: Vec<WordSense> = words.iter().filter_map(|word| words::sense_of(word)).collect();
+        if sorts.contains(&WordSense::Metric) {
+            return ContentHint::Result;
         }
         if !header && words.len() > 3 {
-            return Says::Nothing;
+            return ContentHint::Nothing;
         }
         let named = words.iter().any(|word| {
             matches!(
@@ -205,9 +206,9 @@ impl Reader<'_> {
                     | "flops"
             )
         });
-        let setting = sorts.contains(&Sort::Setting) || named;
-        if !setting && sorts.contains(&Sort::Hint) {
-            return Says::Result;
+        let setting = sorts.contains(&WordSense::Setting) || named;
+        if !setting && sorts.contains(&WordSense::Hint) {
+            return ContentHint::Result;
         }
         let counted = words.iter().any(|word| words::is_counted_name(word));
         // A single letter, such as n, d or K.
@@ -216,22 +217,26 @@ impl Reader<'_> {
             && words
                 .iter()
                 .all(|word| word.chars().count() == 1 && !matches!(*word, "p" | "r" | "R" | "F" | "t" | "s"));
-        let number_sign = header && tokens.iter().any(|token| token.kind == Kind::Sign('#'));
-        let lone_value = letter && tokens.iter().any(|token| token.kind == Kind::Sign('='));
-        if (setting || counted || letter || number_sign) && !lone_value { Says::Setting } else { Says::Nothing }
+        let number_sign = header && tokens.iter().any(|token| token.kind == TokenKind::Sign('#'));
+        let lone_value = letter && tokens.iter().any(|token| token.kind == TokenKind::Sign('='));
+        if (setting || counted || letter || number_sign) && !lone_value {
+            ContentHint::Setting
+        } else {
+            ContentHint::Nothing
+        }
     }
 
     /// Whether anything indicates that the body contains results.
-    fn is_of_results(&self, columns: &[Says], section: Section) -> bool {
-        if columns.contains(&Says::Result) {
+    fn is_of_results(&self, columns: &[ContentHint], section: Section) -> bool {
+        if columns.contains(&ContentHint::Result) {
             return true;
         }
         let caption = self.table.caption.as_ref().map(|range| self.tokens(range)).unwrap_or_default();
         let mut metric = false;
         let mut setting = false;
-        for token in caption.iter().filter(|token| token.kind == Kind::Word) {
+        for token in caption.iter().filter(|token| token.kind == TokenKind::Word) {
             let word = self.str(token);
-            metric |= words::sort(word) == Some(Sort::Metric) || word.to_lowercase().starts_with("result");
+            metric |= words::sense_of(word) == Some(WordSense::Metric) || word.to_lowercase().starts_with("result");
             setting |= matches!(
                 word.to_lowercase().as_str(),
                 "settings"
@@ -250,8 +255,8 @@ impl Reader<'_> {
         if setting && !metric {
             return false;
         }
-        if columns.iter().skip(1).any(|says| *says == Says::Setting)
-            && columns.iter().skip(1).all(|says| *says == Says::Setting)
+        if columns.iter().skip(1).any(|says| *says == ContentHint::Setting)
+            && columns.iter().skip(1).all(|says| *says == ContentHint::Setting)
         {
             return false;
         }
@@ -270,20 +275,20 @@ impl Reader<'_> {
         }
         let measured = self.table.rows.iter().skip(self.table.header).flat_map(|row| row.iter().skip(1)).any(|cell| {
             self.tokens(&cell.range).iter().any(|token| match token.kind {
-                Kind::Number(form) => form.decimals > 0,
-                Kind::Sign(sign) => matches!(sign, '±' | '%'),
-                Kind::Marker => true,
+                TokenKind::Number(form) => form.decimals > 0,
+                TokenKind::Sign(sign) => matches!(sign, '±' | '%'),
+                TokenKind::Marker => true,
                 _ => false,
             })
         });
-        let labels = self.table.rows.iter().skip(self.table.header).any(|row| self.label(row) == Says::Result);
+        let labels = self.table.rows.iter().skip(self.table.header).any(|row| self.label(row) == ContentHint::Result);
         metric || measured || labels || section == Section::Results
     }
 }
 
 /// Whether a cell has a value with its spread: `2.61 (0.03)`, `2.61 ± 0.03`.
 fn has_spread(tokens: &[Token]) -> bool {
-    let values = tokens.iter().filter(|token| matches!(token.kind, Kind::Number(_) | Kind::Marker)).count();
-    let signs = |wanted: char| tokens.iter().any(|token| token.kind == Kind::Sign(wanted));
+    let values = tokens.iter().filter(|token| matches!(token.kind, TokenKind::Number(_) | TokenKind::Marker)).count();
+    let signs = |wanted: char| tokens.iter().any(|token| token.kind == TokenKind::Sign(wanted));
     values == 2 && (signs('±') || (signs('(') && signs(')')))
 }

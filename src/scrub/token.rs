@@ -6,7 +6,7 @@ use super::{Format, MARKERS};
 /// One word, number or sign, with its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) start: usize,
     pub(super) end: usize,
     /// Number of the inline formula that contains it, if any.
@@ -17,7 +17,7 @@ pub(super) struct Token {
 
 /// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// Letters; in a formula also the name of a command.
     Word,
     /// A number.
@@ -50,7 +50,7 @@ struct Splitter<'a> {
 }
 
 impl Splitter<'_> {
-    fn push(&mut self, kind: Kind, start: usize, end: usize) {
+    fn push(&mut self, kind: TokenKind, start: usize, end: usize) {
         self.tokens.push(Token { kind, start, end, formula: self.formula, spaced: self.spaced });
         self.spaced = false;
     }
@@ -71,13 +71,13 @@ impl Splitter<'_> {
             return at + first.len_utf8();
         }
         if let Some(marker) = MARKERS.iter().find(|marker| rest.starts_with(**marker)) {
-            self.push(Kind::Marker, at, at + marker.len());
+            self.push(TokenKind::Marker, at, at + marker.len());
             return at + marker.len();
         }
         if let Some((end, form)) = number::at(self.text, at)
             && end <= self.end
         {
-            self.push(Kind::Number(form), at, end);
+            self.push(TokenKind::Number(form), at, end);
             return end;
         }
         if first.is_alphabetic() {
@@ -90,17 +90,17 @@ impl Splitter<'_> {
             '`' if self.format == Format::Markdown => self.code(at),
             '<' if self.format == Format::Markdown => self.angle(at),
             '(' if self.format == Format::Markdown && self.text[..at].ends_with(']') => {
-                self.skip_to(at, ')', Kind::Opaque)
+                self.skip_to(at, ')', TokenKind::Opaque)
             }
             '{' | '}' if self.format == Format::Latex || self.formula.is_some() => at + 1,
             '*' | '~' | '\u{200b}' => at + first.len_utf8(),
             '%' if self.format == Format::Latex => {
                 // A comment; its text is judged like everything else.
-                self.push(Kind::Break, at, at + 1);
+                self.push(TokenKind::Break, at, at + 1);
                 at + 1
             }
             _ => {
-                self.push(Kind::Sign(first), at, at + first.len_utf8());
+                self.push(TokenKind::Sign(first), at, at + first.len_utf8());
                 at + first.len_utf8()
             }
         }
@@ -116,11 +116,11 @@ impl Splitter<'_> {
         let link = rest.get(length..).is_some_and(|behind| behind.starts_with("://"));
         if link || rest[..length].eq_ignore_ascii_case("doi") || rest[..length].eq_ignore_ascii_case("arxiv") {
             let length = rest.find([' ', '\n', ')', '>', '}', '"']).unwrap_or(rest.len());
-            self.push(Kind::Opaque, at, at + length);
+            self.push(TokenKind::Opaque, at, at + length);
             return at + length;
         }
         let ratio = super::words::is_spelt_number(&rest[..length]) && is_ratio(&rest[length..]);
-        let kind = if ratio { Kind::Number(Form { digits: 1, ..Form::default() }) } else { Kind::Word };
+        let kind = if ratio { TokenKind::Number(Form { digits: 1, ..Form::default() }) } else { TokenKind::Word };
         self.push(kind, at, at + length);
         at + length
     }
@@ -130,7 +130,7 @@ impl Splitter<'_> {
         let rest = &self.text[at..self.end];
         if let Some(display) = rest.strip_prefix("$$") {
             let length = near(display).find("$$").map_or(2, |end| end + 4);
-            self.push(Kind::Opaque, at, at + length);
+            self.push(TokenKind::Opaque, at, at + length);
             return at + length;
         }
         if self.formula.take().is_none() {
@@ -155,7 +155,7 @@ impl Splitter<'_> {
         let rest = &self.text[at..self.end];
         let ticks = rest.len() - rest.trim_start_matches('`').len();
         let length = near(&rest[ticks..]).find(&rest[..ticks]).map_or(ticks, |end| end + 2 * ticks);
-        self.push(Kind::Opaque, at, at + length);
+        self.push(TokenKind::Opaque, at, at + length);
         at + length
     }
 
@@ -163,18 +163,18 @@ impl Splitter<'_> {
     fn angle(&mut self, at: usize) -> usize {
         let rest = &self.text[at..self.end];
         if rest.starts_with("<!--") {
-            self.push(Kind::Break, at, at + 4);
+            self.push(TokenKind::Break, at, at + 4);
             return at + 4;
         }
         if rest[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') && !rest[1..].starts_with('\n') {
-            return self.skip_to(at, '>', Kind::Opaque);
+            return self.skip_to(at, '>', TokenKind::Opaque);
         }
-        self.push(Kind::Sign('<'), at, at + 1);
+        self.push(TokenKind::Sign('<'), at, at + 1);
         at + 1
     }
 
     /// Reads one token up to `closing` in the same line, or a single sign if the line doesn't contain it.
-    fn skip_to(&mut self, at: usize, closing: char, kind: Kind) -> usize {
+    fn skip_to(&mut self, at: usize, closing: char, kind: TokenKind) -> usize {
         let rest = &self.text[at..self.end];
         let rest = near(rest);
         let line = rest.find('\n').unwrap_or(rest.len());
@@ -183,7 +183,7 @@ impl Splitter<'_> {
             return at + end + 1;
         }
         let sign = rest.chars().next().unwrap_or(' ');
-        self.push(Kind::Sign(sign), at, at + sign.len_utf8());
+        self.push(TokenKind::Sign(sign), at, at + sign.len_utf8());
         at + sign.len_utf8()
     }
 
@@ -194,9 +194,9 @@ impl Splitter<'_> {
             let Some(sign) = rest.chars().next() else { return self.end };
             let next = at + 1 + sign.len_utf8();
             match sign {
-                '%' | '&' | '#' | '$' | '{' | '}' => self.push(Kind::Sign(sign), at, next),
+                '%' | '&' | '#' | '$' | '{' | '}' => self.push(TokenKind::Sign(sign), at, next),
                 '\\' => {
-                    self.push(Kind::Break, at, next);
+                    self.push(TokenKind::Break, at, next);
                     return self.arguments(next, 0);
                 }
                 '(' | ')' => {
@@ -210,7 +210,7 @@ impl Splitter<'_> {
         let name = &rest[..letters];
         let next = at + 1 + letters;
         if let Some(sign) = super::latex::sign(name) {
-            self.push(Kind::Sign(sign), at, next);
+            self.push(TokenKind::Sign(sign), at, next);
             return next;
         }
         if let Some(units) = super::latex::number_arguments(name)
@@ -219,20 +219,20 @@ impl Splitter<'_> {
         {
             // These arguments can only contain a number, so the whole command counts as one.
             let end = self.arguments(next, 1 + units);
-            self.push(Kind::Number(form), at, end);
+            self.push(TokenKind::Number(form), at, end);
             return end;
         }
         if let Some(count) = super::latex::opaque_arguments(name) {
             let end = self.arguments(next, count);
-            self.push(Kind::Opaque, at, end);
+            self.push(TokenKind::Opaque, at, end);
             return end;
         }
         match name {
             "item" | "footnote" | "par" | "newline" | "paragraph" | "hline" | "midrule" => {
-                self.push(Kind::Break, at, next);
+                self.push(TokenKind::Break, at, next);
             }
             // Font commands carry no meaning, unlike letters such as lambda.
-            _ if self.formula.is_some() && !super::latex::is_font(name) => self.push(Kind::Word, at + 1, next),
+            _ if self.formula.is_some() && !super::latex::is_font(name) => self.push(TokenKind::Word, at + 1, next),
             _ => {}
         }
         next

@@ -1,6 +1,6 @@
 //! The vocabulary: words that indicate a result, a setting, a size or a reference.
 //!
-//! Words are compared in lower case and without plural and tense endings, by [`sort`].
+//! Words are compared in lower case and without plural and tense endings, by [`sense_of`].
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ pub(super) enum Section {
 
 /// Kind of evidence that a word gives about nearby numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum WordSense {
     /// Name of something measured: accuracy, error, latency.
     Metric,
     /// Statement of a finding: improves, outperforms, drops.
@@ -74,20 +74,20 @@ const COUNTED: &str = "image example sample point epoch step iteration gpu tpu c
     day event merge symbol option level stage way quantile method algorithm part test problem system rater annotator listener speaker utterance \
     design gauge sensor country city dollar moment degree place string letter value entry coordinate";
 
-static SORTS: LazyLock<HashMap<&'static str, Sort>> = LazyLock::new(|| {
+static SORTS: LazyLock<HashMap<&'static str, WordSense>> = LazyLock::new(|| {
     let lists = [
-        (COUNTED, Sort::Counted),
-        (DOING, Sort::Doing),
-        (CLAIMS, Sort::Claim),
-        (SETTINGS, Sort::Setting),
-        (HINTS, Sort::Hint),
-        (METRICS, Sort::Metric),
+        (COUNTED, WordSense::Counted),
+        (DOING, WordSense::Doing),
+        (CLAIMS, WordSense::Claim),
+        (SETTINGS, WordSense::Setting),
+        (HINTS, WordSense::Hint),
+        (METRICS, WordSense::Metric),
     ];
-    lists.iter().flat_map(|(list, sort)| list.split_whitespace().map(move |word| (word, *sort))).collect()
+    lists.iter().flat_map(|(list, sense_of)| list.split_whitespace().map(move |word| (word, *sense_of))).collect()
 });
 
 /// Returns what a word indicates; `None` if nothing.
-pub(super) fn sort(word: &str) -> Option<Sort> {
+pub(super) fn sense_of(word: &str) -> Option<WordSense> {
     let word = word.to_lowercase();
     stems(&word).find_map(|stem| SORTS.get(stem.as_str()).copied())
 }

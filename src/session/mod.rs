@@ -6,7 +6,7 @@
 
 mod agents;
 mod finished;
-mod place;
+mod location;
 mod plan;
 mod prepare;
 
@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 pub use finished::Finished;
-pub use place::Folder;
+pub use location::Folder;
 pub use plan::Plan;
 
 use crate::error::{Error, Kind, Result};
@@ -36,7 +36,7 @@ use crate::run::{
 use crate::sample::Sample;
 use crate::verifier::stored::{self, CostCap};
 use crate::verifier::{Verifier, choosing};
-use place::{Begun, Place};
+use location::{RunLocation, RunStart};
 
 /// Input of a session besides the run's settings.
 pub struct Options {
@@ -78,7 +78,7 @@ const MOST_ATTEMPTS: usize = 10_000_000;
 pub struct Run {
     configuration: Configuration,
     options: Options,
-    place: Place,
+    place: RunLocation,
     agents: Vec<LabelledAgent>,
     model: Option<Arc<dyn Model>>,
     verifiers: Vec<Arc<dyn Verifier>>,
@@ -93,7 +93,7 @@ impl Run {
     /// # Errors
     /// Kind `Taken` if the folder exists; otherwise any error in names, agents, models, samples or gold.
     pub fn open(configuration: Configuration, folder: Folder, options: Options) -> Result<Self> {
-        Self::over(configuration, Place::new(folder)?, options)
+        Self::over(configuration, RunLocation::new(folder)?, options)
     }
 
     /// Opens a stored run to continue it: all attempts without a verdict will be made, with the settings of `run`, over
@@ -106,7 +106,7 @@ impl Run {
         store.folder().parent().into_iter().for_each(Store::sweep);
         let configuration = Configuration { suite, ..run.configuration.clone() };
         let accept = options.accept_changes;
-        let run = Self::over(configuration, Place::Stored { store, writer, run: Box::new(run) }, options)?;
+        let run = Self::over(configuration, RunLocation::Stored { store, writer, run: Box::new(run) }, options)?;
         if !accept {
             // Compare what can be read without building anything; envs and agents are compared once they are ready.
             run.place.refuse(|then| prepare::readable(then, run.family.as_ref(), &run.items))?;
@@ -120,7 +120,7 @@ impl Run {
     }
 
     /// Opens and loads everything that the settings name.
-    fn over(configuration: Configuration, place: Place, mut options: Options) -> Result<Self> {
+    fn over(configuration: Configuration, place: RunLocation, mut options: Options) -> Result<Self> {
         // Hide all runs in the same parent folder from sandboxes.
         let runs = place.folder().parent().map(|runs| if runs.as_os_str().is_empty() { Path::new(".") } else { runs });
         options.machine.hidden.extend(runs.map(Path::to_owned));
@@ -197,7 +197,7 @@ impl Run {
             probed,
             opened,
         } = prepared;
-        let place::Opened { store, run, writer, differences } = opened;
+        let location::OpenedRun { store, run, writer, differences } = opened;
         let resume = format!("what was finished is kept: `autoexperiment resume {}`", store.folder().display());
         let explained = |error: Error| match error.hint {
             Some(_) => error,
@@ -293,7 +293,7 @@ impl Run {
             prepared = prepare::prepare(items, &agents, &options, observer) => prepared?,
         };
         let facts = prepare::facts(&items, &options);
-        let begun = Begun {
+        let begun = RunStart {
             configuration: configuration.clone(),
             planned: planned.clone(),
             digests: prepare::digests(family.as_ref(), &items, &agents, options.machine.backend.base().await?),
@@ -332,11 +332,11 @@ struct Prepared {
     facts: SessionFacts,
     /// Cost of checking that the models answer.
     probed: Probed,
-    opened: place::Opened,
+    opened: location::OpenedRun,
 }
 
 /// A run's records and its ledger, which agree.
-struct Opened {
+struct OpenedLedger {
     records: Vec<AttemptRecord>,
     ledger: Arc<Ledger>,
     /// Dollars that count as spent.
@@ -345,7 +345,7 @@ struct Opened {
 
 /// Opens the ledger. Records what killed processes had spent; for a run of an earlier version without a ledger, starts
 /// one from its records.
-fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer, probed: &Probed) -> Result<Opened> {
+fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer, probed: &Probed) -> Result<OpenedLedger> {
     let mut records = store.records()?;
     let books = store.books()?;
     if let Some(note) = books.as_ref().and_then(|books| books.notes.first()) {
@@ -369,20 +369,20 @@ fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer, probed: 
         attempts + verifiers
     };
     ledger.probed(probed).map_err(|error| store.ledger_failed(&error.to_string()))?;
-    Ok(Opened { records, ledger: Arc::new(ledger), spent: spent + probed.cost })
+    Ok(OpenedLedger { records, ledger: Arc::new(ledger), spent: spent + probed.cost })
 }
 
 /// Makes all attempts that have no verdict yet.
 async fn make_attempts(
     context: RunContext,
     samples: &[Sample],
-    opened: Opened,
+    opened: OpenedLedger,
     mut writer: Writer,
     observer: &dyn Observer,
     cancel: &CancellationToken,
 ) -> Result<Outcome> {
     let (store, configuration) = (&context.store, &context.configuration);
-    let Opened { records, spent, .. } = opened;
+    let OpenedLedger { records, spent, .. } = opened;
     for agent in &context.agents {
         store.make_folders(&agent.label)?;
     }

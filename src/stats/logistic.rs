@@ -5,7 +5,7 @@ use super::sampled::two_sided;
 
 /// Tries at one sample, and the effects on their probability.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tried {
+pub struct TryCounts {
     /// The effects that sum to the log-odds: index and weight (-1 for a difficulty). Random effects come first, family
     /// by family, then fixed effects.
     pub terms: Vec<(usize, f64)>,
@@ -47,7 +47,7 @@ const MOST_SPREAD: f64 = 6.0;
 ///
 /// `None` if the data don't bound the effects, for example if all tries pass, or all those on one side of some value.
 #[must_use]
-pub fn fit(tried: &[Tried], families: &[usize], fixed: usize) -> Option<Logistic> {
+pub fn fit(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut spreads = vec![1.0; families.len()];
     let mut best = mode(tried, families, &spreads, fixed, None)?;
     // Optimise one spread after another, by golden-section search over its logarithm, until none changes.
@@ -55,7 +55,7 @@ pub fn fit(tried: &[Tried], families: &[usize], fixed: usize) -> Option<Logistic
         let before = spreads.clone();
         for family in 0..families.len() {
             let (mut low, mut high) = (LEAST_SPREAD.ln(), MOST_SPREAD.ln());
-            let at = |place: f64, best: &mut Mode| {
+            let at = |place: f64, best: &mut LikelihoodMode| {
                 let mut tried_spreads = spreads.clone();
                 tried_spreads[family] = place.exp();
                 let found = mode(tried, families, &tried_spreads, fixed, Some(&best.effects));
@@ -85,7 +85,8 @@ pub fn fit(tried: &[Tried], families: &[usize], fixed: usize) -> Option<Logistic
             break;
         }
     }
-    let Mode { effects, log_likelihood, factor } = mode(tried, families, &spreads, fixed, Some(&best.effects))?;
+    let LikelihoodMode { effects, log_likelihood, factor } =
+        mode(tried, families, &spreads, fixed, Some(&best.effects))?;
     let covariance = inverse(&factor, effects.len());
     Some(Logistic { effects, spreads, log_likelihood, covariance, freedom: None })
 }
@@ -96,7 +97,7 @@ pub fn fit(tried: &[Tried], families: &[usize], fixed: usize) -> Option<Logistic
 /// "Extra-Binomial Variation in Logistic Linear Models", 1982, model II); intervals use Student's t with that number of
 /// degrees of freedom. With single tries it equals [`fit`].
 #[must_use]
-pub fn fit_correlated(tried: &[Tried], families: &[usize], fixed: usize) -> Option<Logistic> {
+pub fn fit_correlated(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut found = fit(tried, families, fixed)?;
     if tried.iter().all(|one| one.tries <= 1.0) {
         return Some(found);
@@ -107,11 +108,11 @@ pub fn fit_correlated(tried: &[Tried], families: &[usize], fixed: usize) -> Opti
         let is_settled = (now - correlation).abs() < 0.005;
         correlation = now;
         if !is_settled {
-            let weighted: Vec<Tried> = tried
+            let weighted: Vec<TryCounts> = tried
                 .iter()
                 .map(|one| {
                     let weight = 1.0 / (1.0 + (one.tries - 1.0) * correlation);
-                    Tried { terms: one.terms.clone(), tries: weight * one.tries, passed: weight * one.passed }
+                    TryCounts { terms: one.terms.clone(), tries: weight * one.tries, passed: weight * one.passed }
                 })
                 .collect();
             found = fit(&weighted, families, fixed)?;
@@ -127,7 +128,7 @@ pub fn fit_correlated(tried: &[Tried], families: &[usize], fixed: usize) -> Opti
 impl Logistic {
     /// Estimates the correlation of tries at one sample, given the correlation used in this fit, and the residual
     /// degrees of freedom.
-    fn correlation(&self, tried: &[Tried], fitted: f64) -> (f64, usize) {
+    fn correlation(&self, tried: &[TryCounts], fitted: f64) -> (f64, usize) {
         // For each sample: tries, Pearson's term, and its expectation, both without correlation.
         let (mut terms, mut left) = (Vec::new(), 0.0);
         for one in tried {
@@ -200,14 +201,20 @@ pub fn chance(log_odds: f64) -> f64 {
 }
 
 /// The mode of the penalised likelihood for given spreads.
-struct Mode {
+struct LikelihoodMode {
     effects: Vec<f64>,
     log_likelihood: f64,
     /// Lower Cholesky factor of the penalised information, in row-major order.
     factor: Vec<f64>,
 }
 
-fn mode(tried: &[Tried], families: &[usize], spreads: &[f64], fixed: usize, start: Option<&[f64]>) -> Option<Mode> {
+fn mode(
+    tried: &[TryCounts],
+    families: &[usize],
+    spreads: &[f64],
+    fixed: usize,
+    start: Option<&[f64]>,
+) -> Option<LikelihoodMode> {
     let random: usize = families.iter().sum();
     let size = random + fixed;
     let mut penalties = Vec::with_capacity(size);
@@ -215,7 +222,7 @@ fn mode(tried: &[Tried], families: &[usize], spreads: &[f64], fixed: usize, star
         penalties.extend(std::iter::repeat_n(spread.powi(-2), members));
     }
     penalties.resize(size, 0.0);
-    let sum = |one: &Tried, effects: &[f64]| one.terms.iter().map(|&(at, w)| w * effects[at]).sum::<f64>();
+    let sum = |one: &TryCounts, effects: &[f64]| one.terms.iter().map(|&(at, w)| w * effects[at]).sum::<f64>();
     let height = |effects: &[f64]| {
         let likelihood: f64 = tried
             .iter()
@@ -274,7 +281,7 @@ fn mode(tried: &[Tried], families: &[usize], spreads: &[f64], fixed: usize, star
             let log_spreads: f64 =
                 families.iter().zip(spreads).map(|(&members, spread)| 2.0 * members as f64 * spread.ln()).sum();
             let log_likelihood = reached - 0.5 * (log_determinant + log_spreads);
-            return Some(Mode { effects, log_likelihood, factor: information });
+            return Some(LikelihoodMode { effects, log_likelihood, factor: information });
         }
     }
     None
@@ -335,8 +342,11 @@ mod tests {
     }
 
     /// Tries with fixed effects only: an intercept and a slope.
-    fn line(points: impl IntoIterator<Item = (f64, f64, f64)>) -> Vec<Tried> {
-        points.into_iter().map(|(x, tries, passed)| Tried { terms: vec![(0, 1.0), (1, x)], tries, passed }).collect()
+    fn line(points: impl IntoIterator<Item = (f64, f64, f64)>) -> Vec<TryCounts> {
+        points
+            .into_iter()
+            .map(|(x, tries, passed)| TryCounts { terms: vec![(0, 1.0), (1, x)], tries, passed })
+            .collect()
     }
 
     #[test]
@@ -435,12 +445,12 @@ mod tests {
             (15, 1, 15, 3),
             (15, 0, 15, 4),
         ];
-        let tried: Vec<Tried> = herds
+        let tried: Vec<TryCounts> = herds
             .into_iter()
             .map(|(herd, cases, animals, period)| {
                 let mut terms = vec![(herd - 1, 1.0), (15, 1.0)];
                 terms.extend((period > 1).then(|| (14 + period, 1.0)));
-                Tried { terms, tries: f64::from(animals), passed: f64::from(cases) }
+                TryCounts { terms, tries: f64::from(animals), passed: f64::from(cases) }
             })
             .collect();
         let fit = fit(&tried, &[15], 4).unwrap();
@@ -460,13 +470,13 @@ mod tests {
         let mut uniform = Uniform(11);
         let normal = |uniform: &mut Uniform| (0..12).map(|_| uniform.next()).sum::<f64>() - 6.0;
         let difficulties: Vec<f64> = (0..30).map(|_| 1.2 * normal(&mut uniform)).collect();
-        let tried: Vec<Tried> = (0..600)
+        let tried: Vec<TryCounts> = (0..600)
             .map(|_| {
                 let first = (uniform.next() * 30.0) as usize;
                 let second = (first + 1 + (uniform.next() * 29.0) as usize) % 30;
                 let p = chance(1.0 - difficulties[first] - difficulties[second]);
                 let passed = (0..5).filter(|_| uniform.next() < p).count() as f64;
-                Tried { terms: vec![(first, -1.0), (second, -1.0), (30, 1.0)], tries: 5.0, passed }
+                TryCounts { terms: vec![(first, -1.0), (second, -1.0), (30, 1.0)], tries: 5.0, passed }
             })
             .collect();
         let fit = fit(&tried, &[30], 1).unwrap();

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use gap::gap_closed;
-pub(crate) use logistic::{Logistic, Tried, chance, fit_correlated};
+pub(crate) use logistic::{Logistic, TryCounts, chance, fit_correlated};
 pub(crate) use paired::{Discordant, FEWEST_PAIRS, difference_interval, holm, mcnemar, sign_flip};
 pub use pass::{pass_all_k, pass_at_k, wilson};
 pub use power::Design;

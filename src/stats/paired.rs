@@ -66,7 +66,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// [`FEWEST_PAPERS`](super::FEWEST_PAPERS).
 #[must_use]
 pub fn difference_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> Option<Interval> {
-    let mean = Mean::of(samples, how.population)?;
+    let mean = Mean::over(samples, how.population)?;
     if !is_enough(&mean, how.population, FEWEST_PAIRS) {
         return None;
     }

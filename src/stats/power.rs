@@ -28,7 +28,7 @@ impl Spread {
     /// estimated without bias by p (1 - p) k / (k - 1); the variance between samples is that of their rates minus what
     /// attempts contribute to it. `None` without two samples of at least two attempts each.
     #[must_use]
-    pub fn of(samples: &[(usize, usize)]) -> Option<Self> {
+    pub fn estimate(samples: &[(usize, usize)]) -> Option<Self> {
         let repeated: Vec<(f64, f64)> =
             samples.iter().filter(|(k, _)| *k > 1).map(|&(k, passed)| (k as f64, passed as f64 / k as f64)).collect();
         if repeated.len() < 2 {
@@ -107,7 +107,7 @@ impl Design {
     }
 
     /// The share of simulated comparisons whose p is below 1 - level.
-    fn seen(&self, samples: usize, difference: f64, level: f64) -> f64 {
+    fn detection_rate(&self, samples: usize, difference: f64, level: f64) -> f64 {
         let mut uniform = Uniform(samples as u64 * 1009 + self.k as u64);
         let is_seen = |_: &usize| sign_flip(&self.draw(samples, difference, &mut uniform)) < 1.0 - level;
         (0..RUNS).filter(is_seen).count() as f64 / RUNS as f64
@@ -171,7 +171,7 @@ impl Aim {
         if !design.is_simulated(samples as usize) {
             return samples;
         }
-        let is_seen = |samples: f64| design.seen(samples as usize, self.difference, self.level) >= self.power;
+        let is_seen = |samples: f64| design.detection_rate(samples as usize, self.difference, self.level) >= self.power;
         let step = |samples: f64| (samples / 20.0).floor().max(1.0);
         while !is_seen(samples) {
             samples += step(samples);
@@ -192,7 +192,7 @@ impl Aim {
         let most = rate.max(1.0 - rate);
         let is_seen = |difference: f64| {
             if design.is_simulated(samples as usize) {
-                design.seen(samples as usize, difference, self.level) >= self.power
+                design.detection_rate(samples as usize, difference, self.level) >= self.power
             } else {
                 self.chance(design, samples, difference) >= self.power
             }
@@ -264,7 +264,7 @@ mod tests {
             let design = assumed(0.4, alike, k);
             let most = (1..500).take_while(|&samples| design.is_simulated(samples)).last().unwrap();
             let aim = Aim { difference: 0.2, level: 0.95, power: 0.8 };
-            let [approximate, seen] = [aim.chance(&design, most as f64, 0.2), design.seen(most, 0.2, 0.95)];
+            let [approximate, seen] = [aim.chance(&design, most as f64, 0.2), design.detection_rate(most, 0.2, 0.95)];
             assert!((approximate - seen).abs() < 0.03, "{approximate} {seen} with {most} samples, k = {k}");
         }
     }
@@ -276,11 +276,11 @@ mod tests {
         let samples: Vec<(usize, usize)> = (0..20_000)
             .map(|i| (4, (0..4).filter(|_| uniform.next() < if i % 2 == 0 { 0.2 } else { 0.8 }).count()))
             .collect();
-        let spread = Spread::of(&samples).unwrap();
+        let spread = Spread::estimate(&samples).unwrap();
         for (got, wanted) in [(spread.rate, 0.5), (spread.between, 0.09), (spread.within, 0.16)] {
             assert!((got - wanted).abs() < 0.005, "{spread:?}");
         }
-        assert_eq!(Spread::of(&[(1, 1), (1, 0), (5, 2)]), None);
+        assert_eq!(Spread::estimate(&[(1, 1), (1, 0), (5, 2)]), None);
         let assumed = Spread::assumed(0.5, 0.36);
         assert!((assumed.between - 0.09).abs() < 1e-12 && (assumed.within - 0.16).abs() < 1e-12);
     }

@@ -32,7 +32,7 @@ pub const FEWEST_PAPERS: usize = 2;
 /// useful interval is valid there.
 #[must_use]
 pub fn rate_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> Option<Interval> {
-    let mean = Mean::of(samples, how.population)?;
+    let mean = Mean::over(samples, how.population)?;
     if !is_enough(&mean, how.population, FEWEST_SAMPLES) {
         return None;
     }
@@ -60,7 +60,7 @@ pub fn weighted_rate_interval(samples: &[Measured<'_>], weights: &[f64], how: In
         .zip(weights)
         .map(|(sample, weight)| Measured { value: rate + weight / mean_weight * (sample.value - rate), ..*sample })
         .collect();
-    let mean = Mean::of(&linear, how.population)?;
+    let mean = Mean::over(&linear, how.population)?;
     if !is_enough(&mean, how.population, FEWEST_SAMPLES) {
         return None;
     }

@@ -88,7 +88,7 @@ impl Mean {
     /// For papers like these, it is the variance of a ratio of sums over papers (Cochran, "Sampling Techniques", 1977,
     /// section 9A.1), with the number of papers minus one as degrees of freedom. A single paper says nothing about
     /// others, so the variance for these papers is used.
-    pub fn of(samples: &[Measured<'_>], population: Population) -> Option<Self> {
+    pub fn over(samples: &[Measured<'_>], population: Population) -> Option<Self> {
         let mut by_paper: BTreeMap<&str, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
         for sample in samples {
             by_paper.entry(sample.paper).or_default().entry(sample.n).or_default().push(sample.value);
@@ -156,12 +156,12 @@ mod tests {
     fn samples_differ_within_their_paper_and_n() {
         let samples = [("a", 1, 1.0), ("a", 1, 0.8), ("a", 3, 0.1), ("a", 3, 0.3), ("b", 1, 0.5), ("b", 1, 0.5)];
         let samples = samples.map(|(paper, n, value)| at(paper, n, value));
-        let mean = Mean::of(&samples, Population::Suite).unwrap();
+        let mean = Mean::over(&samples, Population::Suite).unwrap();
         // Two strata of variance 0.02 and one of 0: (2 * 0.02 + 2 * 0.02) / 36.
         assert!((mean.variance - 0.08 / 36.0).abs() < 1e-15 && mean.freedom == 3, "{mean:?}");
         assert!((mean.value - 3.2 / 6.0).abs() < 1e-15);
         // The papers' sums minus the mean times their samples: 2.2 - 4 * 0.5333 and 1 - 2 * 0.5333.
-        let mean = Mean::of(&samples, Population::Papers).unwrap();
+        let mean = Mean::over(&samples, Population::Papers).unwrap();
         let wanted = 2.0 * 2.0 * (2.2 - 4.0 * 3.2 / 6.0_f64).powi(2) / 36.0;
         assert!((mean.variance - wanted).abs() < 1e-15 && (mean.freedom, mean.draws) == (1, 2), "{mean:?}");
     }
@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn single_samples_are_merged_into_a_stratum() {
         let sizes = |samples: &[Measured<'_>]| {
-            let mut sizes: Vec<_> = Mean::of(samples, Population::Suite).unwrap().strata.iter().map(Vec::len).collect();
+            let mut sizes: Vec<_> =
+                Mean::over(samples, Population::Suite).unwrap().strata.iter().map(Vec::len).collect();
             sizes.sort_unstable();
             sizes
         };
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(sizes(&[at("a", 1, 0.0), at("a", 2, 0.0), at("b", 1, 0.0), at("c", 1, 0.0)]), [2, 2]);
         assert_eq!(sizes(&[at("a", 1, 0.0), at("a", 1, 0.0), at("b", 1, 0.0)]), [3]);
         assert_eq!(sizes(&[at("a", 1, 0.0)]), [1]);
-        assert_eq!(Mean::of(&[], Population::Suite), None);
-        assert_eq!(Mean::of(&[], Population::Papers), None);
+        assert_eq!(Mean::over(&[], Population::Suite), None);
+        assert_eq!(Mean::over(&[], Population::Papers), None);
     }
 }

@@ -114,7 +114,7 @@ impl CostCap {
 }
 
 /// The attempts from which a verifier chooses.
-struct Case<'a> {
+struct ChoiceCase<'a> {
     verifier: String,
     first: &'a AttemptRecord,
     attempts: Vec<u32>,
@@ -122,7 +122,7 @@ struct Case<'a> {
 
 /// Votes on one case, stored on disk and charged to the cost limit.
 struct StoredVotes<'a> {
-    case: &'a Case<'a>,
+    case: &'a ChoiceCase<'a>,
     path: PathBuf,
     earlier: &'a [VoteRecord],
     cost_cap: &'a CostCap,
@@ -191,7 +191,7 @@ pub fn groups(records: &[AttemptRecord]) -> Vec<Group<'_>> {
 
 /// Records read from a file of choices or votes.
 #[derive(Debug)]
-pub struct Kept<T> {
+pub struct StoredRecords<T> {
     /// Records in the order of writing.
     pub records: Vec<T>,
     /// Sentences about what is missing.
@@ -203,13 +203,13 @@ pub struct Kept<T> {
 ///
 /// # Errors
 /// Kind `Store` if the file cannot be read.
-pub fn choices(store: &Store) -> Result<Kept<ChoiceRecord>> {
+pub fn choices(store: &Store) -> Result<StoredRecords<ChoiceRecord>> {
     lines(store, "choices.jsonl")
 }
 
 /// The cost of a run's verifiers.
 #[derive(Debug)]
-pub struct Spent {
+pub struct VerifierSpending {
     /// Known cost in dollars.
     pub dollars: f64,
     /// Sentences about what is missing.
@@ -221,8 +221,8 @@ pub struct Spent {
 ///
 /// # Errors
 /// Kind `Store` if a file cannot be read.
-pub fn spent(store: &Store) -> Result<Spent> {
-    let Kept { records: votes, mut notes } = lines::<VoteRecord>(store, "votes.jsonl")?;
+pub fn spent(store: &Store) -> Result<VerifierSpending> {
+    let StoredRecords { records: votes, mut notes } = lines::<VoteRecord>(store, "votes.jsonl")?;
     let choices = choices(store)?;
     notes.extend(choices.notes);
     // Earlier versions stored choices without their votes.
@@ -233,17 +233,17 @@ pub fn spent(store: &Store) -> Result<Spent> {
         })
     });
     let dollars = unkept.map(|choice| choice.cost).sum::<f64>() + votes.iter().map(|vote| vote.vote.cost).sum::<f64>();
-    Ok(Spent { dollars, notes })
+    Ok(VerifierSpending { dollars, notes })
 }
 
-fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Kept<T>> {
+fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<StoredRecords<T>> {
     let path = store.folder().join(name);
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(Error::store(format!("failed to read `{}`", path.display())).because(error)),
     };
-    let mut kept = Kept { records: Vec::new(), notes: Vec::new() };
+    let mut kept = StoredRecords { records: Vec::new(), notes: Vec::new() };
     let (mut broken, mut is_torn) = (0_usize, false);
     for line in json_lines(&bytes) {
         match line.value {
@@ -285,7 +285,7 @@ pub async fn verify_run(
         told(done, total);
         let Some(&first) = group.records.first() else { continue };
         let attempts = group.records.iter().map(|record| record.attempt).collect();
-        let case = Case { verifier: verifier.name(), first, attempts };
+        let case = ChoiceCase { verifier: verifier.name(), first, attempts };
         let same = |choice: &&ChoiceRecord| {
             choice.verifier == case.verifier
                 && (&choice.agent, &choice.model, &choice.sample) == (&first.agent, &first.model, &first.sample)
@@ -329,7 +329,7 @@ pub async fn verify_run(
 }
 
 /// Returns the attempt number of the candidate with this index.
-fn named(case: &Case<'_>, candidates: &[Candidate], place: usize) -> Result<u32> {
+fn named(case: &ChoiceCase<'_>, candidates: &[Candidate], place: usize) -> Result<u32> {
     candidates.get(place).map(|candidate| candidate.attempt).ok_or_else(|| {
         Error::internal(format!(
             "verifier `{}` names candidate {} of {} at sample `{}`",
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn choosing_a_nonexistent_candidate_is_an_internal_error() {
         let first = AttemptRecord::blank("react", &crate::sample::masked("x_1"), 0);
-        let case = Case { verifier: "v".to_owned(), first: &first, attempts: vec![3, 4] };
+        let case = ChoiceCase { verifier: "v".to_owned(), first: &first, attempts: vec![3, 4] };
         let candidates: Vec<Candidate> =
             [3, 4].map(|attempt| Candidate { attempt, ..Candidate::default() }).into_iter().collect();
         assert_eq!(named(&case, &candidates, 1).unwrap(), 4);

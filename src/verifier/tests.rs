@@ -7,9 +7,9 @@ use crate::model::{ModelError, QueryFailed, Quote, Reply, Request};
 use crate::verifier::vote::{Named, Vote, Votes};
 
 /// Stores no votes and allows every call.
-struct Unkept;
+struct NoVotes;
 
-impl Votes for Unkept {
+impl Votes for NoVotes {
     fn earlier(&self, _: u32, _: u32) -> Option<Vote> {
         None
     }
@@ -44,7 +44,7 @@ fn question() -> Question {
 }
 
 async fn chosen(name: &str, candidates: &[Candidate]) -> Choice {
-    open(&name.parse().unwrap(), &|_| Ok(None), 1).unwrap().choose(&question(), candidates, &Unkept).await.unwrap()
+    open(&name.parse().unwrap(), &|_| Ok(None), 1).unwrap().choose(&question(), candidates, &NoVotes).await.unwrap()
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_model_votes_once_per_order_and_is_asked_again_after_an_unreadable_vot
     let model = model.unwrap();
     let verifier = open(&VerifierSpec::Model(None), &|_| Ok(Some(model.clone())), 2).unwrap();
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
-    let choice = verifier.choose(&question(), &candidates, &Unkept).await.unwrap();
+    let choice = verifier.choose(&question(), &candidates, &NoVotes).await.unwrap();
     assert!((choice.cost - 0.75).abs() < 1e-12);
     // The second order is the reverse of the first, so its B is the first one's A.
     assert!(choice.chosen.is_some() && choice.reason.starts_with("2 of 2 votes"), "{choice:?}");
@@ -102,7 +102,7 @@ async fn a_model_votes_once_per_order_and_is_asked_again_after_an_unreadable_vot
     assert!(verifier.name().starts_with("model:") && verifier.name().ends_with("*2"), "{}", verifier.name());
     // Identical candidates need no vote and cost nothing.
     let same = [candidates[0].clone(), Candidate { attempt: 1, ..candidates[0].clone() }];
-    let choice = verifier.choose(&question(), &same, &Unkept).await.unwrap();
+    let choice = verifier.choose(&question(), &same, &NoVotes).await.unwrap();
     assert_eq!((choice.chosen, choice.cost), (Some(0), 0.0));
 }
 
@@ -149,9 +149,9 @@ impl Model for FailingAt {
 
 /// Stores votes in memory.
 #[derive(Default)]
-struct Kept(std::sync::Mutex<Vec<Vote>>);
+struct VotesInMemory(std::sync::Mutex<Vec<Vote>>);
 
-impl Votes for Kept {
+impl Votes for VotesInMemory {
     fn earlier(&self, _: u32, _: u32) -> Option<Vote> {
         None
     }
@@ -170,7 +170,7 @@ impl Votes for Kept {
 async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
     let choose = async |model: FailingAt, orders: u32| {
-        let (model, kept): (Arc<dyn Model>, Kept) = (Arc::new(model), Kept::default());
+        let (model, kept): (Arc<dyn Model>, VotesInMemory) = (Arc::new(model), VotesInMemory::default());
         let verifier = open(&VerifierSpec::Model(None), &|_| Ok(Some(model.clone())), orders).unwrap();
         let choice = verifier.choose(&question(), &candidates, &kept).await;
         (choice, kept.0.into_inner().unwrap())
@@ -228,7 +228,7 @@ proptest! {
         let model: Arc<dyn Model> = Arc::new(Saying(replies.clone()));
         let verifier = open(&name.parse().unwrap(), &|_| Ok(Some(model.clone())), orders).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        match runtime.block_on(verifier.choose(&question(), &candidates, &Unkept)) {
+        match runtime.block_on(verifier.choose(&question(), &candidates, &NoVotes)) {
             Ok(choice) => {
                 prop_assert!(choice.chosen.is_some_and(|place| place < candidates.len()), "{choice:?}");
                 prop_assert!(choice.cost <= 0.5 * replies.len() as f64);

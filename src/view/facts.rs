@@ -6,7 +6,7 @@ use std::path::Path;
 use itertools::Itertools as _;
 
 use crate::report::MergedRun;
-use crate::report::html::{Begun, Material, Origin, RunFacts};
+use crate::report::html::{Material, Origin, RunFacts, UnrecordedAttempt};
 use crate::run::{RunFile, StoredTrajectory};
 
 /// Lists a run's settings and history for display.
@@ -51,7 +51,7 @@ pub(super) fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> Run
 }
 
 /// Returns the attempts that have a trajectory but no record, and an error if trajectories can't be listed.
-pub(super) fn begun(run: &MergedRun, place: usize, material: &Material) -> (Vec<Begun>, Option<String>) {
+pub(super) fn begun(run: &MergedRun, place: usize, material: &Material) -> (Vec<UnrecordedAttempt>, Option<String>) {
     let mine = material.records.iter().zip(&material.origins).filter(|(_, origin)| origin.run == place);
     let stored: HashSet<(&str, &str, u32)> =
         mine.map(|(record, origin)| (&*origin.agent, record.sample.as_str(), record.attempt)).collect();
@@ -65,7 +65,7 @@ pub(super) fn begun(run: &MergedRun, place: usize, material: &Material) -> (Vec<
         let model = planned.and_then(|planned| planned.model.as_deref()).map(|model| run.model(model));
         let label = run.label(&agent);
         let origin = Origin { run: place, agent: agent.into(), line: None };
-        found.push(Begun { origin, agent: label, model, sample, attempt });
+        found.push(UnrecordedAttempt { origin, agent: label, model, sample, attempt });
     });
     match read {
         Ok(()) => (found, None),

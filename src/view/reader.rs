@@ -278,7 +278,7 @@ fn take_records(run: &mut MergedRun, place: usize, material: &mut Material) {
     if let Some(file) = &run.run {
         let set = &file.configuration;
         for (name, agent) in labelled(&set.agents, &set.settings) {
-            let condition = Condition::of(&name, agent, &set.settings, set.limits.steps);
+            let condition = Condition::from_settings(&name, agent, &set.settings, set.limits.steps);
             material.conditions.insert(run.label(&name), condition);
         }
     }

@@ -16,11 +16,12 @@ use super::shared::{SuiteOptions, print, table};
 use super::verified::console;
 use crate::audit::verify::{Measures, verify};
 use crate::audit::{Bench, Effort};
-use crate::draft::command::{Wanted, add_rules, parse, read, validate};
+use crate::draft::command::{RequestedExperiment, add_rules, parse, read, validate};
 use crate::draft::entered::{entered, sources};
-use crate::draft::manifest::{Sheet, rule};
+use crate::draft::manifest::{ManifestInput, rule};
 use crate::draft::{
-    Draft, Place, Proposal, Tried, propose, refuse_scripts, repo, require_id, result, text, try_command,
+    Draft, MaskingProposal, TrialResult, TrialSetup, propose, refuse_scripts, repo, require_id, result, text,
+    try_command,
 };
 use crate::env::{EnvKind, Options};
 use crate::error::{Error, Kind, Result};
@@ -121,9 +122,9 @@ pub struct Arguments {
 /// What was found, for the tables and the list at the end.
 struct Found {
     left_out: BTreeMap<PathBuf, &'static str>,
-    tried: Vec<Tried>,
+    tried: Vec<TrialResult>,
     experiments: Vec<Experiment>,
-    proposal: Proposal,
+    proposal: MaskingProposal,
     doubts: Vec<String>,
     broken: Vec<Error>,
     scrubbed: Option<text::Scrubbed>,
@@ -132,11 +133,11 @@ struct Found {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     require_id(&arguments.paper)?;
     let wanted = arguments.experiments()?;
-    let source = arguments.text.as_deref().map(text::Source::read).transpose()?;
+    let source = arguments.text.as_deref().map(text::TextSource::read).transpose()?;
     let suite = arguments.suite.open_own()?;
     arguments.refuse_suite_inside(&suite)?;
     let mut draft = Draft::begin(&suite, &arguments.paper)?;
-    let choice = repo::Choice::new(&arguments.keep, &arguments.leave_out)?;
+    let choice = repo::CopyRules::new(&arguments.keep, &arguments.leave_out)?;
     let left_out = repo::copy(&arguments.repo, &draft.suite().repo_dir(draft.id()), &choice)?;
     refuse_scripts(&wanted, &draft.suite().repo_dir(draft.id()))?;
     let plan = arguments.plan_env(&mut draft).await?;
@@ -175,7 +176,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 }
 
 impl Arguments {
-    fn experiments(&self) -> Result<Vec<Wanted>> {
+    fn experiments(&self) -> Result<Vec<RequestedExperiment>> {
         let mut wanted = self.command_file.as_deref().map(read).transpose()?.unwrap_or_default();
         for text in &self.commands {
             wanted.push(parse(text)?);
@@ -201,8 +202,8 @@ impl Arguments {
         &self,
         draft: &Draft,
         plan: &Plan,
-        wanted: &[Wanted],
-        source: Option<&text::Source>,
+        wanted: &[RequestedExperiment],
+        source: Option<&text::TextSource>,
         left_out: BTreeMap<PathBuf, &'static str>,
         machine: &Arc<Machine>,
         progress: &Progress,
@@ -226,7 +227,7 @@ impl Arguments {
             built(&stub, plain, &env, base.as_deref(), machine, progress).await
         };
         let first = snapshot().await?;
-        let place = Place {
+        let place = TrialSetup {
             paper: id,
             snapshot: &first,
             env: &env,
@@ -252,13 +253,13 @@ impl Arguments {
             })
             .collect();
         let title = source.and_then(|source| source.title.clone());
-        let mut sheet = Sheet {
+        let mut sheet = ManifestInput {
             title: title.as_deref(),
             repo: id,
             env: &plan.env,
             compiled: &compiled,
             experiments: &experiments,
-            proposal: &Proposal::default(),
+            proposal: &MaskingProposal::default(),
         };
         draft.write("paper.toml", &sheet.manifest())?;
         draft.write("paper.md", "")?;
@@ -352,7 +353,12 @@ impl Arguments {
     }
 
     /// Tries every command, whatever became of those before it, and names all that are of no use.
-    async fn try_all(&self, wanted: &[Wanted], place: &Place<'_>, progress: &Progress) -> Result<Vec<Tried>> {
+    async fn try_all(
+        &self,
+        wanted: &[RequestedExperiment],
+        place: &TrialSetup<'_>,
+        progress: &Progress,
+    ) -> Result<Vec<TrialResult>> {
         let mut tried = Vec::new();
         let mut faults = Vec::new();
         for (number, one) in wanted.iter().enumerate() {

@@ -6,7 +6,7 @@ use itertools::Itertools;
 use rattler_conda_types::{ChannelConfig, ChannelUrl};
 
 use super::address::{absolute, file_url, is_path, url};
-use super::settings::Settings;
+use super::settings::CondaSettings;
 use crate::error::{Error, Result};
 
 /// The directive that excludes the user's own channels.
@@ -21,7 +21,7 @@ pub(in crate::env) struct Located {
     pub(in crate::env) urls: Vec<ChannelUrl>,
 }
 
-impl Settings {
+impl CondaSettings {
     /// Returns the channels to search, in order and without duplicates: those of the yml at `path`, given with their
     /// lines, and the user's own unless the yml contains `nodefaults`. If neither has any, the channel is `defaults`.
     ///

@@ -13,7 +13,7 @@ use rattler_lock::{DEFAULT_ENVIRONMENT_NAME, LockFile, PlatformData, PlatformNam
 use serde::{Deserialize, Serialize};
 
 use super::channels::Located;
-use crate::env::environment::Source;
+use crate::env::environment::EnvironmentFile;
 use crate::error::{Error, Result};
 use crate::files::write_whole;
 
@@ -77,7 +77,7 @@ impl Lock {
     ///
     /// # Errors
     /// Kind `Suite` if it is missing, broken, or made from another version of the yml.
-    pub(super) fn read(folder: &Path, source: &Source) -> Result<Self> {
+    pub(super) fn read(folder: &Path, source: &EnvironmentFile) -> Result<Self> {
         let path = Self::path(folder);
         let relock = format!("type `autoexperiment env lock --env conda {}`", source.id);
         let fail = |message: String| Error::suite(message).at(&path, None).hint(relock.clone());
@@ -117,7 +117,7 @@ impl Lock {
     ///
     /// # Errors
     /// Kind `Suite` if it is missing.
-    pub(super) fn section(&self, platform: Subdir, folder: &Path, source: &Source) -> Result<&Section> {
+    pub(super) fn section(&self, platform: Subdir, folder: &Path, source: &EnvironmentFile) -> Result<&Section> {
         self.sections.iter().find(|section| section.platform == platform).ok_or_else(|| {
             Error::suite(format!("the env `{}` is not locked for {platform}", source.id))
                 .at(Self::path(folder), None)
@@ -126,7 +126,7 @@ impl Lock {
     }
 
     /// Writes the lock into `folder`, completely or not at all.
-    pub(super) fn write(&self, folder: &Path, source: &Source) -> Result<PathBuf> {
+    pub(super) fn write(&self, folder: &Path, source: &EnvironmentFile) -> Result<PathBuf> {
         let path = Self::path(folder);
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
             Error::internal("failed to write a lock file").because(error)

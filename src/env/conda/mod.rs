@@ -1,7 +1,7 @@
 //! The backend `conda`: packages of conda channels, solved, locked and installed by this program, and packages added by
 //! pip.
 //!
-//! Only this module uses the libraries for conda packages. `environment.yml` ([`Source`]) and the user's configuration
+//! Only this module uses the libraries for conda packages. `environment.yml` ([`EnvironmentFile`]) and the user's configuration
 //! ([`settings`]) give specifications and channels ([`spec`]); these are solved ([`solve`]) and locked ([`lock`]). From
 //! the lock a prefix is built ([`install`], [`wheels`], [`layer`]) and activated once ([`activation`]), and the
 //! packages' origins are removed from it ([`origin`]).
@@ -33,16 +33,16 @@ use rattler_conda_types::{RepoDataRecord, Subdir};
 use sha2::{Digest, Sha256};
 
 use super::cache::{Complete, clear, lock as lock_folder, stamp};
-use super::environment::Source;
+use super::environment::EnvironmentFile;
 use super::pip::compile;
 use super::prefix::{self, protect};
 use super::{Backend, Env, OnProgress, Progress, State};
 use crate::error::{Error, Result};
 use crate::files::hex;
 use lock::{Lock, Section, channel_name, from_lock, to_lock};
-use settings::Settings;
-use solve::{Sources, check_machine};
-use spec::Wanted;
+use settings::CondaSettings;
+use solve::{SolveOptions, check_machine};
+use spec::CondaRequest;
 
 /// Version of the build procedure; increase it so that environments built earlier are not reused.
 const FORMAT: &str = "conda 1";
@@ -50,7 +50,7 @@ const FORMAT: &str = "conda 1";
 /// The conda backend.
 #[derive(Debug, Clone)]
 pub struct Conda {
-    settings: Settings,
+    settings: CondaSettings,
     offline: bool,
 }
 
@@ -61,14 +61,14 @@ impl Conda {
     /// # Errors
     /// Kind `Usage` for an alias that is not a URL, `Machine` for a configuration that cannot be read.
     pub fn open(alias: Option<&str>, offline: bool) -> Result<Self> {
-        let settings = Settings::load(alias)?;
+        let settings = CondaSettings::load(alias)?;
         Ok(Self { offline: offline || settings.offline, settings })
     }
 
     /// Whether every channel of the packages locked for `folder` answers within a few seconds.
     pub async fn answers(&self, folder: &Path) -> bool {
         let here = || {
-            let source = Source::read(folder).ok()?;
+            let source = EnvironmentFile::read(folder).ok()?;
             let lock = Lock::read(folder, &source).ok()?;
             let section = lock.section(here().ok()?, folder, &source).ok()?;
             let names: BTreeSet<&str> = section.records.iter().filter_map(channel_name).collect();
@@ -97,7 +97,7 @@ impl Conda {
     }
 
     /// Returns the records of a section with their addresses on this machine.
-    async fn located(&self, section: &Section, lock: &Path, sources: &Sources<'_>) -> Result<Vec<RepoDataRecord>> {
+    async fn located(&self, section: &Section, lock: &Path, sources: &SolveOptions<'_>) -> Result<Vec<RepoDataRecord>> {
         let names: BTreeSet<&str> = section.records.iter().filter_map(channel_name).collect();
         let mut places = BTreeMap::new();
         for name in names {
@@ -131,7 +131,7 @@ impl Conda {
         let Build { source, section, lock, home, cache } = build;
         check_machine(&section.records)?;
         let client = client::client(self.offline)?;
-        let sources = Sources {
+        let sources = SolveOptions {
             client: &client,
             cache: &cache.join("conda/index"),
             priority: self.settings.priority,
@@ -199,7 +199,7 @@ const PREFIX: &str = "conda";
 
 /// Input of a build.
 struct Build<'a> {
-    source: &'a Source,
+    source: &'a EnvironmentFile,
     section: &'a Section,
     lock: &'a Path,
     home: PathBuf,
@@ -217,11 +217,11 @@ impl Backend for Conda {
     /// belong to the same yml.
     async fn lock(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
         self.warn(on_progress);
-        let source = Source::read(folder)?;
-        let wanted = Wanted::of(&source, &self.settings)?;
+        let source = EnvironmentFile::read(folder)?;
+        let wanted = CondaRequest::from_environment(&source, &self.settings)?;
         let platform = here()?;
         let client = client::client(self.offline)?;
-        let sources = Sources {
+        let sources = SolveOptions {
             client: &client,
             cache: &cache.join("conda/index"),
             priority: self.settings.priority,
@@ -261,7 +261,7 @@ impl Backend for Conda {
     /// The cache key consists of the env's id and the digest of the installed packages, so neither the channels'
     /// locations nor an equivalent change of the yml matters.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
-        let source = Source::read(folder)?;
+        let source = EnvironmentFile::read(folder)?;
         let lock = Lock::read(folder, &source)?;
         let section = lock.section(here()?, folder, &source)?;
         let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
@@ -288,7 +288,7 @@ impl Backend for Conda {
         if !is_locked(folder) {
             return Ok(State { locked: false, built: false });
         }
-        let source = Source::read(folder)?;
+        let source = EnvironmentFile::read(folder)?;
         let lock = Lock::read(folder, &source)?;
         let Ok(section) = lock.section(here()?, folder, &source) else {
             return Ok(State { locked: false, built: false });
@@ -308,14 +308,14 @@ fn here() -> Result<Subdir> {
 }
 
 /// Returns the folder of an env in the cache.
-fn home(source: &Source, section: &Section, cache: &Path) -> Result<PathBuf> {
+fn home(source: &EnvironmentFile, section: &Section, cache: &Path) -> Result<PathBuf> {
     let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
     let key = hex(&Sha256::digest(format!("{}\n{}", source.id, digest(section, &source.variables))));
     Ok(cache.join("envs").join(&key[..32]))
 }
 
 /// Returns the version of Python among the packages.
-fn python_of(records: &[RepoDataRecord], source: &Source) -> Result<String> {
+fn python_of(records: &[RepoDataRecord], source: &EnvironmentFile) -> Result<String> {
     let python = records.iter().find(|record| record.package_record.name.as_normalized() == "python");
     python.map(|record| record.package_record.version.to_string()).ok_or_else(|| {
         Error::suite("the env has no Python").at(&source.path, None).hint("add `python` to `dependencies`")

@@ -1,7 +1,7 @@
 //! The user's conda configuration: `.condarc` files and `CONDA_*` variables, with conda's locations and precedence.
 //!
 //! Only settings that decide where packages come from are used: alias, channels, mirrors, priority, offline.
-//! Unsupported settings that would change what is installed or trusted are listed in [`Settings::warnings`]. Proxies
+//! Unsupported settings that would change what is installed or trusted are listed in [`CondaSettings::warnings`]. Proxies
 //! come from the environment (`HTTPS_PROXY`).
 
 mod condarc;
@@ -9,18 +9,18 @@ mod places;
 #[cfg(test)]
 mod tests;
 
-use condarc::{Condarc, Given};
+use condarc::{Condarc, CondarcValues};
 use std::collections::BTreeMap;
 
 use super::address::checked_alias;
 use crate::error::{Error, Result};
 
 pub(in crate::env) use condarc::Priority;
-pub(in crate::env) use places::Places;
+pub(in crate::env) use places::CondarcLocations;
 
 /// Where packages come from, according to the user's conda configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::env) struct Settings {
+pub(in crate::env) struct CondaSettings {
     /// URL prefix of channel names, without a trailing slash. `None` means the library's default.
     pub(in crate::env) alias: Option<String>,
     /// Channels appended to those of an `environment.yml` without `nodefaults`.
@@ -41,7 +41,7 @@ pub(in crate::env) struct Settings {
     pub(in crate::env) warnings: Vec<String>,
 }
 
-impl Default for Settings {
+impl Default for CondaSettings {
     fn default() -> Self {
         Self {
             alias: None,
@@ -57,18 +57,18 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl CondaSettings {
     /// Loads this machine's and user's settings; `alias` comes from the command line and takes precedence.
     ///
     /// # Errors
     /// Kind `Usage` for an alias that is not a URL, `Machine` for a `.condarc` that cannot be read or is invalid, with
     /// its line.
     pub(in crate::env) fn load(alias: Option<&str>) -> Result<Self> {
-        Self::read(&Places::here(), alias)
+        Self::read(&CondarcLocations::here(), alias)
     }
 
     /// Loads settings with the given files and variables.
-    pub(in crate::env) fn read(places: &Places, alias: Option<&str>) -> Result<Self> {
+    pub(in crate::env) fn read(places: &CondarcLocations, alias: Option<&str>) -> Result<Self> {
         let mut settings = Self::default();
         // Lists are concatenated with the more important first; for maps and single values the more important source
         // wins.
@@ -88,7 +88,7 @@ impl Settings {
     /// Adds the settings of a more important source.
     fn take(&mut self, condarc: Condarc) {
         let Condarc { given, warnings } = condarc;
-        let Given {
+        let CondarcValues {
             channel_alias,
             channels,
             default_channels,

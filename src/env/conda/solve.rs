@@ -14,12 +14,12 @@ use super::client::answers;
 use super::failure::explained;
 use super::progress::{Listener, events, tell};
 use super::settings::Priority;
-use super::spec::Wanted;
+use super::spec::CondaRequest;
 use crate::env::{OnProgress, Progress};
 use crate::error::{Error, Result};
 
 /// Settings of a solve.
-pub(super) struct Sources<'a> {
+pub(super) struct SolveOptions<'a> {
     pub(super) client: &'a LazyClient,
     /// Folder for the channels' indexes.
     pub(super) cache: &'a Path,
@@ -33,10 +33,10 @@ pub(super) struct Sources<'a> {
 /// # Errors
 /// Kind `Suite` with the solver's explanation if there is no solution; kind `Machine` if a channel does not answer.
 pub(super) async fn solve(
-    wanted: &Wanted,
+    wanted: &CondaRequest,
     yml: &Path,
     platform: Subdir,
-    sources: &Sources<'_>,
+    sources: &SolveOptions<'_>,
     on_progress: OnProgress<'_>,
 ) -> Result<(Vec<RepoDataRecord>, Vec<ChannelUrl>)> {
     let mut urls = Vec::with_capacity(wanted.channels.len());
@@ -98,7 +98,7 @@ pub(super) async fn solve(
 }
 
 /// Returns the first of a channel's addresses that answers or, if none does, the first one, so that the error names it.
-pub(super) async fn place(channel: &Located, sources: &Sources<'_>) -> ChannelUrl {
+pub(super) async fn place(channel: &Located, sources: &SolveOptions<'_>) -> ChannelUrl {
     if channel.urls.len() > 1 && !sources.offline {
         for url in &channel.urls {
             if answers(url, sources.client).await {

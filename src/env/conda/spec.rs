@@ -5,24 +5,24 @@ use std::sync::Arc;
 use rattler_conda_types::{Channel, MatchSpec, ParseMatchSpecOptions};
 
 use super::channels::Located;
-use super::settings::Settings;
-use crate::env::environment::Source;
+use super::settings::CondaSettings;
+use crate::env::environment::EnvironmentFile;
 use crate::error::{Error, Result};
 
 /// Requested specifications, and the channels to search, the most important first.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct CondaRequest {
     pub(super) specs: Vec<MatchSpec>,
     pub(super) channels: Vec<Located>,
 }
 
-impl Wanted {
+impl CondaRequest {
     /// Reads the specifications. pip is added if there are packages for it, as conda does. A channel that only a
     /// specification names (`conda-forge::numpy`) comes last.
     ///
     /// # Errors
     /// Kind `Suite`, with file and line.
-    pub(super) fn of(source: &Source, settings: &Settings) -> Result<Self> {
+    pub(super) fn from_environment(source: &EnvironmentFile, settings: &CondaSettings) -> Result<Self> {
         let mut wanted = Self { specs: Vec::new(), channels: settings.locate(&source.path, &source.channels)? };
         for (text, line) in &source.specs {
             wanted.add(text, *line, source, settings)?;
@@ -35,7 +35,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    fn add(&mut self, text: &str, line: usize, source: &Source, settings: &Settings) -> Result<()> {
+    fn add(&mut self, text: &str, line: usize, source: &EnvironmentFile, settings: &CondaSettings) -> Result<()> {
         let mut spec = MatchSpec::from_str(text, ParseMatchSpecOptions::lenient()).map_err(|error| {
             Error::suite(format!("failed to read `{text}`: {error}"))
                 .at(&source.path, Some(line))

@@ -8,10 +8,10 @@ use tempfile::{TempDir, tempdir};
 
 use super::address::url;
 use super::lock::{Lock, PipPackage, Section, channel_name, from_lock, to_lock};
-use super::settings::Settings;
-use super::spec::Wanted;
+use super::settings::CondaSettings;
+use super::spec::CondaRequest;
 use super::{digest, replaces_conda};
-use crate::env::environment::Source;
+use crate::env::environment::EnvironmentFile;
 use crate::env::{EnvKind, Options};
 use crate::error::{Kind, Result};
 
@@ -23,12 +23,12 @@ fn folder(yml: &str) -> TempDir {
     dir
 }
 
-fn settings() -> Settings {
-    Settings { alias: Some("https://conda.example.org".to_owned()), ..Settings::default() }
+fn settings() -> CondaSettings {
+    CondaSettings { alias: Some("https://conda.example.org".to_owned()), ..CondaSettings::default() }
 }
 
-fn wanted(yml: &str) -> Result<Wanted> {
-    Wanted::of(&Source::read(folder(yml).path())?, &settings())
+fn wanted(yml: &str) -> Result<CondaRequest> {
+    CondaRequest::from_environment(&EnvironmentFile::read(folder(yml).path())?, &settings())
 }
 
 fn record(name: &str, version: &str, address: &str) -> RepoDataRecord {
@@ -55,7 +55,7 @@ fn six() -> PipPackage {
 
 /// Writes a lock for one platform into the folder.
 fn write_lock(folder: &Path, platform: Subdir) -> Section {
-    let source = Source::read(folder).unwrap();
+    let source = EnvironmentFile::read(folder).unwrap();
     let channels = settings().locate(&source.path, &source.channels).unwrap();
     let places = [channels[0].urls[0].clone()];
     let found = record("python", "3.11.7", "https://conda.example.org/conda-forge");
@@ -98,7 +98,7 @@ fn a_lock_stores_channel_names_and_round_trips() {
     let text = std::fs::read_to_string(Lock::path(dir.path())).unwrap();
     assert!(text.contains("channel:///conda-forge/linux-64/python-3.11.7-0.conda"), "{text}");
     assert!(!text.contains("example.org"), "{text}");
-    let source = Source::read(dir.path()).unwrap();
+    let source = EnvironmentFile::read(dir.path()).unwrap();
     let lock = Lock::read(dir.path(), &source).unwrap();
     let read = lock.section(Subdir::Linux64, dir.path(), &source).unwrap();
     assert_eq!(read.pip, section.pip);
@@ -124,7 +124,7 @@ fn a_channel_of_several_parts_keeps_its_name() {
 fn an_outdated_lock_suggests_the_command() {
     let dir = folder(YML);
     let check = |words: &str| {
-        let source = Source::read(dir.path()).unwrap();
+        let source = EnvironmentFile::read(dir.path()).unwrap();
         let error = Lock::read(dir.path(), &source).unwrap_err();
         assert_eq!(error.kind, Kind::Suite);
         assert!(error.message.contains(words), "{}", error.message);

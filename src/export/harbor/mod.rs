@@ -90,7 +90,7 @@ struct Paper {
 
 /// The parts of a venv lock file that a task needs.
 #[derive(Deserialize)]
-struct Lock {
+struct LockExcerpt {
     #[serde(default)]
     target: Vec<Target>,
 }
@@ -120,7 +120,7 @@ impl Paper {
                 .because(error)
                 .hint(format!("type `autoexperiment env lock {}`", loaded.paper.env))
         })?;
-        let lock: Lock =
+        let lock: LockExcerpt =
             toml::from_str(&text).map_err(|error| Error::suite("broken lock file").at(&path, None).because(error))?;
         let recorded = loaded.gold.as_ref().map(|gold| gold.env.python.clone()).unwrap_or_default();
         let python = recorded.split('.').take(2).collect::<Vec<_>>().join(".");
@@ -195,7 +195,7 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
                 "time_limit": experiment.time_limit,
                 "result": experiment.result,
                 "gold": gold.get(&experiment.id).map(|gold| &gold.result),
-                "tolerance": declared.map(|it| told(&tolerance(it, gold.get(&it.id)))),
+                "tolerance": declared.map(|it| serialised_tolerance(&tolerance(it, gold.get(&it.id)))),
             })
         })
         .collect();
@@ -238,12 +238,12 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
 
 /// Serialises a tolerance for the verifier, including the half-width of the prediction interval of gold's repeats, in
 /// standard deviations.
-fn told(tolerance: &Tolerance) -> Value {
-    let mut told = json!(tolerance);
+fn serialised_tolerance(tolerance: &Tolerance) -> Value {
+    let mut value = json!(tolerance);
     if let Some(factor) = prediction_factor(tolerance.repeats.len(), LEVEL) {
-        told["factor"] = factor.into();
+        value["factor"] = factor.into();
     }
-    told
+    value
 }
 
 /// Converts globs to regular expressions over bytes that Python interprets in the same way.
@@ -431,7 +431,7 @@ mod tests {
             tried.iter().map(|got| score_experiment("e", &repeats[0], Some(got), &tolerance).pass).collect();
         assert_eq!(ours, [true, true, false, false, false]);
         let code = "[verify.agrees(asked[0], got, asked[1]) for got in asked[2]]";
-        assert_eq!(run(code, &json!([repeats[0], told(&tolerance), tried])), json!(ours));
+        assert_eq!(run(code, &json!([repeats[0], serialised_tolerance(&tolerance), tried])), json!(ours));
     }
 
     #[test]

@@ -3,15 +3,15 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::message::{ChatMessage, Pool};
+use super::message::{ChatMessage, MessagePool};
 use super::{Moment, NO_MODEL, UsageOf};
 use crate::agent::{Event, TimedEvent};
 use crate::model::Usage;
 
-/// An event that refers to messages of a [`Pool`].
+/// An event that refers to messages of a [`MessagePool`].
 pub enum Entry<'a> {
     /// A model call.
-    Model(Asked<'a>),
+    Model(ModelCallDraft<'a>),
     /// A tool call.
     Tool(ToolEvent<'a>),
     /// Any other event.
@@ -19,8 +19,8 @@ pub enum Entry<'a> {
 }
 
 /// A model call in intermediate form: its reply may be a message of the pool, so it is serialised through
-/// [`Asked::event`].
-pub struct Asked<'a> {
+/// [`ModelCallDraft::event`].
+pub struct ModelCallDraft<'a> {
     uuid: String,
     at: Moment,
     completed: Moment,
@@ -78,13 +78,13 @@ pub struct Output<'a> {
 
 #[derive(Serialize)]
 struct Choice<'a> {
-    message: Answer<'a>,
+    message: ReplyMessage<'a>,
     stop_reason: &'static str,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Answer<'a> {
+enum ReplyMessage<'a> {
     Message(ChatMessage<'a>),
     Text { role: &'static str, content: &'a str, source: &'static str },
 }
@@ -121,15 +121,15 @@ pub struct InfoEvent {
 }
 
 /// Converts the events of an attempt that started at `begun`, and fills the pool with the messages to which they refer.
-pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mut Pool<'a>) -> Vec<Entry<'a>> {
+pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mut MessagePool<'a>) -> Vec<Entry<'a>> {
     let mut entries = Vec::with_capacity(lines.len());
     for (number, line) in lines.iter().enumerate() {
         let uuid = format!("{uuid}-e{number}");
         let is_call = matches!(&line.event, Event::Reply { .. } | Event::CallFailed { .. });
-        let shown = if is_call { pool.shown() } else { Vec::new() };
-        pool.take(&line.event);
+        let shown = if is_call { pool.included_ranges() } else { Vec::new() };
+        pool.add_event(&line.event);
         let model = |role, shown, reply, usage: &Usage, cost, seconds: f64| {
-            Entry::Model(Asked {
+            Entry::Model(ModelCallDraft {
                 uuid: uuid.clone(),
                 at: begun.after(line.at - seconds),
                 completed: begun.after(line.at),
@@ -195,7 +195,7 @@ fn object(arguments: &Value) -> Value {
     }
 }
 
-impl Asked<'_> {
+impl ModelCallDraft<'_> {
     /// Creates a model call for an attempt that called no model. Inspect's `messages_df` only finds messages that were
     /// shown to a model, and fails without any.
     pub fn nothing(begun: Moment, uuid: &str, shown: Vec<(usize, usize)>) -> Self {
@@ -212,17 +212,17 @@ impl Asked<'_> {
     }
 
     /// Returns the event as it is serialised.
-    pub fn event<'b>(&'b self, model: &'b str, pool: &'b Pool<'_>) -> ModelEvent<'b> {
+    pub fn event<'b>(&'b self, model: &'b str, pool: &'b MessagePool<'_>) -> ModelEvent<'b> {
         let model = if matches!(self.reply, Reply::Nothing) { NO_MODEL } else { model };
         let (failed, output) = match &self.reply {
             Reply::Nothing => (None, self.output(model, Vec::new(), "", None)),
             Reply::Failed(what) => (Some(*what), self.output(model, Vec::new(), "", Some(*what))),
             Reply::Text(text) => {
-                let message = Answer::Text { role: "assistant", content: text, source: "generate" };
+                let message = ReplyMessage::Text { role: "assistant", content: text, source: "generate" };
                 (None, self.output(model, vec![Choice { message, stop_reason: "stop" }], text, None))
             }
             Reply::Message { index, calls } => {
-                let message = Answer::Message(pool.message(*index));
+                let message = ReplyMessage::Message(pool.message(*index));
                 let stop_reason = if *calls { "tool_calls" } else { "stop" };
                 (None, self.output(model, vec![Choice { message, stop_reason }], "", None))
             }
@@ -247,7 +247,7 @@ impl Asked<'_> {
     }
 
     /// Returns the output alone, for the last reply of an attempt; `None` if the call failed or was made by a tool.
-    pub fn answer<'b>(&'b self, model: &'b str, pool: &'b Pool<'_>) -> Option<Output<'b>> {
+    pub fn answer<'b>(&'b self, model: &'b str, pool: &'b MessagePool<'_>) -> Option<Output<'b>> {
         matches!(self.reply, Reply::Message { .. }).then(|| self.event(model, pool).output)
     }
 

@@ -9,10 +9,10 @@ use crate::model::{Message, Role};
 /// All messages of an attempt in order, and the part of them that forms the current conversation. An agent may hold
 /// several conversations, one after another. If a message is shortened after a call has included it, the original stays
 /// for that call and the shortened text becomes a new message.
-pub struct Pool<'a> {
+pub struct MessagePool<'a> {
     uuid: &'a str,
     model: Option<&'a str>,
-    said: Vec<Said<'a>>,
+    said: Vec<StoredMessage<'a>>,
     /// The current conversation.
     live: Vec<Message>,
     /// Index in `said` of each message of the current conversation.
@@ -21,7 +21,7 @@ pub struct Pool<'a> {
     fixed: usize,
 }
 
-struct Said<'a> {
+struct StoredMessage<'a> {
     message: Message,
     reasoning: Option<&'a str>,
     /// Whether it is the task at the start of a conversation.
@@ -71,7 +71,7 @@ struct ToolCall<'a> {
     kind: &'static str,
 }
 
-impl<'a> Pool<'a> {
+impl<'a> MessagePool<'a> {
     /// Creates an empty pool for the attempt with this id.
     pub fn new(uuid: &'a str, model: Option<&'a str>) -> Self {
         Self { uuid, model, said: Vec::new(), live: Vec::new(), places: Vec::new(), fixed: 0 }
@@ -79,7 +79,7 @@ impl<'a> Pool<'a> {
 
     /// Adds the messages of an event. A system message starts a new conversation. A message that changed after it was
     /// included in a call is stored again, because the earlier call included the old version.
-    pub fn take(&mut self, event: &'a Event) {
+    pub fn add_event(&mut self, event: &'a Event) {
         if self.model.is_none() {
             // An agent without a model has no conversation.
             return;
@@ -124,7 +124,7 @@ impl<'a> Pool<'a> {
         if let Some(message) = self.live.get(place).cloned() {
             let is_input = message.role == Role::User && place < 2;
             self.places.push(self.said.len());
-            self.said.push(Said { message, reasoning, is_input, is_rest });
+            self.said.push(StoredMessage { message, reasoning, is_input, is_rest });
         }
     }
 
@@ -139,14 +139,14 @@ impl<'a> Pool<'a> {
         if *index >= self.fixed {
             self.said[*index].message.content.clone_from(&message.content);
         } else {
-            let said = Said { message: message.clone(), is_rest: true, ..*said };
+            let said = StoredMessage { message: message.clone(), is_rest: true, ..*said };
             *index = self.said.len();
             self.said.push(said);
         }
     }
 
     /// Returns the messages that a model call includes now, as ranges `[start, end)`.
-    pub fn shown(&mut self) -> Vec<(usize, usize)> {
+    pub fn included_ranges(&mut self) -> Vec<(usize, usize)> {
         self.fixed = self.said.len();
         let mut ranges: Vec<(usize, usize)> = Vec::new();
         for &place in &self.places {
@@ -177,7 +177,7 @@ impl<'a> Pool<'a> {
 
     /// Returns the message with this index.
     pub fn message(&self, index: usize) -> ChatMessage<'_> {
-        let Said { message, reasoning, is_input, .. } = &self.said[index];
+        let StoredMessage { message, reasoning, is_input, .. } = &self.said[index];
         let is_reply = message.role == Role::Assistant;
         let content = match reasoning {
             Some(reasoning) => Content::Parts([Part::Reasoning { reasoning }, Part::Text { text: &message.content }]),
@@ -257,8 +257,8 @@ mod tests {
     }
 
     /// Contents of the messages that a call would include now.
-    fn seen(pool: &mut Pool<'_>) -> Vec<String> {
-        let indices = pool.shown().into_iter().flat_map(|(from, to)| from..to);
+    fn seen(pool: &mut MessagePool<'_>) -> Vec<String> {
+        let indices = pool.included_ranges().into_iter().flat_map(|(from, to)| from..to);
         indices.map(|index| pool.said[index].message.content.clone()).collect()
     }
 
@@ -272,19 +272,19 @@ mod tests {
         let more = [said(Role::User, "and d"), Event::Try { number: 2, why: None }];
         let again = [said(Role::System, "s"), said(Role::User, "again")];
 
-        let mut pool = Pool::new("u", Some("m"));
+        let mut pool = MessagePool::new("u", Some("m"));
         for event in &events {
-            pool.take(event);
+            pool.add_event(event);
         }
-        let whole = pool.shown();
+        let whole = pool.included_ranges();
         assert_eq!(whole, [(0, 8)]);
-        pool.take(&shortened);
+        pool.add_event(&shortened);
         assert_eq!(seen(&mut pool), ["s", "t", "1", "short", "2", "b", "3", "c"]);
-        pool.take(&forgotten);
+        pool.add_event(&forgotten);
         assert_eq!(seen(&mut pool), ["s", "t\n\nfour left", "3", "c"]);
-        pool.take(&more[0]);
+        pool.add_event(&more[0]);
         assert_eq!(seen(&mut pool), ["s", "t\n\nfour left", "3", "c\n\nand d"]);
-        more[1..].iter().chain(&again).for_each(|event| pool.take(event));
+        more[1..].iter().chain(&again).for_each(|event| pool.add_event(event));
         assert_eq!(seen(&mut pool), ["s", "again"]);
 
         let first: Vec<&str> = pool.said[..8].iter().map(|said| said.message.content.as_str()).collect();
@@ -306,13 +306,13 @@ mod tests {
             sampling: Sampling::default(),
         };
         let events = [asked(0, 0, &["s", "t"]), reply("1"), asked(1, 3, &["a"]), reply("2"), asked(2, 1, &["other"])];
-        let mut pool = Pool::new("u", Some("m"));
+        let mut pool = MessagePool::new("u", Some("m"));
         for event in &events[..4] {
-            pool.take(event);
+            pool.add_event(event);
         }
-        assert_eq!(pool.shown(), [(0, 5)]);
-        pool.take(&events[4]);
+        assert_eq!(pool.included_ranges(), [(0, 5)]);
+        pool.add_event(&events[4]);
         assert_eq!(seen(&mut pool), ["s", "other"]);
-        assert_eq!(pool.shown(), [(0, 1), (5, 6)]);
+        assert_eq!(pool.included_ranges(), [(0, 1), (5, 6)]);
     }
 }

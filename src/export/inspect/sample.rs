@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::event::{Asked, Entry, InfoEvent, ModelEvent, Output, ToolEvent, entries};
-use super::message::{ChatMessage, Pool};
+use super::event::{Entry, InfoEvent, ModelCallDraft, ModelEvent, Output, ToolEvent, entries};
+use super::message::{ChatMessage, MessagePool};
 use super::{Log, Moment, UsageOf, identifier, model_name};
 use crate::agent::{End, Limits, TimedEvent};
 use crate::run::AttemptRecord;
@@ -96,14 +96,14 @@ pub fn write<E>(
     let attempt = record.attempt.to_string();
     let uuid = identifier(&[log.run, &record.agent, &model, &record.sample, &attempt]);
     let begun = Moment::of(record.started);
-    let mut pool = Pool::new(&uuid, record.model.as_ref().map(|_| model.as_str()));
+    let mut pool = MessagePool::new(&uuid, record.model.as_ref().map(|_| model.as_str()));
     let mut entries = entries(lines, begun, &uuid, &mut pool);
     let input = pool.task().unwrap_or(sentence).to_owned();
     if pool.len() == 0 {
         pool.say(&input);
     }
     if !entries.iter().any(|entry| matches!(entry, Entry::Model(_))) {
-        entries.insert(0, Entry::Model(Asked::nothing(begun, &uuid, pool.shown())));
+        entries.insert(0, Entry::Model(ModelCallDraft::nothing(begun, &uuid, pool.included_ranges())));
     }
     let target = target(record);
     let scores = scores(record);
@@ -156,7 +156,7 @@ pub fn write<E>(
         input: cut(&input),
         target: cut(&target),
         metadata,
-        scores: scores.into_iter().map(|(name, score)| (name, thin(score))).collect(),
+        scores: scores.into_iter().map(|(name, score)| (name, shortened(score))).collect(),
         model_usage,
         started_at: begun,
         completed_at,
@@ -273,7 +273,7 @@ fn name(end: End) -> String {
 }
 
 /// Shortens a score for a summary.
-fn thin(mut score: Value) -> Value {
+fn shortened(mut score: Value) -> Value {
     for name in ["answer", "explanation"] {
         if let Some(text) = score[name].as_str().map(cut) {
             score[name] = text.into();

@@ -11,15 +11,15 @@ use super::names::full_name;
 use crate::run::family::Words;
 use crate::run::{AttemptRecord, scored};
 use crate::sample::Withheld;
-use crate::stats::{Interval, Logistic, Tried, chance, fit_correlated};
+use crate::stats::{Interval, Logistic, TryCounts, chance, fit_correlated};
 pub use console::difficulty_console;
 
 /// Minimum number of papers or functions for fitting their differences as random effects.
 const FEWEST: usize = 3;
 /// Range of spreads, in log-odds, that are reported. Values outside it only mean that the fit stopped at a bound of its
 /// search.
-const LEAST_TOLD: f64 = 0.05;
-const MOST_TOLD: f64 = 5.8;
+const LEAST_SPREAD: f64 = 0.05;
+const MOST_SPREAD: f64 = 5.8;
 /// Maximum number of random effects; the time of a fit grows with its cube.
 const MOST: usize = 600;
 
@@ -100,7 +100,7 @@ pub struct FunctionDifficulty {
 }
 
 /// One sample's attempts by one contender.
-struct Group<'a> {
+struct SampleTries<'a> {
     contender: usize,
     paper: &'a str,
     item: &'a str,
@@ -122,7 +122,7 @@ struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     /// Lays out the families of random effects that these samples can identify.
-    fn of(groups: &[&Group<'a>]) -> Self {
+    fn for_groups(groups: &[&SampleTries<'a>]) -> Self {
         let mut uses: BTreeMap<(&str, usize), usize> = BTreeMap::new();
         let mut papers: BTreeMap<&str, usize> = BTreeMap::new();
         for group in groups {
@@ -156,7 +156,7 @@ impl<'a> Layout<'a> {
     }
 
     /// The random effects of a sample with their signs; a function's difficulty lowers the log-odds.
-    fn terms(&self, group: &Group<'_>) -> Vec<(usize, f64)> {
+    fn terms(&self, group: &SampleTries<'_>) -> Vec<(usize, f64)> {
         let functions = group.functions.iter().filter_map(|&function| self.functions.get(&(group.item, function)));
         let mut terms: Vec<(usize, f64)> = functions.map(|&at| (at, -1.0)).collect();
         terms.extend(self.papers.get(group.paper).map(|&at| (at, 1.0)));
@@ -201,13 +201,13 @@ pub fn difficulty(
                 continue;
             };
             let (contender, paper, n) = (contenders.len(), first.paper.as_str(), first.n);
-            groups.push(Group { contender, paper, item, n, functions, tries, passed });
+            groups.push(SampleTries { contender, paper, item, n, functions, tries, passed });
         }
         contenders.push((agent, model));
     }
     let mut declines = Vec::new();
     for (place, &(agent, model)) in contenders.iter().enumerate() {
-        let of_it: Vec<&Group<'_>> = groups.iter().filter(|group| group.contender == place).collect();
+        let of_it: Vec<&SampleTries<'_>> = groups.iter().filter(|group| group.contender == place).collect();
         match decline(agent, model, &of_it, level) {
             Some(found) => declines.push(found),
             None => notes.push(format!(
@@ -227,17 +227,17 @@ pub fn difficulty(
 
 /// Fits log-odds = intercept + slope n + paper - sum of difficulties. Without enough data for both families of random
 /// effects, or if their fit is unbounded, fits fewer of them.
-fn decline(agent: &str, model: Option<&str>, groups: &[&Group<'_>], level: f64) -> Option<Decline> {
-    let full = Layout::of(groups);
+fn decline(agent: &str, model: Option<&str>, groups: &[&SampleTries<'_>], level: f64) -> Option<Decline> {
+    let full = Layout::for_groups(groups);
     let plain = Layout { families: Vec::new(), functions: BTreeMap::new(), papers: BTreeMap::new() };
     let fitted = |layout: &Layout<'_>| {
         let (intercept, slope) = (layout.random(), layout.random() + 1);
-        let tried: Vec<Tried> = groups
+        let tried: Vec<TryCounts> = groups
             .iter()
             .map(|group| {
                 let mut terms = layout.terms(group);
                 terms.extend([(intercept, 1.0), (slope, group.n as f64)]);
-                Tried { terms, tries: group.tries as f64, passed: group.passed as f64 }
+                TryCounts { terms, tries: group.tries as f64, passed: group.passed as f64 }
             })
             .collect();
         fit_correlated(&tried, &layout.families, 2)
@@ -248,8 +248,8 @@ fn decline(agent: &str, model: Option<&str>, groups: &[&Group<'_>], level: f64) 
     };
     let (intercept, slope) = (layout.random(), layout.random() + 1);
     let (half, half_interval) = found.half(intercept, slope, level);
-    let is_told = |spread: &f64| (LEAST_TOLD..MOST_TOLD).contains(spread);
-    let [function_spread, paper_spread] = layout.spreads(&found).map(|spread| spread.filter(is_told));
+    let is_reported = |spread: &f64| (LEAST_SPREAD..MOST_SPREAD).contains(spread);
+    let [function_spread, paper_spread] = layout.spreads(&found).map(|spread| spread.filter(is_reported));
     let mut by_n: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
     for group in groups {
         let (samples, sum) = by_n.entry(group.n).or_default();
@@ -277,12 +277,12 @@ fn decline(agent: &str, model: Option<&str>, groups: &[&Group<'_>], level: f64) 
 
 /// Fits log-odds = contender's ability + slope n + paper - sum of difficulties, over all contenders.
 fn functions(
-    groups: &[Group<'_>],
+    groups: &[SampleTries<'_>],
     contenders: usize,
     level: f64,
     named: impl Fn(&str, usize) -> Option<String>,
 ) -> Option<Vec<FunctionDifficulty>> {
-    let all: Vec<&Group<'_>> = groups.iter().collect();
+    let all: Vec<&SampleTries<'_>> = groups.iter().collect();
     // A contender that passes always or never has an unbounded ability and says nothing about functions.
     let tells = |place: usize| {
         let (passed, tries) = all
@@ -292,26 +292,26 @@ fn functions(
         passed > 0 && passed < tries
     };
     let telling: Vec<usize> = (0..contenders).filter(|&place| tells(place)).collect();
-    let all: Vec<&Group<'_>> = all.into_iter().filter(|group| telling.contains(&group.contender)).collect();
-    let layout = Layout::of(&all);
+    let all: Vec<&SampleTries<'_>> = all.into_iter().filter(|group| telling.contains(&group.contender)).collect();
+    let layout = Layout::for_groups(&all);
     if layout.functions.is_empty() {
         return None;
     }
     let several_n = all.iter().any(|group| group.n != all[0].n);
     let slope = layout.random() + telling.len();
-    let tried: Vec<Tried> = all
+    let tried: Vec<TryCounts> = all
         .iter()
         .map(|group| {
             let mut terms = layout.terms(group);
             let ability = telling.iter().position(|&place| place == group.contender).unwrap_or_default();
             terms.push((layout.random() + ability, 1.0));
             terms.extend(several_n.then_some((slope, group.n as f64)));
-            Tried { terms, tries: group.tries as f64, passed: group.passed as f64 }
+            TryCounts { terms, tries: group.tries as f64, passed: group.passed as f64 }
         })
         .collect();
     let found = fit_correlated(&tried, &layout.families, telling.len() + usize::from(several_n))?;
     // At the smallest spread that the fit tries, the intervals would only reflect that bound.
-    if layout.spreads(&found)[0].is_none_or(|spread| spread < LEAST_TOLD) {
+    if layout.spreads(&found)[0].is_none_or(|spread| spread < LEAST_SPREAD) {
         return None;
     }
     let mut rows: Vec<FunctionDifficulty> = layout

@@ -2,7 +2,7 @@
 
 use super::chart::{Chart, Over, Point, Series};
 use super::{Figure, Source, Table, figure, headings, percents, whiskers};
-use crate::report::leaderboard::{Place, leaderboard};
+use crate::report::leaderboard::{LeaderboardRow, leaderboard};
 use crate::report::names::full_name;
 
 /// The figure's id.
@@ -14,7 +14,8 @@ const ORDERS: f64 = 20.0;
 /// Draws pass@1 over dollars per attempt, one point per contender, and the Pareto front.
 pub(super) fn cost(source: &Source<'_>) -> Figure {
     let places = leaderboard(source.summary);
-    let known: Vec<(&Place, f64, f64)> = places.iter().filter_map(|it| Some((it, it.cost?, it.pass?))).collect();
+    let known: Vec<(&LeaderboardRow, f64, f64)> =
+        places.iter().filter_map(|it| Some((it, it.cost?, it.pass?))).collect();
     let mut table = Table {
         columns: headings(&["agent", "model", "$ an attempt", "pass@1 %", "low %", "high %", "front"]),
         rows: Vec::new(),
@@ -33,7 +34,7 @@ pub(super) fn cost(source: &Source<'_>) -> Figure {
     figure(COST, "Cost against accuracy", caption, table, drawn(&known))
 }
 
-fn drawn(known: &[(&Place, f64, f64)]) -> Result<Chart, String> {
+fn drawn(known: &[(&LeaderboardRow, f64, f64)]) -> Result<Chart, String> {
     let costs = || known.iter().map(|(_, cost, _)| *cost);
     let (least, most) = (costs().fold(f64::INFINITY, f64::min), costs().fold(0.0, f64::max));
     if known.len() < 2 {

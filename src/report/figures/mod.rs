@@ -88,7 +88,7 @@ pub struct Condition {
 impl Condition {
     /// Derives the condition from an agent's label and the run's settings and step limit.
     #[must_use]
-    pub fn of(label: &str, agent: &AgentSpec, run: &Settings, steps: u32) -> Self {
+    pub fn from_settings(label: &str, agent: &AgentSpec, run: &Settings, steps: u32) -> Self {
         // Keep the number that distinguishes agents with the same label.
         let number = label.strip_prefix(&agent.label(run)).unwrap_or_default();
         let base = format!("{}{number}", agent.label_without(run, Some("reasoning")));

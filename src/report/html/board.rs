@@ -8,7 +8,7 @@ use super::material::Material;
 use super::words::{percent, with_interval};
 use crate::report::figures::Table;
 use crate::report::full_name;
-use crate::report::leaderboard::{Place, money};
+use crate::report::leaderboard::{LeaderboardRow, money};
 use crate::report::summary::PassAt;
 use crate::run::{AttemptRecord, scored};
 use crate::stats::{Intervals, Measured, Population, rate_interval};
@@ -28,15 +28,16 @@ pub(super) struct Linked {
 }
 
 /// One row per contender.
-pub(super) fn board(places: &[Place]) -> Table {
-    let k_of = |of: fn(&Place) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max().unwrap_or(1);
+pub(super) fn board(places: &[LeaderboardRow]) -> Table {
+    let k_of =
+        |of: fn(&LeaderboardRow) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max().unwrap_or(1);
     let mut columns = vec!["agent".to_owned(), "model".to_owned(), "rank".to_owned(), "pass@1 %".to_owned()];
     columns.push(format!("any of {} %", k_of(|place| place.any)));
     columns.push(format!("all of {} %", k_of(|place| place.all)));
     columns.extend(["$ an attempt", "$ a pass", "front", "steps", "samples", "attempts", "lost %"].map(str::to_owned));
     let dollars = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), money);
     let rate = |at: Option<PassAt>| at.and_then(|at| at.rate).map_or_else(|| "–".to_owned(), percent);
-    let row = |place: &Place| {
+    let row = |place: &LeaderboardRow| {
         let lost = place.lost as f64 / (place.lost + place.attempts).max(1) as f64;
         vec![
             place.agent.clone(),
@@ -59,9 +60,9 @@ pub(super) fn board(places: &[Place]) -> Table {
 
 /// pass@1 of each agent and model as a matrix, whose longer side goes down; empty unless there are several agents and
 /// several models.
-pub(super) fn agents_by_models(material: &Material, places: &[Place]) -> Table {
-    let agent = |place: &Place| material.agents.get(&place.agent).unwrap_or(&place.agent).clone();
-    let model = |place: &Place| place.model.clone().unwrap_or_else(|| "no model".to_owned());
+pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -> Table {
+    let agent = |place: &LeaderboardRow| material.agents.get(&place.agent).unwrap_or(&place.agent).clone();
+    let model = |place: &LeaderboardRow| place.model.clone().unwrap_or_else(|| "no model".to_owned());
     let mut cells: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for place in places {
         let rate = place.pass.map_or_else(|| "–".to_owned(), percent);
@@ -91,19 +92,19 @@ pub(super) fn agents_by_models(material: &Material, places: &[Place]) -> Table {
 /// By sample: its n, and the numbers of passed and of all attempts that were not lost.
 type Samples<'a> = BTreeMap<&'a str, (usize, [usize; 2])>;
 /// (paper, agent, model).
-type Key<'a> = (&'a str, &'a str, Option<&'a str>);
+type ContenderOnPaper<'a> = (&'a str, &'a str, Option<&'a str>);
 
 fn of_place<'a>(
-    found: &'a BTreeMap<Key<'a>, Samples<'a>>,
+    found: &'a BTreeMap<ContenderOnPaper<'a>, Samples<'a>>,
     paper: &'a str,
-    place: &'a Place,
+    place: &'a LeaderboardRow,
 ) -> Option<&'a Samples<'a>> {
     found.get(&(paper, place.agent.as_str(), place.model.as_deref()))
 }
 
 /// pass@1 by paper, with a column for each of the first contenders.
-pub(super) fn by_paper(material: &Material, places: &[Place]) -> Linked {
-    let mut found: BTreeMap<Key<'_>, Samples<'_>> = BTreeMap::new();
+pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> Linked {
+    let mut found: BTreeMap<ContenderOnPaper<'_>, Samples<'_>> = BTreeMap::new();
     for record in scored(&material.records) {
         let AttemptRecord { paper, agent, model, sample, n, pass, .. } = record;
         let samples = found.entry((paper, agent, model.as_deref())).or_default();
@@ -123,7 +124,7 @@ pub(super) fn by_paper(material: &Material, places: &[Place]) -> Linked {
     for paper in papers {
         let samples = shown.iter().filter_map(|place| of_place(&found, paper, place));
         let samples: BTreeSet<&str> = samples.flat_map(|samples| samples.keys().copied()).collect();
-        let rate = |place: &Place| {
+        let rate = |place: &LeaderboardRow| {
             let Some(samples) = of_place(&found, paper, place) else { return "–".to_owned() };
             let measured: Vec<Measured<'_>> = samples
                 .values()

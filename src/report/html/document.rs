@@ -84,7 +84,7 @@ pub fn page(material: &Material, details: &Details<'_>, folder: &str, beside: &B
     // Trajectories make up nearly all of the size, so they are the first to leave the page.
     let both = Mutex::new((verdicts, Chunks::default()));
     (0..details.samples()).into_par_iter().with_max_len(1).try_for_each(|place| {
-        let mut sample = details.of(place);
+        let mut sample = details.sample(place);
         let events: Vec<_> = sample.attempts.iter_mut().map(|one| std::mem::take(&mut one.events)).collect();
         let events = json!({ "id": sample.id, "events": events });
         let verdict = Chunk { name: format!("s{place}"), packed: packed(&sample)? };

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::material::Material;
 use super::words::{percent, plural, with_interval};
 use crate::report::compare::p_value;
-use crate::report::leaderboard::{Place, money};
+use crate::report::leaderboard::{LeaderboardRow, money};
 use crate::report::summary::{Row, Summary};
 use crate::report::{Contender, compare, contenders, full_name};
 
@@ -25,7 +25,7 @@ pub(super) struct Headline {
     /// Sentence on the outcome and its uncertainty.
     came_out: String,
     /// The contenders with the highest rates.
-    contenders: Vec<Told>,
+    contenders: Vec<HeadlineRow>,
     /// Number of contenders that aren't listed.
     others: usize,
     /// Warnings, one sentence each.
@@ -34,14 +34,14 @@ pub(super) struct Headline {
 
 /// One contender's line.
 #[derive(Debug, Serialize)]
-struct Told {
+struct HeadlineRow {
     name: String,
     rate: String,
     more: String,
 }
 
 /// Makes the headline; empty without attempts.
-pub(super) fn headline(material: &Material, summary: &Summary, places: &[Place]) -> Headline {
+pub(super) fn headline(material: &Material, summary: &Summary, places: &[LeaderboardRow]) -> Headline {
     // For each agent and model, use the row over all n or, if there is only one row, that one.
     let is_whole = |row: &&Row| {
         row.n.is_none()
@@ -66,14 +66,14 @@ pub(super) fn headline(material: &Material, summary: &Summary, places: &[Place])
     Headline {
         compared,
         came_out: came_out(material, &rows),
-        contenders: places.iter().take(NAMED).map(told).collect(),
+        contenders: places.iter().take(NAMED).map(headline_row).collect(),
         others: places.len().saturating_sub(NAMED),
         distrust: distrust(&rows, summary),
     }
 }
 
 /// Makes one contender's line.
-fn told(place: &Place) -> Told {
+fn headline_row(place: &LeaderboardRow) -> HeadlineRow {
     let mut more = Vec::new();
     for (word, at) in [("any", place.any), ("all", place.all)] {
         if let Some((k, rate)) = at.and_then(|at| Some((at.k, at.rate?))) {
@@ -85,7 +85,7 @@ fn told(place: &Place) -> Told {
         more.push(format!("{} of {} lost", place.lost, place.lost + place.attempts));
     }
     let rate = format!("{}%", with_interval(place.pass, place.interval).replace(" [", "% ["));
-    Told {
+    HeadlineRow {
         name: full_name(&place.agent, place.model.as_deref()),
         rate: rate.strip_suffix("]%").map_or(rate.clone(), |rate| format!("{rate}]")),
         more: more.join(", "),

@@ -27,7 +27,7 @@ impl<'a> Details<'a> {
         self.samples
     }
 
-    pub(super) fn of(&self, place: usize) -> SampleDetails {
+    pub(super) fn sample(&self, place: usize) -> SampleDetails {
         (self.of)(place)
     }
 
@@ -36,7 +36,7 @@ impl<'a> Details<'a> {
     /// # Errors
     /// Kind `Internal` if serialisation fails.
     pub fn json(&self, place: usize, material: &Material) -> Result<Value> {
-        let mut details = serde_json::to_value(self.of(place))
+        let mut details = serde_json::to_value(self.sample(place))
             .map_err(|error| Error::internal("failed to write a sample's details").because(error))?;
         details["contenders"] = contenders(material).iter().map(shown_name).collect();
         Ok(details)
@@ -92,7 +92,7 @@ fn shown_name((agent, model): &Contender) -> String {
     full_name(agent, model.as_deref())
 }
 
-fn contender_of(contenders: &[Contender], begun: &super::Begun) -> Option<usize> {
+fn contender_of(contenders: &[Contender], begun: &super::UnrecordedAttempt) -> Option<usize> {
     let same = |(agent, model): &Contender| *agent == begun.agent && (*model == begun.model || begun.model.is_none());
     contenders.iter().position(same)
 }
@@ -181,7 +181,7 @@ const STATES: [&str; 5] = ["pass", "fail", "unsupported", "lost", "begun"];
 pub struct Index {
     states: [&'static str; 5],
     contenders: Vec<Value>,
-    samples: Vec<Listed>,
+    samples: Vec<IndexedSample>,
     papers: serde_json::Map<String, Value>,
     /// Stamp of the state that a server shows; the script polls it for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ pub struct Index {
 
 /// A sample in the index. The field names are short because there may be many samples.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct IndexedSample {
     id: String,
     paper: String,
     item: String,
@@ -228,7 +228,7 @@ pub fn index(material: &Material) -> Index {
             let extent = facts.map_or_else(|| format!("n = {}", sample.n), |facts| facts.extent.clone());
             let item = facts.map_or_else(|| sample.paper.clone(), |facts| facts.item.clone());
             let units = facts.map(|facts| facts.units.clone()).unwrap_or_default();
-            Listed { id: sample.id, paper: sample.paper, item, n: sample.n, extent, units, tries }
+            IndexedSample { id: sample.id, paper: sample.paper, item, n: sample.n, extent, units, tries }
         })
         .collect();
     let papers: serde_json::Map<String, Value> = material

@@ -24,7 +24,7 @@ pub struct Material {
     /// Origin of each record, in the same order.
     pub origins: Vec<Origin>,
     /// Attempts that have a trajectory and no record.
-    pub begun: Vec<Begun>,
+    pub begun: Vec<UnrecordedAttempt>,
     /// Papers or other items by id.
     pub papers: BTreeMap<String, ItemFacts>,
     /// Names of the units that items withhold, such as functions, by item and index.
@@ -67,7 +67,7 @@ pub struct Origin {
 
 /// An attempt without a record: in progress or interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Begun {
+pub struct UnrecordedAttempt {
     /// Run and agent of the attempt.
     pub origin: Origin,
     /// The agent's label in this page.

@@ -22,5 +22,5 @@ mod words;
 
 pub use document::{live_page, page, policy};
 pub use index::{Details, Index, SampleEntry, index, papers_text, samples};
-pub use material::{AttemptDetails, Begun, Material, Origin, RunFacts, SampleDetails, SampleFacts};
+pub use material::{AttemptDetails, Material, Origin, RunFacts, SampleDetails, SampleFacts, UnrecordedAttempt};
 pub use overview::overview;

@@ -100,8 +100,8 @@ fn n_of(n: Option<usize>) -> String {
 
 /// Removes the columns that are empty in every row.
 fn without_empty(table: &Table) -> Table {
-    let is_told = |place: usize| table.rows.iter().any(|row| !matches!(row[place].as_str(), "" | "–" | "-"));
-    let kept: Vec<usize> = (0..table.columns.len()).filter(|&place| is_told(place)).collect();
+    let is_filled = |place: usize| table.rows.iter().any(|row| !matches!(row[place].as_str(), "" | "–" | "-"));
+    let kept: Vec<usize> = (0..table.columns.len()).filter(|&place| is_filled(place)).collect();
     let of = |row: &Vec<String>| kept.iter().map(|&place| row[place].clone()).collect();
     Table { columns: of(&table.columns), rows: table.rows.iter().map(of).collect() }
 }

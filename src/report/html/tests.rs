@@ -107,7 +107,7 @@ fn the_index_lists_counting_records_and_attempts_without_one() {
     let mut material = material(vec![lost, record("a", "x_0", 0, true), unsupported]);
     let origin = Origin { run: 0, agent: "b".into(), line: None };
     let sample = "x_0,1".to_owned();
-    material.begun.push(Begun { origin, agent: "b".to_owned(), model: None, sample, attempt: 0 });
+    material.begun.push(UnrecordedAttempt { origin, agent: "b".to_owned(), model: None, sample, attempt: 0 });
     let found: Vec<_> = samples(&material)
         .into_iter()
         .map(|sample| {
@@ -205,7 +205,7 @@ fn a_condition_describes_an_agents_context() {
 }
 
 fn condition(label: &str, agent: &str, steps: u32) -> Condition {
-    Condition::of(label, &agent.parse().unwrap(), &Settings::default(), steps)
+    Condition::from_settings(label, &agent.parse().unwrap(), &Settings::default(), steps)
 }
 
 /// Two agents with two models each, at six samples of two papers; the first agent's name is given by the test.

@@ -3,7 +3,7 @@
 use super::Tally;
 use crate::stats::uniform::Uniform;
 use crate::stats::{
-    Intervals, Measured, Population, Tried, difference_interval, fit_correlated, gap_closed, pass_all_k, pass_at_k,
+    Intervals, Measured, Population, TryCounts, difference_interval, fit_correlated, gap_closed, pass_all_k, pass_at_k,
     rate_interval,
 };
 
@@ -102,7 +102,7 @@ pub(super) enum Pairing {
 
 /// The quantity that is estimated.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Asked {
+pub(super) enum Estimand {
     /// pass@k, with k at most the run's number of attempts.
     Any(usize),
     /// pass^k.
@@ -110,7 +110,7 @@ pub(super) enum Asked {
     /// pass@1 on papers like these. Each paper has a mean probability from a beta distribution whose parameters have
     /// this sum (the larger, the more alike papers are), and its samples vary around that.
     Papers(f64),
-    /// pass@1 on these papers, with means as in [`Asked::Papers`]; the true value is the mean over these papers.
+    /// pass@1 on these papers, with means as in [`Estimand::Papers`]; the true value is the mean over these papers.
     Correlated(f64),
     /// The difference to a second contender with these probabilities.
     Difference(Chances, Pairing),
@@ -124,28 +124,28 @@ pub(super) enum Asked {
 }
 
 /// Simulates `runs` runs and tallies their intervals.
-pub(super) fn simulate(asked: Asked, shape: Shape, chances: Chances, runs: usize, seed: u64) -> Tally {
+pub(super) fn simulate(asked: Estimand, shape: Shape, chances: Chances, runs: usize, seed: u64) -> Tally {
     let mut uniform = Uniform(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 7);
     uniform.next();
     let mut tally = Tally::default();
     for _ in 0..runs {
         match asked {
-            Asked::Any(k) => {
+            Estimand::Any(k) => {
                 rate((pass_at_k, k), 1.0 - chances.none_passes(k), shape, chances, &mut uniform, &mut tally);
             }
-            Asked::All(k) => rate((pass_all_k, k), chances.all_pass(k), shape, chances, &mut uniform, &mut tally),
-            Asked::Papers(alike) => papers(alike, shape, chances, false, &mut uniform, &mut tally),
-            Asked::Correlated(alike) => papers(alike, shape, chances, true, &mut uniform, &mut tally),
-            Asked::Difference(second, pairing) => {
+            Estimand::All(k) => rate((pass_all_k, k), chances.all_pass(k), shape, chances, &mut uniform, &mut tally),
+            Estimand::Papers(alike) => papers(alike, shape, chances, false, &mut uniform, &mut tally),
+            Estimand::Correlated(alike) => papers(alike, shape, chances, true, &mut uniform, &mut tally),
+            Estimand::Difference(second, pairing) => {
                 let samples = differences(shape, [chances, second], pairing, &mut uniform);
                 let interval = difference_interval(&samples, shape.k as f64, Intervals::default());
                 tally.count(interval, second.mean() - chances.mean());
             }
-            Asked::PapersDifference(alike, second) => {
+            Estimand::PapersDifference(alike, second) => {
                 papers_difference(alike, shape, [chances, second], &mut uniform, &mut tally);
             }
-            Asked::Gap(finds) => gap(finds, shape, chances, &mut uniform, &mut tally),
-            Asked::Slope(slope) => decline(slope, shape, chances, &mut uniform, &mut tally),
+            Estimand::Gap(finds) => gap(finds, shape, chances, &mut uniform, &mut tally),
+            Estimand::Slope(slope) => decline(slope, shape, chances, &mut uniform, &mut tally),
         }
     }
     tally
@@ -268,7 +268,7 @@ fn decline(slope: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, ta
             let passed = uniform.passes(shape.k, 1.0 / (1.0 + (-log_odds).exp())) as f64;
             let mut terms = if random > 0 { vec![(paper, 1.0)] } else { Vec::new() };
             terms.extend([(random, 1.0), (random + 1, n)]);
-            tried.push(Tried { terms, tries: shape.k as f64, passed });
+            tried.push(TryCounts { terms, tries: shape.k as f64, passed });
         }
     }
     let families = if random > 0 { vec![random] } else { Vec::new() };

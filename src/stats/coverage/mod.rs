@@ -47,7 +47,7 @@ struct Tally {
     /// Runs in which there was something to estimate.
     runs: usize,
     /// Runs that gave an interval.
-    told: usize,
+    with_interval: usize,
     /// Runs whose interval contains the true value.
     held: usize,
     /// Sum of the intervals' widths.
@@ -58,7 +58,7 @@ impl Tally {
     fn count(&mut self, interval: Option<Interval>, truth: f64) {
         self.runs += 1;
         if let Some(interval) = interval {
-            self.told += 1;
+            self.with_interval += 1;
             self.held += usize::from(interval.low - 1e-12 <= truth && truth <= interval.high + 1e-12);
             self.width += interval.high - interval.low;
         }
@@ -66,12 +66,12 @@ impl Tally {
 
     /// The share of intervals that contain the true value.
     fn coverage(self) -> f64 {
-        self.held as f64 / self.told.max(1) as f64
+        self.held as f64 / self.with_interval.max(1) as f64
     }
 
     /// Whether at least a tenth of the runs, and at least 50, gave an interval; with fewer, the coverage is too
     /// uncertain to print.
-    fn is_told(self) -> bool {
-        10 * self.told >= self.runs && self.told >= 50
+    fn is_meaningful(self) -> bool {
+        10 * self.with_interval >= self.runs && self.with_interval >= 50
     }
 }

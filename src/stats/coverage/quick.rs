@@ -1,11 +1,11 @@
 //! A quick form of the tables, run on every change.
 
 use super::baseline::{Baseline, Mutant};
-use super::grid::{Asked, Chances, Pairing, Shape, differences, simulate};
+use super::grid::{Chances, Estimand, Pairing, Shape, differences, simulate};
 use crate::stats::uniform::Uniform;
 use crate::stats::{Aim, Design, Population, Spread, sign_flip};
 
-fn coverage(asked: Asked, shape: Shape, chances: Chances, runs: usize) -> f64 {
+fn coverage(asked: Estimand, shape: Shape, chances: Chances, runs: usize) -> f64 {
     simulate(asked, shape, chances, runs, 7).coverage()
 }
 
@@ -28,29 +28,29 @@ fn intervals_of_a_handful_of_samples_hold_the_truth() {
     for (papers, samples, k) in [(1, 2, 5), (1, 3, 5), (1, 4, 5), (1, 8, 5), (1, 4, 1), (6, 2, 5)] {
         for mean in [0.1, 0.5, 0.9] {
             let shape = Shape::even(papers, samples, k);
-            let of_rate = coverage(Asked::Any(1), shape, Chances::varying(mean), 400);
+            let of_rate = coverage(Estimand::Any(1), shape, Chances::varying(mean), 400);
             assert!(samples == 2 || of_rate >= 0.925, "{of_rate} at {mean} of {shape:?}");
-            let second = Asked::Difference(Chances::varying(0.5), Pairing::Apart);
+            let second = Estimand::Difference(Chances::varying(0.5), Pairing::Apart);
             let of_difference = coverage(second, shape, Chances::varying(mean), 400);
             assert!(papers * samples < 4 || of_difference >= 0.925, "{of_difference} at {mean} of {shape:?}");
         }
     }
-    let skewed = coverage(Asked::Any(1), Shape::even(1, 10, 5), Chances::Beta(1.0, 4.0), 600);
+    let skewed = coverage(Estimand::Any(1), Shape::even(1, 10, 5), Chances::Beta(1.0, 4.0), 600);
     assert!((0.925..=0.985).contains(&skewed), "{skewed}");
-    let gap = coverage(Asked::Gap(0.6), Shape::even(1, 8, 5), Chances::varying(0.5), 400);
+    let gap = coverage(Estimand::Gap(0.6), Shape::even(1, 8, 5), Chances::varying(0.5), 400);
     assert!(gap >= 0.93, "{gap}");
 }
 
 #[test]
 fn intervals_of_many_samples_are_no_wider_than_they_must_be() {
-    for (chances, asked) in [(Chances::Same(0.3), Asked::Any(1)), (Chances::Beta(1.0, 4.0), Asked::Any(3))] {
+    for (chances, asked) in [(Chances::Same(0.3), Estimand::Any(1)), (Chances::Beta(1.0, 4.0), Estimand::Any(3))] {
         let coverage = coverage(asked, Shape::even(6, 24, 5), chances, 500);
         assert!((0.925..=0.98).contains(&coverage), "{coverage} of {asked:?}");
     }
 }
 
 /// Share of simulated comparisons of two contenders in which p is below 0.05.
-fn seen(samples: usize, k: usize, both: [Chances; 2], runs: usize) -> f64 {
+fn detection_rate(samples: usize, k: usize, both: [Chances; 2], runs: usize) -> f64 {
     let mut uniform = Uniform(11);
     let is_seen = |_: &usize| {
         let drawn = differences(Shape::even(1, samples, k), both, Pairing::Apart, &mut uniform);
@@ -65,7 +65,7 @@ pub(super) fn promised_and_seen(k: usize, means: [f64; 2], alike: f64, runs: usi
     let aim = Aim { difference: means[1] - means[0], level: 0.95, power: 0.8 };
     let chances = means.map(|mean| if alike > 0.0 { Chances::varying(mean) } else { Chances::Same(mean) });
     let samples = aim.samples(&Design { spread: Spread::assumed(means[0], alike), k, correlation: 0.0 }) as usize;
-    (samples, seen(samples, k, chances, runs))
+    (samples, detection_rate(samples, k, chances, runs))
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn differences_are_seen_about_as_often_as_power_promises() {
     }
     // Without a true difference, none is detected more often than the level allows.
     for (samples, k) in [(6, 5), (20, 1), (40, 5)] {
-        let share = seen(samples, k, [Chances::varying(0.3); 2], 600);
+        let share = detection_rate(samples, k, [Chances::varying(0.3); 2], 600);
         assert!(share <= 0.07, "{share} with {samples} samples and k = {k}");
     }
 }

@@ -2,12 +2,12 @@
 
 use super::Tally;
 use super::baseline::{Baseline, Mutant};
-use super::grid::{Asked, Chances, Pairing, Shape, simulate};
+use super::grid::{Chances, Estimand, Pairing, Shape, simulate};
 use super::quick::promised_and_seen;
 use crate::stats::Population;
 
 /// Label, estimated quantity and distribution of the samples' probabilities.
-type Column = (String, Asked, Chances);
+type Column = (String, Estimand, Chances);
 
 /// A quantity that reports show with an interval, and the simulations that measure its coverage.
 struct Measure {
@@ -27,17 +27,17 @@ fn chances(means: &[f64], further: &[(f64, f64)], always: &[f64]) -> Vec<(String
     same.chain(varying).chain(further).chain(always).collect()
 }
 
-/// Returns the measures; `alike` controls how much papers differ, as in [`Asked::Papers`].
+/// Returns the measures; `alike` controls how much papers differ, as in [`Estimand::Papers`].
 fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Measure> {
     let several: Vec<usize> = ks.iter().copied().filter(|&k| k > 1).collect();
-    let each = |asked: &dyn Fn(Chances) -> Vec<(String, Asked)>| -> Vec<Column> {
+    let each = |asked: &dyn Fn(Chances) -> Vec<(String, Estimand)>| -> Vec<Column> {
         let of = |(name, chances): &(String, Chances)| {
             let asked = asked(*chances).into_iter();
             asked.map(|(more, asked)| (format!("{name}{more}"), asked, *chances)).collect::<Vec<_>>()
         };
         kinds.iter().flat_map(of).collect()
     };
-    let simple = |asked: Asked| each(&move |_| vec![(String::new(), asked)]);
+    let simple = |asked: Estimand| each(&move |_| vec![(String::new(), asked)]);
     let is_drawn = |column: &Column| matches!(column.2, Chances::Beta(..));
     let plain = |name, columns, ks: &[usize], papers| Measure { name, columns, ks: ks.to_vec(), papers };
     let shifted = |by: f64| {
@@ -51,17 +51,17 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
         }
     };
     vec![
-        plain("pass@1", simple(Asked::Any(1)), ks, 1),
-        plain("pass@3", simple(Asked::Any(3)), &several, 1),
-        plain("pass^3", simple(Asked::All(3)), &several, 1),
+        plain("pass@1", simple(Estimand::Any(1)), ks, 1),
+        plain("pass@3", simple(Estimand::Any(3)), &several, 1),
+        plain("pass^3", simple(Estimand::All(3)), &several, 1),
         plain(
             "difference",
             each(&|first| {
                 let far = shifted(0.3)(first);
                 vec![
-                    (", 0".to_owned(), Asked::Difference(first, Pairing::Apart)),
-                    (", 30".to_owned(), Asked::Difference(far, Pairing::Apart)),
-                    (", 30 nested".to_owned(), Asked::Difference(far, Pairing::Nested)),
+                    (", 0".to_owned(), Estimand::Difference(first, Pairing::Apart)),
+                    (", 30".to_owned(), Estimand::Difference(far, Pairing::Apart)),
+                    (", 30 nested".to_owned(), Estimand::Difference(far, Pairing::Nested)),
                 ]
             }),
             ks,
@@ -69,7 +69,7 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
         ),
         plain(
             "gap closed",
-            each(&|_| [0.1, 0.5, 0.9].map(|finds| (format!(", {finds}"), Asked::Gap(finds))).to_vec())
+            each(&|_| [0.1, 0.5, 0.9].map(|finds| (format!(", {finds}"), Estimand::Gap(finds))).to_vec())
                 .into_iter()
                 .filter(is_drawn)
                 .collect(),
@@ -78,13 +78,13 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
         ),
         plain(
             "papers' own pass@1",
-            each(&|_| alike.iter().map(|&alike| (format!(", {alike}"), Asked::Correlated(alike))).collect()),
+            each(&|_| alike.iter().map(|&alike| (format!(", {alike}"), Estimand::Correlated(alike))).collect()),
             ks,
             2,
         ),
         plain(
             "papers: pass@1",
-            each(&|_| alike.iter().map(|&alike| (format!(", {alike}"), Asked::Papers(alike))).collect()),
+            each(&|_| alike.iter().map(|&alike| (format!(", {alike}"), Estimand::Papers(alike))).collect()),
             ks,
             2,
         ),
@@ -94,8 +94,8 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
                 let far = shifted(0.3)(first);
                 let of = |&alike: &f64| {
                     [
-                        (format!(", {alike}, 0"), Asked::PapersDifference(alike, first)),
-                        (format!(", {alike}, 30"), Asked::PapersDifference(alike, far)),
+                        (format!(", {alike}, 0"), Estimand::PapersDifference(alike, first)),
+                        (format!(", {alike}, 30"), Estimand::PapersDifference(alike, far)),
                     ]
                 };
                 alike.iter().flat_map(of).collect()
@@ -116,9 +116,9 @@ fn slopes(name: &'static str, k: usize) -> Measure {
         ("~0.5", Chances::varying(0.5)),
     ];
     let mut columns: Vec<Column> =
-        kinds.iter().map(|&(name, chances)| (format!("{name}, 0"), Asked::Slope(0.0), chances)).collect();
-    columns.push(("Beta(1, 4), 0".to_owned(), Asked::Slope(0.0), Chances::Beta(1.0, 4.0)));
-    columns.push(("0.5, -0.7".to_owned(), Asked::Slope(-0.7), Chances::Same(0.5)));
+        kinds.iter().map(|&(name, chances)| (format!("{name}, 0"), Estimand::Slope(0.0), chances)).collect();
+    columns.push(("Beta(1, 4), 0".to_owned(), Estimand::Slope(0.0), Chances::Beta(1.0, 4.0)));
+    columns.push(("0.5, -0.7".to_owned(), Estimand::Slope(-0.7), Chances::Same(0.5)));
     Measure { name, columns, ks: vec![k], papers: 1 }
 }
 
@@ -159,8 +159,11 @@ fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
     });
     for (shape, row) in shapes.iter().zip(&all) {
         let told = row.iter().map(|cells| {
-            let mut covered: Vec<f64> =
-                cells.iter().filter(|cell| cell.tally.is_told()).map(|cell| 100.0 * cell.tally.coverage()).collect();
+            let mut covered: Vec<f64> = cells
+                .iter()
+                .filter(|cell| cell.tally.is_meaningful())
+                .map(|cell| 100.0 * cell.tally.coverage())
+                .collect();
             covered.sort_by(f64::total_cmp);
             match covered.as_slice() {
                 [] if cells.is_empty() => String::new(),
@@ -174,7 +177,8 @@ fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
     }
     println!("\n| measure | cells | below 93 | 93 to 97 | above 97 | the lowest |\n|---|---|---|---|---|---|");
     for (place, measure) in measures.iter().enumerate() {
-        let mut told: Vec<&Cell> = all.iter().flat_map(|row| &row[place]).filter(|cell| cell.tally.is_told()).collect();
+        let mut told: Vec<&Cell> =
+            all.iter().flat_map(|row| &row[place]).filter(|cell| cell.tally.is_meaningful()).collect();
         told.sort_by(|a, b| a.tally.coverage().total_cmp(&b.tally.coverage()));
         let count = |within: &dyn Fn(f64) -> bool| told.iter().filter(|cell| within(cell.tally.coverage())).count();
         let lowest: Vec<String> =

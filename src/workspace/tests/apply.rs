@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::support::{KINDS, Place, changes, edit, lines, shown};
+use super::support::{KINDS, TestRepo, changes, edit, lines, mounted_contents};
 use crate::workspace::LayersKind;
 
 #[test]
@@ -16,14 +16,14 @@ fn applied_changes_show_the_same_tree() {
         "mv pkg lib; echo x > pkg-x; rm run.sh",
     ] {
         for kind in KINDS {
-            let place = Place::with_repo();
+            let place = TestRepo::with_repo();
             let (from, to) = (place.workspace("from", kind), place.workspace("to", kind));
             if edit(&from, script).is_none() {
                 continue;
             }
             let found = changes(&from);
             assert_eq!(to.apply(&found, |_| false).unwrap(), [""; 0]);
-            assert_eq!(shown(&to), shown(&from), "{kind:?}: {script}");
+            assert_eq!(mounted_contents(&to), mounted_contents(&from), "{kind:?}: {script}");
             assert_eq!(lines(&changes(&to)), lines(&found), "{kind:?}: {script}");
         }
     }
@@ -32,7 +32,7 @@ fn applied_changes_show_the_same_tree() {
 #[test]
 fn protected_files_stay_as_they_were_and_are_named() {
     for kind in KINDS {
-        let place = Place::with_repo();
+        let place = TestRepo::with_repo();
         let (from, to) = (place.workspace("from", kind), place.workspace("to", kind));
         if edit(&from, "echo 9,9 > data/points.csv; echo x > data/new; rm run.sh; echo more >> main.py").is_none() {
             continue;
@@ -51,14 +51,14 @@ fn a_protected_file_cannot_be_displaced_by_way_of_its_folder() {
         ("rm run.sh; mkdir run.sh; echo x > run.sh/inner", vec!["run.sh", "run.sh/inner"]),
     ] {
         for kind in KINDS {
-            let place = Place::with_repo();
+            let place = TestRepo::with_repo();
             let (from, to) = (place.workspace("from", kind), place.workspace("to", kind));
             if edit(&from, script).is_none() {
                 continue;
             }
             let left = to.apply(&changes(&from), |path| path == "data/points.csv" || path == "run.sh").unwrap();
             assert_eq!(left, ignored, "{script}");
-            let Some(shown) = shown(&to) else { continue };
+            let Some(shown) = mounted_contents(&to) else { continue };
             assert_eq!(shown["data/points.csv"].1, b"1,2\r\n3,4\r\n");
             assert_eq!(shown["run.sh"].1, b"#!/bin/sh\necho hi\n");
         }
@@ -68,7 +68,7 @@ fn a_protected_file_cannot_be_displaced_by_way_of_its_folder() {
 #[test]
 fn links_are_not_applied() {
     for kind in KINDS {
-        let place = Place::with_repo();
+        let place = TestRepo::with_repo();
         let (from, to) = (place.workspace("from", kind), place.workspace("to", kind));
         if edit(&from, "ln -s /etc/passwd secret; rm main.py; ln -s /etc/passwd main.py").is_none() {
             continue;
@@ -113,7 +113,7 @@ proptest! {
     #[test]
     fn random_edits_give_equal_changes_for_overlay_and_copy(edits in prop::collection::vec(any_edit(), 1..12)) {
         let script = edits.iter().map(|edit| format!("{{ {edit}; }} 2>/dev/null || true")).collect::<Vec<_>>().join("\n");
-        let place = Place::with_repo();
+        let place = TestRepo::with_repo();
         let copy = place.workspace("copy", LayersKind::Copy);
         edit(&copy, &script).unwrap();
         let found = changes(&copy);
@@ -127,8 +127,8 @@ proptest! {
             let fresh = place.workspace(&format!("fresh-{kind:?}"), kind);
             fresh.apply(&found, |_| false).unwrap();
             // New links are not applied, and anything they would replace stays as it was.
-            let Some(mut shows) = shown(&fresh) else { continue };
-            let mut wanted = shown(&copy).unwrap();
+            let Some(mut shows) = mounted_contents(&fresh) else { continue };
+            let mut wanted = mounted_contents(&copy).unwrap();
             for line in lines(&found).iter().filter_map(|line| line.strip_prefix("S ")) {
                 shows.remove(line);
                 wanted.remove(line);

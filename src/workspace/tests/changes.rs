@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::support::{KINDS, Place, changes, edit, files, lines, overrides, sh, shown};
+use super::support::{KINDS, TestRepo, changes, edit, files, lines, mounted_contents, overrides, sh};
 use crate::workspace::{Change, ChangeKind, ChangeLimits, Changes, LayersKind, Workspace};
 
 /// Runs a script in a fresh workspace of every kind and checks the list of changes.
 fn check(script: &str, expected: &[&str]) {
     for kind in KINDS {
-        let place = Place::with_repo();
+        let place = TestRepo::with_repo();
         let workspace = place.workspace("w", kind);
         let Some(output) = edit(&workspace, script) else { continue };
         assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
@@ -24,11 +24,11 @@ fn check(script: &str, expected: &[&str]) {
 #[test]
 fn a_fresh_workspace_shows_the_masked_tree_and_no_changes() {
     for kind in KINDS {
-        let place = Place::with_repo();
+        let place = TestRepo::with_repo();
         let workspace = place.workspace("w", kind);
         assert_eq!(lines(&changes(&workspace)), [""; 0]);
         assert!(changes(&workspace).patch.is_empty());
-        let Some(shown) = shown(&workspace) else { continue };
+        let Some(shown) = mounted_contents(&workspace) else { continue };
         let mut expected = files(&place.repo);
         for (path, bytes) in overrides() {
             expected.insert(path.to_str().unwrap().to_owned(), (false, bytes));
@@ -119,7 +119,7 @@ fn deep(last: &str) -> String {
 #[test]
 fn contents_of_overlong_paths_are_skipped_without_error() {
     for kind in KINDS {
-        let place = Place::with_repo();
+        let place = TestRepo::with_repo();
         let workspace = place.workspace("w", kind);
         let Some(output) = edit(&workspace, &deep("echo x > file")) else { continue };
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -140,7 +140,7 @@ fn a_change_at_a_path_that_is_too_long_is_ignored_and_named() {
         |path: &str| Change { path: path.to_owned(), kind: ChangeKind::Added, bytes: b"x".to_vec(), executable: false };
     let name = "n".repeat(256);
     let changes = Changes { files: vec![change(&long), change(&name), change("short")], ..Changes::default() };
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     let fresh = place.workspace("fresh", LayersKind::Copy);
     assert_eq!(fresh.apply(&changes, |_| false).unwrap(), [long, name]);
     assert_eq!(lines(&super::support::changes(&fresh)), ["A short"]);
@@ -155,7 +155,7 @@ fn overlay_attributes_set_by_an_attempt_are_ignored() {
 
 #[test]
 fn new_files_are_listed_until_their_names_are_too_many_bytes() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);
     edit(&workspace, "echo > one; echo > three; echo > two; echo more >> main.py").unwrap();
     let changes = workspace.changes(&ChangeLimits { names: 8, ..ChangeLimits::default() }).unwrap();
@@ -173,7 +173,7 @@ fn files_and_folders_without_permissions_are_read() {
 
 #[test]
 fn files_beyond_the_limits_are_skipped_or_counted() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);
     edit(&workspace, "head -c 2000 /dev/zero > big; head -c 900 /dev/zero > c; head -c 900 /dev/zero > d; for i in 1 2 3; do echo > z$i; done")
         .unwrap();
@@ -186,7 +186,7 @@ fn files_beyond_the_limits_are_skipped_or_counted() {
 
 #[test]
 fn a_deep_and_shut_tree_of_many_files_is_removed() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);
     let dir = place.dir.path().join("w");
     let outside = place.dir.path().join("outside");
@@ -210,7 +210,7 @@ fn a_deep_and_shut_tree_of_many_files_is_removed() {
 #[ignore = "needs root to become an ordinary user"]
 fn an_ordinary_user_reads_and_removes_files_without_permissions() {
     // Runs as another user, which takes a separate process.
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     sh(place.dir.path(), "chown -R 65534:65534 .");
     let test = std::env::current_exe().unwrap();
     let output = std::process::Command::new("setpriv")
@@ -236,7 +236,7 @@ fn an_ordinary_user_reads_and_removes_files_without_permissions() {
 
 /// Applies the patch with git to the original tree and compares the result with the changed tree.
 fn git_reproduces(script: &str) {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);
     let given = place.workspace("given", LayersKind::Copy);
     let given_tree = place.dir.path().join("given/tree");
@@ -273,7 +273,7 @@ fn git_applies_the_patch_and_gets_the_same_tree() {
 
 #[test]
 fn hunks_far_apart_and_binary_files_are_written_as_git_writes_them() {
-    let place = Place::new();
+    let place = TestRepo::new();
     let text: String = (1..=30).flat_map(|line| ["line ".to_owned(), line.to_string(), "\n".to_owned()]).collect();
     place.file("long.txt", text.as_bytes());
     let workspace = place.workspace_with("w", LayersKind::Copy, &[]);
@@ -287,7 +287,7 @@ fn hunks_far_apart_and_binary_files_are_written_as_git_writes_them() {
 
 #[test]
 fn a_hostile_file_cannot_delay_the_diff() {
-    let place = Place::new();
+    let place = TestRepo::new();
     let text = |factor: u32, modulus: u32| -> String {
         (0..150_000_u32).flat_map(|line| [(line.wrapping_mul(factor) % modulus).to_string(), "\n".to_owned()]).collect()
     };
@@ -302,7 +302,7 @@ fn a_hostile_file_cannot_delay_the_diff() {
 
 #[test]
 fn overrides_that_would_surprise_are_refused() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     for path in ["../out", "/etc/x", "pkg", "shortcut", "shortcut/er/data.bin", "main.py/x", "a/../../b", ""] {
         let overrides = [(Path::new(path).to_owned(), Vec::new())];
         let dir = TempDir::new().unwrap();
@@ -314,11 +314,11 @@ fn overrides_that_would_surprise_are_refused() {
 #[test]
 fn new_scripts_may_be_executed_and_replaced_files_keep_their_mode() {
     for kind in KINDS {
-        let place = Place::with_repo();
+        let place = TestRepo::with_repo();
         let laid =
             [("go.sh".into(), b"#!/bin/sh\n".to_vec()), ("run.sh".into(), b"other".to_vec()), ("t".into(), vec![])];
         let workspace = place.workspace_with("w", kind, &laid);
-        let Some(shown) = shown(&workspace) else { continue };
+        let Some(shown) = mounted_contents(&workspace) else { continue };
         assert_eq!((shown["go.sh"].0, shown["run.sh"].0, shown["t"].0), (true, true, false));
     }
 }

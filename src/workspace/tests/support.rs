@@ -10,13 +10,13 @@ use tempfile::TempDir;
 use crate::workspace::{ChangeKind, ChangeLimits, Changes, Layers, LayersKind, Snapshot, Workspace};
 
 /// A repo, a cache and a folder for workspaces.
-pub struct Place {
+pub struct TestRepo {
     pub dir: TempDir,
     pub repo: PathBuf,
     pub cache: PathBuf,
 }
 
-impl Place {
+impl TestRepo {
     pub fn new() -> Self {
         let dir = TempDir::new().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -110,7 +110,7 @@ pub fn sh(dir: &Path, script: &str) -> Output {
 }
 
 /// Returns the contents of a workspace when mounted: path to execute permission and content, or to a link's target.
-pub fn shown(workspace: &Workspace) -> Option<BTreeMap<String, (bool, Vec<u8>)>> {
+pub fn mounted_contents(workspace: &Workspace) -> Option<BTreeMap<String, (bool, Vec<u8>)>> {
     let copy = TempDir::new().unwrap();
     let target = copy.path().display();
     let output = edit(workspace, &format!("cp -a . {target}/"))?;

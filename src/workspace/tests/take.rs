@@ -2,13 +2,13 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use super::support::{Place, files, sh};
+use super::support::{TestRepo, files, sh};
 use crate::error::Kind;
 use crate::workspace::Snapshot;
 
 #[test]
 fn version_control_caches_and_backups_are_left_out() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     for path in
         [".git/HEAD", "pkg/__pycache__/a.pyc", "x.pyc", ".ipynb_checkpoints/n.ipynb", "main.py~", "main.py.orig"]
     {
@@ -32,7 +32,7 @@ fn version_control_caches_and_backups_are_left_out() {
 
 #[test]
 fn the_copy_equals_the_repo_and_the_digest_follows_content_mode_and_names_only() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     let first = place.snapshot();
     assert_eq!(files(first.tree()), files(&place.repo));
     sh(&place.repo, "touch -d 2001-01-01 main.py; chmod 600 main.py");
@@ -50,14 +50,14 @@ fn the_copy_equals_the_repo_and_the_digest_follows_content_mode_and_names_only()
 
 #[test]
 fn the_digest_is_the_same_on_every_machine() {
-    let place = Place::new();
+    let place = TestRepo::new();
     place.file("a.py", b"pass\n");
     assert_eq!(place.snapshot().digest(), "c0558c54351aead1db566681ab603365ee3392b3864e4e73f7221a06aa9807fd");
 }
 
 #[test]
 fn an_edit_of_the_repo_reaches_no_snapshot() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     let snapshot = place.snapshot();
     let before = files(snapshot.tree());
     sh(&place.repo, "printf changed >> main.py; printf changed >> run.sh");
@@ -77,7 +77,7 @@ fn links_that_lead_out_are_refused_and_links_inside_are_kept() {
         ("shortcut/../../..", "link"),
         ("link", "link"),
     ] {
-        let place = Place::with_repo();
+        let place = TestRepo::with_repo();
         symlink("pkg", place.repo.join("up")).unwrap();
         symlink(target, place.repo.join(at)).unwrap();
         let error = Snapshot::take(&place.repo, &place.cache, None).unwrap_err();
@@ -87,7 +87,7 @@ fn links_that_lead_out_are_refused_and_links_inside_are_kept() {
         assert!(error.hint.unwrap().contains("replace the link"));
     }
     for target in ["main.py", "pkg/../main.py", "shortcut/er/data.bin", "nowhere", "."] {
-        let place = Place::with_repo();
+        let place = TestRepo::with_repo();
         symlink(target, place.repo.join("link")).unwrap();
         assert_eq!(std::fs::read_link(place.snapshot().tree().join("link")).unwrap().to_str(), Some(target));
     }
@@ -95,7 +95,7 @@ fn links_that_lead_out_are_refused_and_links_inside_are_kept() {
 
 #[test]
 fn a_link_that_leads_out_through_another_link_is_refused() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     std::fs::create_dir_all(place.repo.join("a/b")).unwrap();
     symlink("a/b", place.repo.join("deep")).unwrap();
     symlink("deep/../..", place.repo.join("fine")).unwrap();
@@ -107,7 +107,7 @@ fn a_link_that_leads_out_through_another_link_is_refused() {
 #[test]
 fn special_files_and_odd_names_are_refused() {
     for script in ["mkfifo pipe", r#"touch "$(printf 'a\377b')""#] {
-        let place = Place::with_repo();
+        let place = TestRepo::with_repo();
         sh(&place.repo, script);
         let error = Snapshot::take(&place.repo, &place.cache, None).unwrap_err();
         assert_eq!(error.kind, Kind::Suite, "{script}");
@@ -117,7 +117,7 @@ fn special_files_and_odd_names_are_refused() {
 
 #[test]
 fn a_missing_repo_names_the_manifest() {
-    let place = Place::new();
+    let place = TestRepo::new();
     let error = Snapshot::take(&place.dir.path().join("none"), &place.cache, None).unwrap_err();
     assert_eq!(error.kind, Kind::Suite);
     assert!(error.hint.unwrap().contains("repos/"));
@@ -125,7 +125,7 @@ fn a_missing_repo_names_the_manifest() {
 
 #[test]
 fn concurrent_builders_make_one_complete_snapshot() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     for number in 0..200 {
         place.file(&format!("many/{number}"), &[7; 5000]);
     }
@@ -139,7 +139,7 @@ fn concurrent_builders_make_one_complete_snapshot() {
 
 #[test]
 fn the_remains_of_a_killed_build_are_replaced() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     let tree = place.snapshot().tree().to_owned();
     let home = tree.parent().unwrap();
     std::fs::remove_file(home.join("complete")).unwrap();
@@ -153,7 +153,7 @@ fn the_remains_of_a_killed_build_are_replaced() {
 #[test]
 #[ignore = "needs root to give files away"]
 fn files_go_to_the_owner_with_plain_modes() {
-    let place = Place::with_repo();
+    let place = TestRepo::with_repo();
     sh(&place.repo, "chmod 600 main.py; chmod 700 pkg");
     let snapshot = Snapshot::take(&place.repo, &place.cache, Some((64000, 64001))).unwrap();
     for (path, mode) in [("main.py", 0o644), ("pkg", 0o755), ("run.sh", 0o755), ("", 0o755), ("shortcut", 0o777)] {

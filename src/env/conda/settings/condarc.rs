@@ -9,7 +9,7 @@ use serde::de::Visitor;
 use serde_saphyr::Spanned;
 
 use super::super::address::{absolute, checked_alias, is_path};
-use super::places::Places;
+use super::places::CondarcLocations;
 use crate::error::{Error, Result};
 
 /// Which packages of a lower-priority channel are candidates if a higher-priority one has a package with the same name.
@@ -24,14 +24,14 @@ pub(in crate::env) enum Priority {
 /// Settings of one source.
 #[derive(Debug, Default)]
 pub(super) struct Condarc {
-    pub(super) given: Given,
+    pub(super) given: CondarcValues,
     /// Unsupported settings in this source.
     pub(super) warnings: Vec<String>,
 }
 
 /// The supported settings. An empty list means that the setting is absent.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct CondarcValues {
     pub(super) channel_alias: Option<String>,
     pub(super) channels: Vec<String>,
     pub(super) default_channels: Vec<String>,
@@ -106,7 +106,7 @@ impl Condarc {
     ///
     /// # Errors
     /// Kind `Machine`, with the file and, if known, the line.
-    pub(super) fn read(path: &Path, places: &Places) -> Result<Self> {
+    pub(super) fn read(path: &Path, places: &CondarcLocations) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
         // A file without keys parses as null.
         let file: Option<File> = serde_saphyr::from_str(&text).map_err(|error| {
@@ -172,7 +172,7 @@ impl Condarc {
     ///
     /// # Errors
     /// Kind `Usage`, with the variable's name in the message.
-    pub(super) fn of_variables(places: &Places) -> Result<Self> {
+    pub(super) fn of_variables(places: &CondarcLocations) -> Result<Self> {
         let value = |name: &str| places.variable(name).map(|text| (text.to_owned(), None));
         let wrong = |_: Option<usize>, what: String| Error::usage(format!("in the environment, {what}"));
         let mut condarc = Self::default();
@@ -203,7 +203,7 @@ impl Condarc {
         offline: Option<(String, Option<usize>)>,
         ssl_verify: Option<(String, Option<usize>)>,
         source: &str,
-        places: &Places,
+        places: &CondarcLocations,
         wrong: &dyn Fn(Option<usize>, String) -> Error,
     ) -> Result<()> {
         if let Some((alias, line)) = alias {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 
 /// The machine's files and the process's environment variables.
 #[derive(Debug, Clone)]
-pub(in crate::env) struct Places {
+pub(in crate::env) struct CondarcLocations {
     /// The folder that contains `etc` and `var`: `/`, or another one in tests.
     pub(super) root: PathBuf,
     /// Variables of the environment.
@@ -18,7 +18,7 @@ pub(in crate::env) struct Places {
 /// Names of a configuration file in conda's folders, and of a folder of such files.
 const NAMES: [&str; 3] = [".condarc", "condarc", "condarc.d"];
 
-impl Places {
+impl CondarcLocations {
     /// Returns the locations for this process.
     pub(in crate::env) fn here() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Places, Priority, Settings};
+use super::{CondaSettings, CondarcLocations, Priority};
 use crate::error::{Error, Kind, Result};
 
 /// A separate machine and user for tests.
@@ -26,27 +26,27 @@ impl Lab {
     }
 
     /// Returns locations with these variables, in whose values `LAB` is replaced by the lab's folder.
-    fn places(&self, variables: &[(&str, &str)]) -> Places {
+    fn places(&self, variables: &[(&str, &str)]) -> CondarcLocations {
         let lab = self.0.path().display().to_string();
         let home = [("HOME", "LAB/home")];
         let variables = home.iter().chain(variables);
-        Places {
+        CondarcLocations {
             root: self.0.path().to_owned(),
             variables: variables.map(|(name, value)| ((*name).to_owned(), value.replace("LAB", &lab))).collect(),
         }
     }
 
-    fn read(&self, variables: &[(&str, &str)], alias: Option<&str>) -> Result<Settings> {
-        Settings::read(&self.places(variables), alias)
+    fn read(&self, variables: &[(&str, &str)], alias: Option<&str>) -> Result<CondaSettings> {
+        CondaSettings::read(&self.places(variables), alias)
     }
 }
 
-fn user(text: &str) -> Settings {
+fn user(text: &str) -> CondaSettings {
     Lab::new(&[("home/.condarc", text)]).read(&[], None).unwrap()
 }
 
 /// Returns the URLs of channels, with mirrors of the same channel joined by bars.
-fn located(settings: &Settings, channels: &[&str]) -> Result<Vec<String>> {
+fn located(settings: &CondaSettings, channels: &[&str]) -> Result<Vec<String>> {
     let channels: Vec<(String, usize)> =
         channels.iter().zip(3..).map(|(one, line)| ((*one).to_owned(), line)).collect();
     let found = settings.locate(Path::new("/suite/envs/e/environment.yml"), &channels)?;
@@ -64,7 +64,7 @@ fn line(error: &Error) -> Option<usize> {
 fn without_any_configuration_a_name_is_below_the_librarys_own_alias() {
     let lab = Lab::new(&[]);
     let settings = lab.read(&[], None).unwrap();
-    assert_eq!(settings, Settings::default());
+    assert_eq!(settings, CondaSettings::default());
     let public = rattler_conda_types::ChannelConfig::default_with_root_dir("/".into()).channel_alias;
     let public = public.as_str().trim_end_matches('/');
     assert_eq!(
@@ -134,9 +134,12 @@ fn condas_own_folder_is_where_its_program_is() {
 
 #[test]
 fn unknown_keys_and_empty_files_are_ignored() {
-    assert_eq!(user("# nothing\n"), Settings::default());
-    assert_eq!(user(""), Settings::default());
-    assert_eq!(user("auto_activate_base: false\nchannels:\nssl_verify: true\nenvs_dirs: [/x]\n"), Settings::default());
+    assert_eq!(user("# nothing\n"), CondaSettings::default());
+    assert_eq!(user(""), CondaSettings::default());
+    assert_eq!(
+        user("auto_activate_base: false\nchannels:\nssl_verify: true\nenvs_dirs: [/x]\n"),
+        CondaSettings::default()
+    );
 }
 
 #[test]
@@ -264,7 +267,7 @@ fn an_invalid_condarc_is_an_error_with_its_line() {
 
 #[test]
 fn an_invalid_channel_is_an_error_with_its_line() {
-    let settings = Settings::default();
+    let settings = CondaSettings::default();
     for (channels, at, words) in [
         (&["conda-forge", "s3://bucket"][..], 4, "`s3`"),
         (&["a b"], 3, "not a channel name"),

@@ -12,12 +12,12 @@ use crate::error::Result;
 
 /// A cache folder for values of one type.
 #[derive(Debug, Clone)]
-pub struct Kept<T> {
+pub struct DiskCache<T> {
     folder: PathBuf,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T: Serialize + DeserializeOwned> Kept<T> {
+impl<T: Serialize + DeserializeOwned> DiskCache<T> {
     /// Uses this folder, which is created with the first value.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn stored_values_are_found_and_torn_ones_are_not() {
         let folder = tempfile::tempdir().unwrap();
-        let [one, other] = [(); 2].map(|()| Kept::<Vec<u32>>::at(&folder.path().join("sub")));
+        let [one, other] = [(); 2].map(|()| DiskCache::<Vec<u32>>::at(&folder.path().join("sub")));
         assert_eq!(one.get(&key(1)), None);
         one.put(&key(1), &vec![1, 2]).unwrap();
         assert_eq!(other.get(&key(1)), Some(vec![1, 2]));
@@ -74,7 +74,7 @@ mod tests {
     fn concurrent_puts_leave_one_complete_value() {
         let folder = tempfile::tempdir().unwrap();
         let long = |writer: u32| vec![writer; 20_000];
-        let kept = Kept::<Vec<u32>>::at(folder.path());
+        let kept = DiskCache::<Vec<u32>>::at(folder.path());
         std::thread::scope(|scope| {
             for writer in 0..4 {
                 let kept = &kept;

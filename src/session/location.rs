@@ -22,7 +22,7 @@ pub enum Folder {
 }
 
 /// Location of a run.
-pub(super) enum Place {
+pub(super) enum RunLocation {
     /// This folder, which doesn't exist yet. With `by_time`, another name is chosen if it has been taken meanwhile.
     New { folder: PathBuf, by_time: bool, may_exist: bool },
     /// This store. No other process writes to it while the writer is held; a shared run has no writer.
@@ -30,7 +30,7 @@ pub(super) enum Place {
 }
 
 /// Contents of `run.json` when the session's first attempt begins.
-pub(super) struct Begun {
+pub(super) struct RunStart {
     pub(super) configuration: Configuration,
     pub(super) planned: Vec<Planned>,
     pub(super) digests: Digests,
@@ -40,7 +40,7 @@ pub(super) struct Begun {
 }
 
 /// A run's folder, ready for its attempts.
-pub(super) struct Opened {
+pub(super) struct OpenedRun {
     pub(super) store: Store,
     pub(super) run: RunFile,
     /// Writer for a single process; `None` if several share the run.
@@ -49,7 +49,7 @@ pub(super) struct Opened {
     pub(super) differences: Vec<String>,
 }
 
-impl Place {
+impl RunLocation {
     /// Chooses the location of a new run.
     ///
     /// # Errors
@@ -91,11 +91,11 @@ impl Place {
     /// cannot be written, `Usage` if another process has created a different run there.
     pub(super) fn begin(
         self,
-        begun: Begun,
+        begun: RunStart,
         accept_changes: bool,
         shards: Option<&Shards>,
         observer: &dyn Observer,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedRun> {
         match self {
             Self::New { folder, by_time, may_exist } => {
                 let sharing = shards.map(|shards| Sharing {
@@ -110,12 +110,12 @@ impl Place {
                         same_plan(&run, &plan, &folder)?;
                         same_settings(&run.configuration, &configuration, &folder)?;
                         let differences = unchanged(&run, &digests, accept_changes, observer)?;
-                        Ok(Opened { store, run, writer: None, differences })
+                        Ok(OpenedRun { store, run, writer: None, differences })
                     }
                     Err(error) => Err(error),
                     Ok((store, run)) => {
                         let writer = if shards.is_some() { None } else { Some(store.writer()?) };
-                        Ok(Opened { store, run, writer, differences: Vec::new() })
+                        Ok(OpenedRun { store, run, writer, differences: Vec::new() })
                     }
                 }
             }
@@ -128,7 +128,7 @@ impl Place {
                     run.sessions.push(SessionFacts { differences: differences.clone(), ..begun.facts });
                     store.save_run(&run)?;
                 }
-                Ok(Opened { store, run: *run, writer, differences })
+                Ok(OpenedRun { store, run: *run, writer, differences })
             }
         }
     }
@@ -189,7 +189,7 @@ fn changed(difference: &str) -> Error {
 }
 
 /// Creates a new run's folder. A name after the time is changed if it has been taken meanwhile.
-fn create(mut folder: PathBuf, by_time: bool, begun: Begun, sharing: Option<Sharing>) -> Result<(Store, RunFile)> {
+fn create(mut folder: PathBuf, by_time: bool, begun: RunStart, sharing: Option<Sharing>) -> Result<(Store, RunFile)> {
     let runs = folder.parent().unwrap_or(Path::new(".")).to_owned();
     let mut run = RunFile {
         format: FORMAT,
@@ -233,9 +233,9 @@ mod tests {
         let runs = tempfile::tempdir().unwrap();
         let chosen = runs.path().join("sweep");
         std::fs::create_dir(&chosen).unwrap();
-        let error = Place::new(Folder::New(chosen)).map(drop).unwrap_err();
+        let error = RunLocation::new(Folder::New(chosen)).map(drop).unwrap_err();
         assert_eq!(error.kind, Kind::Taken);
-        let free = || Place::new(Folder::NamedByTime(runs.path().to_owned())).unwrap().folder().to_owned();
+        let free = || RunLocation::new(Folder::NamedByTime(runs.path().to_owned())).unwrap().folder().to_owned();
         let first = free();
         std::fs::create_dir(&first).unwrap();
         assert_ne!(free(), first);
