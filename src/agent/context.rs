@@ -12,7 +12,7 @@ use super::account::{Account, Asker, NotAsked, Unanswered};
 use super::review::{Asked, Reviewer};
 use super::{Budget, Ended, Event, PythonSession, Trajectory, conversation};
 use crate::model::{self, Message, Model, Reply, Request, Sampling};
-use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox, in_time, patience};
+use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
 
 /// Between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(1);
@@ -54,7 +54,7 @@ impl Context<'_> {
         let wall = wall.min(left);
         let limits = ExecLimits { wall, patience: patience(wall), grace: GRACE, output };
         let begun = Instant::now();
-        let exec = self.sandbox.exec(command, &limits).await.and_then(|exec| in_time(exec, wall));
+        let exec = self.sandbox.exec(command, &limits).await;
         let took = match &exec {
             // Two clocks may differ by a moment; a command that was cut for want of time leaves none.
             Ok(exec) if exec.exit == Exit::TimedOut => exec.own_time().max(wall),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::ModelError;
-use crate::sandbox::{Cause, Fault, Loss};
+use crate::sandbox::{Evidence, Fault, Loss};
 
 /// Why an attempt stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -33,10 +33,10 @@ pub enum End {
     ModelError,
     /// The model cannot be used, by this attempt or any other, as with a bad key: infrastructure, and fatal.
     ModelDenied,
-    /// The sandbox died: infrastructure.
+    /// The sandbox was lost, and there is evidence that the machine failed: infrastructure.
     SandboxLost,
-    /// The attempt's own processes took the sandbox down: they exceeded its memory, or it died in every try and nothing
-    /// about the machine explains it. Scored like any other end.
+    /// The sandbox ended while the attempt ran, and nothing shows that the machine failed: the attempt's own doing. Scored
+    /// like any other end.
     SandboxKilled,
     /// The run was stopped: infrastructure.
     Cancelled,
@@ -69,7 +69,7 @@ impl End {
     /// This end with more about it.
     #[must_use]
     pub fn because(self, detail: impl Into<String>) -> Ended {
-        Ended { end: self, detail: Some(detail.into()), unexplained: false }
+        Ended { end: self, detail: Some(detail.into()), evidence: None }
     }
 }
 
@@ -80,20 +80,35 @@ pub struct Ended {
     pub end: End,
     /// More about it, such as the provider's error; kept in the store.
     pub detail: Option<String>,
-    /// Whether the sandbox died and nothing about the machine explains it.
-    pub unexplained: bool,
+    /// For [`End::SandboxLost`]: what shows that the machine failed.
+    pub evidence: Option<Evidence>,
+}
+
+impl Ended {
+    /// The end of an attempt that the machine failed.
+    pub fn lost(detail: impl Into<String>, evidence: Evidence) -> Self {
+        let detail = detail.into();
+        let detail = if detail.is_empty() || detail == evidence.detail {
+            format!("lost: {evidence}")
+        } else {
+            format!("{detail}; lost: {evidence}")
+        };
+        Self { end: End::SandboxLost, detail: Some(detail), evidence: Some(evidence) }
+    }
 }
 
 impl From<End> for Ended {
     fn from(end: End) -> Self {
-        Self { end, detail: None, unexplained: false }
+        Self { end, detail: None, evidence: None }
     }
 }
 
 impl From<Loss> for Ended {
     fn from(loss: Loss) -> Self {
-        let end = if loss.cause() == Cause::MemoryLimit { End::SandboxKilled } else { End::SandboxLost };
-        Self { unexplained: loss.cause() == Cause::Unexplained, ..end.because(loss.to_string()) }
+        match loss.evidence() {
+            Some(evidence) => Self::lost(loss.to_string(), evidence.clone()),
+            None => End::SandboxKilled.because(loss.to_string()),
+        }
     }
 }
 

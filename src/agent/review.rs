@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{End, Ended, Trajectory};
 use crate::error::Error;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, evidence_in};
 
 /// Most that feedback can say.
 pub const MOST_FEEDBACK: u32 = 4;
@@ -43,6 +43,10 @@ pub struct Asked {
 
 /// The end of an attempt whose work could not be looked at.
 pub(crate) fn lost(error: &Error) -> Ended {
-    let end = if error.kind == crate::error::Kind::Interrupted { End::Cancelled } else { End::SandboxLost };
-    end.because(format!("feedback: {}", crate::error::with_causes(error)))
+    let what = format!("feedback: {}", crate::error::with_causes(error));
+    match evidence_in(error) {
+        _ if error.kind == crate::error::Kind::Interrupted => End::Cancelled.because(what),
+        Some(evidence) => Ended::lost(what, evidence.clone()),
+        None => End::SandboxKilled.because(what),
+    }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::manifest::Instruction;
 use super::program::{Program, file_name};
 use crate::run::check::tail;
-use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, in_time, patience};
+use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::score::ml_bench::ProgramKind;
 use crate::score::{last_json_line, read_result};
 use crate::suite::ResultRule;
@@ -114,7 +114,7 @@ pub async fn observe(
         variables: variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         ..run(&[file])
     };
-    let exec = in_time(sandbox.exec(&command, &limits).await?, wall)?;
+    let exec = sandbox.exec(&command, &limits).await?;
     let succeeded = exec.exit == Exit::Code(0);
     let parses = succeeded || {
         let check = match program.kind {
@@ -138,7 +138,7 @@ pub async fn observe(
         // Isolated, so that nothing that the program has left decides what its modules are.
         let start = ["-I", "-c", probe].into_iter().chain(instruction.files.iter().map(String::as_str));
         let command = Command { argv: std::iter::once("python").chain(start).map(Into::into).collect(), ..run(&[]) };
-        let probed = in_time(sandbox.exec(&command, &limits).await?, wall)?;
+        let probed = sandbox.exec(&command, &limits).await?;
         last_json_line(&probed.stdout).ok_or_else(|| format!("its files cannot be read: {}", tail(&probed.stderr)))
     };
     let (outcome, no_outcome) = match read {

@@ -24,7 +24,7 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::family::{Evidence, Item, Ready, Staged, Work};
 use crate::run::machine::Machine;
 use crate::sample::Sample;
-use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, in_time, patience};
+use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::workspace::Snapshot;
 
 /// Seconds that a probe may take.
@@ -138,7 +138,7 @@ impl ReadyTask {
         let command = Command { argv, stdin: script.into_bytes(), ..Command::default() };
         let limits =
             ExecLimits { wall: PROBE, patience: patience(PROBE), grace: Duration::from_secs(1), output: 64 << 10 };
-        let exec = in_time(sandbox.exec(&command, &limits).await?, PROBE)?;
+        let exec = sandbox.exec(&command, &limits).await?;
         let said = String::from_utf8_lossy(&exec.stdout);
         let last = said.trim_end().lines().last().unwrap_or_default().trim();
         let result = if exec.success() && last == "reached" {

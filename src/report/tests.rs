@@ -40,7 +40,7 @@ fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> Att
         verify_seconds: 2.0,
         wall_seconds: 45.0,
         verification_lost: false,
-        unexplained: false,
+        evidence: None,
         changed: vec!["a.py".into()],
         skipped: vec![],
         unlisted: 0,

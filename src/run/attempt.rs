@@ -10,11 +10,12 @@ use super::family::{Evidence, Findings, Ready, Staged, Work};
 use super::gpus::Lease;
 use super::machine::Machine;
 use super::{AttemptRecord, Configuration, Store, round};
-use crate::agent::{self, Agent, Budget, Context, End, Event, SoFar, Trajectory};
+use crate::agent::{self, Agent, Budget, Context, End, Ended, Event, SoFar, Trajectory};
 use crate::error::{Error, Kind, Result, with_causes};
 use crate::model::Model;
 use crate::model::ledger::{Ledger, Payer, Tab};
 use crate::sample::Sample;
+use crate::sandbox::{EvidenceKind, Fault, Loss, evidence_in};
 use crate::score::Verdict;
 use crate::workspace::{ChangeKind, ChangeLimits, Changes, Workspace};
 
@@ -103,11 +104,10 @@ impl RunContext {
             Ok(None) => {}
             Err(error) if is_fatal(&error) => return Err(error),
             Err(error) => {
-                // A sandbox that does not start, a workspace that cannot be made: the machine's fault, not the agent's.
-                record.end = End::SandboxLost;
-                record.end_detail = Some(with_causes(&error));
-                let detail = record.end_detail.clone();
-                trajectory.push(&Event::Ended { end: record.end, detail });
+                // A workspace that cannot be made, a sandbox that does not start: before the agent began.
+                let evidence = EvidenceKind::NotStarted.because(with_causes(&error));
+                record.end_as(Ended::lost("", evidence));
+                trajectory.push(&Event::Ended { end: record.end, detail: record.end_detail.clone() });
             }
         }
         record.wall_seconds = round(begun.elapsed().as_secs_f64());
@@ -186,14 +186,37 @@ impl RunContext {
         record.rounds = review.rounds();
         // Destroyed before the diff is taken, so that nothing writes any more.
         let destroyed = sandbox.destroy().await;
-        let is_gone = destroyed.is_err();
-        // If the attempt took down its own sandbox, that stands, even if none of its work is left.
-        if let Err(fault) = destroyed
+        // From here on, every failure to read what the attempt left is its own doing unless there is evidence.
+        let changes = match destroyed {
+            Ok(()) if !ended.end.is_infrastructure() => {
+                let begun = Instant::now();
+                let read = tokio::task::block_in_place(|| workspace.changes(&ChangeLimits::default()));
+                // If the attempt left a tree that takes long to read, that time is charged to it.
+                budget.tool_time += begun.elapsed();
+                read.map_err(|error| Loss::new(with_causes(&error)))
+            }
+            Ok(()) => Ok(Changes::default()),
+            Err(Fault::Lost(loss)) => Err(loss),
+            Err(Fault::Refused(why)) => Err(Loss::new(why)),
+        };
+        tokio::task::block_in_place(|| workspace.discard());
+        let before = ended.end;
+        if let Err(loss) = &changes
             && ended.end != End::SandboxKilled
+            && !ended.end.is_infrastructure()
         {
-            ended = fault.into();
+            ended = loss.clone().into();
+        }
+        if ended.end == End::SandboxKilled
+            && let Some(evidence) = self.machine.examine().await
+        {
+            ended = Ended::lost(ended.detail.unwrap_or_default(), evidence);
+        }
+        if ended.end != before {
             trajectory.push(&Event::Ended { end: ended.end, detail: ended.detail.clone() });
         }
+        // If the attempt ended its own sandbox, that counts, even if none of its work is left.
+        let changes = changes.unwrap_or_default();
         record.steps = budget.steps;
         record.format_errors = budget.format_errors;
         record.usage = budget.usage;
@@ -201,23 +224,14 @@ impl RunContext {
         record.cost = budget.cost;
         record.tool_seconds = round(budget.tool_time.as_secs_f64());
         record.model_seconds = round(budget.model_time.as_secs_f64());
-        record.end = ended.end;
-        record.end_detail = ended.detail;
-        record.unexplained = ended.unexplained;
-        if ended.end.is_infrastructure() {
-            tokio::task::block_in_place(|| workspace.remove())?;
+        let is_lost = ended.end.is_infrastructure();
+        record.end_as(ended);
+        if is_lost {
             return Ok(None);
         }
-        let (changes, reading) = tokio::task::block_in_place(|| {
-            let begun = Instant::now();
-            let changes = if is_gone { Changes::default() } else { workspace.changes(&ChangeLimits::default())? };
-            let reading = begun.elapsed();
-            workspace.remove()?;
-            self.store.save_diff(&agent.label, &record.sample, job.attempt, &changes.patch)?;
-            Ok::<_, Error>((changes, reading))
+        tokio::task::block_in_place(|| {
+            self.store.save_diff(&agent.label, &record.sample, job.attempt, &changes.patch)
         })?;
-        // If the attempt left a tree that takes long to read, that time is charged to it.
-        record.tool_seconds = round((budget.tool_time + reading).as_secs_f64());
         for change in &changes.files {
             let list = if change.kind == ChangeKind::Skipped { &mut record.skipped } else { &mut record.changed };
             list.push(change.path.clone());
@@ -258,8 +272,11 @@ impl RunContext {
             Err(error) if is_fatal(&error) => return Err(error),
             Err(error) => {
                 // What the agent did stays in the record, but without a verdict the attempt does not count.
-                record.end = if cancel.is_cancelled() { End::Cancelled } else { End::SandboxLost };
-                record.end_detail = Some(format!("verification: {}", with_causes(&error)));
+                let what = format!("verification: {}", with_causes(&error));
+                record.end_as(match evidence_in(&error) {
+                    Some(evidence) if !cancel.is_cancelled() => Ended::lost(what, evidence.clone()),
+                    _ => End::Cancelled.because(what),
+                });
                 record.pass = false;
                 record.reported = None;
                 record.verification_lost = true;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::agent::measure::{MOST_OUTPUT, NoResult, Place, removal, wall};
 use crate::agent::{self, Check};
-use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox, in_time, patience};
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::score::read_result;
 
 /// How long it may take to remove an old result file.
@@ -67,7 +67,7 @@ struct Alone<'a>(&'a mut dyn Sandbox);
 impl Place for Alone<'_> {
     async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault> {
         let limits = ExecLimits { wall, patience: patience(wall), grace: Duration::from_secs(2), output: MOST_OUTPUT };
-        in_time(self.0.exec(command, &limits).await?, wall)
+        self.0.exec(command, &limits).await
     }
 
     async fn read(&mut self, path: &Path) -> Result<Vec<u8>, Fault> {

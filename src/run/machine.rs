@@ -9,7 +9,7 @@ use super::scratch::Scratch;
 use crate::env::{self, Env};
 use crate::error::{Error, Kind, Result};
 use crate::files::usable::{CACHE, SCRATCH};
-use crate::sandbox::{Backend, Gpus, SandboxKind, SandboxLimits, Spec, choose_with, sweep_folders};
+use crate::sandbox::{Backend, Evidence, Gpus, SandboxKind, SandboxLimits, Spec, choose_with, sweep_folders};
 use crate::workspace::{Snapshot, Workspace};
 
 /// What a run finds on this machine.
@@ -141,6 +141,11 @@ impl Machine {
         let (kind, owner) = (self.backend.layers(), self.backend.owner());
         let disk = self.backend.disk(self.limits.disk, self.scratch.folder());
         Workspace::create_on(snapshot, files, &self.scratch.next(), kind, owner, disk)
+    }
+
+    /// Looks for evidence that the machine failed, after a sandbox has ended without any. See [`Backend::examine`].
+    pub async fn examine(&self) -> Option<Evidence> {
+        self.backend.examine(self.scratch.folder()).await
     }
 
     /// What a sandbox over a workspace is made from, with a graphics processor of its own where one is given out.

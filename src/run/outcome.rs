@@ -121,7 +121,7 @@ impl Outcome<'_> {
             verify_seconds: self.verify_seconds,
             wall_seconds: self.wall_seconds,
             verification_lost: self.verification_lost,
-            unexplained: false,
+            evidence: None,
             changed: Vec::new(),
             skipped: Vec::new(),
             unlisted: 0,

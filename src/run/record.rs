@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::End;
+use crate::agent::{End, Ended};
 use crate::model::Usage;
 use crate::sample::{MASKED, Sample};
+use crate::sandbox::Evidence;
 use crate::score::Verdict;
 
 /// A finished attempt, or one that was lost to infrastructure.
@@ -79,9 +80,9 @@ pub struct AttemptRecord {
     /// Whether the agent had finished and only verification was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verification_lost: bool,
-    /// Whether the sandbox died and nothing about the machine explains it. Known until the attempt is tried again.
-    #[serde(skip)]
-    pub unexplained: bool,
+    /// For `sandbox_lost`: what shows that the machine, not the attempt, failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
     /// Files that the agent changed.
     pub changed: Vec<String>,
     /// Changes that are never taken over to verification: links, files that are no regular ones or too large.
@@ -182,7 +183,7 @@ impl AttemptRecord {
             verify_seconds: 0.0,
             wall_seconds: 0.0,
             verification_lost: false,
-            unexplained: false,
+            evidence: None,
             changed: Vec::new(),
             skipped: Vec::new(),
             unlisted: 0,
@@ -192,6 +193,11 @@ impl AttemptRecord {
             cached_checks: Vec::new(),
             cached_replies: 0,
         }
+    }
+
+    /// Notes how the attempt ended.
+    pub(super) fn end_as(&mut self, ended: Ended) {
+        (self.end, self.end_detail, self.evidence) = (ended.end, ended.detail, ended.evidence);
     }
 
     /// Whether it was lost to infrastructure: reported beside the pass rates, never inside.

@@ -45,9 +45,6 @@ impl Outcome {
     }
 }
 
-/// Tries that must have lost their sandbox before it is held against the attempt: one may be chance.
-const LEAST_LOST: u32 = 2;
-
 /// After this many attempts in a row that end because the provider does not answer, it counts as down. At least as many
 /// as run at once, because those end together.
 const LEAST_UNANSWERED: usize = 3;
@@ -308,7 +305,8 @@ struct Scheduler<'a, A, W> {
     running: JoinSet<(Job, Result<AttemptRecord>)>,
     /// Dollars that running attempts may still spend.
     reserved: f64,
-    tries: HashMap<(usize, String, u32), Tries>,
+    /// How many tries of each attempt were lost.
+    tries: HashMap<(usize, String, u32), u32>,
     lost: Vec<String>,
     /// Whether the next attempt had to wait because it could exceed what the run may spend.
     over_cost: bool,
@@ -320,14 +318,6 @@ struct Scheduler<'a, A, W> {
     failure: Option<Error>,
     observer: &'a dyn Observer,
     cancel: &'a CancellationToken,
-}
-
-/// The tries of one attempt that lost their sandbox.
-#[derive(Default)]
-struct Tries {
-    lost: u32,
-    /// Those whose sandbox died though nothing about the machine explains it.
-    unexplained: u32,
 }
 
 impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
@@ -394,14 +384,16 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
                 return None;
             }
         };
-        let mut record = match record {
+        let record = match record {
             Ok(record) => record,
             Err(error) => {
                 self.fail(error);
                 return None;
             }
         };
-        self.count_try(&job, &mut record);
+        if record.end != End::Cancelled && record.is_infrastructure() {
+            *self.tries.entry((job.agent, record.sample.clone(), job.attempt)).or_default() += 1;
+        }
         self.terms.spent += record.cost;
         if record.end.is_fatal() {
             self.fail(Error::new(Kind::Model, record.end_detail.clone().unwrap_or_default()));
@@ -445,20 +437,6 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         }
     }
 
-    /// Counts a try that was lost. An attempt whose sandbox dies in every try, while nothing about the machine explains
-    /// it, took it down: it counts as failed.
-    fn count_try(&mut self, job: &Job, record: &mut AttemptRecord) {
-        if record.end == End::Cancelled || !record.is_infrastructure() {
-            return;
-        }
-        let tries = self.tries.entry((job.agent, record.sample.clone(), job.attempt)).or_default();
-        tries.lost += 1;
-        tries.unexplained += u32::from(record.unexplained);
-        if tries.unexplained == tries.lost && tries.lost >= self.terms.tries.max(LEAST_LOST) {
-            record.end = End::SandboxKilled;
-        }
-    }
-
     /// After an attempt's record was kept: queues it again if infrastructure lost it, or reports it as finished.
     fn conclude(&mut self, job: Job, record: AttemptRecord) {
         if record.end == End::Cancelled {
@@ -466,7 +444,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         }
         if record.is_infrastructure() {
             let why = record.end_detail.clone().unwrap_or_default();
-            let tried = self.tries.get(&(job.agent, record.sample.clone(), job.attempt)).map_or(0, |tries| tries.lost);
+            let tried = self.tries.get(&(job.agent, record.sample.clone(), job.attempt)).copied().unwrap_or(0);
             // An agent whose work was finished is not paid again in this session.
             if tried < self.terms.tries && !record.verification_lost && self.failure.is_none() {
                 self.observer.on(RunEvent::Retried { sample: record.sample, why });

@@ -55,7 +55,8 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed now keeps its lock file, so that the next process finds and removes it.
-        if remove_tree(&self.folder).is_ok() {
+        // The first try may meet a workspace that is being removed in the background.
+        if (0..3).any(|_| remove_tree(&self.folder).is_ok() || !self.folder.exists()) {
             let _ = std::fs::remove_file(self.folder.with_extension("lock"));
         }
     }

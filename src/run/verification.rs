@@ -13,8 +13,8 @@ use super::family::{Evidence, Ready, Staged};
 use super::results::Ran;
 use super::round;
 use crate::agent::{Event, Trajectory};
-use crate::error::{Error, Kind, Result};
-use crate::sandbox::{Cause, Fault};
+use crate::error::{Error, Kind, Result, with_causes};
+use crate::sandbox::{EvidenceKind, Fault, Loss, evidence_in};
 
 /// What verification gives.
 pub(super) struct Verification {
@@ -45,8 +45,12 @@ struct Found {
 }
 
 impl RunContext {
-    /// Runs the experiments again on the agent's code, in a fresh workspace and a fresh sandbox. A sandbox that is lost
-    /// is tried again here, so that the agent's work need not be repeated.
+    /// Runs the experiments again on the agent's code, in a fresh workspace and a fresh sandbox. If the machine lost the
+    /// sandbox, it is tried again here, so that the agent's work need not be repeated. If nothing shows that the machine failed,
+    /// the code fails.
+    ///
+    /// # Errors
+    /// With [`Evidence`](crate::sandbox::Evidence) if every try was lost; kind `Interrupted` if the run is stopped.
     pub(super) async fn verify(
         &self,
         under: Under<'_>,
@@ -55,11 +59,9 @@ impl RunContext {
         cancel: &CancellationToken,
     ) -> Result<Verification> {
         let begun = Instant::now();
-        let (mut last, mut found) = (None, Found::default());
-        // Whether every try lost its sandbox to the agent's code, as far as can be told.
-        let mut killed = self.configuration.tries > 1;
+        let mut last = None;
         for _ in 0..self.configuration.tries.max(1) {
-            found = Found::default();
+            let mut found = Found::default();
             let tried = tokio::select! {
                 () = cancel.cancelled() => return Err(Error::new(Kind::Interrupted, "the run was stopped")),
                 tried = self.verify_once(under, evidence, trajectory, &mut found) => tried,
@@ -69,21 +71,27 @@ impl RunContext {
                     let Found { results, stderr } = found;
                     return Ok(Verification { ignored, results, cached, stderr, seconds });
                 }
-                Err(error) if matches!(error.kind, Kind::Infrastructure | Kind::Machine | Kind::Place) => {
-                    killed &= was_killed(&error);
-                    last = Some(error);
+                Err(error) if !matches!(error.kind, Kind::Infrastructure | Kind::Machine | Kind::Place) => {
+                    return Err(error);
                 }
-                Err(error) => return Err(error),
+                Err(error) if evidence_in(&error).is_some() => last = Some(error),
+                Err(error) => match self.machine.examine().await {
+                    Some(evidence) => {
+                        let loss = Loss::new(with_causes(&error)).proven(evidence);
+                        last = Some(Error::new(Kind::Infrastructure, "no result").because(loss));
+                    }
+                    // Code that ends its sandbox fails.
+                    None => {
+                        let why = format!("{ENDED}: {}", with_causes(&error));
+                        for check in &under.staged.checks {
+                            found.results.entry(check.id.clone()).or_insert_with(|| json!({ "error": why }));
+                        }
+                        let Found { results, stderr } = found;
+                        let (ignored, cached, seconds) = (Vec::new(), Vec::new(), begun.elapsed().as_secs_f64());
+                        return Ok(Verification { ignored, results, cached, stderr, seconds });
+                    }
+                },
             }
-        }
-        if killed {
-            // Code that takes its sandbox down fails.
-            for check in &under.staged.checks {
-                found.results.entry(check.id.clone()).or_insert_with(|| json!({ "error": KILLED }));
-            }
-            let (ignored, cached) = (Vec::new(), Vec::new());
-            let Found { results, stderr } = found;
-            return Ok(Verification { ignored, results, cached, stderr, seconds: begun.elapsed().as_secs_f64() });
         }
         Err(last.unwrap_or_else(|| Error::internal("verification was never tried")))
     }
@@ -117,7 +125,7 @@ impl RunContext {
                 }
                 continue;
             }
-            let workspace = self.workspace(&part, without)?;
+            let workspace = self.workspace(&part, without).map_err(not_made)?;
             let ignored =
                 tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
             let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
@@ -131,19 +139,19 @@ impl RunContext {
             if let (Some(key), Some(measured)) = (&key, &measured) {
                 tokio::task::block_in_place(|| self.machine.results.put(key, measured, &ignored));
             }
-            tokio::task::block_in_place(|| workspace.remove())?;
+            tokio::task::block_in_place(|| workspace.discard());
             if checks.peek().is_none() {
                 break ignored;
             }
         };
         if ready.repeats(staged, evidence, &found.results) {
-            let workspace = self.workspace(staged, without)?;
+            let workspace = self.workspace(staged, without).map_err(not_made)?;
             let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
             let mut done = |measurement: Measurement| keep(measurement, false, found, trajectory);
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;
             repeated.map_err(lost)?;
             sandbox.destroy().await.map_err(lost)?;
-            tokio::task::block_in_place(|| workspace.remove())?;
+            tokio::task::block_in_place(|| workspace.discard());
         }
         Ok(Verified { ignored, cached, seconds: begun.elapsed().as_secs_f64() })
     }
@@ -185,15 +193,19 @@ fn keep(measurement: Measurement, cached: bool, found: &mut Found, trajectory: &
     });
 }
 
-/// What verification says of a check whose sandbox died in every try.
-const KILLED: &str = "its sandbox died in every try, and nothing about the machine explains it";
+/// What verification says of a check whose sandbox ended while nothing shows that the machine failed.
+const ENDED: &str = "it ended its sandbox";
 
 fn lost(fault: Fault) -> Error {
     Error::new(Kind::Infrastructure, "no result").because(fault)
 }
 
-/// Whether a sandbox died while the agent's code ran in it, through no fault of the machine's that is known.
-fn was_killed(error: &Error) -> bool {
-    let fault = error.source.as_ref().and_then(|source| source.downcast_ref::<Fault>());
-    matches!(fault, Some(Fault::Lost(loss)) if loss.cause() != Cause::Machine)
+/// A workspace that could not be made, before anything of the attempt was in it.
+fn not_made(error: Error) -> Error {
+    if !matches!(error.kind, Kind::Infrastructure | Kind::Machine | Kind::Place) {
+        return error;
+    }
+    let what = with_causes(&error);
+    let loss = Loss::new("no workspace").proven(EvidenceKind::NotStarted.because(what));
+    Error::new(Kind::Infrastructure, "no result").because(loss)
 }

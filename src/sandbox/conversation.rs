@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
 use super::listener::{Listener, Relay};
-use super::{Cause, Command, Entry, Exec, ExecLimits, Exit, Fault, Loss};
+use super::{Command, Entry, Evidence, Exec, ExecLimits, Exit, Fault, Loss};
 use crate::sandbox::watch::Watch;
 use autoexperiment_init::disk::OUT_OF_ROOM;
 use autoexperiment_init::wire::{self, ENVELOPE, Job, LONGEST_REQUEST, Reply, Request, Setup};
@@ -42,8 +42,6 @@ pub(super) struct Conversation {
     watch: Option<Watch>,
     /// Connections that processes inside make to the harness, once somebody listens.
     relay: Option<Relay>,
-    /// Whose doing a loss is that nothing explains.
-    default_cause: Cause,
     /// How much more time the init has just given the job, because other processes have the processors.
     later: Option<Duration>,
     /// Why nothing more can be asked; also set while a job is under way, in case it is abandoned.
@@ -55,7 +53,6 @@ impl Conversation {
         from: impl AsyncRead + Send + Unpin + 'static,
         to: impl AsyncWrite + Send + Unpin + 'static,
         watch: Option<Watch>,
-        default_cause: Cause,
     ) -> Self {
         let (arrived, unsent) = (Vec::new(), Vec::new());
         Self {
@@ -67,7 +64,6 @@ impl Conversation {
             watch,
             relay: None,
             later: None,
-            default_cause,
             broken: None,
         }
     }
@@ -258,25 +254,22 @@ impl Conversation {
     }
 
     fn give_up(&mut self, loss: Loss) -> Fault {
-        let is_explained = loss.cause() != Cause::Unexplained;
-        let loss = if is_explained { loss } else { loss.with_cause(self.default_cause) };
         self.waiting = None;
         self.broken = Some(loss.clone());
         Fault::Lost(loss)
     }
 
-    /// Says which signal ended the init.
-    pub(super) fn explain_signal(&mut self, signal: i32) -> Option<Loss> {
-        let explained = self.broken.take()?.by_signal(signal);
-        self.broken = Some(explained.clone());
-        Some(explained)
-    }
-
-    /// Says whose doing an unexplained loss was, once it is known.
-    pub(super) fn explain(&mut self, cause: Cause) -> Option<Loss> {
-        let explained = self.broken.take_if(|loss| loss.cause() == Cause::Unexplained)?.with_cause(cause);
-        self.broken = Some(explained.clone());
-        Some(explained)
+    /// Adds to a loss what became known of it: a note on how it happened, and evidence that the machine failed.
+    pub(super) fn explain(&mut self, note: Option<String>, evidence: Option<Evidence>) -> Option<Loss> {
+        let mut loss = self.broken.take()?;
+        if let Some(note) = note {
+            loss = loss.noting(note);
+        }
+        if let Some(evidence) = evidence {
+            loss = loss.proven(evidence);
+        }
+        self.broken = Some(loss.clone());
+        Some(loss)
     }
 
     /// Ends a job that was abandoned, so that the workspace can still be read.
@@ -350,7 +343,7 @@ fn late() -> io::Error {
 
 /// An init that answers something else than what was asked.
 fn unexpected() -> Loss {
-    Loss::new("its first process sent a wrong answer").with_cause(Cause::Unexplained)
+    Loss::new("its first process sent a wrong answer")
 }
 
 /// An init that cannot be talked to any more.
@@ -362,7 +355,7 @@ fn gone(error: io::Error) -> Loss {
         io::ErrorKind::TimedOut => "its first process does not answer",
         _ => "its first process cannot be talked to",
     };
-    Loss::new(message).with_cause(Cause::Unexplained).because(error)
+    Loss::new(message).because(error)
 }
 
 /// Whether a request would exceed what an init accepts.

@@ -1,8 +1,11 @@
-//! Why a sandbox could not do what it was asked, and whose doing it is that one is gone.
+//! Why a sandbox could not do what it was asked, and the evidence that a lost one is not the attempt's doing.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Why a sandbox could not do what was asked.
 #[derive(Debug, Clone)]
@@ -39,42 +42,32 @@ impl Fault {
 }
 
 /// Why a sandbox is gone.
+///
+/// The attempt ended it unless there is [`Evidence`] that the machine failed: an attempt controls what runs in its sandbox
+/// and could otherwise have its failure excluded.
 #[derive(Debug, Clone)]
 pub struct Loss {
     message: String,
-    cause: Cause,
+    evidence: Option<Evidence>,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// Whose doing the loss of a sandbox is, as far as the harness can tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
-    /// The machine's: a full disk, no memory left, an engine that went away.
-    Machine,
-    /// Unknown: it died or no longer answered, and nothing about the machine explains it. An attempt that loses its
-    /// sandbox this way in every try has most likely killed it.
-    Unexplained,
-    /// The attempt's: its processes exceeded the sandbox's own memory limit.
-    MemoryLimit,
-}
-
 impl Loss {
-    /// A loss that is the machine's doing.
+    /// A loss without evidence, which is the attempt's doing.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), cause: Cause::Machine, source: None }
+        Self { message: message.into(), evidence: None, source: None }
     }
 
-    /// The same with another cause.
+    /// The same loss with evidence that the machine failed.
     #[must_use]
-    pub fn with_cause(self, cause: Cause) -> Self {
-        Self { cause, ..self }
+    pub fn proven(self, evidence: Evidence) -> Self {
+        Self { evidence: Some(evidence), ..self }
     }
 
-    /// The same with what a signal explains.
+    /// The same loss with more about how it happened, in parentheses.
     #[must_use]
-    pub fn by_signal(self, signal: i32) -> Self {
-        let name = nix::sys::signal::Signal::try_from(signal).map_or_else(|_| signal.to_string(), |it| it.to_string());
-        Self { message: format!("{} (signal {name})", self.message), ..self }
+    pub fn noting(self, what: impl fmt::Display) -> Self {
+        Self { message: format!("{} ({what})", self.message), ..self }
     }
 
     /// Keeps the error below.
@@ -83,20 +76,16 @@ impl Loss {
         Self { source: Some(Arc::new(source)), ..self }
     }
 
-    /// Whose doing it is.
+    /// The evidence that the machine failed, if there is any.
     #[must_use]
-    pub fn cause(&self) -> Cause {
-        self.cause
+    pub fn evidence(&self) -> Option<&Evidence> {
+        self.evidence.as_ref()
     }
 }
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        if self.cause == Cause::MemoryLimit {
-            f.write_str(" (its processes exceeded its memory limit)")?;
-        }
-        Ok(())
+        f.write_str(&self.message)
     }
 }
 
@@ -118,6 +107,77 @@ impl From<String> for Loss {
     }
 }
 
+/// What proves that the machine, not the attempt, ended a sandbox or kept it from starting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// What was observed.
+    pub kind: EvidenceKind,
+    /// The observation in words, with its figures: "the engine did not answer a new container for 30 s".
+    pub detail: String,
+}
+
+/// The observations that count as evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceKind {
+    /// The sandbox failed before anything of the attempt was in it.
+    NotStarted,
+    /// The container engine's other connections broke at the same time.
+    EngineGone,
+    /// The container engine did not answer a request that has nothing to do with the attempt.
+    EngineSilent,
+    /// Somebody else killed, paused or stopped the container through the engine.
+    StoppedByOthers,
+    /// A fresh, empty sandbox failed after the attempt's own was gone.
+    FreshSandboxFailed,
+    /// The kernel killed a process for a memory limit outside the sandbox, while the sandbox was within its own.
+    OuterMemoryLimit,
+    /// A system call of the harness itself failed, or the harness broke down.
+    Harness,
+    /// An agent's program ended before it had asked the model anything.
+    NothingAsked,
+}
+
+impl EvidenceKind {
+    /// Evidence of this kind.
+    #[must_use]
+    pub fn because(self, detail: impl Into<String>) -> Evidence {
+        Evidence { kind: self, detail: detail.into() }
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+/// Which memory limit a sandbox's processes ran into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutOfMemory {
+    /// The sandbox's own.
+    Own,
+    /// One outside the sandbox, which was within its own.
+    Outer(Evidence),
+}
+
+/// The evidence in an error or in the causes below it.
+#[must_use]
+pub fn evidence_in(error: &crate::error::Error) -> Option<&Evidence> {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        let found = match error.downcast_ref::<Fault>() {
+            Some(Fault::Lost(loss)) => loss.evidence(),
+            _ => error.downcast_ref::<Loss>().and_then(Loss::evidence),
+        };
+        if found.is_some() {
+            return found;
+        }
+        next = error.source();
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,5 +189,17 @@ mod tests {
         assert_eq!(fault.to_string(), "sandbox lost: its init is gone");
         assert_eq!(fault.source().unwrap().to_string(), "unexpected end of file");
         assert!(Fault::Refused("no".into()).source().is_none());
+    }
+
+    #[test]
+    fn a_loss_is_the_attempt_s_doing_unless_evidence_is_found_in_it_or_below() {
+        use crate::error::{Error, Kind};
+        let error = |fault| Error::new(Kind::Infrastructure, "no result").because(fault);
+        assert_eq!(evidence_in(&error(Fault::lost("it died"))), None);
+        assert_eq!(evidence_in(&error(Fault::Refused("no".into()))), None);
+        let evidence = EvidenceKind::EngineSilent.because("the engine did not answer a new container for 30 s");
+        let proven = error(Fault::Lost(Loss::new("it died").proven(evidence.clone())));
+        assert_eq!(evidence_in(&proven), Some(&evidence));
+        assert_eq!(evidence_in(&Error::new(Kind::Infrastructure, "outer").because(proven)), Some(&evidence));
     }
 }

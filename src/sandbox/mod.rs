@@ -2,8 +2,10 @@
 //!
 //! A sandbox is started for one attempt from a [`Spec`] by a [`Backend`], lives until the attempt ends, and takes
 //! every process in it along when it goes. A sandbox that died is [`Fault::Lost`], an error of its own kind and
-//! never an observation shown to a model.
+//! never an observation shown to a model. It counts as the attempt's failure unless there is [`Evidence`] that the machine
+//! failed.
 
+mod canary;
 mod conversation;
 mod docker;
 pub mod doctor;
@@ -34,13 +36,12 @@ use crate::workspace::{Disk, Layers, LayersKind};
 
 pub use autoexperiment_init::{Entry, EntryKind, Exec, Exit, WORKDIR};
 pub use docker::{DockerBackend, Flavour};
-pub use fault::{Cause, Fault, Loss};
+pub use fault::{Evidence, EvidenceKind, Fault, Loss, OutOfMemory, evidence_in};
 pub use gpus::{Gpu, Gpus};
 pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
 pub(crate) use local::sweep_folders;
 pub use local::{LocalBackend, Mode, Report};
-pub use starved::in_time;
 pub use starved::patience;
 pub use unconfined::Unconfined;
 
@@ -154,9 +155,8 @@ pub trait Sandbox: Send {
     async fn listen(&mut self) -> Result<Listener, Fault> {
         Err(Fault::Refused("commands here can make no connections".into()))
     }
-    /// Whose memory ran out, where something in the sandbox may have been killed for want of memory: the sandbox's own
-    /// ([`Cause::MemoryLimit`]) or the machine's. `None` where nothing was, or nobody can tell.
-    fn out_of_memory(&self) -> Option<Cause> {
+    /// Which memory limit made the kernel kill a process of the sandbox. `None` if none did, or if nothing shows it.
+    fn out_of_memory(&self) -> Option<OutOfMemory> {
         None
     }
     /// Copies what the workspace holds now into `upper`, a new folder on the host, in the form of an overlay's upper layer.
@@ -208,6 +208,16 @@ pub trait Backend: Send + Sync {
     /// to its limit. `None` where none can be made: then growth is watched.
     fn disk(&self, _bytes: u64, _folder: &Path) -> Option<Disk> {
         None
+    }
+    /// Looks for evidence that the machine failed, when an attempt's sandbox has died without any and is gone by now. It
+    /// starts a fresh, empty sandbox, whose workspace is in the folder `place`: the one that holds the attempts' workspaces.
+    async fn examine(&self, _place: &Path) -> Option<Evidence> {
+        None
+    }
+    /// Waits, for a bounded time, until what ended sandboxes left behind is removed. Returns a sentence for each that is still
+    /// there.
+    async fn removals(&self) -> Vec<String> {
+        Vec::new()
     }
     /// Starts a sandbox.
     ///

@@ -19,7 +19,9 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Backend, Command, Connection, Entry, Exec, ExecLimits, Exit, Fault, Listener, Loss, Sandbox, Spec};
+use super::{
+    Backend, Command, Connection, Entry, EvidenceKind, Exec, ExecLimits, Exit, Fault, Listener, Loss, Sandbox, Spec,
+};
 use crate::error::{Error, Result};
 use crate::workspace::{Layers, LayersKind};
 use autoexperiment_init::capture::Capture;
@@ -95,7 +97,7 @@ impl Plain {
         }
         self.commands += 1;
         let mark = format!("{}.{}", self.id, self.commands);
-        let lost = |error: io::Error| Fault::Lost(Loss::new("no pipe").because(error));
+        let lost = |error: io::Error| failed("make a pipe", error);
         let (stdout, stdout_end) = io::pipe().map_err(lost)?;
         let (stderr, stderr_end) = io::pipe().map_err(lost)?;
         let (stdin_end, stdin) = io::pipe().map_err(lost)?;
@@ -255,9 +257,9 @@ impl Sandbox for Plain {
         let ((stdout, cut_out), (stderr, cut_err)) = (out.finish(), err.finish());
         let Ended { exit, cpu, peak_memory } = match ended {
             Ok(Some((_, ended))) => ended,
-            Ok(None) => return Err(Fault::lost("a command that had ended has not")),
+            Ok(None) => return Err(failed("wait for a command that had ended", io::ErrorKind::NotFound.into())),
             // Its exit is not known, so it must not pass as any.
-            Err(error) => return Err(Fault::Lost(Loss::new("how a command ended is not known").because(error))),
+            Err(error) => return Err(failed("wait for a command", error)),
         };
         Ok(Exec {
             exit: if timed_out { Exit::TimedOut } else { exit },
@@ -288,7 +290,7 @@ impl Sandbox for Plain {
 
     /// Without a network of its own, this is a port of the machine.
     async fn listen(&mut self) -> Result<Listener, Fault> {
-        let lost = |error: io::Error| Fault::Lost(Loss::new("cannot listen").because(error));
+        let lost = |error: io::Error| failed("listen", error);
         let listener = tokio::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await.map_err(lost)?;
         let address = listener.local_addr().map_err(lost)?;
         let (accepted, connections) = mpsc::channel::<Box<dyn Connection>>(64);
@@ -318,6 +320,12 @@ impl Sandbox for Plain {
         // Dropping kills everything that carries the marker.
         Ok(())
     }
+}
+
+/// A system call of the harness itself that failed, which nothing inside can bring about.
+fn failed(what: &str, error: io::Error) -> Fault {
+    let evidence = EvidenceKind::Harness.because(format!("the harness failed to {what}: {error}"));
+    Fault::Lost(Loss::new(format!("failed to {what}")).because(error).proven(evidence))
 }
 
 fn refused(verb: &str, path: &Path, error: &io::Error) -> Fault {

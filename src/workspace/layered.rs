@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{OpenOptions, copy, create_dir, create_dir_all, remove_file, symlink_metadata};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use autoexperiment_init::folder::remove_tree;
 use autoexperiment_init::left_out::LONGEST_PATH;
@@ -13,6 +14,9 @@ use super::changes::{Base, Override, View, collect};
 use super::snapshot::{Node, Snapshot, file_mode, link, settle};
 use super::{Change, ChangeKind, ChangeLimits, Changes, Disk, Layers, LayersKind};
 use crate::error::{Error, Result};
+
+/// How long whoever discards a workspace waits for its removal.
+const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// A masked tree that one attempt may change freely.
 #[derive(Debug)]
@@ -183,6 +187,14 @@ impl Workspace {
             self.write(path, &change.bytes, change.executable)?;
         }
         Ok(ignored.into_iter().map(|change| change.path.clone()).collect())
+    }
+
+    /// Removes the workspace, in the background if that takes long: an attempt may have left a deep tree of a hundred thousand
+    /// folders. What cannot be removed is swept with the scratch folder.
+    pub(crate) fn discard(self) {
+        let (removed, is_removed) = std::sync::mpsc::channel();
+        std::thread::spawn(move || removed.send(self.remove()));
+        let _ = is_removed.recv_timeout(AT_ONCE);
     }
 
     /// Removes the workspace from the disk, whatever an attempt left in it.

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use autoexperiment::sandbox::{Backend, Cause, DockerBackend, Fault, Flavour, LocalBackend, Mode};
+use autoexperiment::sandbox::{Backend, DockerBackend, Fault, Flavour, LocalBackend, Mode};
 
 use super::fixture::{Fixture, limits};
 use super::runner::{survivors, survivors_after_a_moment};
@@ -79,11 +79,15 @@ pub fn starved(folder: &str) -> ExitCode {
         fs::write(folder.join("pids.max"), "1").unwrap();
         let echo = autoexperiment::sandbox::Command::shell("echo fine");
         let fault = inside.sandbox.exec(&echo, &limits(10.0)).await.unwrap_err();
+        // A fresh sandbox fails, too.
+        let evidence = backend.examine(&std::env::temp_dir()).await;
         fs::write(folder.join("pids.max"), "max").unwrap();
-        match fault {
-            Fault::Lost(loss) if loss.cause() == Cause::Machine => println!("lost: {loss}"),
-            other => println!("charged: {other}"),
+        match (fault, evidence) {
+            (Fault::Lost(loss), Some(evidence)) => println!("lost: {loss}: {evidence}"),
+            (other, _) => println!("charged: {other}"),
         }
+        let evidence = backend.examine(&std::env::temp_dir()).await;
+        assert!(evidence.is_none(), "{evidence:?}");
     });
     ExitCode::SUCCESS
 }

@@ -13,7 +13,7 @@ use crate::agent::trajectory::seconds;
 use crate::agent::{Context, End, Ended, Event, Task, prompts};
 use crate::env::Env;
 use crate::model::gateway;
-use crate::sandbox::{Cause, Command, Exec, ExecLimits, Exit, Fault};
+use crate::sandbox::{Command, EvidenceKind, Exec, ExecLimits, Exit, Fault, OutOfMemory};
 use crate::score::find_answer;
 
 /// The agent's own files, inside the sandbox.
@@ -57,10 +57,11 @@ pub(super) async fn run(
     };
     let listener = match context.sandbox.listen().await {
         Ok(listener) => listener,
-        Err(fault) => return lost(&fault),
+        Err(fault) => return not_started(name, &fault),
     };
     let key = if listener.shared { random_key() } else { KEY.to_owned() };
-    let prepared = match lay(manifest, env, task, &listener.address.to_string(), &key, listener.shared, context).await {
+    let place = (listener.address.to_string(), listener.shared);
+    let prepared = match lay(name, manifest, env, task, place, &key, context).await {
         Ok(prepared) => prepared,
         Err(ended) => return ended,
     };
@@ -96,8 +97,8 @@ pub(super) async fn run(
     let exec = match exec {
         Ok(exec) => exec,
         Err(_) if cancel.is_cancelled() => return End::Cancelled.into(),
-        Err(Fault::Refused(what)) => return End::SandboxLost.because(format!("`{name}` cannot be started: {what}")),
-        Err(fault) => return lost(&fault),
+        Err(fault @ Fault::Refused(_)) => return not_started(name, &fault),
+        Err(fault) => return fault.into(),
     };
     record(&exec, tool_time, context);
     if cancel.is_cancelled() {
@@ -108,7 +109,7 @@ pub(super) async fn run(
     }
     let killed = stopped.is_none() && matches!(exec.exit, Exit::Signal(9) | Exit::Code(137));
     let short_of = if killed { context.sandbox.out_of_memory() } else { None };
-    if let Some(ended) = of_the_machine(is_broken, short_of, &exec) {
+    if let Some(ended) = of_the_machine(is_broken, short_of.as_ref(), &exec) {
         return ended;
     }
     // Where the model was asked nothing, nothing was measured of it.
@@ -118,7 +119,7 @@ pub(super) async fn run(
             0 => format!("`{name}` failed before its first call: {}", said(&exec)),
             _ => format!("none of its {unreadable} requests could be answered: {last}"),
         };
-        End::SandboxLost.because(what)
+        Ended::lost("", EvidenceKind::NothingAsked.because(what))
     };
     if unasked && !exec.success() {
         return unheard();
@@ -128,7 +129,7 @@ pub(super) async fn run(
         AnswerPlace::File => match context.sandbox.read(&prepared.answer, ANSWER).await {
             Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.trim().is_empty()),
             Err(Fault::Refused(_)) => None,
-            Err(fault) => return lost(&fault),
+            Err(fault) => return fault.into(),
         },
     };
     let answered = answer.is_some();
@@ -157,31 +158,32 @@ pub(super) async fn run(
     })
 }
 
-/// How an attempt ends whose program the machine or this process has brought to its end; `None` where it was its own doing.
-fn of_the_machine(is_broken: bool, short_of: Option<Cause>, exec: &Exec) -> Option<Ended> {
+/// The end of an attempt whose program the machine or this process has ended; `None` if it was its own doing.
+fn of_the_machine(is_broken: bool, short_of: Option<&OutOfMemory>, exec: &Exec) -> Option<Ended> {
     if is_broken {
-        return Some(End::SandboxLost.because(format!("the gateway broke down; the program: {}", said(exec))));
+        return Some(Ended::lost(said(exec), EvidenceKind::Harness.because("the gateway to the model broke down")));
     }
-    let of_machine = short_of == Some(Cause::Machine);
-    of_machine.then(|| End::SandboxLost.because(format!("the machine ran out of memory; {}", said(exec))))
+    match short_of {
+        Some(OutOfMemory::Outer(evidence)) => Some(Ended::lost(said(exec), evidence.clone())),
+        _ => None,
+    }
 }
 
 /// Lays the agent's files and says how it is started.
 async fn lay(
+    name: &str,
     manifest: &Manifest,
     env: Option<&Env>,
     task: &Task,
-    address: &str,
+    (address, shared): (String, bool),
     key: &str,
-    shared: bool,
     context: &mut Context<'_>,
 ) -> Result<Prepared, Ended> {
-    let failed = |what: String| End::SandboxLost.because(what);
     // Without a file system of its own, the sandbox's paths are the host's. Beside the workspace it is swept when this
     // process is killed.
     let beside = context.sandbox.workdir().parent().unwrap_or(Path::new("/tmp"));
     let own = || tempfile::Builder::new().prefix("agent-").tempdir_in(beside);
-    let own = if shared { Some(own().map_err(|error| failed(error.to_string()))?) } else { None };
+    let own = if shared { Some(own().map_err(|error| not_started(name, &Fault::Refused(error.to_string())))?) } else { None };
     let scratch = own.as_ref().map_or_else(|| SCRATCH.to_owned(), |folder| folder.path().display().to_string());
     let answer = format!("{scratch}/answer.json");
     let told = (manifest.answer == AnswerPlace::File).then_some(answer.as_str());
@@ -206,7 +208,7 @@ async fn lay(
     };
     let files = manifest.files.iter().map(|(path, text)| (places.fill(path), places.fill(text)));
     for (path, text) in files.chain([(task_file, prompt)]) {
-        context.sandbox.write(Path::new(&path), text.as_bytes()).await.map_err(|fault| lost(&fault))?;
+        context.sandbox.write(Path::new(&path), text.as_bytes()).await.map_err(|fault| not_started(name, &fault))?;
     }
     let command = Command {
         argv: manifest.command.iter().map(|argument| places.fill(argument).into()).collect(),
@@ -240,11 +242,9 @@ fn said(exec: &Exec) -> String {
     format!("{how}: {}", ending(&words, DETAIL))
 }
 
-fn lost(fault: &Fault) -> Ended {
-    match fault {
-        Fault::Lost(loss) => loss.clone().into(),
-        Fault::Refused(what) => End::SandboxLost.because(what.as_str()),
-    }
+/// The end of an attempt whose program has not been started yet.
+fn not_started(name: &str, fault: &Fault) -> Ended {
+    Ended::lost("", EvidenceKind::NotStarted.because(format!("`{name}` cannot be started: {fault}")))
 }
 
 /// A key that nobody else on this machine can guess.
@@ -269,11 +269,13 @@ mod tests {
             cpu: Duration::ZERO,
             peak_memory: 0,
         };
+        let outer = OutOfMemory::Outer(EvidenceKind::OuterMemoryLimit.because("a limit around it"));
         let end = |is_broken, short_of| of_the_machine(is_broken, short_of, &exec);
-        for (is_broken, short_of) in [(true, None), (false, Some(Cause::Machine)), (true, Some(Cause::MemoryLimit))] {
+        for (is_broken, short_of) in [(true, None), (false, Some(&outer)), (true, Some(&OutOfMemory::Own))] {
             let ended = end(is_broken, short_of).unwrap();
-            assert!(ended.end.is_infrastructure() && ended.detail.unwrap().contains("signal 9: Killed"));
+            assert!(ended.end.is_infrastructure() && ended.evidence.is_some());
+            assert!(ended.detail.unwrap().contains("signal 9: Killed"));
         }
-        assert_eq!((end(false, None), end(false, Some(Cause::MemoryLimit))), (None, None));
+        assert_eq!((end(false, None), end(false, Some(&OutOfMemory::Own))), (None, None));
     }
 }

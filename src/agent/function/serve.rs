@@ -17,7 +17,7 @@ use crate::agent::tools::{cut_middle, show_exec};
 use crate::agent::trajectory::seconds;
 use crate::agent::{Context, End, Ended, Event, Task, experiment};
 use crate::model::{ModelError, Request, Sampling};
-use crate::sandbox::{Command, EntryKind, Exit, Fault};
+use crate::sandbox::{Command, EntryKind, EvidenceKind, Exit, Fault};
 
 /// Bytes of each output stream of a command, and of a file.
 const OUTPUT: usize = 4 << 20;
@@ -35,7 +35,10 @@ const DETAIL: usize = 300;
 pub(super) async fn run(command: std::process::Command, name: &str, task: &Task, context: &mut Context<'_>) -> Ended {
     let mut child = match Child::start(command, context.memory) {
         Ok(child) => child,
-        Err(error) => return End::SandboxLost.because(format!("`{name}` cannot be started: {error}")),
+        Err(error) => {
+            let what = format!("`{name}` cannot be started: {error}");
+            return Ended::lost("", EvidenceKind::NotStarted.because(what));
+        }
     };
     let workdir = context.sandbox.workdir().display().to_string();
     let first = wire::begin(task, &workdir, context.model, &context.sampling, context.budget);
@@ -88,17 +91,11 @@ enum Last {
     Stopped(Ended),
 }
 
-/// The end of a process that said nothing of it. What it does to itself is its own failure; a process that is killed from
-/// outside, as by the kernel for want of memory, is lost, and if that happens in every try it counts as failed.
+/// The end of a process that sent no last message. It is the function's own failure: a function can kill its own process, and
+/// nothing distinguishes that from a signal that somebody else sent.
 fn gone(exit: Exit, printed: &str) -> Ended {
-    use nix::sys::signal::Signal;
-    const OUTSIDE: [Signal; 5] = [Signal::SIGKILL, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
     let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", tail(printed)) };
     match exit {
-        Exit::Signal(signal) if OUTSIDE.iter().any(|it| *it as i32 == signal) => {
-            let what = format!("the function's process was killed by signal {signal} from outside{words}");
-            Ended { unexplained: true, ..End::SandboxLost.because(what) }
-        }
         Exit::Signal(signal) => End::GaveUp.because(format!("its process died of signal {signal}{words}")),
         Exit::Code(code) => End::GaveUp.because(format!("its process ended by itself with exit code {code}{words}")),
         Exit::TimedOut | Exit::DiskFull => End::GaveUp.because("it closed its output and went on"),

@@ -17,13 +17,12 @@ struct Try {
     cost: f64,
     end: End,
     verification_lost: bool,
-    unexplained: bool,
     error: Option<Kind>,
 }
 
 impl Try {
     fn new(seconds: u64, cost: f64, end: End) -> Self {
-        Self { seconds, cost, end, verification_lost: false, unexplained: false, error: None }
+        Self { seconds, cost, end, verification_lost: false, error: None }
     }
 }
 
@@ -91,7 +90,6 @@ impl Attempts for Scripted {
                 end_detail: Some(format!("try {}", self.seen().begun[place])),
                 cost: one.cost,
                 verification_lost: one.verification_lost,
-                unexplained: one.unexplained,
                 ..blank
             },
             // What is stopped has spent half.
@@ -192,22 +190,12 @@ async fn a_lost_attempt_is_tried_again_until_its_tries_are_used_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_whose_sandbox_dies_in_every_try_counts_and_one_that_the_machine_lost_once_does_not() {
-    let died = Try { unexplained: true, ..Try::new(1, 0.0, End::SandboxLost) };
-    let lost = Try::new(1, 0.0, End::SandboxLost);
-    let attempts = Scripted::new(0.0, vec![vec![died.clone()], vec![died.clone(), lost, died.clone()]]);
-    let terms = Terms { jobs: 1, tries: 3, max_cost: None, spent: 0.0 };
-    let ran = run(&attempts, terms, &CancellationToken::new()).await;
-    let ends = |sample: &str| -> Vec<End> {
-        ran.kept.iter().filter(|(of, ..)| of == sample).map(|(_, end, _)| *end).collect()
-    };
-    assert_eq!(ends("p_0"), [End::SandboxLost, End::SandboxLost, End::SandboxKilled]);
-    assert_eq!(ends("p_1"), [End::SandboxLost; 3]);
-    assert!(matches!(ran.outcome, Ok(Outcome::Lost(lost)) if lost.len() == 1));
-    // One death may be chance.
-    let attempts = Scripted::new(0.0, vec![vec![died]]);
-    let ran = run(&attempts, Terms { tries: 1, ..terms }, &CancellationToken::new()).await;
-    assert_eq!(ran.kept[0].1, End::SandboxLost);
+async fn an_attempt_that_ended_its_sandbox_is_not_tried_again() {
+    let killed = Try::new(1, 0.0, End::SandboxKilled);
+    let attempts = Scripted::new(0.0, vec![vec![killed, Try::new(1, 0.0, End::Answered)]]);
+    let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), Outcome::Complete);
+    assert_eq!((attempts.seen().begun.clone(), ran.events.retried(), ran.kept[0].1), (vec![1], 0, End::SandboxKilled));
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,15 +22,17 @@ use super::{USER, store, upper};
 use crate::error::{Error, Kind, Result};
 use crate::sandbox::conversation::Conversation;
 use crate::sandbox::{
-    Cause, Command, Entry, Exec, ExecLimits, Fault, Gpu, Gpus, Listener, Loss, Sandbox, SandboxLimits, Spec, WORKDIR,
+    Command, Entry, EvidenceKind, Exec, ExecLimits, Fault, Gpu, Gpus, Listener, Loss, Sandbox, SandboxLimits, Spec,
+    WORKDIR,
 };
 use autoexperiment_init::tree;
 use autoexperiment_init::wire::{Job, Place, Setup};
 
 /// How long the init may take to answer the first message.
 const SETUP: Duration = Duration::from_mins(1);
-/// How often the removal of a container is tried in the background, once per second.
-const REMOVALS: u32 = 120;
+/// How long the engine may take to stop a container, and how long the end of an attempt waits for its removal, which then
+/// continues in the background.
+const REMOVAL: Duration = Duration::from_secs(20);
 /// The most processes in all of podman's containers together.
 const PROCESSES: u64 = 32_768;
 /// The most bytes of a list of the whole workspace, with its last entry and its end.
@@ -45,7 +47,10 @@ struct Container {
     id: String,
     tree: PathBuf,
     upper: PathBuf,
-    removed: bool,
+    /// Whether the loss of this container was looked into.
+    is_explained: bool,
+    /// Removes it when dropped.
+    removal: Removal,
 }
 
 /// Creates a container over `image`, attaches to it, starts it, and lays the workspace's own files into it.
@@ -59,16 +64,17 @@ pub(super) async fn start(
 ) -> Result<Box<dyn Sandbox>> {
     let failed = |what: &'static str| move |error: bollard::errors::Error| engine.failed(what, &error);
     let laid = upper::laid(upper).map_err(|error| Error::io("read", upper, error))?;
+    engine.watch.begin(&engine.docker);
     let body = body(engine, tools, image, &spec.limits, devices(spec.gpu.as_ref(), gpus));
     let id = create(engine, body, spec.limits.disk).await.map_err(failed("create a container"))?;
     // From here on the container is removed, whatever happens.
-    let guard = Removal { engine: engine.clone(), id: Some(id.clone()) };
+    let removal = Removal::new(engine, &id);
     let options = AttachContainerOptionsBuilder::default().stdin(true).stdout(true).stderr(true).stream(true).build();
     let attached = engine.docker.attach_container(&id, Some(options)).await.map_err(failed("attach to a container"))?;
     engine.docker.start_container(&id, None::<StartContainerOptions>).await.map_err(failed("start a container"))?;
     let last_words = Arc::new(Mutex::new(Vec::new()));
     let from = StreamReader::new(standard_output(attached.output, last_words.clone()));
-    let mut conversation = Conversation::new(from, attached.input, None, Cause::Machine);
+    let mut conversation = Conversation::new(from, attached.input, None);
     let setup = Setup {
         place: Place::Container,
         owner: None,
@@ -101,9 +107,9 @@ pub(super) async fn start(
         let written = conversation.file_job("write", Path::new(WORKDIR), Job::Lay, &list, 4096).await;
         written.map_err(|fault| lost(fault.to_string()))?;
     }
-    guard.disarm();
     let (tree, upper) = (tree.to_owned(), upper.to_owned());
-    Ok(Box::new(Container { conversation, engine: engine.clone(), id, tree, upper, removed: false }))
+    let engine = engine.clone();
+    Ok(Box::new(Container { conversation, engine, id, tree, upper, is_explained: false, removal }))
 }
 
 /// Creates a container, with a quota for its files if the engine's storage driver supports that.
@@ -232,9 +238,9 @@ impl Container {
     async fn bring_back(&mut self, job: &Job, to: &Path) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
-        // A workspace that cannot be read is a failure of infrastructure. The model never sees it.
+        // The model never sees that a workspace cannot be read.
         let gone = |fault: Fault| match fault {
-            Fault::Refused(why) => Fault::Lost(Loss::new(why).with_cause(Cause::Unexplained)),
+            Fault::Refused(why) => Fault::lost(why),
             lost @ Fault::Lost(_) => lost,
         };
         self.conversation.settle().await?;
@@ -264,6 +270,19 @@ impl Container {
     }
 }
 
+impl Container {
+    /// Looks for evidence that the engine, or somebody who uses it, ended the container.
+    async fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
+        let Err(Fault::Lost(loss)) = result else { return result };
+        if loss.evidence().is_some() || !self.conversation.is_lost() || self.is_explained {
+            return Err(Fault::Lost(loss));
+        }
+        self.is_explained = true;
+        let evidence = self.engine.watch.evidence(&self.id).await;
+        Err(Fault::Lost(self.conversation.explain(None, evidence).unwrap_or(loss)))
+    }
+}
+
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
@@ -275,77 +294,85 @@ impl Sandbox for Container {
     }
 
     async fn exec(&mut self, command: &Command, limits: &ExecLimits) -> Result<Exec, Fault> {
-        self.conversation.exec(command, limits).await
+        let result = self.conversation.exec(command, limits).await;
+        self.checked(result).await
     }
 
     async fn read(&mut self, path: &Path, limit: u64) -> Result<Vec<u8>, Fault> {
-        self.conversation.read(path, limit).await
+        let result = self.conversation.read(path, limit).await;
+        self.checked(result).await
     }
 
     async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
-        self.conversation.write(path, bytes).await
+        let result = self.conversation.write(path, bytes).await;
+        self.checked(result).await
     }
 
     async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
-        self.conversation.list(path).await
+        let result = self.conversation.list(path).await;
+        self.checked(result).await
     }
 
     async fn listen(&mut self) -> Result<Listener, Fault> {
-        self.conversation.listen().await
+        let result = self.conversation.listen().await;
+        self.checked(result).await
     }
 
     async fn look(&mut self, upper: &Path) -> Result<bool, Fault> {
         let (from, to) = (self.upper.clone(), upper.to_owned());
+        // Both folders are the host's own.
         let copied = blocking(move || upper::copy(&from, &to)).await;
-        copied.map_err(|error| Fault::Lost(Loss::new("failed to copy the workspace's files").because(error)))?;
-        self.bring_back(&Job::Look, upper).await.map(|()| true)
+        copied.map_err(|error| {
+            let evidence = EvidenceKind::Harness.because(format!("the harness failed to copy its own files: {error}"));
+            Fault::Lost(Loss::new("failed to copy the workspace's files").because(error).proven(evidence))
+        })?;
+        let brought = self.bring_back(&Job::Look, upper).await;
+        self.checked(brought).await.map(|()| true)
     }
 
     async fn destroy(mut self: Box<Self>) -> Result<(), Fault> {
         let brought = self.bring_back(&Job::Survey, &self.upper.clone()).await;
-        let removed = store::remove(&self.engine, &self.id).await;
-        // If this fails, dropping tries again, and the next process sweeps.
-        self.removed = removed.is_ok();
-        brought?;
-        removed.map_err(|error| Fault::Lost(Loss::new("failed to remove its container").because(error)))
+        let brought = self.checked(brought).await;
+        // What the attempt left may take long to remove, which is no reason to lose what it did.
+        self.removal.wait(REMOVAL).await;
+        brought
     }
 }
 
-impl Drop for Container {
-    fn drop(&mut self) {
-        if !self.removed {
-            drop(Removal { engine: self.engine.clone(), id: Some(self.id.clone()) });
-        }
-    }
-}
-
-/// Removes a container that did not end properly, without waiting.
+/// Removes a container when it is dropped, in the background and for as long as it takes.
 struct Removal {
     engine: Arc<Engine>,
     id: Option<String>,
 }
 
 impl Removal {
-    fn disarm(mut self) {
-        self.id = None;
+    fn new(engine: &Arc<Engine>, id: &str) -> Self {
+        Self { engine: engine.clone(), id: Some(id.to_owned()) }
+    }
+
+    /// Begins, and waits for the end for at most this long.
+    async fn wait(&mut self, longest: Duration) {
+        if let Some(task) = self.begin() {
+            let _ = tokio::time::timeout(longest, task).await;
+        }
+    }
+
+    fn begin(&mut self) -> Option<tokio::task::JoinHandle<()>> {
+        let id = self.id.take()?;
+        // Without a runtime, the closed streams must end it.
+        let runtime = tokio::runtime::Handle::try_current().ok()?;
+        let engine = self.engine.clone();
+        engine.removals.begin(&id);
+        Some(runtime.spawn(async move {
+            let result = store::remove_persistently(&engine, &id).await;
+            engine.removals.end(&id, result);
+        }))
     }
 }
 
 impl Drop for Removal {
     fn drop(&mut self) {
-        if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
-            let engine = self.engine.clone();
-            // Without a runtime, the closed streams must end it.
-            drop(runtime.spawn(async move {
-                // An engine that has gone away may come back.
-                for _ in 0..REMOVALS {
-                    if store::remove_all(&engine, &id).await.is_ok() {
-                        break;
-                    }
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
-            }));
-        }
+        drop(self.begin());
     }
 }
 

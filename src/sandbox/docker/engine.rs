@@ -9,6 +9,8 @@ use std::time::Duration;
 use bollard::Docker;
 use bollard::models::SystemInfo;
 
+use super::removals::Removals;
+use super::watch::EngineWatch;
 use crate::error::{Error, Kind, Result};
 use autoexperiment_init::processes;
 
@@ -98,6 +100,8 @@ pub(super) struct Engine {
     /// Whether it is reached through a local socket, so that its containers run on this machine.
     pub(super) is_local: bool,
     pub(super) quota: Arc<Quota>,
+    pub(super) watch: Arc<EngineWatch>,
+    pub(super) removals: Arc<Removals>,
 }
 
 /// Whether the storage driver can limit the size of a container's files. Engines only say so when asked to do it.
@@ -168,6 +172,8 @@ impl Engine {
             owner: Owner::this(),
             is_local: address.starts_with("unix://"),
             quota: Arc::new(Quota::of(&info)),
+            watch: Arc::default(),
+            removals: Arc::default(),
             info,
         }
     }

@@ -13,9 +13,11 @@ mod images;
 mod libraries;
 mod pack;
 mod registry;
+mod removals;
 mod store;
 mod tools;
 mod upper;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 
-use super::{Backend, Command, ExecLimits, Gpus, Sandbox, SandboxLimits, Spec};
+use super::{Backend, Evidence, EvidenceKind, Gpus, Sandbox, Spec, canary};
 use crate::error::{Error, Kind, Result};
 use crate::workspace::{Layers, LayersKind};
 use engine::Engine;
@@ -39,6 +41,10 @@ pub use store::{Store, Swept};
 const USER: u32 = 61_978;
 /// How long to wait for an engine that does not answer.
 const RESTART: Duration = Duration::from_mins(1);
+/// How long a canary may take in all, see [`canary::examine`], and an engine to answer at all.
+const CANARY: Duration = Duration::from_secs(30);
+/// How long to wait for the removal of containers at the end of a run, and before a canary.
+const REMOVALS: Duration = Duration::from_mins(2);
 
 /// Version and storage of an engine, for people.
 ///
@@ -81,9 +87,8 @@ impl DockerBackend {
             leftovers,
         };
         if let Some(gpus) = backend.gpus {
-            backend.try_out().await.map_err(|error| {
-                Error::machine(format!("no container with `--gpus {gpus}` starts here"))
-                    .because(error)
+            canary::try_out(&backend).await.map_err(|why| {
+                Error::machine(format!("no container with `--gpus {gpus}` starts here: {why}"))
                     .hint("install the NVIDIA driver and its container toolkit, or omit `--gpus`")
             })?;
         }
@@ -137,30 +142,6 @@ impl DockerBackend {
         let image = self.images.repo((&spec.read_only, &spec.hidden), tree, digest).await?;
         container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus).await
     }
-
-    /// Starts a container over an empty repo and runs a command in it.
-    async fn try_out(&self) -> Result<()> {
-        let place = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
-        let (tree, upper) = (place.path().join("tree"), place.path().join("upper"));
-        for folder in [&tree, &upper] {
-            std::fs::create_dir(folder).map_err(|error| Error::io("create", folder, error))?;
-        }
-        let spec = Spec {
-            layers: Layers::Image { tree, digest: "empty".into(), upper },
-            read_only: Vec::new(),
-            sealed: Vec::new(),
-            hidden: Vec::new(),
-            variables: std::collections::BTreeMap::new(),
-            limits: SandboxLimits::default(),
-            gpu: None,
-        };
-        let mut sandbox = self.start(&spec).await?;
-        let limits =
-            ExecLimits { wall: Duration::from_secs(30), patience: Duration::ZERO, grace: Duration::ZERO, output: 1000 };
-        let lost = |fault: super::Fault| Error::new(Kind::Infrastructure, fault.to_string());
-        sandbox.exec(&Command::shell("true"), &limits).await.map_err(lost)?;
-        sandbox.destroy().await.map_err(lost)
-    }
 }
 
 #[async_trait]
@@ -200,6 +181,25 @@ impl Backend for DockerBackend {
 
     fn conceals(&self, shown: &[PathBuf], hidden: &[PathBuf]) -> Result<()> {
         Images::left_out(shown, hidden).map(drop)
+    }
+
+    async fn examine(&self, place: &Path) -> Option<Evidence> {
+        let silent = |what: String| Some(EvidenceKind::EngineSilent.because(format!("{} {what}", self.name())));
+        match tokio::time::timeout(CANARY, self.engine.docker.ping()).await {
+            Err(_) => return silent(format!("did not answer for {} s", CANARY.as_secs())),
+            Ok(Err(error)) => return silent(format!("does not answer: {error}")),
+            Ok(Ok(_)) => {}
+        }
+        // As long as the attempt's own container is there, a failure may be its doing.
+        if !self.engine.removals.settle(REMOVALS).await {
+            return None;
+        }
+        canary::examine(self, place, CANARY).await
+    }
+
+    async fn removals(&self) -> Vec<String> {
+        self.engine.removals.settle(REMOVALS).await;
+        self.engine.removals.report()
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {

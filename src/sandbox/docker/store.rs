@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
@@ -166,6 +167,22 @@ pub(super) async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
     Ok(())
 }
 
+/// Removes a container however long its engine takes, and gives up after half an hour of failures.
+pub(super) async fn remove_persistently(engine: &Engine, id: &str) -> Result<(), String> {
+    const LONGEST: Duration = Duration::from_mins(30);
+    let begun = Instant::now();
+    let mut pause = Duration::from_millis(500);
+    loop {
+        match remove_all(engine, id).await {
+            Ok(()) => return Ok(()),
+            Err(error) if begun.elapsed() > LONGEST => return Err(error.message),
+            // An engine that has gone away may come back.
+            Err(_) => tokio::time::sleep(pause).await,
+        }
+        pause = (pause * 2).min(Duration::from_secs(10));
+    }
+}
+
 /// Kills and removes a container and waits until it is gone. Succeeds if it is already gone.
 pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
     let options = || RemoveContainerOptionsBuilder::default().force(true).v(true).build();
@@ -177,7 +194,7 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
                 return Ok(());
             }
             // It has ended, and the engine is removing it.
-            Err(error) if is_conflict(&error) => tokio::time::sleep(std::time::Duration::from_millis(25)).await,
+            Err(error) if is_conflict(&error) => tokio::time::sleep(Duration::from_millis(25)).await,
             Err(error) => return Err(engine.failed("remove a container", &error)),
         }
     }
@@ -189,8 +206,6 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use bollard::Docker;
     use bollard::models::SystemInfo;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};

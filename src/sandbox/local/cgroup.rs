@@ -5,14 +5,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use autoexperiment_init::processes;
 
-use crate::sandbox::SandboxLimits;
+use crate::sandbox::{EvidenceKind, OutOfMemory, SandboxLimits};
 
 const PREFIX: &str = "autoexperiment.";
 /// Microseconds over which a share of the CPUs is counted; the kernel's own default.
@@ -46,7 +46,8 @@ impl Parents {
     /// left there.
     pub(super) fn find() -> Self {
         let parents = Self { memory: usable("memory"), processes: usable("pids"), cpu: usable("cpu") };
-        for (parent, _) in parents.memory.iter().chain(&parents.processes).chain(&parents.cpu) {
+        // First the groups in which no process can be started any more.
+        for (parent, _) in parents.processes.iter().chain(&parents.memory).chain(&parents.cpu) {
             sweep(parent);
         }
         parents
@@ -80,7 +81,8 @@ impl Parents {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let harness = std::process::id();
         let begun = processes::started(harness as i32).unwrap_or(0);
-        let name = format!("{PREFIX}{harness}.{begun}.{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let (namespace, count) = (pid_namespace(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = format!("{PREFIX}{harness}.{begun}.{namespace}.{count}");
         let mut group = Cgroup { folders: Vec::new(), procs_files: Vec::new(), memory: None };
         if let Some((parent, version)) = &self.memory {
             let folder = group.add(parent, *version, &name)?;
@@ -119,17 +121,7 @@ impl Parents {
 impl Cgroup {
     /// Kills every process in the groups, which none can leave.
     pub(super) fn kill(&self) {
-        for _ in 0..200 {
-            let lists = self.folders.iter().filter_map(|folder| fs::read_to_string(folder.join("cgroup.procs")).ok());
-            let pids: Vec<i32> = lists.flat_map(|list| list.lines().flat_map(str::parse).collect::<Vec<_>>()).collect();
-            if pids.is_empty() {
-                return;
-            }
-            for pid in pids {
-                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        kill_all(&self.folders);
     }
 
     /// The files through which the init, a process of one thread, moves itself into the groups.
@@ -140,21 +132,34 @@ impl Cgroup {
         &self.procs_files
     }
 
-    /// Whether the kernel killed a process of the group for memory: `Some(true)` by the group's own limit, `Some(false)` by
-    /// one above it or the machine's.
-    pub(super) fn oom_kill(&self) -> Option<bool> {
+    /// Which limit made the kernel kill a process of the group for memory, as far as the group itself shows it. Without a
+    /// group nothing does: the attempt itself may have used up the machine's memory.
+    pub(super) fn oom_kill(&self) -> Option<OutOfMemory> {
         let (folder, version) = self.memory.as_ref()?;
         let file = folder.join(if *version == Version::One { "memory.oom_control" } else { "memory.events" });
-        // Counted for the group of who was killed, whosever limit it was.
-        (event(&file, "oom_kill") > 0).then(|| match version {
-            Version::One => {
-                // It has no count for its own limit alone, but how close it ever came. Memory is charged in pieces.
-                let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
-                let most = number("memory.max_usage_in_bytes").unwrap_or(u64::MAX);
-                most.saturating_add(4 << 20) >= number("memory.limit_in_bytes").unwrap_or(0)
-            }
+        // Counted for the group of the process that was killed, whichever limit it was.
+        if event(&file, "oom_kill") == 0 {
+            return None;
+        }
+        let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+        let (most, limit) = match version {
+            Version::One => (number("memory.max_usage_in_bytes"), number("memory.limit_in_bytes")),
+            Version::Two => (number("memory.peak"), number("memory.max")),
+        };
+        let is_own = match version {
+            // It has no count for its own limit alone, but how close it ever came. Memory is charged in pieces.
+            Version::One => most.unwrap_or(u64::MAX).saturating_add(4 << 20) >= limit.unwrap_or(0),
             Version::Two => event(&file, "oom") > 0,
-        })
+        };
+        if is_own {
+            return Some(OutOfMemory::Own);
+        }
+        let megabytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), |bytes| (bytes >> 20).to_string());
+        Some(OutOfMemory::Outer(EvidenceKind::OuterMemoryLimit.because(format!(
+            "the kernel killed a process for a memory limit outside the sandbox, which had used at most {} of its {} MiB",
+            megabytes(most),
+            megabytes(limit)
+        ))))
     }
 
     fn add(&mut self, parent: &Path, version: Version, name: &str) -> io::Result<PathBuf> {
@@ -178,12 +183,38 @@ impl Drop for Cgroup {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+        // Something lives on. Nothing of a sandbox may.
+        kill_all(&self.folders);
+        for folder in &self.folders {
+            let _ = fs::remove_dir(folder);
+        }
     }
 }
 
-/// How often the kernel killed a process on this machine because memory ran out, by any limit.
-pub(super) fn machine_oom_kills() -> u64 {
-    event(Path::new("/proc/vmstat"), "oom_kill")
+/// How long a group's processes are killed. Only one that the kernel cannot end, as in the middle of a disk access, lasts so
+/// long.
+const LONGEST_KILL: Duration = Duration::from_secs(60);
+
+/// Kills every process in these groups of one sandbox until none is left. A chain of processes that each start the next one
+/// and end is always ahead of whoever reads the list, so they are first kept from making new ones.
+fn kill_all(folders: &[PathBuf]) {
+    let begun = Instant::now();
+    for folder in folders {
+        // Each of these is missing in some group or version.
+        let _ = fs::write(folder.join("pids.max"), "0");
+        let _ = fs::write(folder.join("cgroup.kill"), "1");
+    }
+    while begun.elapsed() < LONGEST_KILL {
+        let lists = folders.iter().filter_map(|folder| fs::read_to_string(folder.join("cgroup.procs")).ok());
+        let pids: Vec<i32> = lists.flat_map(|list| list.lines().flat_map(str::parse).collect::<Vec<_>>()).collect();
+        if pids.is_empty() {
+            return;
+        }
+        for pid in pids {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// The number beside this name.
@@ -229,6 +260,12 @@ fn usable(controller: &str) -> Option<(PathBuf, Version)> {
         .map(|folder| (folder, Version::Two))
 }
 
+/// The number of this process's pid namespace.
+fn pid_namespace() -> String {
+    let name = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    name.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
+}
+
 fn can_make(parent: &Path, controller: &str, version: Version) -> bool {
     let trial = parent.join(format!("{PREFIX}trial.{}.{controller}", std::process::id()));
     let file = match (controller, version) {
@@ -243,18 +280,21 @@ fn can_make(parent: &Path, controller: &str, version: Version) -> bool {
     made
 }
 
-/// Removes the groups of harnesses that are no more; a group that still has processes stays.
+/// Kills what is left in the groups of harnesses that are gone, and removes the groups.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
+    let own = pid_namespace();
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some((pid, begun)) = name.to_str().and_then(|name| {
+        let Some((pid, begun, namespace)) = name.to_str().and_then(|name| {
             let mut parts = name.strip_prefix(PREFIX)?.split('.');
-            Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+            Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.to_owned()))
         }) else {
             continue;
         };
-        if processes::started(pid) != Some(begun) {
+        // Nothing is known of a harness in another pid namespace.
+        if processes::started(pid) != Some(begun) && namespace == own {
+            kill_all(&[entry.path()]);
             let _ = fs::remove_dir(entry.path());
         }
     }

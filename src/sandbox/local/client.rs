@@ -9,11 +9,11 @@ use async_trait::async_trait;
 use tokio::net::UnixStream;
 use tokio::process::Child;
 
-use super::cgroup::{Cgroup, machine_oom_kills};
+use super::cgroup::Cgroup;
 use crate::files::Temporary;
 use crate::sandbox::conversation::Conversation;
 use crate::sandbox::watch::Watch;
-use crate::sandbox::{Cause, Command, Entry, Exec, ExecLimits, Fault, Listener, Loss, Sandbox};
+use crate::sandbox::{Command, Entry, Exec, ExecLimits, Fault, Listener, Loss, OutOfMemory, Sandbox};
 use autoexperiment_init::disk::OUT_OF_ROOM;
 use autoexperiment_init::processes;
 use autoexperiment_init::wire::Setup;
@@ -28,8 +28,8 @@ pub(super) struct LocalSandbox {
     /// The root of the disk of its own, where it has one.
     disk: Option<File>,
     workdir: PathBuf,
-    /// How often the kernel had killed for want of memory when the sandbox started.
-    oom_kills_before: u64,
+    /// Whether the loss of this sandbox was looked into.
+    is_explained: bool,
 }
 
 /// What a sandbox leaves on the host, removed when dropped.
@@ -61,14 +61,14 @@ impl LocalSandbox {
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let (from, to) = UnixStream::from_std(socket)?.into_split();
-        let conversation = Conversation::new(from, to, Some(watch), Cause::Unexplained);
+        let conversation = Conversation::new(from, to, Some(watch));
         Ok(Self {
             conversation,
             child,
             leftovers: Leftovers { cgroup, scratch },
             disk,
             workdir,
-            oom_kills_before: machine_oom_kills(),
+            is_explained: false,
         })
     }
 
@@ -79,24 +79,30 @@ impl LocalSandbox {
 
     /// Kills an init that can no longer be talked to, and finds out why. The guardian's death is the init's, which is
     /// everything's; without namespaces the init kills what it started when the socket closes.
-    async fn checked<T>(&mut self, mut result: Result<T, Fault>) -> Result<T, Fault> {
-        if self.conversation.is_lost() && self.leftovers.scratch.is_none() {
-            if let (Err(Fault::Lost(_)), Some(signal)) = (&result, self.ended_by().await)
-                && let Some(explained) = self.conversation.explain_signal(signal)
-            {
-                result = Err(Fault::Lost(explained));
-            }
+    async fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
+        let Err(Fault::Lost(loss)) = result else { return result };
+        if !self.conversation.is_lost() || self.is_explained {
+            return Err(Fault::Lost(loss));
+        }
+        self.is_explained = true;
+        let mut signal = None;
+        if self.leftovers.scratch.is_none() {
+            signal = self.ended_by().await;
             let _ = self.child.start_kill();
         }
-        if !matches!(&result, Err(Fault::Lost(_))) {
-            return result;
-        }
-        let Some(cause) = self.out_of_memory() else { return result };
-        match self.conversation.explain(cause) {
-            Some(explained) => Err(Fault::Lost(explained)),
-            None => result,
-        }
+        let (memory, evidence) = match self.out_of_memory() {
+            Some(OutOfMemory::Own) => (Some("its processes exceeded its memory limit".to_owned()), None),
+            Some(OutOfMemory::Outer(evidence)) => (None, Some(evidence)),
+            None => (None, None),
+        };
+        let note = memory.or(signal.map(signal_name));
+        Err(Fault::Lost(self.conversation.explain(note, evidence).unwrap_or(loss)))
     }
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = nix::sys::signal::Signal::try_from(signal).map_or_else(|_| signal.to_string(), |it| it.to_string());
+    format!("signal {name}")
 }
 
 impl LocalSandbox {
@@ -139,12 +145,8 @@ impl Sandbox for LocalSandbox {
         self.checked(result).await
     }
 
-    fn out_of_memory(&self) -> Option<Cause> {
-        match self.leftovers.cgroup.oom_kill() {
-            Some(true) => Some(Cause::MemoryLimit),
-            Some(false) => Some(Cause::Machine),
-            None => (machine_oom_kills() > self.oom_kills_before).then_some(Cause::Machine),
-        }
+    fn out_of_memory(&self) -> Option<OutOfMemory> {
+        self.leftovers.cgroup.oom_kill()
     }
 
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {

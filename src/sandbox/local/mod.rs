@@ -17,8 +17,9 @@ use async_trait::async_trait;
 use nix::unistd::getuid;
 
 use super::exposed::{Exposure, exposures, system};
+use super::canary::{self, PREFIX};
 use super::watch::Watch;
-use super::{Backend, Gpu, Sandbox, Spec, WORKDIR};
+use super::{Backend, Evidence, Gpu, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
 use crate::files::Temporary;
 use crate::files::usable::closed;
@@ -31,6 +32,9 @@ pub use probe::Report;
 
 /// The host user of a sandbox's processes when the harness is root: a number that no user has.
 const NOBODY_ELSE: u32 = 1_978_000_000;
+
+/// How long a canary may take in all: as long as an init may take to answer, see [`canary::examine`].
+const CANARY: Duration = Duration::from_secs(10);
 
 /// How sandboxes are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -65,7 +69,7 @@ impl LocalBackend {
         let mut reasons = Vec::new();
         for mode in [Mode::Overlay, Mode::Namespaces, Mode::Landlock] {
             let backend = Self::with_mode(mode, exe);
-            match probe::try_out(&backend).await {
+            match canary::try_out(&backend).await {
                 Ok(()) => return Ok(backend),
                 Err(reason) => reasons.push(format!("{mode:?}: {reason}").to_lowercase()),
             }
@@ -168,6 +172,10 @@ impl Backend for LocalBackend {
         works.then(|| self.images.disk(bytes, folder)).flatten()
     }
 
+    async fn examine(&self, place: &Path) -> Option<Evidence> {
+        canary::examine(self, place, CANARY).await
+    }
+
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
         let masks = self.masks(&spec.read_only, &spec.hidden)?;
         if spec.limits.cpus.is_some() && !self.cgroups.cpu() {
@@ -234,9 +242,6 @@ impl Backend for LocalBackend {
         }
     }
 }
-
-/// How temporary folders of sandboxes begin. What killed processes left of them is swept by the next one.
-const PREFIX: &str = "autoexperiment-sandbox-";
 
 /// Removes the temporary folders that killed processes left.
 pub fn sweep_folders() {

@@ -1,0 +1,96 @@
+//! A fresh, empty sandbox that is tried out: to find out what works on this machine, and to find evidence that the machine
+//! failed when an attempt's sandbox has died.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{Backend, Command, Evidence, EvidenceKind, ExecLimits, Exit, SandboxLimits, Spec};
+use crate::files::Temporary;
+use crate::workspace::{Layers, LayersKind};
+
+/// How the names of the canaries' folders begin. What killed processes left is swept with the sandboxes' own.
+pub(super) const PREFIX: &str = "autoexperiment-sandbox-";
+/// Bytes that a canary writes. A disk that has no room for so little is full whatever one attempt has written.
+const ROOM: u64 = 64 << 20;
+/// Changes a file of the workspace.
+const CHANGE: &str = "test \"$(cat file)\" = before && echo after > file && mv file moved && cat moved";
+
+/// Looks for evidence that the machine failed, after an attempt's sandbox has died and is gone: whether a fresh sandbox works
+/// within `wall`. Its workspace is in the folder `place`, on the disk that holds the attempts' own.
+pub(super) async fn examine(backend: &dyn Backend, place: &Path, wall: Duration) -> Option<Evidence> {
+    let script = format!("{CHANGE} && head -c {ROOM} /dev/zero > room && rm room");
+    match tokio::time::timeout(wall, run(backend, place, &script)).await {
+        Ok(Ok(())) => None,
+        Ok(Err(why)) => Some(
+            EvidenceKind::FreshSandboxFailed.because(format!("a fresh, empty sandbox failed at the same time: {why}")),
+        ),
+        Err(_) => Some(
+            EvidenceKind::FreshSandboxFailed
+                .because(format!("a fresh, empty sandbox was not ready within {} s", wall.as_secs())),
+        ),
+    }
+}
+
+/// Starts a sandbox, lets it change a file, and ends it.
+pub(super) async fn try_out(backend: &dyn Backend) -> Result<(), String> {
+    run(backend, &std::env::temp_dir(), CHANGE).await
+}
+
+async fn run(backend: &dyn Backend, place: &Path, script: &str) -> Result<(), String> {
+    let folder = Temporary::create(place, PREFIX, 0o700).map_err(|error| format!("no temporary folder: {error}"))?;
+    let layers = layers(backend, folder.path())?;
+    let spec = Spec {
+        layers,
+        read_only: Vec::new(),
+        sealed: Vec::new(),
+        hidden: Vec::new(),
+        variables: BTreeMap::new(),
+        limits: SandboxLimits::default(),
+        gpu: None,
+    };
+    let mut sandbox = backend.start(&spec).await.map_err(|error| crate::error::with_causes(&error))?;
+    let limits =
+        ExecLimits { wall: Duration::from_secs(10), patience: Duration::ZERO, grace: Duration::ZERO, output: 1000 };
+    let done = sandbox.exec(&Command::shell(script), &limits).await.map_err(|fault| fault.to_string())?;
+    let result = if done.exit == Exit::Code(0) && done.stdout == b"after\n" {
+        Ok(())
+    } else {
+        Err(format!("a trial command failed: {:?} {}", done.exit, String::from_utf8_lossy(&done.stderr).trim()))
+    };
+    sandbox.destroy().await.map_err(|fault| fault.to_string())?;
+    result
+}
+
+/// A workspace of one file in `folder`.
+fn layers(backend: &dyn Backend, folder: &Path) -> Result<Layers, String> {
+    let make = |path: &Path, has_file: bool| -> io::Result<()> {
+        let file = path.join("file");
+        std::fs::create_dir(path)?;
+        if has_file {
+            std::fs::write(&file, "before")?;
+        }
+        let Some((uid, gid)) = backend.owner() else { return Ok(()) };
+        let own = [folder, path, &file];
+        own.into_iter().filter(|path| path.exists()).try_for_each(|path| chown(path, Some(uid), Some(gid)))
+    };
+    let part = |name: &str, has_file: bool| -> Result<PathBuf, String> {
+        let path = folder.join(name);
+        make(&path, has_file).map_err(|error| format!("failed to prepare `{}`: {error}", path.display()))?;
+        Ok(path)
+    };
+    Ok(match backend.layers() {
+        LayersKind::Overlay => Layers::Overlay {
+            lower: part("lower", true)?,
+            upper: part("upper", false)?,
+            work: part("work", false)?,
+            disk: None,
+        },
+        LayersKind::Copy => Layers::Copy { dir: part("copy", true)? },
+        LayersKind::Image => {
+            Layers::Image { tree: part("tree", true)?, digest: "canary".into(), upper: part("upper", false)? }
+        }
+    })
+}

@@ -1,0 +1,131 @@
+//! Watches an engine beside the conversations with its containers: when its connections break, and whose container somebody
+//! else ends through it. Nothing that runs in a container can bring either about, so both are evidence.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use bollard::Docker;
+use bollard::models::EventMessage;
+use bollard::query_parameters::EventsOptionsBuilder;
+use futures_util::{Stream, StreamExt};
+
+use super::engine::LABEL;
+use crate::sandbox::{Evidence, EvidenceKind};
+
+/// What others can do to a container through the engine that ends it or keeps it from answering.
+const ACTIONS: [&str; 3] = ["kill", "pause", "stop"];
+/// A stream of events that ends sooner than this was refused, which says nothing about the engine.
+const ESTABLISHED: Duration = Duration::from_secs(1);
+/// How far apart the ends of two streams of an engine that went away may be.
+const AT_ONCE: Duration = Duration::from_secs(3);
+/// How much later than a container's own stream the news of its end may arrive.
+const LATER: Duration = Duration::from_secs(1);
+const BETWEEN_TRIES: Duration = Duration::from_millis(200);
+
+/// What was seen of an engine.
+#[derive(Debug, Default)]
+pub(super) struct EngineWatch {
+    seen: Arc<Mutex<Seen>>,
+    begun: OnceLock<()>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// When the stream of events last broke.
+    broken: Option<Instant>,
+    /// What others did to containers, by container id.
+    stopped: HashMap<String, String>,
+}
+
+impl EngineWatch {
+    /// Begins to watch, the first time that it is called.
+    pub(super) fn begin(&self, docker: &Docker) {
+        self.begun.get_or_init(|| {
+            let (docker, seen) = (docker.clone(), self.seen.clone());
+            tokio::spawn(async move {
+                loop {
+                    let actions = ACTIONS.map(str::to_owned).to_vec();
+                    let filters = HashMap::from([
+                        ("type".to_owned(), vec!["container".to_owned()]),
+                        ("label".to_owned(), vec![LABEL.to_owned()]),
+                        ("event".to_owned(), actions),
+                    ]);
+                    let options = EventsOptionsBuilder::default().filters(&filters).build();
+                    listen(docker.events(Some(options)), &seen).await;
+                    tokio::time::sleep(BETWEEN_TRIES).await;
+                }
+            });
+        });
+    }
+
+    /// Evidence that the end of this container's stream just now was the engine's doing, or that of somebody who uses it.
+    pub(super) async fn evidence(&self, id: &str) -> Option<Evidence> {
+        let begun = Instant::now();
+        loop {
+            let found = of(&locked(&self.seen), id, begun);
+            if found.is_some() || begun.elapsed() > LATER {
+                return found;
+            }
+            tokio::time::sleep(BETWEEN_TRIES / 4).await;
+        }
+    }
+}
+
+fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn of(seen: &Seen, id: &str, ended: Instant) -> Option<Evidence> {
+    if let Some(action) = seen.stopped.get(id) {
+        let what = format!("somebody else ended its container through the engine (`{action}`)");
+        return Some(EvidenceKind::StoppedByOthers.because(what));
+    }
+    let broken = seen.broken.filter(|broken| *broken + AT_ONCE >= ended)?;
+    let apart = broken.max(ended).duration_since(broken.min(ended)).as_secs_f64();
+    let what = format!("the engine's stream of events broke, too, {apart:.1} s apart");
+    Some(EvidenceKind::EngineGone.because(what))
+}
+
+/// Notes what comes, until the stream breaks.
+async fn listen(events: impl Stream<Item = Result<EventMessage, bollard::errors::Error>>, seen: &Mutex<Seen>) {
+    let begun = Instant::now();
+    let mut events = std::pin::pin!(events);
+    while let Some(Ok(event)) = events.next().await {
+        let id = event.actor.and_then(|actor| actor.id);
+        // Some engines ignore a filter.
+        if let (Some(id), Some(action)) = (id, event.action.filter(|action| ACTIONS.contains(&action.as_str()))) {
+            locked(seen).stopped.insert(id, action);
+        }
+    }
+    if begun.elapsed() >= ESTABLISHED {
+        locked(seen).broken = Some(Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_happened_at_the_same_time_or_to_the_same_container_is_evidence() {
+        let now = Instant::now();
+        let seen = |broken, stopped: &[&str]| Seen {
+            broken,
+            stopped: stopped.iter().map(|id| ((*id).to_owned(), "kill".to_owned())).collect(),
+        };
+        let kind = |seen: &Seen| of(seen, "abc", now).map(|evidence| evidence.kind);
+        assert_eq!(kind(&seen(None, &[])), None);
+        assert_eq!(kind(&seen(None, &["def"])), None);
+        assert_eq!(kind(&seen(None, &["abc"])), Some(EvidenceKind::StoppedByOthers));
+        assert_eq!(kind(&seen(Some(now), &[])), Some(EvidenceKind::EngineGone));
+        assert_eq!(kind(&seen(now.checked_sub(Duration::from_mins(1)), &[])), None);
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_refused_at_once_says_nothing() {
+        let seen = Mutex::default();
+        listen(futures_util::stream::empty(), &seen).await;
+        assert!(locked(&seen).broken.is_none());
+    }
+}
