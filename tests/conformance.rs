@@ -12,6 +12,7 @@
 
 mod conformance {
     pub mod confinement;
+    pub mod exclusion;
     pub mod files;
     pub mod fixture;
     pub mod harness;

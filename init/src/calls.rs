@@ -124,12 +124,15 @@ const INTERNET: &[i32] =
     &[libc::IPPROTO_IP, libc::IPPROTO_ICMP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMPV6];
 
 /// Without a memory cgroup: what keeps memory that no process has. The last keeps a whole huge page in a pipe by one byte.
-const UNCOUNTED: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_msgget, libc::SYS_semget, libc::SYS_vmsplice];
+const UNCOUNTED: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_vmsplice];
+
+/// Calls that make objects of System V and POSIX that outlive their process. Their memory counts for the sandbox and belongs to
+/// no process, so that no limit of a process holds it, and the kernel would kill the sandbox's first process in the end.
+const OUTLIVING: &[libc::c_long] = &[libc::SYS_mq_open, libc::SYS_msgget, libc::SYS_semget];
 
 /// Also refused without namespaces: calls that change the metadata of files that landlock hides (it protects only their
-/// contents), and calls that make objects that outlive their process.
-const DENIED_ON_THE_HOST: &[libc::c_long] =
-    &[libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_mq_open, libc::SYS_msgget, libc::SYS_semget, libc::SYS_shmget];
+/// contents).
+const DENIED_ON_THE_HOST: &[libc::c_long] = &[libc::SYS_fchown, libc::SYS_fchownat];
 #[cfg(target_arch = "x86_64")]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lchown];
 #[cfg(not(target_arch = "x86_64"))]
@@ -215,7 +218,7 @@ fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
 
 /// Calls that fail with EPERM.
 fn denied(place: Place) -> io::Result<Rules> {
-    let mut denied: Rules = DENIED.iter().chain(DENIED_HERE).map(|call| (*call, Vec::new())).collect();
+    let mut denied: Rules = DENIED.iter().chain(DENIED_HERE).chain(OUTLIVING).map(|call| (*call, Vec::new())).collect();
 
     // clone with any flag that makes a namespace (the low byte of the flags is the signal).
     let namespace_flags = [
@@ -285,6 +288,10 @@ fn denied(place: Place) -> io::Result<Rules> {
         denied.insert(*call, vec![rule(vec![is_other(1)?])?, rule(vec![dword(0, SeccompCmpOp::Eq, *user)?])?]);
     }
 
+    if place != Place::Namespaces {
+        // Only there has the kernel a limit for all shared memory together.
+        denied.insert(libc::SYS_shmget, Vec::new());
+    }
     if place == Place::Host {
         denied.extend(DENIED_ON_THE_HOST.iter().chain(DENIED_ON_THE_HOST_HERE).map(|call| (*call, Vec::new())));
         // Any datagram socket can send to a socket file.

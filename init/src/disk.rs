@@ -127,7 +127,10 @@ pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> 
             here = next;
         }
     }
-    // Stopped: what was opened is closed again as far as it can be reached.
+    // Stopped: what was opened is closed again as far as it can be reached. The way back from a deep folder is long.
+    if here.mode.is_none() && above.iter().all(|level| level.mode.is_none()) {
+        return is_whole;
+    }
     while let Some(mut next) = above.pop() {
         let is_reached = next.reopen(&here);
         here.close();

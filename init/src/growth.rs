@@ -17,6 +17,11 @@ use crate::processes;
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 
+/// When a look is given up: after so long if there are more new entries than that. Only an attempt that wants its tree to be
+/// slow makes so many, as in folders nested ten thousand deep; it counts as having filled the disk. A longer look would keep the
+/// first process from answering.
+const SLOW: [(Duration, u64); 2] = [(Duration::from_secs(3), 10_000), (Duration::from_secs(8), 1000)];
+
 /// Watches folders.
 #[derive(Debug)]
 pub(super) struct Growth {
@@ -66,19 +71,25 @@ impl Growth {
         if held.is_hidden {
             return true;
         }
-        let mut sum = held.bytes;
+        let begun = Instant::now();
+        let (mut sum, mut seen, mut fresh, mut is_slow) = (held.bytes, 0_u64, 0_u64, false);
         for folder in &self.folders {
             let is_whole = disk::walk(folder, &mut |about| {
                 if Moment(about.st_ctime, about.st_ctime_nsec) >= self.since {
                     sum += (about.st_blocks as u64 * 512).max(LEAST);
+                    fresh += 1;
                 }
-                if sum > self.most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                seen += 1;
+                is_slow = is_slow
+                    || seen.is_multiple_of(64)
+                        && SLOW.iter().any(|(longest, least)| fresh > *least && begun.elapsed() > *longest);
+                if sum > self.most || is_slow { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             if !is_whole {
                 return true;
             }
         }
-        sum > self.most
+        is_slow || sum > self.most
     }
 
     /// Whether the disk is full although the folders are within their limit.

@@ -54,7 +54,7 @@ impl Running {
         [stdout, stderr]: [PipeReader; 2],
         output: usize,
         spared: BTreeSet<Identity>,
-        (grows, is_patient): (bool, bool),
+        (grows, starved): (bool, Option<Starved>),
     ) -> Self {
         Self {
             pid,
@@ -65,7 +65,7 @@ impl Running {
             out: Capture::new(output),
             err: Capture::new(output),
             spared,
-            starved: is_patient.then(|| Starved::since(begun)),
+            starved,
             grows,
             forked: None,
         }

@@ -61,7 +61,7 @@ impl Server {
     /// Serves until the harness closes the socket, then kills what is left.
     pub(super) fn serve(&self, channel: &mut Channel) -> io::Result<()> {
         let result = self.requests(channel);
-        self.children.kill(&BTreeSet::new());
+        self.children.end();
         result
     }
 
@@ -150,10 +150,11 @@ impl Server {
             _ => self.children.go_on(),
         }
         let begun = Instant::now();
+        let starved = is_patient.then(|| Starved::of_sandbox(begun, spared.iter().map(|(pid, _)| *pid)));
         let started = self.starter.start(job, stdin, self.growth.as_ref().map(Growth::since))?;
         let grows = !matches!(job, Job::Survey | Job::Look | Job::Collect);
         let mut running =
-            Running::new((started.pid, begun), started.stdin, started.outputs, output, spared, (grows, is_patient));
+            Running::new((started.pid, begun), started.stdin, started.outputs, output, spared, (grows, starved));
         running.forked = (!matches!(job, Job::Exec { .. })).then_some(started.pid);
         Ok(running)
     }
@@ -221,7 +222,8 @@ impl Server {
                 && let Some(starved) = &mut running.starved
                 && [count, deadline].into_iter().flatten().any(|time| Instant::now() >= time)
             {
-                let alive = self.children.living(&running.spared).into_iter().map(|(pid, _)| pid);
+                // What earlier commands left running is the sandbox's own, too, and not to blame on others.
+                let alive = self.children.living(&BTreeSet::new()).into_iter().map(|(pid, _)| pid);
                 let later = starved.later(alive, times.patience);
                 if !later.is_zero() {
                     // The harness gives up soon after the deadline that it knows.

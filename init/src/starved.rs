@@ -17,15 +17,29 @@ type Counts = (u64, u64);
 pub struct Starved {
     looked: Instant,
     before: BTreeMap<(i32, i32), Counts>,
+    /// Nanoseconds that all processes have run, those that have ended included, as far as was ever seen.
+    ran: u64,
+    /// Whether this process collects all that end below it.
+    collects: bool,
     processors: f64,
     total: Duration,
 }
 
 impl Starved {
-    /// Counts for a command that began at this time.
+    /// Counts for a command that began at this time, without those of its processes that end.
     pub fn since(begun: Instant) -> Self {
         let processors = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
-        Self { looked: begun, before: BTreeMap::new(), processors, total: Duration::ZERO }
+        Self { looked: begun, before: BTreeMap::new(), ran: 0, collects: false, processors, total: Duration::ZERO }
+    }
+
+    /// Counts for a command that begins now in the sandbox of this process, the first one there, in which these others are
+    /// alive. They count as the command's own, and so do those that end: only what runs outside can hold it up.
+    pub fn of_sandbox(begun: Instant, others: impl IntoIterator<Item = i32>) -> Self {
+        let mut starved = Self { collects: true, ..Self::since(begun) };
+        let others: Vec<i32> = others.into_iter().collect();
+        starved.ran = starved.ran_so_far(&others);
+        starved.before = others.into_iter().flat_map(counts).collect();
+        starved
     }
 
     /// How long it went without, as far as was seen.
@@ -47,19 +61,46 @@ impl Starved {
 
     /// Adds what has happened since the last look to the command's processes, of which these are alive.
     fn look(&mut self, processes: impl IntoIterator<Item = i32>) {
+        let processes: Vec<i32> = processes.into_iter().collect();
+        let ran_so_far = self.ran_so_far(&processes);
         let now: BTreeMap<(i32, i32), Counts> = processes.into_iter().flat_map(counts).collect();
-        let (mut ran, mut waited) = (0, 0);
-        for (task, counts) in &now {
-            let before = self.before.get(task).copied().unwrap_or_default();
-            ran += counts.0.saturating_sub(before.0);
-            waited += counts.1.saturating_sub(before.1);
-        }
+        let waited: u64 = now
+            .iter()
+            .map(|(task, counts)| counts.1.saturating_sub(self.before.get(task).copied().unwrap_or_default().1))
+            .sum();
+        // One that has ended and was not yet waited for is missing for a moment.
+        let ran = ran_so_far.saturating_sub(self.ran);
+        self.ran = self.ran.max(ran_so_far);
         let time = self.looked.elapsed();
         let seconds = |nanoseconds: u64| Duration::from_nanos(nanoseconds).as_secs_f64();
         let without = without(seconds(ran), seconds(waited), time.as_secs_f64(), self.processors);
         self.total += Duration::from_secs_f64(without);
         (self.before, self.looked) = (now, self.looked + time);
     }
+
+    /// Nanoseconds that these processes and all that have ended below them have run.
+    fn ran_so_far(&self, processes: &[i32]) -> u64 {
+        let living: u64 = processes.iter().flat_map(|pid| counts(*pid)).map(|(_, (ran, _))| ran).sum();
+        let ended: u64 = processes.iter().map(|pid| ran_of_children(*pid)).sum();
+        living + ended + if self.collects { ran_of_own_children() } else { 0 }
+    }
+}
+
+/// Nanoseconds that the children ran that a process has waited for, and theirs.
+fn ran_of_children(pid: i32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+    // The 16th and 17th field, of which the third is the first after the name; in ticks of a hundredth of a second.
+    let ticks: u64 = fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    ticks * 10_000_000
+}
+
+/// The same for this process.
+fn ran_of_own_children() -> u64 {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return 0 };
+    let time = |time: nix::sys::time::TimeVal| time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1000;
+    time(usage.user_time()) + time(usage.system_time())
 }
 
 /// Seconds by which others held up tasks that ran and waited for so many seconds in all, out of `time` seconds. Had they
@@ -105,6 +146,17 @@ mod tests {
         assert!((without(0.5, 7.5, 1.0, 2.0) - 0.75).abs() < 1e-12);
         // A thousand cannot make more of it.
         assert!(without(2.0, 998.0, 1.0, 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_ended_processes_ran_is_counted() {
+        let others = [std::process::id() as i32];
+        let mut starved = Starved::of_sandbox(Instant::now(), others);
+        let before = starved.ran;
+        let spin = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        assert!(std::process::Command::new("sh").args(["-c", spin]).status().unwrap().success());
+        starved.look(others);
+        assert!(starved.ran >= before + 20_000_000, "{before} {}", starved.ran);
     }
 
     #[test]

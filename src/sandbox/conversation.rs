@@ -15,7 +15,7 @@ use autoexperiment_init::disk::OUT_OF_ROOM;
 use autoexperiment_init::wire::{self, ENVELOPE, Job, LONGEST_REQUEST, Reply, Request, Setup};
 
 /// How long the init may take beyond a command's own limits before it is given up.
-const MARGIN: Duration = Duration::from_secs(10);
+const MARGIN: Duration = Duration::from_secs(60);
 /// A command's first look at the disk, and the time between looks.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
@@ -143,6 +143,8 @@ impl Conversation {
         self.waiting = Some(most);
         loop {
             tokio::select! {
+                // A reply that has arrived while the disk was looked at is in time.
+                biased;
                 reply = self.hear(most) => return reply,
                 () = sleep_until(last) => match self.later.take() {
                     Some(later) => last = until(limits.wall.saturating_add(later.min(limits.patience))),

@@ -126,7 +126,8 @@ pub enum EvidenceKind {
     EngineGone,
     /// The container engine did not answer a request that has nothing to do with the attempt.
     EngineSilent,
-    /// Somebody else killed, paused or stopped the container through the engine.
+    /// Somebody else killed, paused or stopped the container through the engine, or killed the first process of a local
+    /// sandbox, which nothing inside can.
     StoppedByOthers,
     /// A fresh, empty sandbox failed after the attempt's own was gone.
     FreshSandboxFailed,

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::fixture::{Case, Fixture};
 use super::{
-    confinement, files, harness, hoards, kernel, leftovers, listener, probes, processes, resources, visibility,
+    confinement, exclusion, files, harness, hoards, kernel, leftovers, listener, probes, processes, resources, visibility,
 };
 
 const ENOUGH: Duration = Duration::from_mins(5);
@@ -31,6 +31,7 @@ const WITHOUT_OVERLAY: &str = "AUTOEXPERIMENT_WITHOUT_OVERLAY";
 fn all() -> impl Iterator<Item = &'static Case> {
     let tables = [
         confinement::CASES,
+        exclusion::CASES,
         files::CASES,
         hoards::CASES,
         kernel::CASES,
@@ -116,7 +117,8 @@ pub fn survivors_after_a_moment(marker: &str) -> Vec<String> {
 async fn run_case(backend: &dyn Backend, case: &Case, exe: &Path) -> Result<(), String> {
     let marker = format!("marker-{}-{}-{}", backend.name(), std::process::id(), case.name);
     let mut fixture = Fixture::new(backend, marker.clone(), exe.to_path_buf());
-    let result = match tokio::time::timeout(ENOUGH, (case.body)(&mut fixture)).await {
+    let enough = if exclusion::is_whole() { 12 * ENOUGH } else { ENOUGH };
+    let result = match tokio::time::timeout(enough, (case.body)(&mut fixture)).await {
         Ok(result) => result,
         Err(_) => Err("took too long".into()),
     };

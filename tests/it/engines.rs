@@ -147,7 +147,10 @@ fn a_container_that_vanishes_is_never_shown_to_the_agent(kind: Kind) {
         }
     };
     std::thread::sleep(Duration::from_millis(1500));
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(init), nix::sys::signal::Signal::SIGKILL).unwrap();
+    assert!(init > 0);
+    // By somebody who may use the engine, which tells so.
+    let id = engine.say(&["ps", "-q"]);
+    engine.say(&["kill", &id]);
     assert!(child.wait().unwrap().success());
     let lost = lab.read("runs/r/trajectories/scripted/tiny_0.0.lost-1.jsonl");
     assert!(lost.contains("\"sandbox_lost\"") && !lost.contains("\"observation\""), "{lost}");
@@ -155,6 +158,7 @@ fn a_container_that_vanishes_is_never_shown_to_the_agent(kind: Kind) {
     assert!(made.contains("\"observation\"") && !made.contains("stdout:\\nOLD"), "{made}");
     let ends: Vec<_> = lab.records("r").iter().map(|record| record["end"].clone()).collect();
     assert_eq!(ends, ["sandbox_lost", "gave_up"]);
+    assert_eq!(lab.records("r")[0]["evidence"]["kind"], "stopped_by_others");
 }
 
 fn a_daemon_that_stays_away_loses_attempts_and_scores_none(kind: Kind) {

@@ -103,15 +103,21 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
             let mut turn = 0_usize;
             while !done.load(Ordering::Relaxed) {
                 std::thread::sleep(kill_every);
-                let inits = engine.map_or_else(|| local_inits(harness.load(Ordering::Relaxed)), Engine::inits);
+                let local = || local_inits(harness.load(Ordering::Relaxed)).iter().map(ToString::to_string).collect();
+                let sandboxes: Vec<String> = engine.map_or_else(local, Engine::running);
                 turn += 7;
                 // Enough is enough: where attempts take longer than the time between kills, none would end.
                 let is_enough = containers.load(Ordering::Relaxed) >= most_kills;
-                if let Some(pid) = inits.get(turn % inits.len().max(1)).filter(|_| !is_enough) {
-                    let pid = nix::unistd::Pid::from_raw(*pid);
-                    if nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).is_ok() {
-                        containers.fetch_add(1, Ordering::Relaxed);
-                    }
+                if let Some(sandbox) = sandboxes.get(turn % sandboxes.len().max(1)).filter(|_| !is_enough) {
+                    let is_killed = match engine {
+                        // Through the engine, which tells so: a container that dies otherwise has itself to blame.
+                        Some(engine) => engine.cli(&["kill", sandbox]).0,
+                        None => {
+                            let pid = nix::unistd::Pid::from_raw(sandbox.parse().unwrap());
+                            nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).is_ok()
+                        }
+                    };
+                    containers.fetch_add(u64::from(is_killed), Ordering::Relaxed);
                 }
                 if let Some(engine) = engine
                     && last.elapsed() > DAEMON

@@ -132,6 +132,11 @@ impl Cgroup {
         &self.procs_files
     }
 
+    /// Whether the group shows every process of the sandbox that the kernel kills for memory.
+    pub(super) fn counts_oom_kills(&self) -> bool {
+        self.memory.is_some()
+    }
+
     /// Which limit made the kernel kill a process of the group for memory, as far as the group itself shows it. Without a
     /// group nothing does: the attempt itself may have used up the machine's memory.
     pub(super) fn oom_kill(&self) -> Option<OutOfMemory> {

@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use nix::sys::signal::Signal;
 use tokio::net::UnixStream;
 use tokio::process::Child;
 
@@ -13,11 +15,16 @@ use super::cgroup::Cgroup;
 use crate::files::Temporary;
 use crate::sandbox::conversation::Conversation;
 use crate::sandbox::watch::Watch;
-use crate::sandbox::{Command, Entry, Exec, ExecLimits, Fault, Listener, Loss, OutOfMemory, Sandbox};
+use crate::sandbox::{
+    Command, Entry, Evidence, EvidenceKind, Exec, ExecLimits, Fault, Listener, Loss, OutOfMemory, Sandbox,
+};
 use autoexperiment_init::disk::OUT_OF_ROOM;
 use autoexperiment_init::processes;
 use autoexperiment_init::wire::Setup;
 use autoexperiment_init::{OWN_VARIABLE, SIGNALLED};
+
+/// How long an init without namespaces may take to kill everything.
+const LONGEST_END: Duration = Duration::from_mins(5);
 
 /// A running local sandbox. The order of fields is the order in which they are dropped: first the socket closes and
 /// the init dies, then its group and folder are removed.
@@ -30,6 +37,9 @@ pub(super) struct LocalSandbox {
     workdir: PathBuf,
     /// Whether the loss of this sandbox was looked into.
     is_explained: bool,
+    begun: Instant,
+    /// The CPU time after which the kernel kills any process inside, the first one included.
+    cpu_limit: Duration,
 }
 
 /// What a sandbox leaves on the host, removed when dropped.
@@ -58,6 +68,7 @@ impl LocalSandbox {
         watch: Watch,
         disk: Option<File>,
         workdir: PathBuf,
+        cpu_limit: Duration,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let (from, to) = UnixStream::from_std(socket)?.into_split();
@@ -69,6 +80,8 @@ impl LocalSandbox {
             disk,
             workdir,
             is_explained: false,
+            begun: Instant::now(),
+            cpu_limit,
         })
     }
 
@@ -93,7 +106,7 @@ impl LocalSandbox {
         let (memory, evidence) = match self.out_of_memory() {
             Some(OutOfMemory::Own) => (Some("its processes exceeded its memory limit".to_owned()), None),
             Some(OutOfMemory::Outer(evidence)) => (None, Some(evidence)),
-            None => (None, None),
+            None => (None, self.killed_from_outside(signal)),
         };
         let note = memory.or(signal.map(signal_name));
         Err(Fault::Lost(self.conversation.explain(note, evidence).unwrap_or(loss)))
@@ -101,16 +114,32 @@ impl LocalSandbox {
 }
 
 fn signal_name(signal: i32) -> String {
-    let name = nix::sys::signal::Signal::try_from(signal).map_or_else(|_| signal.to_string(), |it| it.to_string());
+    let name = Signal::try_from(signal).map_or_else(|_| signal.to_string(), |it| it.to_string());
     format!("signal {name}")
 }
 
 impl LocalSandbox {
+    /// Evidence that a process outside killed the init. No process inside can send it this signal, so it was the kernel or
+    /// somebody outside; and the kernel kills for memory, which the sandbox's group counts, or for a CPU limit.
+    fn killed_from_outside(&self, signal: Option<i32>) -> Option<Evidence> {
+        let is_possible = signal == Some(Signal::SIGKILL as i32)
+            && self.leftovers.cgroup.counts_oom_kills()
+            && self.begun.elapsed() < self.cpu_limit;
+        is_possible.then(|| {
+            EvidenceKind::StoppedByOthers.because(
+                "a process outside the sandbox killed its first process (signal SIGKILL, while the sandbox was within its limits)",
+            )
+        })
+    }
+
     /// The signal that has ended the init, where one has: its guardian follows at once and tells.
     async fn ended_by(&mut self) -> Option<i32> {
         let ended = tokio::time::timeout(Duration::from_millis(200), self.child.wait()).await;
-        let code = u8::try_from(ended.ok()?.ok()?.code()?).ok()?;
-        code.checked_sub(SIGNALLED).filter(|signal| *signal > 0).map(i32::from)
+        let status = ended.ok()?.ok()?;
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        let of_init = code.and_then(|code| code.checked_sub(SIGNALLED)).filter(|signal| *signal > 0);
+        // Nobody inside sees the guardian.
+        of_init.map(i32::from).or(status.signal())
     }
 }
 
@@ -152,8 +181,10 @@ impl Sandbox for LocalSandbox {
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {
         let Self { conversation, mut child, leftovers, disk, .. } = *self;
         drop(conversation);
-        // The init kills everything and ends when it finds the socket closed.
-        let result = tokio::time::timeout(Duration::from_secs(5), child.wait()).await;
+        // The init kills everything and ends when it finds the socket closed. Without namespaces nobody else could, so it gets
+        // the time that it takes.
+        let longest = if leftovers.scratch.is_some() { LONGEST_END } else { Duration::from_secs(5) };
+        let result = tokio::time::timeout(longest, child.wait()).await;
         if result.is_err() {
             let _ = child.kill().await;
         }

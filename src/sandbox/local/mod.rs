@@ -232,7 +232,15 @@ impl Backend for LocalBackend {
             None => Watch::new(grows, spec.limits.disk).await.with_processes_of(child.id()),
         };
         let written = disk.map(OwnDisk::open).transpose().map_err(|error| self.lost("disk", error))?;
-        let mut sandbox = LocalSandbox::new(ours, child, (cgroup, scratch), watch, written, workdir.to_path_buf())
+        let mut sandbox = LocalSandbox::new(
+            ours,
+            child,
+            (cgroup, scratch),
+            watch,
+            written,
+            workdir.to_path_buf(),
+            Duration::from_secs(spec.limits.cpu_seconds),
+        )
             .map_err(|error| self.lost("socket", error))?;
         let ready = tokio::time::timeout(Duration::from_secs(30), sandbox.set_up(&setup)).await;
         match ready {

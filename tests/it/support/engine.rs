@@ -204,6 +204,11 @@ impl Engine {
         said
     }
 
+    /// The ids of all running containers.
+    pub fn running(&self) -> Vec<String> {
+        self.cli(&["ps", "-q"]).1.lines().map(str::to_owned).collect()
+    }
+
     /// The first processes of all running containers.
     pub fn inits(&self) -> Vec<i32> {
         let (_, ids) = self.cli(&["ps", "-q"]);
