@@ -203,6 +203,7 @@ impl Run {
             Some(_) => error,
             None => error.hint(&resume),
         };
+        let backend = options.machine.backend.clone();
         let context = |ledger: &Arc<Ledger>| RunContext {
             ledger: ledger.clone(),
             machine: options.machine,
@@ -237,6 +238,9 @@ impl Run {
             }
             (None, None) => return Err(Error::internal("a run without a writer")),
         };
+        for left in backend.removals().await {
+            observer.on(RunEvent::Warning(left));
+        }
         let chosen = match (&outcome, chooser) {
             (Outcome::Interrupted, _) | (_, None) => Ok(()),
             (_, Some(ledger)) => {
