@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a sandbox could not do what was asked.
+/// The reason why a sandbox could not do what was asked.
 #[derive(Debug, Clone)]
 pub enum Fault {
     /// The sandbox is gone or does not answer. Never shown to the model.
@@ -107,10 +107,10 @@ impl From<String> for Loss {
     }
 }
 
-/// What proves that the machine, not the attempt, ended a sandbox or kept it from starting.
+/// Proof that the machine, not the attempt, ended a sandbox or kept it from starting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// What was observed.
+    /// The kind of observation.
     pub kind: EvidenceKind,
     /// The observation in words, with its figures: "the engine did not answer a new container for 30 s".
     pub detail: String,

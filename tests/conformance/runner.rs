@@ -16,7 +16,8 @@ use tokio::task::JoinSet;
 
 use super::fixture::{Case, Fixture};
 use super::{
-    confinement, exclusion, files, harness, hoards, kernel, leftovers, listener, probes, processes, resources, visibility,
+    confinement, exclusion, files, harness, hoards, kernel, leftovers, listener, probes, processes, resources,
+    visibility,
 };
 
 const ENOUGH: Duration = Duration::from_mins(5);

@@ -12,6 +12,12 @@ use serde_json::{Value, json};
 
 use crate::provider::read_request;
 use crate::support::Lab;
+use crate::support::engine::{Engine, Kind, on_engines};
+
+on_engines! {
+    docker: what_was_served_to_attempts_in_containers_is_on_record_over_kills;
+    podman: what_was_served_to_attempts_in_containers_is_on_record_over_kills;
+}
 
 /// Tokens of every reply.
 const TOKENS: u64 = 5;
@@ -110,7 +116,24 @@ struct Survived {
 /// Kills a run at most so often, after every few replies, and resumes it until it is done. A reply costs `price`; a kill is
 /// mostly within a call where `exact`, always so, else at any moment.
 fn killed(most_kills: u32, jobs: &str, exact: bool) -> Survived {
+    killed_in(None, most_kills, jobs, exact)
+}
+
+/// The same in containers of an engine.
+fn killed_in(engine: Option<&Engine>, most_kills: u32, jobs: &str, exact: bool) -> Survived {
     let lab = Lab::new();
+    let command = |arguments: &[&str]| {
+        let mut command = lab.command(arguments);
+        if let Some(engine) = engine {
+            command.env(engine.kind.variable(), engine.address());
+        }
+        command
+    };
+    if let Some(engine) = engine {
+        engine.give_base();
+        let built = command(&["image", "build", "--engine", engine.kind.name(), "tiny"]).output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    }
     let (url, plan) = counting_server();
     // Some three replies a kill, until 8 dollars are spent.
     let price = 8.0 / f64::from(3 * most_kills);
@@ -121,9 +144,12 @@ fn killed(most_kills: u32, jobs: &str, exact: bool) -> Survived {
     let prices = format!("0,{per_million}");
     arguments.extend(["--base-url", &url, "--price", &prices, "--max-tokens", &tokens, "--steps", "4"]);
     arguments.extend(["--cost", &cost, "--max-cost", "8", "--no-verify", "--no-baseline", "--name", "r", "-j", jobs]);
+    if let Some(engine) = engine {
+        arguments.extend(["--sandbox", engine.kind.name()]);
+    }
     let mut kills = 0;
     loop {
-        let child = lab.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let child = command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         {
             let mut plan = plan.lock().unwrap();
             let victim = Pid::from_raw(child.id().cast_signed());
@@ -164,6 +190,19 @@ fn the_cost_limit_holds_over_200_kills_at_any_moment() {
     println!("{kills} kills: ${served:.6} served, ${settled:.6} settled, ${reserved:.6} reserved for calls cut off");
     // A call that was reserved may not have been sent, and one that was served may not have been settled.
     assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
+}
+
+fn what_was_served_to_attempts_in_containers_is_on_record_over_kills(kind: Kind) {
+    let engine = Engine::start(kind);
+    // `AUTOEXPERIMENT_KILLS` says how many.
+    let most = std::env::var("AUTOEXPERIMENT_KILLS").map_or(8, |kills| kills.parse().unwrap());
+    let Survived { kills, served, settled, reserved } = killed_in(Some(&engine), most, "2", false);
+    println!("{kills} kills: ${served:.6} served, ${settled:.6} settled, ${reserved:.6} reserved for calls cut off");
+    assert!(kills >= most / 2, "{kills} kills");
+    assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
+    // What the killed programs left is gone: by itself, or with the next one.
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(engine.running(), Vec::<String>::new());
 }
 
 /// A server whose replies are as long as they may be, of a model that takes bounds up to `longest`.

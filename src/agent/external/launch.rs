@@ -183,7 +183,8 @@ async fn lay(
     // process is killed.
     let beside = context.sandbox.workdir().parent().unwrap_or(Path::new("/tmp"));
     let own = || tempfile::Builder::new().prefix("agent-").tempdir_in(beside);
-    let own = if shared { Some(own().map_err(|error| not_started(name, &Fault::Refused(error.to_string())))?) } else { None };
+    let own =
+        if shared { Some(own().map_err(|error| not_started(name, &Fault::Refused(error.to_string())))?) } else { None };
     let scratch = own.as_ref().map_or_else(|| SCRATCH.to_owned(), |folder| folder.path().display().to_string());
     let answer = format!("{scratch}/answer.json");
     let told = (manifest.answer == AnswerPlace::File).then_some(answer.as_str());

@@ -1,5 +1,5 @@
-//! Containers of ended attempts that are being removed. An attempt can leave so much behind that its engine needs minutes for
-//! it, so this goes on in the background, and what is still there in the end is reported.
+//! Removals of containers whose attempts have ended. An attempt can leave so much behind that its engine needs minutes for it, so
+//! containers are removed in the background, and those that are still there at the end of a run are reported.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -13,7 +13,7 @@ use futures_util::{Stream, StreamExt};
 use super::engine::LABEL;
 use crate::sandbox::{Evidence, EvidenceKind};
 
-/// What others can do to a container through the engine that ends it or keeps it from answering.
+/// Actions by which others end a container through the engine, or keep it from answering.
 const ACTIONS: [&str; 3] = ["kill", "pause", "stop"];
 /// A stream of events that ends sooner than this was refused, which says nothing about the engine.
 const ESTABLISHED: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const AT_ONCE: Duration = Duration::from_secs(3);
 const LATER: Duration = Duration::from_secs(1);
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
-/// What was seen of an engine.
+/// Observations of one engine.
 #[derive(Debug, Default)]
 pub(super) struct EngineWatch {
     seen: Arc<Mutex<Seen>>,
@@ -34,7 +34,7 @@ pub(super) struct EngineWatch {
 struct Seen {
     /// When the stream of events last broke.
     broken: Option<Instant>,
-    /// What others did to containers, by container id.
+    /// The last such action of others, by container id.
     stopped: HashMap<String, String>,
 }
 

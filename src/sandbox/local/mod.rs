@@ -16,8 +16,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use nix::unistd::getuid;
 
-use super::exposed::{Exposure, exposures, system};
 use super::canary::{self, PREFIX};
+use super::exposed::{Exposure, exposures, system};
 use super::watch::Watch;
 use super::{Backend, Evidence, Gpu, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
@@ -241,7 +241,7 @@ impl Backend for LocalBackend {
             workdir.to_path_buf(),
             Duration::from_secs(spec.limits.cpu_seconds),
         )
-            .map_err(|error| self.lost("socket", error))?;
+        .map_err(|error| self.lost("socket", error))?;
         let ready = tokio::time::timeout(Duration::from_secs(30), sandbox.set_up(&setup)).await;
         match ready {
             Ok(Ok(())) => Ok(Box::new(sandbox)),
