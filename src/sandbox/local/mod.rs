@@ -7,6 +7,7 @@ mod client;
 mod image;
 mod probe;
 
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,8 @@ use crate::error::{Error, Kind, Result};
 use crate::files::Temporary;
 use crate::files::usable::closed;
 use crate::workspace::{Disk, Layers, LayersKind, OwnDisk};
-use autoexperiment_init::MARKER;
 use autoexperiment_init::wire::{Place, Setup};
+use autoexperiment_init::{MARKER, OWN_VARIABLE, processes};
 use client::LocalSandbox;
 
 pub use probe::Report;
@@ -251,9 +252,29 @@ impl Backend for LocalBackend {
     }
 }
 
-/// Removes the temporary folders that killed processes left.
+/// Kills processes of sandboxes without namespaces whose harness and first process were both killed, and removes the temporary
+/// folders that killed processes left.
 pub fn sweep_folders() {
+    let orphaned: BTreeSet<String> = processes::table().into_keys().filter_map(orphaned).collect();
+    for variable in orphaned {
+        processes::kill_all(|| processes::marked(&variable));
+    }
     crate::files::sweep(&std::env::temp_dir(), PREFIX);
+}
+
+/// The variable that marks a process's sandbox, if that sandbox's private folder is gone or belongs to nobody any more.
+fn orphaned(pid: i32) -> Option<String> {
+    let environ = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let entries = environ.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
+    let mark = format!("{OWN_VARIABLE}=");
+    let (variable, folder) = entries.filter_map(|entry| Some((entry, entry.strip_prefix(&mark)?))).next()?;
+    let folder = Path::new(folder);
+    let is_private = folder.is_absolute() && folder.file_name()?.to_str()?.starts_with(PREFIX);
+    // What a path means in another mount namespace is not known here.
+    let place = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
+    let is_here = place(&pid.to_string()).is_some_and(|found| Some(found) == place("self"));
+    let is_held = || std::fs::File::open(folder).is_ok_and(|folder| folder.try_lock().is_err());
+    (is_private && is_here && !is_held()).then(|| variable.to_owned())
 }
 
 impl LocalBackend {
