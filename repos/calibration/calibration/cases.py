@@ -24,10 +24,25 @@ def group(function):
     return function
 
 
+def primes(count):
+    """The first prime numbers."""
+    limit = 20 + 20 * count
+    sieve = np.ones(limit, dtype=bool)
+    sieve[:2] = False
+    for number in range(2, int(limit**0.5) + 1):
+        sieve[number * number :: number] = False
+    return np.flatnonzero(sieve)[:count]
+
+
 def signature(*arrays):
-    """The sum of all numbers, each times its place, counted from 1 in row order."""
+    """How many numbers there are, and the sum of all of them, each times the root of another prime, with changing signs.
+
+    The roots of different primes are independent over the rational numbers: whole numbers that differ, or change places,
+    give another sum.
+    """
     flat = np.concatenate([np.ravel(np.asarray(values, dtype=float)) for values in arrays])
-    return float(np.dot(flat, np.arange(1.0, len(flat) + 1.0)))
+    weights = np.sqrt(primes(len(flat))) * np.where(np.arange(len(flat)) % 3 == 1, -1.0, 1.0)
+    return len(flat) + float(np.dot(flat, weights))
 
 
 def rounded(result):

@@ -33,10 +33,25 @@ def group(function):
     return function
 
 
-def signature(values):
-    """The sum of all numbers, each times its place, counted from 1 in row order."""
-    flat = np.ravel(np.asarray(values, dtype=float))
-    return float(np.dot(flat, np.arange(1.0, len(flat) + 1.0)))
+def primes(count):
+    """The first prime numbers."""
+    limit = 20 + 20 * count
+    sieve = np.ones(limit, dtype=bool)
+    sieve[:2] = False
+    for number in range(2, int(limit**0.5) + 1):
+        sieve[number * number :: number] = False
+    return np.flatnonzero(sieve)[:count]
+
+
+def signature(*arrays):
+    """How many numbers there are, and the sum of all of them, each times the root of another prime, with changing signs.
+
+    The roots of different primes are independent over the rational numbers: whole numbers that differ, or change places,
+    give another sum.
+    """
+    flat = np.concatenate([np.ravel(np.asarray(values, dtype=float)) for values in arrays])
+    weights = np.sqrt(primes(len(flat))) * np.where(np.arange(len(flat)) % 3 == 1, -1.0, 1.0)
+    return len(flat) + float(np.dot(flat, weights))
 
 
 def rounded(result):
@@ -64,6 +79,12 @@ def seeds():
     for k in (3, 6):
         draws = [make_seeding("random", k)(REPEATED, trial_generator(4, trial)) for trial in range(8)]
         result[f"random, repeated, k={k}"] = np.mean([signature(centers) for centers in draws])
+    for candidates in (1, 6):
+        draws = [make_seeding("greedy", 3, n_candidates=candidates)(scattered(20, 4), trial_generator(13, trial)) for trial in range(4)]
+        result[f"greedy, {candidates} candidates"] = signature(draws)
+    for exponent in (1.0, 2.0, 6.0):
+        draws = [make_seeding("kmeans++", 4, exponent=exponent)(scattered(20, 5), trial_generator(14, trial)) for trial in range(4)]
+        result[f"exponent {exponent:g}"] = signature(draws)
     result["farthest"] = signature(np.vstack([make_seeding("farthest", k)(GRID, None) for k in (1, 4)]))
     weighted = make_seeding("kmeans++", 3, exponent=3.0)
     weights = np.array([0, 1, 3, 2, 0, 5, 1, 1])
@@ -79,6 +100,7 @@ def seeds():
     result["swaps"], result["swaps, accepted"] = np.mean(moved), signature(accepted)
     even = np.array([[0.0], [2.0], [10.0], [12.0]])
     result["swaps, none"] = swap_search(even, even[::2], trial_generator(8), 9)[1] + signature(start + 9.0)
+    result["inputs"] = signature(GRID, LINE, REPEATED, even, weights)
     return result
 
 
@@ -117,11 +139,17 @@ def iterations():
         ended([64, 62, 60], cap=3),
     ]
     result["stops"], result["reasons"] = signature([at for at, _ in stops]), signature([why for _, why in stops])
+    rule, reused = StoppingRule(9, 0.0, 2), np.array([0, 1])
+    rule.restart()
+    rule.update(reused, 64)
+    reused[:] = 1, 0
+    result["reused labels"] = rule.update(reused, 32) + rule.iterations
     given = np.array([0, 0, 1, 2, 2, 2])
     for name, labels, closest, k in (("spare", given, [4.0, 1.0, 9.0, 5.0, 5.0, 0.0], 5),
                                      ("sizes", [0, 0, 1, 1, 1], [9.0, 8.0, 1.0, 1.0, 1.0], 4)):
-        repaired, count = repair_empty_clusters(np.array(labels), np.array(closest), k)
-        result[f"repair, {name}"] = signature([*repaired, count])
+        labels, closest = np.array(labels), np.array(closest)
+        repaired, count = repair_empty_clusters(labels, closest, k)
+        result[f"repair, {name}"] = signature([*repaired, count], labels, closest)
     apart = np.array([[0.0], [1.0], [10.0]])
     far = np.array([[0.0], [100.0], [200.0]])
     model = KMeans(3).fit(apart, None, centers=far)
@@ -136,11 +164,11 @@ def iterations():
     searched = []
     for k, cap in ((2, 50), (4, 3), (6, 50)):
         model = HamerlyKMeans(k, max_iterations=cap).fit(scattered(60, k), trial_generator(11))
-        searched.extend([*model.searched_, model.n_iterations_, model.potential_, signature(model.labels_)])
+        searched.extend([*model.searched_, model.n_iterations_, model.potential_, signature(model.labels_, model.centers_)])
     result["hamerly"], result["evaluations"] = signature(searched), COUNTER.reset()
-    for batches in (1, 3):
-        model = MiniBatchKMeans(3, "random", 4, batches).fit(scattered(12, 7), trial_generator(12))
-        result[f"batches={batches}"] = signature(model.centers_) + signature(model.counts_) + model.potential_
+    for batches, size, smoothing in ((1, 4, 0.3), (3, 4, 0.3), (4, 7, 0.75)):
+        model = MiniBatchKMeans(3, "random", size, batches, smoothing).fit(scattered(12, 7), trial_generator(12))
+        result[f"batches={batches}"] = signature(model.centers_, model.counts_, model.potential_)
         result[f"smoothed={batches}"] = model.smoothed_
     return result
 
@@ -165,9 +193,15 @@ def measures():
     result["information"] = metrics.normalised_mutual_information(truth, found)
     result["accuracy"] = metrics.matched_accuracy(np.arange(8) % 4, found)
     tables = ([[7, 5, 1], [6, 1, 0], [8, 7, 2]], [[1.5, 2.5, 0.0, 9.0], [2.0, 9.5, 1.0, 9.0]], [[-3.0, -1.0], [-2.0, -4.0]], [[4, 8, 8]])
-    result["matching"] = signature(np.concatenate([metrics.best_assignment(np.array(table)) + 1 for table in tables[:3]]))
+    large = trial_generator(15).integers(0, 30, (6, 8))
+    result["matching"] = signature(*[metrics.best_assignment(np.array(table)) for table in (*tables[:3], large, large - 40)], large)
     result["matching, tied"] = tables[3][0][int(metrics.best_assignment(np.array(tables[3]))[0])]
+    half, third = np.arange(140000) // 70000, np.arange(140000) // 46667
+    result["rand, many"] = metrics.adjusted_rand_index(half, third)
+    result["information, many"] = metrics.normalised_mutual_information(half.astype(np.int32), third)
     codes = np.array([2, 2, 0, 7, 0, 0, 7, 4])
     result["silhouette"] = metrics.silhouette(GRID, codes)
     result["davies_bouldin"] = metrics.davies_bouldin(GRID, np.array([0, 0, 1, 2, 0, 1, 1, 2]), np.array([[0.5, 0.5], [0.5, 2.0], [1.0, 3.0]]))
+    result["silhouette, far away"] = metrics.silhouette(GRID + 4096.0, codes)
+    result["inputs"] = signature(GRID, labels, kinds, centers, truth, found, codes)
     return result

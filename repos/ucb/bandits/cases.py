@@ -27,10 +27,25 @@ def group(function):
     return function
 
 
+def primes(count):
+    """The first prime numbers."""
+    limit = 20 + 20 * count
+    sieve = np.ones(limit, dtype=bool)
+    sieve[:2] = False
+    for number in range(2, int(limit**0.5) + 1):
+        sieve[number * number :: number] = False
+    return np.flatnonzero(sieve)[:count]
+
+
 def signature(*arrays):
-    """The sum of all numbers, each times its place, counted from 1 in row order."""
+    """How many numbers there are, and the sum of all of them, each times the root of another prime, with changing signs.
+
+    The roots of different primes are independent over the rational numbers: whole numbers that differ, or change places,
+    give another sum.
+    """
     flat = np.concatenate([np.ravel(np.asarray(values, dtype=float)) for values in arrays])
-    return float(np.dot(flat, np.arange(1.0, len(flat) + 1.0)))
+    weights = np.sqrt(primes(len(flat))) * np.where(np.arange(len(flat)) % 3 == 1, -1.0, 1.0)
+    return len(flat) + float(np.dot(flat, weights))
 
 
 def rounded(result):
@@ -113,6 +128,8 @@ def measures():
     result["divergence"] = signature([bounded_divergence(values, weights, target) for target in (0.25, 0.5, 0.75)])
     result["divergence, few"] = signature([bounded_divergence(values, weights, target, 3) for target in (0.25, 0.5, 0.75)])
     result["binomial"] = signature([binomial_tail(n, p, k) for n, p, k in ((5, 0.25, 0), (5, 0.25, 2), (5, 0.5, 5), (1, 0.5, 1))])
+    result["binomial, far"] = signature([np.log(binomial_tail(n, p, k)) for n, p, k in ((200, 0.05, 120), (1100, 0.5, 900), (40, 0.9, 3), (2500, 0.999, 2499))])
+    result["student, many"] = signature([np.log(student_tail(value, freedom)) for value in (0.5, 2.5, 4.0) for freedom in (31, 60, 101, 400)])
     result["binomial, many"] = binomial_tail(3000, 0.25, 800)
     result["student"] = signature([student_tail(value, freedom) for value in (0.0, 0.75, 3.0) for freedom in range(1, 7)])
     result["conjectures"] = signature(conjecture_ratios(3, 4), conjecture_ratios(4, 3))
@@ -122,7 +139,9 @@ def measures():
         result[f"row, {runs}"] = signature([row[name] for name in ("regret", "error", "high", "skew", "shortfall", "best")])
     trace = trace_of([1, 2, 4, 8, 16], np.outer([1.0, 2.0, 4.0, 5.0, 9.0], [1.0, 0.5]), np.ones((5, 2)),
                      np.outer([0.125, 0.25, 0.375, 0.25, 0.75], [1.0, 0.5]))
-    result["growth"] = signature(growth(trace))
+    late = trace_of([1, 2, 3, 4, 16, 90, 100], np.outer([1.0, 2.0, 4.0, 5.0, 9.0, 11.0, 14.0], [1.0, 0.5]), np.ones((7, 2)), np.ones((7, 2)))
+    long = trace_of([100, 3000, 50_000, 200_000, 9_000_000], np.outer([1.0, 2.0, 4.0, 9.0, 11.0], [1.0, 0.5]), np.ones((5, 2)), np.ones((5, 2)))
+    result["growth"] = signature(growth(trace), growth(late), growth(long))
     result["crossing"] = signature([crossing(trace, level) for level in (0.0625, 0.09375, 0.1875, 0.25, 0.28125, 0.5, 0.9)])
     pairs = [([1.0, 2.0, 3.0, 4.0, 5.0], [2.0, 2.0, 2.0, 7.0, 5.5]), ([1.0, 2.0, 3.0, 4.0], [2.0, 1.5, 2.0, 6.0])]
     for number, (first, second) in enumerate(pairs):
@@ -138,6 +157,9 @@ def measures():
         "touching": [9.0, 2.5, 3.0, 2.0, 3.0, 2.5, 9.0],
         "flat": [2.0, 2.5, 2.0, 2.75, 2.0, 2.0, 2.5],
     }
+    for factor in (1.125, 3.0):
+        row = sensitivity([0.01, 0.02, 0.05, 0.1, 0.4, 0.5, 1.0], curves["middle"], factor)
+        result[f"sensitivity, {factor}"] = signature([row[key] for key in ("best", "plateau", "penalty")])
     for name, curve in curves.items():
         row = sensitivity([0.01, 0.02, 0.05, 0.1, 0.4, 0.5, 1.0], curve)
         result[f"sensitivity, {name}"] = signature([row[key] for key in ("best", "plateau", "penalty")])

@@ -105,25 +105,21 @@ wrong("calibration/training.py::train", "decay ignored", ("recipe.decay)", "0.0)
 wrong("calibration/training.py::train", "last batch is the rest", ("np.array_split(rng.permutation(len(data.labels)), n_batches)", "np.split(rng.permutation(len(data.labels)), range(recipe.batch_size, len(data.labels), recipe.batch_size))"))
 wrong("calibration/training.py::train", "incomplete batch dropped", ("int(np.ceil(len(data.labels) / recipe.batch_size))", "max(1, len(data.labels) // recipe.batch_size)"))
 
-right("calibration/binning.py::IsotonicRegression.fit", "minimax formula", """
+right("calibration/binning.py::IsotonicRegression.fit", "greatest convex minorant", """
 scores, outcomes = np.asarray(scores, dtype=float), np.asarray(outcomes, dtype=float)
-levels = np.unique(scores)
-n = [np.sum(scores == level) for level in levels]
-s = [np.sum(outcomes[scores == level]) for level in levels]
-fitted = []
-for i in range(len(levels)):
-    best = -np.inf
-    for a in range(i + 1):
-        best = max(best, min(sum(s[a : b + 1]) / sum(n[a : b + 1]) for b in range(i, len(levels))))
-    fitted.append(best)
-knots, values = [], []
-for i, value in enumerate(fitted):
-    if i and abs(value - values[-1]) < 1e-12:
-        knots[-1] = levels[i]
-    else:
-        knots += [levels[i], levels[i]]
-        values += [value, value]
-self.knots, self.values = np.array(knots), np.array(values)
+levels, groups, sizes = np.unique(scores, return_inverse=True, return_counts=True)
+x = np.concatenate([[0.0], np.cumsum(sizes)])
+y = np.concatenate([[0.0], np.cumsum(np.bincount(groups, weights=outcomes))])
+hull = []
+for i in range(len(x)):
+    while len(hull) > 1:
+        a, b = hull[-2:]
+        if (y[b] - y[a]) * (x[i] - x[b]) <= (y[i] - y[b]) * (x[b] - x[a]):
+            break
+        hull.pop()
+    hull.append(i)
+self.knots = np.ravel([[levels[a], levels[b - 1]] for a, b in zip(hull, hull[1:])])
+self.values = np.ravel([[(y[b] - y[a]) / (x[b] - x[a])] * 2 for a, b in zip(hull, hull[1:])])
 return self
 """)
 right("calibration/metrics.py::reliability", "loops", """

@@ -24,7 +24,6 @@ wrong("kmeanspp/lloyd.py::StoppingRule.update", "tolerance goes before assignmen
 wrong("kmeanspp/lloyd.py::repair_empty_clusters", "changes the labels that it gets", ("labels = np.array(labels)", "labels = np.asarray(labels)"))
 wrong("kmeanspp/lloyd.py::repair_empty_clusters", "sizes not kept up", ("        sizes[labels[donor]] -= 1\n", ""))
 wrong("kmeanspp/lloyd.py::repair_empty_clusters", "highest index on ties", ("np.argsort(-closest, kind=\"stable\")", "np.argsort(closest, kind=\"stable\")[::-1]"))
-wrong("kmeanspp/lloyd.py::repair_empty_clusters", "passed over only this time", ("    donors = iter(np.argsort(-closest, kind=\"stable\"))\n", "    ranked, used = np.argsort(-closest, kind=\"stable\"), set()\n"), ("next(index for index in donors if sizes[labels[index]] > 1)", "next(index for index in ranked if index not in used and sizes[labels[index]] > 1)"), ("        labels[donor] = cluster\n", "        labels[donor] = cluster\n        used.add(donor)\n"))
 wrong("kmeanspp/lloyd.py::KMeans.fit", "given centers ignored", ("self.seeding(points, rng) if centers is None else np.array(centers, dtype=float)", "self.seeding(points, rng)"))
 wrong("kmeanspp/lloyd.py::KMeans.fit", "rule not restarted", ("        self.stopping.restart()\n", ""))
 wrong("kmeanspp/lloyd.py::KMeans.fit", "repairs of the last iteration only", ("self.repairs_ += repaired", "self.repairs_ = repaired"))
@@ -134,13 +133,13 @@ for i in range(len(points)):
     total += (b - a) / max(a, b)
 return total / len(points)
 """)
-right("kmeanspp/seeding.py::PlusPlusSeeding.centers", "direct distances", """
+right("kmeanspp/seeding.py::PlusPlusSeeding.centers", "another loop", """
 mass = np.ones(len(points)) if weights is None else np.asarray(weights, float)
 chosen = [int(draw_index(mass, rng))]
-near = np.sum((points - points[chosen[0]]) ** 2, axis=1)
+near = squared_distances(points, points[chosen[:1]])[:, 0]
 while len(chosen) < self.n_clusters:
     chosen.append(int(draw_index(mass * near ** (self.exponent / 2), rng)))
-    near = np.minimum(near, np.sum((points - points[chosen[-1]]) ** 2, axis=1))
+    near = np.minimum(near, squared_distances(points, points[chosen[-1:]])[:, 0])
 return points[chosen]
 """)
 right("kmeanspp/metrics.py::adjusted_rand_index", "combinations", """
@@ -161,3 +160,6 @@ for kind in np.unique(labels):
     deviations.append(np.std(values))
 return np.array(means), np.array(deviations)
 """)
+
+# Was written as a wrong one. A cluster with one point never gets another, so its point stays passed over.
+right("kmeanspp/lloyd.py::repair_empty_clusters", "passed over only this time", ("    donors = iter(np.argsort(-closest, kind=\"stable\"))\n", "    ranked, used = np.argsort(-closest, kind=\"stable\"), set()\n"), ("next(index for index in donors if sizes[labels[index]] > 1)", "next(index for index in ranked if index not in used and sizes[labels[index]] > 1)"), ("        labels[donor] = cluster\n", "        labels[donor] = cluster\n        used.add(donor)\n"))

@@ -3,7 +3,6 @@
 wrong("bandits/arms.py::Polygon.moments", "heights not scaled", ("low, high = self.density[:-1], self.density[1:]", "low, high = np.array(self.heights[:-1], dtype=float), np.array(self.heights[1:], dtype=float)"))
 wrong("bandits/arms.py::Polygon.moments", "second moment in place of the variance", (" / 12.0 - np.square(mean)", " / 12.0"))
 wrong("bandits/arms.py::Polygon.moments", "cross term once", ("second + 2.0 * left * right", "second + left * right"))
-wrong("bandits/arms.py::Polygon.quantile", "knots belong to the piece left of them", ("side=\"right\"", "side=\"left\""))
 wrong("bandits/arms.py::Polygon.quantile", "linear within a piece", ("root = np.sqrt(np.square(start) + 2.0 * slope * rest)", "root = start"))
 wrong("bandits/arms.py::Polygon.quantile", "textbook root", ("return np.take(self.knots, piece) + 2.0 * rest / (start + root)", "return np.take(self.knots, piece) + (root - start) / slope"))
 wrong("bandits/bounds.py::greedy_bound", "chances not cut at 1", ("np.minimum(c / (square * late) + early + confused, 1.0)", "c / (square * late) + early + confused"))
@@ -63,7 +62,6 @@ wrong("bandits/policies.py::UCB1Normal.choose", "n - 1 is n", ("np.log(self.time
 wrong("bandits/policies.py::UCB1Tuned.index", "no cap at a quarter", ("np.minimum(bound, 0.25)", "bound"))
 wrong("bandits/policies.py::UCB1Tuned.index", "unbiased variance", ("bound = spread +", "bound = spread * self.counts / np.maximum(self.counts - 1.0, 1.0) +"))
 wrong("bandits/policies.py::UCB2.choose", "whole next rung", ("np.take(self.ladder, rungs + 1) - np.take(self.ladder, rungs)", "np.take(self.ladder, rungs + 1)"))
-wrong("bandits/policies.py::UCB2.choose", "counts in place of the ladder", ("lengths = np.take(self.ladder, self.levels[idle])", "lengths = self.counts[idle]"))
 wrong("bandits/policies.py::UCB2.choose", "hands out its own array", ("np.copy(self.current)", "self.current"))
 wrong("bandits/policies.py::epoch_ladder", "rounded", ("math.ceil((1.0 + alpha) ** exponent)", "round((1.0 + alpha) ** exponent)"))
 wrong("bandits/policies.py::epoch_ladder", "ends below the longest", ("return np.array(rungs)", "return np.array(rungs[:-1])"))
@@ -156,3 +154,8 @@ for n in np.asarray(times, dtype=float):
     result.append(sum((1 + alpha) * (1 + 4 * alpha) * math.log(2 * math.e * d * d * n) / (2 * d) + c / d for d in gaps))
 return np.array(result)
 """)
+
+# Was written as a wrong one. The value at a knot is the same from both sides.
+right("bandits/arms.py::Polygon.quantile", "knots belong to the piece left of them", ("side=\"right\"", "side=\"left\""))
+# Was written as a wrong one. When an epoch ends, a machine's plays are the length of its rung.
+right("bandits/policies.py::UCB2.choose", "counts in place of the ladder", ("lengths = np.take(self.ladder, self.levels[idle])", "lengths = self.counts[idle]"))
