@@ -54,12 +54,17 @@ def networks():
     result = {}
     drawn = GaussianClasses(3, 2).sample(7, generator(1))
     result["gaussians"] = signature(drawn.points, drawn.labels, drawn.posterior)
-    drawn = documents(6, generator(2), 3, 8)
-    result["documents"] = signature(drawn.points, drawn.labels)
+    drawn = GaussianClasses(4, 3, 2.0, 0.125).sample(6, generator(11))
+    result["gaussians, apart"] = signature(drawn.points, drawn.labels, drawn.posterior)
+    for shape in (0.5, 3.0):
+        drawn = documents(6, generator(2), 3, 8, shape)
+        result[f"documents, {shape}"] = signature(drawn.points, drawn.labels)
     labels = np.array([4, 1, 1, 4, 1, 1, 1, 9, 1, 4, 1, 4, 4])
     result["split"] = signature(*stratified_split(labels, (5, 2, 3), generator(3)))
     images = np.arange(48.0).reshape(3, 16) % 17
     result["degraded"] = signature(degrade(images, generator(4), 0.5), images)
+    for noise, patch in ((0.0, 3), (4.0, 1)):
+        result[f"degraded, {patch}"] = signature(degrade(images.astype(int), generator(4), noise, patch))
     layer = BatchNormalisation(2)
     layer.parameters[0][:] = 1.5, 0.5
     layer.parameters[1][:] = 0.25, -2.0
@@ -68,6 +73,9 @@ def networks():
     result["standardised"] = signature(*outputs, layer.running_mean, layer.running_variance)
     result["inputs"] = signature(layer.backward(np.array([[1.0, 2.0], [4.0, -3.0]])), *layer.gradients)
     result["outside"] = signature(layer.forward(batch, False), layer.running_mean, layer.running_variance)
+    slow = BatchNormalisation(2, 0.75, 0.5)
+    result["standardised, slow"] = signature(slow.forward(batch, True), slow.forward(batch + 1.0, False), slow.running_mean, slow.running_variance)
+    result["inputs, slow"] = signature(slow.backward(batch), batch)
     for name, depth, normalise in (("plain", 1, False), ("deep", 2, True)):
         network = Network.build(3, 2, generator(5), depth, 4, normalise)
         result[f"{name}, built"] = signature(*network.parameters)
@@ -79,6 +87,11 @@ def networks():
     for size in (0.25, 1.0, 4.0, 0.5):
         descent.step([np.array([size, -size]), np.array([[2.0 * size]])])
     result["descent"] = signature(*parameters)
+    parameters = [np.array([1.0, 2.0]), np.array([[3.0]])]
+    descent = NesterovDescent(parameters, 0.25, 5, 0.5, (0.2, 0.4, 0.6), 0.5, 3.0)
+    for size in (0.25, 1.0, 4.0, 0.5, 1.0):
+        descent.step([np.array([size, -size]), np.array([[2.0 * size]])])
+    result["descent, options"] = signature(*parameters)
     data = Dataset(generator(7).standard_normal((7, 3)), np.array([0, 1, 0, 0, 1, 1, 0]))
     watched = Dataset(generator(8).standard_normal((4, 3)), np.array([1, 0, 0, 1]))
     network = Network.build(3, 2, generator(9), 1, 4)
@@ -118,10 +131,17 @@ def binning():
     for name, times in (("few", 1), ("many", 3)):
         bayes = BayesianBinning().fit(many[: 11 * times], np.tile(outcomes, times))
         result[f"bayesian, {name}"] = signature(bayes.weights, bayes.predict(new))
+    for strength, widest in ((0.5, 2.0), (8.0, 2.0), (2.0, 1.5), (2.0, 3.0)):
+        bayes = BayesianBinning(strength, widest).fit(np.tile(many, 3) * np.repeat([1.0, 0.9, 0.8], len(many)), np.tile(outcomes, 9))
+        result[f"bayesian, {strength:g}, {widest:g}"] = signature(bayes.weights, bayes.predict(new))
+    evenly = np.arange(3000) / 3000.0
+    bayes = BayesianBinning().fit(evenly, np.sin(40.0 * evenly) > 0.0)
+    result["bayesian, thousands"] = signature(bayes.weights, bayes.predict(new))
     known = np.array([[0.9, 0.05, 0.05], [0.85, 0.1, 0.05], [0.1, 0.8, 0.1], [0.15, 0.7, 0.15], [0.3, 0.3, 0.4], [0.45, 0.35, 0.2], [0.6, 0.15, 0.25]])
     fresh = np.array([[0.9, 0.05, 0.05], [0.31, 0.32, 0.37], [0.35, 0.12, 0.53], [0.45, 0.27, 0.28]])
     for name in ("histogram", "isotonic"):
         result[f"rest, {name}"] = signature(one_versus_rest(name, known, np.array([0, 1, 1, 2, 0, 1, 0]), fresh))
+    result["inputs"] = signature(known, fresh, scores, outcomes, chances, labels, tied, right, confidences)
     return result
 
 
@@ -154,23 +174,36 @@ def fits():
     result["bowl"] = signature(point, value, steps, evaluations)
     steps = [minimise(bowl, np.zeros(6), tolerance=tolerance)[2] for tolerance in (20.0, 5.0, 2.0, 1.0, 0.3)]
     result["bowl, steps"] = signature(steps)
+    for decrease in (0.0, 0.45):
+        point, value, steps, evaluations = minimise(bowl, np.full(6, 4.0), 6, decrease=decrease)
+        result[f"bowl, {decrease}"] = signature(np.round(point, 6), round(value, 6), steps, evaluations)
     result["start"] = signature(start) + minimise(bowl, np.ones(6))[3]
     margins = np.array([-1.0, 0.5, 2.0, 0.25, -0.5, 1.5, 40.0, -0.25])
     outcomes = np.array([0, 0, 1, 1, 0, 0, 1, 1])
     for name, rows, cap in (("platt", slice(None), 20), ("platt, few", slice(2, 7), 20), ("platt, cap", slice(2, 7), 2)):
         fit = PlattScaling(cap).fit(margins[rows], outcomes[rows])
         result[name] = signature(fit.slope, fit.offset, fit.iterations)
+    outlier = np.array([-0.4, -0.8, -2.0, 0.2, 0.0, -0.2, -1.4, 0.6, 0.9, 3386.5, -2.1])
+    for tolerance in (1e-6, 1e-3):
+        fit = PlattScaling(20, tolerance).fit(outlier, np.array([1, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0]))
+        result[f"platt, {tolerance}"] = signature(1000.0 * fit.slope, fit.offset, fit.iterations)
     logits = np.array([[2.0, 0.0, -1.0], [0.5, 1.0, 0.0], [3.0, 2.5, 0.0], [-1.0, 0.0, 4.0], [1.0, 1.0, 0.0]])
     labels = np.array([0, 1, 1, 2, 0])
     for name, rows, scale, cap in (("temperature", slice(None), 1.0, 30), ("temperature, hot", slice(None), 30.0, 30), ("temperature, sure", slice(0, 2), 1.0, 4)):
         fit = TemperatureScaling(cap).fit(scale * logits[rows], labels[rows])
         result[name] = signature(fit.temperature, fit.iterations)
+    for name, scale, options in (("far", 1.0, {}), ("loose", 4.0, {"tolerance": 0.05}), ("short", 8.0, {"longest": 0.25}), ("long", 0.02, {"longest": 2.0})):
+        fit = TemperatureScaling(**options).fit(scale * logits + (800.0 if name == "far" else 0.0), labels)
+        result[f"temperature, {name}"] = signature(fit.temperature, fit.iterations)
     for diagonal in (False, True):
         scaling = AffineScaling(diagonal)
         flat = np.arange(6.0 if diagonal else 12.0) / 4.0 - 0.5
         value, slopes = scaling.objective(flat, logits, labels)
         result[f"objective, {diagonal}"] = signature(value, slopes)
+        value, slopes = AffineScaling(diagonal, 2.0, 0.75).objective(flat, 50.0 * logits, labels)
+        result[f"objective, {diagonal}, far"] = signature(value, slopes)
     for name, scale in (("entropy", 1.0), ("entropy, small", 0.125)):
         multiplier, entropy, tried = maximum_entropy(scale * logits, labels, 1e-3)
         result[name] = signature(multiplier, entropy, tried)
+    result["inputs"] = signature(logits, labels, margins, outcomes, *pairs[0], *pairs[1])
     return result

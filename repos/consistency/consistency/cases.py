@@ -86,19 +86,22 @@ def parts():
         result[f"normalised, {kind}"] = signature(normalise(lonely, kind))
     partial = np.array([1, -1, 0, -1, 1, -1, 2])
     scores = np.array([[1.0, 2.0, 0.0], [3.0, 1.0, 0.0], [0.5, 0.25, 0.5], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, 4.0, -1.0], [0.0, 1.0, 2.0]])
-    result["mass"] = signature(class_mass_normalise(scores.copy(), partial))
+    result["mass"] = signature(class_mass_normalise(scores, partial), scores)
     terms = theory.energy_terms(scores, weights_of(7, 2), partial, 0.75)
     result["smoothness"], result["fit"] = terms
     result["left out"] = signature(*[theory.leave_one_out(weights_of(7, key), partial, 0.9) for key in (2, 3, 4)])
     truth, predicted = np.array([0, 2, 2, 0, 0, 2, 4, 0]), np.array([0, 2, 3, 3, 0, 0, 4, 1])
     report = metrics.class_report(truth, predicted, np.array([-1, -1, -1, -1, -1, -1, 4, -1]))
+    beyond = metrics.class_report(np.array([0, 1, 1, 0, 1]), np.array([0, 3, 1, 0, 2]), np.array([-1, -1, -1, 0, -1]))
+    result["report, beyond"] = signature([beyond[name] for name in ("balanced", "f1", "kappa")])
     result["report"] = signature([report[name] for name in ("balanced", "f1", "kappa")])
     errors = np.array([[0.5, 0.25, 0.125], [0.25, 0.25, 0.0], [0.75, 0.5, 0.25]])
     rows = [metrics.summarise_curve([4, 10, 50], errors), metrics.summarise_curve([7], errors[:, :1])]
     result["curve"] = signature(*[values for row in rows for values in (row["mean"], row["deviation"], row["area"])])
-    pairs = [([0.5, 0.25, 0.25, 0.75, 0.125], [0.25, 0.25, 0.5, 0.875, 0.5]), ([0.5, 0.25, 0.25, 0.5], [0.25, 0.5, 0.25, 0.0625])]
+    pairs = [([0.5, 0.25, 0.75, 0.5], [0.25, 0.5, 0.5, 0.625]), ([0.25, 0.25, 0.5], [0.25, 0.5, 0.25]), ([0.5, 0.25, 0.25, 0.75, 0.125], [0.25, 0.25, 0.5, 0.875, 0.5]), ([0.5, 0.25, 0.25, 0.5], [0.25, 0.5, 0.25, 0.0625])]
     rows = [metrics.paired_comparison(*pair) for pair in pairs]
     result["paired"] = signature([[row[name] for name in ("difference", "t", "wins", "p")] for row in rows])
+    result["inputs"] = signature(kinds, counts, distances, gaps, joined, lonely, partial, scores, truth, predicted, errors)
     return result
 
 
@@ -124,6 +127,10 @@ def solutions():
     result["few eigenvalues"] = signature(np.round(values, 7), np.round(np.abs(vectors), 7), simple.products)
     two = lanczos(Operator(matrix), 2, 3, np.arange(1.0, 10.0))
     result["few steps"] = signature(two[0], np.abs(two[1]))
+    across = np.arange(1.0, 80.0) / np.linalg.norm(np.arange(1.0, 80.0))
+    mirror = np.eye(79) - 2.0 * np.outer(across, across)
+    long = lanczos(Operator(mirror @ np.diag(1.0 / np.arange(1.0, 80.0) ** 2) @ mirror), 8, 60, np.ones(79))
+    result["many steps"] = signature(np.round(long[0], 8))
     features = GRID + 0.125 * trial_generator(7).standard_normal(GRID.shape)
     points = Points(features, GraphBuilder(sigma=0.75))
     known = np.array([0, -1, -1, 1, -1, 1, -1, -1, -1])
@@ -137,10 +144,26 @@ def solutions():
         graph = Points(GRID, GraphBuilder(sigma=0.75)) if name.startswith("knn") else points
         scores = model.score(graph, known)
         result[name] = signature(np.round(scores, 7)) + getattr(model, "iterations_", 0)
+    most = np.array([0, -1, 1, 1, 0, 1, -1, 0, -1])
+    varied = {
+        "clamped, cap": ("clamped", {"tolerance": 0.0, "max_iterations": 3}),
+        "clamped, loose": ("clamped", {"tolerance": 0.25}),
+        "eigenspace, share": ("eigenspace", {"share": 0.6}),
+        "eigenspace, steps": ("eigenspace", {"share": 0.9, "n_steps": 3}),
+        "knn, all": ("knn", {"k": 9}),
+        "harmonic-mass, most": ("harmonic-mass", {}),
+    }
+    for name, (base, options) in varied.items():
+        model = make_model(base, **options)
+        scores = model.score(points, most)
+        result[name] = signature(np.round(scores, 7), getattr(model, "iterations_", 0))
+    result["features"] = signature(points.features, points.weights, points.distances, known)
     rows = trial_generator(8).standard_normal((8, 2))
     kernel = np.exp(-np.sum(np.square(rows[:, np.newaxis] - rows), axis=2)) + 1.0
     trained = [KernelMachine(1.0, cost, 1e-3, cap).train(kernel, np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0])) for cost, cap in ((0.5, 50), (1000.0, 3))]
     wide = np.exp(-np.sum(np.square(rows[:, np.newaxis] - rows), axis=2) / 8.0) + 1.0
     trained.append(KernelMachine(1.0, 10.0, 1e-3, 20).train(wide, np.where(rows[:, 0] > 0.0, 1.0, -1.0)))
+    signs = np.where(rows[:, 1] > 0.0, 1.0, -1.0)
+    trained += [KernelMachine(1.0, 2.0, tolerance, 100).train(3.0 * wide, signs) for tolerance in (0.25, 1e-6)]
     result["machine"] = signature(*[values for pair in trained for values in pair])
     return result

@@ -61,6 +61,16 @@ TABLE = np.array([
 CLASSES = np.array([0, 1, 1, 0, 0, 1, 1, 0, 1])
 
 
+class Given:
+    """A generator whose uniform numbers are multiples of an eighth, many of them on an edge, and whose normal ones are given."""
+
+    def random(self, size):
+        return np.mod(np.arange(float(np.prod(size))) * 3.0, 8.0).reshape(size) / 8.0
+
+    def standard_normal(self, size):
+        return np.cos(np.arange(float(np.prod(size)))).reshape(size)
+
+
 @group
 def data():
     result = {}
@@ -70,6 +80,10 @@ def data():
     result["halves"] = signature(*[part.labels + 1 for part in stratified_split(Dataset(features, labels), (1, 1), generator(2))])
     reviews = ReviewCorpus(7, 2, 3, 4.0).sample(5, generator(3))
     result["reviews"] = signature(reviews.features, reviews.labels)
+    dense = ReviewCorpus(6, 3, 20, 2.0, 4.0).sample(6, generator(8))
+    result["reviews, dense"] = signature(dense.features, dense.labels)
+    on_edges = plant_artifacts([reviews, reviews], 3, Given(), 0.25, 0.75)
+    result["artifacts, edges"] = signature(*[part.features[:, 7:] for part in on_edges])
     planted = plant_artifacts([reviews, reviews, reviews], 3, generator(4), 0.3, 0.7)
     result["artifacts"] = signature(*[part.features[:, 7:] for part in planted])
     result["appended"] = signature(*[part.features for part in planted])
@@ -79,6 +93,8 @@ def data():
         result[f"regions, {rounds}"] = signature(superpixels(shaded, 3, 0.6, rounds))
     result["regions, dark"] = signature(superpixels(np.where(np.arange(25) % 5 > 2, 3.0, 0.0), 2, 0.25, 3))
     spots = np.array([2.0, 2, 1, 1, 0, 0, 0, 0, 3, 2, 3, 2, 2, 3, 2, 2, 2, 2, 3, 1, 3, 2, 0, 1, 3])
+    for per_side, compactness in ((2, 0.6), (4, 0.6), (3, 0.125)):
+        result[f"regions, {per_side}, {compactness}"] = signature(superpixels(shaded, per_side, compactness), shaded)
     result["regions, dark"] += signature(superpixels(spots, 3, 0.05, 4))
     parts, switches, samples = Words().perturb(np.array([0.0, 2.0, 0.5, 0.0, 1.5, 3.0]), 8, generator(6))
     result["words"] = signature(parts, switches, samples)
@@ -88,6 +104,9 @@ def data():
     for row in (0, 4):
         parts, switches, samples = quartiles.perturb(TABLE[row], 7, generator(7))
         result[f"perturbed, {row}"] = signature(parts, switches, samples)
+    eighths = Quartiles().fit(np.column_stack([TABLE[:8, :3], np.arange(8.0)]))
+    result["perturbed, edges"] = signature(*eighths.perturb(np.append(TABLE[0, :3], 3.0), 7, Given()))
+    result["inputs"] = signature(TABLE, features, labels, shaded, reviews.features)
     for cap, tolerance in ((3, 1e-5), (500, 1e-3)):
         model = SparseLogistic(0.05, tolerance, cap).fit(TABLE, CLASSES)
         result[f"logistic, {cap}"] = signature(model.weights, model.offset, model.iterations)
@@ -98,6 +117,11 @@ def data():
     result["parzen"] = signature(parzen.width, parzen.loss)
     pure = ParzenWindows().fit(np.array([[0.0], [0.1], [10.0], [10.1]]), np.array([0, 0, 1, 1]), (0.125, 0.1))
     result["parzen"] += signature(pure.width, 100.0 * pure.loss)
+    clumps = np.array([[0.0], [0.125], [0.25], [0.5], [90.0], [90.5], [400.0]])
+    apart = ParzenWindows().fit(clumps, np.array([0, 1, 0, 0, 1, 1, 0]), (0.01, 0.02))
+    result["parzen, apart"] = signature(apart.width, apart.loss)
+    away = [apart.explain(np.array([at]), 1) for at in (95.0, -600.0)]
+    result["parzen, away"] = signature(*[values for it in away for values in (it.features, it.weights, it.local)])
     explained = [parzen.explain(row, k) for row, k in ((TABLE[1], 2), (TABLE[7], 4))]
     result["parzen, explained"] = signature(*[values for it in explained for values in (it.features, it.weights, it.local)])
     return result
@@ -144,6 +168,9 @@ def explanations():
              (("cosine", 2, 0.25, "lasso", 1.0), ("euclidean", 3, 0.75, "forward", 0.25), ("euclidean", 2, 0.5, "weights", 2.0))]
     instance = np.array([0.5, 1.0, -2.0, 0.25])
     found = [it.explain(lambda rows: sigmoid(rows @ np.array([1.0, -0.5, 0.75, 2.0]) + rows[:, 0] * rows[:, 3]), instance, generator(1)) for it in local]
+    texts = [LocalExplainer(Words(), 3, n_samples, 0.5, "forward", 0.5) for n_samples in (12, 40)]
+    rest = np.array([1.0, 0.0, 2.0, 1.0, 3.0, 0.5])
+    found += [it.explain(lambda rows: sigmoid(rows @ np.array([1.0, 9.0, -0.5, 0.25, 0.75, -2.0])), rest, generator(2)) for it in texts]
     result["local"] = signature(*[explanation_row(it) for it in found])
     flat = local[0].explain(lambda rows: np.full(len(rows), 0.25), instance, generator(1))
     result["local, constant"] = signature(flat.weights, flat.local, flat.base, flat.score)
@@ -161,6 +188,7 @@ def explanations():
     choices = [choose_classifier(pair, picks, np.array(artifacts), additive) for pair in rivals for picks in (([0, 1], [2]), ([3], [3, 0])) for artifacts in ([1, 4], [3, 2]) for additive in (True, False)]
     result["choices"], result["shares"] = signature([choice for choice, _ in choices]), signature([counts for _, counts in choices])
     masks = [([1, 1, 0, 0, 1], [1, 0, 0, 1, 1]), ([0, 0, 0], [0, 1, 0]), ([0, 0], [0, 0]), ([1, 1, 0, 1], [0, 0, 0, 0]), ([1, 1], [1, 1]), ([1, 1, 1, 0, 1, 0], [0, 1, 1, 1, 0, 0])]
+    result["inputs"] = signature(instance, rest, design, targets, weights, *[row for row, _, _ in removals], *[np.array(table) for table in tables])
     for name in ("precision", "recall", "f1", "kappa"):
         result[name] = signature([agreement(np.array(truth, dtype=bool), np.array(claims, dtype=bool))[name] for truth, claims in masks])
     overlap, spread = stability(several, 6)
