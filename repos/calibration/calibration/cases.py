@@ -135,8 +135,9 @@ def binning():
         bayes = BayesianBinning(strength, widest).fit(np.tile(many, 3) * np.repeat([1.0, 0.9, 0.8], len(many)), np.tile(outcomes, 9))
         result[f"bayesian, {strength:g}, {widest:g}"] = signature(bayes.weights, bayes.predict(new))
     evenly = np.arange(3000) / 3000.0
-    bayes = BayesianBinning().fit(evenly, np.sin(40.0 * evenly) > 0.0)
-    result["bayesian, thousands"] = signature(bayes.weights, bayes.predict(new))
+    for widest in (2.0, 3.0):
+        bayes = BayesianBinning(widest=widest).fit(evenly, np.mod(7.0 * np.arange(3000), 3.0) + np.sin(40.0 * evenly) > 1.5)
+        result[f"bayesian, thousands, {widest:g}"] = signature(len(bayes.schemes), bayes.weights, bayes.predict(new))
     known = np.array([[0.9, 0.05, 0.05], [0.85, 0.1, 0.05], [0.1, 0.8, 0.1], [0.15, 0.7, 0.15], [0.3, 0.3, 0.4], [0.45, 0.35, 0.2], [0.6, 0.15, 0.25]])
     fresh = np.array([[0.9, 0.05, 0.05], [0.31, 0.32, 0.37], [0.35, 0.12, 0.53], [0.45, 0.27, 0.28]])
     for name in ("histogram", "isotonic"):
@@ -174,8 +175,8 @@ def fits():
     result["bowl"] = signature(point, value, steps, evaluations)
     steps = [minimise(bowl, np.zeros(6), tolerance=tolerance)[2] for tolerance in (20.0, 5.0, 2.0, 1.0, 0.3)]
     result["bowl, steps"] = signature(steps)
-    for decrease in (0.0, 0.45):
-        point, value, steps, evaluations = minimise(bowl, np.full(6, 4.0), 6, decrease=decrease)
+    for decrease in (0.45, 0.9):
+        point, value, steps, evaluations = minimise(bowl, np.full(6, 4.0), 8, decrease=decrease)
         result[f"bowl, {decrease}"] = signature(np.round(point, 6), round(value, 6), steps, evaluations)
     result["start"] = signature(start) + minimise(bowl, np.ones(6))[3]
     margins = np.array([-1.0, 0.5, 2.0, 0.25, -0.5, 1.5, 40.0, -0.25])

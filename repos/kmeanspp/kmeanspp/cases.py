@@ -163,7 +163,10 @@ def iterations():
     COUNTER.reset()
     searched = []
     for k, cap in ((2, 50), (4, 3), (6, 50)):
-        model = HamerlyKMeans(k, max_iterations=cap).fit(scattered(60, k), trial_generator(11))
+        model = HamerlyKMeans(k, max_iterations=cap)
+        # Given seeds, so that only the iteration's own evaluations count.
+        model.seeding = lambda points, rng, k=k: points[7 : 7 + k]
+        model.fit(scattered(60, k), None)
         searched.extend([*model.searched_, model.n_iterations_, model.potential_, signature(model.labels_, model.centers_)])
     result["hamerly"], result["evaluations"] = signature(searched), COUNTER.reset()
     for batches, size, smoothing in ((1, 4, 0.3), (3, 4, 0.3), (4, 7, 0.75)):
