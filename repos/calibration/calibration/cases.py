@@ -61,6 +61,10 @@ def networks():
         result[f"documents, {shape}"] = signature(drawn.points, drawn.labels)
     labels = np.array([4, 1, 1, 4, 1, 1, 1, 9, 1, 4, 1, 4, 4])
     result["split"] = signature(*stratified_split(labels, (5, 2, 3), generator(3)))
+    many = np.repeat([0, 3], [10, 30])
+    for shares in ((3, 3, 3, 1), (1, 1, 4), (7, 0, 3)):
+        parts = stratified_split(many, shares, generator(12))
+        result[f"split, {shares}"] = signature([len(part) for part in parts], *parts)
     images = np.arange(48.0).reshape(3, 16) % 17
     result["degraded"] = signature(degrade(images, generator(4), 0.5), images)
     for noise, patch in ((0.0, 3), (4.0, 1)):
@@ -124,6 +128,8 @@ def binning():
     for n_bins, mass in ((4, False), (4, True), (12, False), (3, True)):
         histogram = HistogramBinning(n_bins, mass).fit(scores, outcomes)
         result[f"histogram, {n_bins}, {mass}"] = signature(histogram.values, histogram.predict(new))
+    ends = HistogramBinning(4).fit(np.array([0.0, 0.25, 0.75, 1.0, 0.75, 0.0]), np.array([True, False, True, True, False, False]))
+    result["histogram, ends"] = signature(ends.edges, ends.values, ends.predict(new))
     result["isotonic"] = signature(IsotonicRegression().fit(scores, outcomes).predict(new))
     order = np.arange(len(scores))[::-1]
     result["isotonic, reversed"] = signature(IsotonicRegression().fit(scores[order], outcomes[order]).predict(new))

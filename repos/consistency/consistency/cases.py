@@ -61,6 +61,8 @@ def parts():
     result = {}
     kinds = np.array([2, 2, 0, 5, 2, 0, 2, 5, 2, 0, 2])
     result["subset"] = signature(*[stratified_subset(kinds, size, trial_generator(1, size)) for size in (4, 5, 7, 11)])
+    uneven = np.repeat([4, 1, 7], [3, 13, 14])
+    result["subset, uneven"] = signature(*[stratified_subset(uneven, size, trial_generator(9, size)) for size in (6, 12, 24, 29)])
     even = np.tile([3, 1, 2], 3)
     result["subset, even"] = signature(*[stratified_subset(even, size, trial_generator(1, size)) for size in (4, 5, 7)])
     result["labelled"] = signature(*[draw_labelled(np.array([0, 0, 1, 0, 2, 1, 0, 0]), count, trial_generator(2, count)) for count in (3, 5, 8)])
@@ -116,6 +118,11 @@ def solutions():
             operator = Operator(matrix)
             solved = SOLVERS[name](operator, targets, 0.9, tolerance, cap)
             result[f"{name}, {cap}"] = signature(solved.scores, solved.iterations, solved.changes, operator.products)
+    nothing = np.zeros((9, 9))
+    for name in ("iteration", "chebyshev", "gradients"):
+        for tolerance in (1.0, 0.0):
+            solved = SOLVERS[name](Operator(nothing), targets.astype(int), 0.5, tolerance, 4)
+            result[f"{name}, nothing, {tolerance:g}"] = signature(solved.scores, solved.iterations, solved.changes)
     result["targets"] = signature(targets)
     spread = np.diag(np.concatenate([[1.0, 0.9, 0.75], np.linspace(0.01, 0.3, 22)]))
     rotation, _ = np.linalg.qr(trial_generator(6).standard_normal((25, 25)))

@@ -169,6 +169,15 @@ def iterations():
         model.fit(scattered(60, k), None)
         searched.extend([*model.searched_, model.n_iterations_, model.potential_, signature(model.labels_, model.centers_)])
     result["hamerly"], result["evaluations"] = signature(searched), COUNTER.reset()
+    tied, large = [(GRID, [1, 2]), (GRID, [0, 3, 5]), (LINE, [1, 4]), (LINE, [0, 3, 6])], [(scattered(2000, 8), [5, 9, 30, 41])]
+    for name, runs in (("tied", tied), ("thousands", large)):
+        searched = []
+        for points, rows in runs:
+            model = HamerlyKMeans(len(rows))
+            model.seeding = lambda points, rng, rows=rows: points[rows]
+            model.fit(points, None)
+            searched.extend([*model.searched_, model.n_iterations_, model.potential_, *np.bincount(model.labels_), *np.ravel(model.centers_)])
+        result[f"hamerly, {name}"] = signature(searched)
     for batches, size, smoothing in ((1, 4, 0.3), (3, 4, 0.3), (4, 7, 0.75)):
         model = MiniBatchKMeans(3, "random", size, batches, smoothing).fit(scattered(12, 7), trial_generator(12))
         result[f"batches={batches}"] = signature(model.centers_, model.counts_, model.potential_)

@@ -79,6 +79,10 @@ def data():
     labels = np.array([2, 0, 0, 2, 0, 0, 0, 5, 0, 2, 0, 2])
     result["split"] = signature(*[part.features[:, 0] for part in stratified_split(Dataset(features, labels), (5, 2, 3), generator(1))])
     result["halves"] = signature(*[part.labels + 1 for part in stratified_split(Dataset(features, labels), (1, 1), generator(2))])
+    many = Dataset(np.arange(40.0)[:, np.newaxis], np.repeat([0, 3], [10, 30]))
+    for shares in ((3, 3, 3, 1), (1, 1, 4)):
+        parts = stratified_split(many, shares, generator(11))
+        result[f"split, {len(shares)} parts"] = signature(*[values for part in parts for values in (part.features, part.labels)])
     reviews = ReviewCorpus(7, 2, 3, 4.0).sample(5, generator(3))
     result["reviews"] = signature(reviews.features, reviews.labels)
     dense = ReviewCorpus(6, 3, 20, 2.0, 4.0).sample(6, generator(8))
@@ -176,7 +180,7 @@ def explanations():
     flat = local[0].explain(lambda rows: np.full(len(rows), 0.25), instance, generator(1))
     result["local, constant"] = signature(flat.weights, flat.local, flat.base, flat.score)
     coefficients = np.array([2.0, -1.0, 1.0, 1.0, 0.5])
-    removals = [(np.array([1.0, 0.0, 1.0, 2.0, 0.0]), -0.5, 4), (np.array([1.0, 1.0, 2.0, 2.0, 1.0]), -8.0, 2), (np.array([0.0, 1.0, 1.0, 0.0, 0.0]), 0.0, 3), (np.array([1.0, 1.0, 1.0, 1.0, 1.0]), 3.0, 9)]
+    removals = [(np.array([1.0, 0.0, 1.0, 2.0, 0.0]), -0.5, 4), (np.array([1.0, 1.0, 2.0, 2.0, 1.0]), -8.0, 2), (np.array([0.0, 1.0, 1.0, 0.0, 0.0]), 0.0, 3), (np.array([3, 1, 0, 2, 2], dtype=np.int32), -1.0, 4), (np.array([1.0, 2.0, 0.0, 0.0, 1.0]), -9.0, 0), (np.array([1.0, 1.0, 1.0, 1.0, 1.0]), 3.0, 9)]
     found = [greedy_explanation(lambda rows, offset=offset: sigmoid(rows @ coefficients + offset), row, most) for row, offset, most in removals]
     result["greedy"] = signature(*[explanation_row(it) for it in found])
     tables = [[[1.0, 0.0, 4.0], [0.0, 0.0, 9.0], [4.0, 9.0, 0.0], [1.0, 0.0, 4.0], [4.0, 0.0, 12.0]], [[1.0, 1.0], [2.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]]
