@@ -4,13 +4,15 @@ use serde_json::json;
 
 use super::environment::EnvOptions;
 use super::progress::Progress;
-use super::run::MachineOptions;
+use super::run::{MachineOptions, default_jobs};
 use super::shared::{PaperOptions, SuiteOptions, print, print_json, table};
 use crate::command::{self, Commands};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::masked::gold::{Comparison, compare, record};
 use crate::masked::ready::ReadyPaper;
+use crate::notebook::{Notebook, RECORD};
+use crate::proof::ProofSetup;
 use crate::run::family::Family as _;
 use crate::sample::{COMMAND, MASKED};
 use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
@@ -29,7 +31,8 @@ use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
 pub struct Arguments {
     #[command(flatten)]
     papers: PaperOptions,
-    /// The kind of task: `masked`, or `command`, whose right programs are run and changed.
+    /// The kind of task: `masked`, `command`, whose right programs are run and changed, or `notebook`, whose gold cells are
+    /// run twice.
     #[arg(long, value_name = "NAME", default_value = MASKED)]
     family: String,
     /// Number of runs of each experiment.
@@ -56,9 +59,10 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     match arguments.family.as_str() {
         MASKED => {}
         COMMAND => return commands(arguments).await,
+        name if name == Notebook.name() => return notebooks(arguments).await,
         other => {
             return Err(Error::usage(format!("gold of the family `{}` is not recorded", other.escape_debug()))
-                .hint("the families with recorded gold are `masked` and `command`"));
+                .hint("the families with recorded gold are `masked`, `command` and `notebook`"));
         }
     }
     let suite = if arguments.check { arguments.suite.open()? } else { arguments.suite.open_own()? };
@@ -110,6 +114,33 @@ async fn commands(arguments: &Arguments) -> Result<()> {
         });
         print(&table(&["instruction", "seconds", "arguments by", "arguments"], &[1, 3], rows))?;
         talk!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+/// Records what the gold cells of notebook tasks give, change and call.
+async fn notebooks(arguments: &Arguments) -> Result<()> {
+    if arguments.check || arguments.full {
+        return Err(Error::usage("`--check` and `--full` are for papers")
+            .hint("`verify --family notebook` shows whether gold is reached"));
+    }
+    let place = ProofSetup {
+        suite: arguments.suite.own_folder()?,
+        machine: arguments.machine.options(&arguments.env.options())?,
+        env: arguments.env.kind,
+        jobs: default_jobs(),
+        fresh: true,
+    };
+    for id in Notebook.items(&place.suite, &arguments.papers.some()?)? {
+        let progress = Progress::new(false);
+        let (answer, gold) = crate::proof::record(&place, &id, &progress).await?;
+        progress.finish();
+        let folder = place.suite.join("tasks").join(&id);
+        let answer = serde_json::to_string_pretty(&answer)
+            .map_err(|error| Error::internal("gold cannot be written as JSON").because(error))?;
+        crate::files::write_whole(&folder.join("answer.json"), format!("{answer}\n").as_bytes())?;
+        crate::files::write_whole(&folder.join(RECORD), gold.to_text().as_bytes())?;
+        talk!("{id}: {} functions are compared; solutions may change {}", gold.calls.len(), gold.changed.join(", "));
     }
     Ok(())
 }

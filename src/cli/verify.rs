@@ -1,5 +1,6 @@
 //! `autoexperiment verify`: measures how far papers can be trusted.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,9 +18,9 @@ use crate::audit::verify::{Measures, Verified, verify};
 use crate::audit::{Bench, Effort};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
-use crate::proof::ProofSetup;
+use crate::proof::{ProofSetup, Scope};
 use crate::run::machine::Machine;
-use crate::sample::MASKED;
+use crate::sample::{COMMAND, MASKED};
 use crate::suite::{Evidence, LoadedPaper, Protocol, Suite};
 
 /// Measure how far papers can be trusted
@@ -34,8 +35,9 @@ use crate::suite::{Evidence, LoadedPaper, Protocol, Suite};
 /// this machine are reused while nothing has changed.
 ///
 /// With `--family notebook` or `command`, runs `gold`, `noop` and `forger` on the tasks and writes nothing: gold must reach
-/// everything, the others nothing that we verify, and a notebook task must lose something without any one of its blocks. Ends
-/// with exit code 4 if gold fails, and 3 if something else is wrong.
+/// everything, the others nothing that we verify, and a notebook task must lose something without any one of its blocks. Then
+/// changes the constants in the gold cells of notebook tasks, one at a time: each change must be noticed, or be listed in the
+/// manifest as harmless. Ends with exit code 4 if gold fails, and 3 if something else is wrong.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment verify kmeanspp --survivors\n  autoexperiment verify --recheck 0.1\n  \
@@ -47,6 +49,13 @@ pub struct Arguments {
     /// Kind of task: `masked`, `notebook` or `command`.
     #[arg(long, value_name = "NAME", default_value = MASKED, conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck"])]
     family: String,
+    /// Try only the solutions in DIR/TASK of notebook tasks: `wrong-*.py` must fail, `right-*.py` must pass. The first line of
+    /// each, `# replaces: BLOCK ...`, names the blocks whose cells it replaces.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck", "constants"])]
+    solutions: Option<PathBuf>,
+    /// Only change the constants in the gold cells of notebook tasks, one at a time, and see which changes nobody notices.
+    #[arg(long, conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck"])]
+    constants: bool,
     /// Number of mutants per function.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
     mutants: u32,
@@ -86,6 +95,9 @@ pub struct Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.family == MASKED && (arguments.solutions.is_some() || arguments.constants) {
+        return Err(Error::usage("`--solutions` and `--constants` need `--family notebook`"));
+    }
     if arguments.family != MASKED {
         return items(arguments).await;
     }
@@ -163,7 +175,15 @@ async fn items(arguments: &Arguments) -> Result<()> {
         jobs: arguments.jobs.unwrap_or_else(default_jobs),
         fresh: arguments.fresh,
     };
-    verify_items::run(&place, &arguments.family, &arguments.papers.all(), arguments.json).await
+    let scope = match &arguments.solutions {
+        Some(folder) => Scope::Solutions(folder.clone()),
+        None if arguments.constants => Scope::Constants,
+        None => Scope::Everything,
+    };
+    if scope != Scope::Everything && arguments.family == COMMAND {
+        return Err(Error::usage("`--solutions` and `--constants` are for notebook tasks"));
+    }
+    verify_items::run(&place, &arguments.family, &arguments.papers.all(), &scope, arguments.json).await
 }
 
 async fn prepare(

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::progress::Progress;
 use super::shared::{print, print_json, table};
 use crate::error::{Error, Kind, Result};
-use crate::proof::{ProofSetup, items, prove};
+use crate::proof::{ProofSetup, Scope, items, prove};
 use crate::run::family::Families;
 use crate::run::proof::{Fault, Proof, Tally};
 
@@ -43,13 +43,13 @@ impl Faults {
     }
 }
 
-pub async fn run(place: &ProofSetup, family: &str, asked: &[String], json: bool) -> Result<()> {
+pub async fn run(place: &ProofSetup, family: &str, asked: &[String], scope: &Scope, json: bool) -> Result<()> {
     let items = items(&place.suite, family, asked)?;
     let words = Families::standard().words([family]).unwrap_or_default();
     let (mut faults, mut documents) = (Faults::default(), Vec::new());
     for id in &items {
         let (progress, begun) = (Progress::new(false), Instant::now());
-        let proof = prove(place, family, id, &progress).await;
+        let proof = prove(place, family, id, scope, &progress).await;
         progress.finish();
         match proof {
             Ok(proof) => {
@@ -76,7 +76,7 @@ pub async fn run(place: &ProofSetup, family: &str, asked: &[String], json: bool)
 }
 
 fn made(proof: &Proof) -> usize {
-    proof.gold.made + proof.noop.made + proof.forger.made + proof.units.len()
+    proof.gold.made + proof.noop.made + proof.forger.made + proof.units.len() + proof.trials.len()
 }
 
 fn told(item: &str, fault: &Fault) -> Error {
@@ -90,13 +90,23 @@ fn console(proof: &Proof, unit: &str) -> String {
     let verdict = if proof.faults.is_empty() { "sound" } else { "wrong" };
     let passes = [("gold", proof.gold), ("noop", proof.noop), ("forger", proof.forger)];
     let passes: Vec<String> = passes.map(|(name, tally)| format!("{name} passes {}", share(tally))).into();
-    let mut text = format!("{}: {verdict}; {}\n", crate::report::clean(&proof.item), passes.join(", "));
+    let passes = if proof.gold.made == 0 { String::new() } else { format!("; {}", passes.join(", ")) };
+    let mut text = format!("{}: {verdict}{passes}\n", crate::report::clean(&proof.item));
     if !proof.units.is_empty() {
         let rows = proof.units.iter().map(|unit| {
             let loses = if unit.loses.is_empty() { "nothing".to_owned() } else { unit.loses.join(", ") };
             vec![unit.unit.clone(), loses]
         });
         text += &table(&[&format!("without {unit}"), "fails"], &[], rows);
+    }
+    if !proof.trials.is_empty() {
+        let passed = proof.trials.iter().filter(|trial| trial.pass).count();
+        text += &format!("{} changed solutions were tried, {passed} pass\n", proof.trials.len());
+        let rows = proof.trials.iter().map(|trial| {
+            let clean = |text: &str| crate::report::clean(text);
+            vec![clean(&trial.name), if trial.pass { "passes" } else { "fails" }.to_owned(), clean(&trial.why)]
+        });
+        text += &table(&["solution", "verdict", "why"], &[], rows);
     }
     text
 }

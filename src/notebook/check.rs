@@ -26,8 +26,24 @@ pub fn problems(task: &LoadedTask) -> Vec<String> {
         }
         Err(error) => found.push(error.to_string()),
     }
+    may_change(task, &mut found);
     told(task, &mut found);
     found
+}
+
+/// What a solution may change exists, and is not the entry as a whole.
+fn may_change(task: &LoadedTask, found: &mut Vec<String>) {
+    let manifest = &task.manifest;
+    for part in manifest.may_change.iter().filter(|part| !part.starts_with("site-packages/")) {
+        let file = part.split("::").next().unwrap_or(part);
+        if !file.contains(['*', '?', '[', '{']) && !task.repo_dir.join(file).is_file() {
+            found.push(format!("`may_change` names `{part}`, and the repo has no such file"));
+        }
+    }
+    let is_free = task.permitted.allows_function(&manifest.entry);
+    if is_free && manifest.may_change.iter().any(|part| !part.contains("::")) {
+        found.push(format!("`may_change` lets a solution replace the entry `{}`: name its functions", manifest.entry));
+    }
 }
 
 /// The env and the entry exist, and packages have their hashes.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ids::{NOTEBOOK, sample, withheld};
 use super::loaded::{LoadedTask, task_ids};
-use super::task::TaskItem;
+use super::task::{Solutions, TaskItem};
 use crate::error::{Error, Result};
 use crate::run::family::{Basis, Family, Item, Words};
 use crate::sample::{Sample, Withheld};
@@ -60,8 +60,9 @@ impl Family for Notebook {
         Ok(asked)
     }
 
-    fn load(&self, suite: &Path, item: &str, _basis: Basis) -> Result<Arc<dyn Item>> {
-        Ok(Arc::new(TaskItem { loaded: Arc::new(LoadedTask::load(suite, item)?), leaves_out: false }))
+    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>> {
+        let loaded = Arc::new(LoadedTask::load(suite, item)?);
+        Ok(Arc::new(TaskItem { loaded, rule: basis.rule, solutions: Solutions::Gold }))
     }
 }
 

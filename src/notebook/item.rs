@@ -67,12 +67,11 @@ impl Item for TaskItem {
 
     fn reported_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
         self.blocks(sample)?;
-        Ok(judge::reported(&self.loaded, self.loaded.gold()?, findings.answer, findings.observed))
+        judge::reported(&self.loaded, self.rule, findings.answer, findings.observed)
     }
 
     fn verified_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
-        let (blocks, gold) = (self.blocks(sample)?, self.loaded.gold()?);
-        Ok(judge::verified(&self.loaded, &blocks, gold, findings.answer, findings.observed, findings.results))
+        judge::verified(&self.loaded, self.rule, &self.blocks(sample)?, findings)
     }
 
     /// There is no baseline: that gold is reached here is what `gold` shows, and `autoexperiment verify --family notebook`.
@@ -82,8 +81,8 @@ impl Item for TaskItem {
 
     fn question(&self, sample: &Sample) -> Result<Question> {
         let keys = self.loaded.gold()?.as_object().into_iter().flat_map(Map::keys).cloned();
-        let tolerance =
-            Tolerance { relative: 1e-9, absolute: self.loaded.manifest.answer.absolute, ..Tolerance::default() };
+        let relative = self.loaded.manifest.answer.relative;
+        let tolerance = Tolerance { relative, absolute: 0.0, ..Tolerance::default() };
         Ok(Question {
             sample: sample.id().to_owned(),
             task: instructions(&self.loaded, &self.blocks(sample)?),

@@ -4,13 +4,19 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::changes::CHANGES;
 use super::loaded::LoadedTask;
+use super::trace::{self, TRACE};
+use crate::error::Result;
 use crate::kernel::{By, CellRecord};
+use crate::run::family::Findings;
 use crate::score::super_bench::{Cell, landmarks_hit, shipped_accuracy, shipped_script};
-use crate::score::{ExperimentVerdict, ValueVerdict, Verdict, parse_answer};
+use crate::score::{ExperimentVerdict, Rule, ValueVerdict, Verdict, parse_answer};
 
 /// The id of our own run of the answer's command.
 pub const ENTRY: &str = "entry";
+/// The name of what is verified of the program: that it is the one that was given, and ran.
+pub const PROGRAM: &str = "program";
 /// The id of the repetition of the agent's cells.
 pub const REPLAY: &str = "replay";
 
@@ -52,10 +58,13 @@ pub fn submission(answer: Option<&str>) -> Option<Value> {
 }
 
 /// The published measures, with what the prefix alone would have got beside them as `_floor`. Passes when every value of the
-/// submission is right.
-pub fn reported(task: &LoadedTask, gold: &Value, answer: Option<&str>, seen: &Map<String, Value>) -> Verdict {
-    let submitted = submission(answer);
-    let experiment = compared(gold, submitted.as_ref(), Run::NotAsked, task.manifest.answer.absolute);
+/// submission is right: to the last digits, or as published by [`Rule::Reference`].
+///
+/// # Errors
+/// As [`LoadedTask::gold`].
+pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<String, Value>) -> Result<Verdict> {
+    let (gold, submitted) = (task.gold()?, submission(answer));
+    let experiment = compared(gold, submitted.as_ref(), Run::NotAsked, task.manifest.answer.relative);
     let accuracy = shipped_accuracy(gold, submitted.as_ref()).unwrap_or(0.0);
     let flag = |of: &Value, by: &str| of.get(by).and_then(Value::as_bool).unwrap_or(false);
     let landmarks: Vec<&Value> =
@@ -72,38 +81,38 @@ pub fn reported(task: &LoadedTask, gold: &Value, answer: Option<&str>, seen: &Ma
     let hit = share(&|it| flag(it, "agent") || flag(it, "prefix"));
     measures.extend(hit.map(|share| ("landmarks".to_owned(), share)));
     measures.extend(share(&|it| flag(it, "prefix")).map(|share| ("landmarks_floor".to_owned(), share)));
-    Verdict {
-        pass: experiment.pass,
+    Ok(Verdict {
+        pass: if rule == Rule::Reference { is_all(accuracy) } else { experiment.pass },
         score: Some(accuracy),
         measures,
         reason: answer.is_none().then(|| "no answer".to_owned()),
         experiments: vec![experiment],
         ..Verdict::default()
-    }
+    })
 }
 
 /// Our measures. A value is right when it is in the submission and in what our own run of the entry gave; the script was
 /// executed when our run gives what was submitted, right or wrong; a landmark is reached when its check says so; the work
 /// replays when the agent's cells, repeated over the repo as it was, go as they went.
-pub fn verified(
-    task: &LoadedTask,
-    withheld: &[usize],
-    gold: &Value,
-    answer: Option<&str>,
-    seen: &Map<String, Value>,
-    results: &Map<String, Value>,
-) -> Verdict {
-    let submitted = submission(answer);
-    let absolute = task.manifest.answer.absolute;
+///
+/// Passes when every value is right, the program is the one that was given and really ran, and every landmark of the withheld
+/// blocks is reached; by [`Rule::Reference`], when the published accuracy is 1.
+///
+/// # Errors
+/// As [`LoadedTask::gold`].
+pub fn verified(task: &LoadedTask, rule: Rule, withheld: &[usize], findings: &Findings<'_>) -> Result<Verdict> {
+    let Findings { answer, observed: seen, results } = *findings;
+    let (gold, submitted) = (task.gold()?, submission(answer));
+    let relative = task.manifest.answer.relative;
     let result = |id: &str| results.get(id).and_then(|it| it.get("result"));
     let error = |id: &str| results.get(id).and_then(|it| it.get("error")).and_then(Value::as_str).map(str::to_owned);
     let run = result(ENTRY);
-    let mut experiment = compared(gold, submitted.as_ref(), Run::Gave(run), absolute);
+    let mut experiment = compared(gold, submitted.as_ref(), Run::Gave(run), relative);
     experiment.reason = error(ENTRY).or(experiment.reason);
     let right = experiment.values.iter().filter(|value| value.pass).count();
     let accuracy = right as f64 / experiment.values.len().max(1) as f64;
-    let executed = matches!((&submitted, run), (Some(submitted), Some(run)) if compared(run, Some(submitted), Run::NotAsked, absolute).pass);
-    let mut experiments = vec![experiment];
+    let executed = matches!((&submitted, run), (Some(submitted), Some(run)) if compared(run, Some(submitted), Run::NotAsked, relative).pass);
+    let mut experiments = vec![experiment, program(task, results)];
     for landmark in task.manifest.landmarks_of(withheld) {
         let id = landmark_id(&landmark.id);
         let pass = result(&id) == Some(&Value::Bool(true));
@@ -118,7 +127,7 @@ pub fn verified(
         ("execution".to_owned(), one(executed)),
         ("replays".to_owned(), one(replays)),
     ]);
-    let landmarks = &experiments[1..];
+    let landmarks = &experiments[2..];
     if !landmarks.is_empty() {
         let reached = landmarks.iter().filter(|landmark| landmark.pass).count();
         measures.insert("landmarks".to_owned(), reached as f64 / landmarks.len() as f64);
@@ -134,7 +143,46 @@ pub fn verified(
     {
         warnings.push(format!("{} changed files of installed packages were not taken over", left.len()));
     }
-    Verdict { pass: is_right, score: Some(accuracy), measures, experiments, warnings, ..Verdict::default() }
+    let left = result(CHANGES).and_then(|changes| changes.get("left")).and_then(Value::as_array);
+    for path in left.into_iter().flatten().filter_map(Value::as_str) {
+        warnings.push(format!("the change of `{path}` was not taken over: the task does not need it"));
+    }
+    let pass = if rule == Rule::Reference {
+        is_all(shipped_accuracy(gold, submitted.as_ref()).unwrap_or(0.0))
+    } else {
+        experiments.iter().all(|experiment| experiment.pass)
+    };
+    Ok(Verdict { pass, score: Some(accuracy), measures, experiments, warnings, ..Verdict::default() })
+}
+
+/// Why the changes of a solution fail, from the outcome of [`CHANGES`].
+pub fn forbidden(task: &LoadedTask, changes: &Value) -> Option<String> {
+    if let Some(error) = changes.get("error").and_then(Value::as_str) {
+        return Some(error.to_owned());
+    }
+    let Some(parts) = changes.pointer("/result/parts").and_then(Value::as_array) else {
+        return Some("the changed files were not compared".to_owned());
+    };
+    let parts = parts.iter().filter_map(Value::as_str).filter(|part| !task.permitted.allows_function(part));
+    let reasons: Vec<String> =
+        parts.map(|part| format!("`{part}` was changed, which the task does not need")).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// Whether the program is the one that was given, changed only where a solution may change it, and really ran.
+fn program(task: &LoadedTask, results: &Map<String, Value>) -> ExperimentVerdict {
+    let mut reasons: Vec<String> = forbidden(task, results.get(CHANGES).unwrap_or(&Value::Null)).into_iter().collect();
+    if let Some(record) = &task.record {
+        let calls = results.get(TRACE).and_then(|it| it.get("result"));
+        reasons.extend(trace::differences(&record.calls, calls, &task.permitted));
+    }
+    let (pass, reason) = (reasons.is_empty(), (!reasons.is_empty()).then(|| reasons.join("; ")));
+    ExperimentVerdict { experiment: PROGRAM.to_owned(), pass, reason, values: Vec::new(), warnings: Vec::new() }
+}
+
+/// Whether a share is 1, sums of parts of it included.
+fn is_all(share: f64) -> bool {
+    share >= 1.0 - 1e-9
 }
 
 /// Whether our own run counts.
@@ -147,7 +195,7 @@ enum Run<'a> {
 }
 
 /// The submission against gold, value by value. Where our run counts, a value must be in what it gave, too.
-fn compared(gold: &Value, submitted: Option<&Value>, run: Run<'_>, absolute: f64) -> ExperimentVerdict {
+fn compared(gold: &Value, submitted: Option<&Value>, run: Run<'_>, relative: f64) -> ExperimentVerdict {
     let mut leaves = Vec::new();
     flatten(String::new(), gold, &mut leaves);
     let at = |value: Option<&Value>, pointer: &str| value.and_then(|value| value.pointer(pointer)).cloned();
@@ -155,12 +203,12 @@ fn compared(gold: &Value, submitted: Option<&Value>, run: Run<'_>, absolute: f64
         .into_iter()
         .map(|(pointer, gold)| {
             let got = at(submitted, &pointer);
-            let submitted_right = got.as_ref().is_some_and(|got| is_near(&gold, got, absolute));
+            let submitted_right = got.as_ref().is_some_and(|got| is_near(&gold, got, relative));
             let (ran_right, ran) = match run {
                 Run::NotAsked => (true, None),
                 Run::Gave(run) => {
                     let ran = at(run, &pointer);
-                    (ran.as_ref().is_some_and(|ran| is_near(&gold, ran, absolute)), ran)
+                    (ran.as_ref().is_some_and(|ran| is_near(&gold, ran, relative)), ran)
                 }
             };
             let reason = match (&got, submitted_right, ran_right) {
@@ -198,11 +246,12 @@ fn flatten(pointer: String, value: &Value, leaves: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Numbers within `absolute`, texts without blanks at their ends, everything else equal.
-fn is_near(gold: &Value, got: &Value, absolute: f64) -> bool {
+/// Numbers within `relative`, whole ones equal; texts without blanks at their ends; everything else equal.
+fn is_near(gold: &Value, got: &Value, relative: f64) -> bool {
     match (gold, got) {
-        (Value::Number(_), Value::Number(_)) => {
-            gold.as_f64().zip(got.as_f64()).is_some_and(|(gold, got)| (gold - got).abs() < absolute)
+        (Value::Number(number), Value::Number(_)) => {
+            let relative = if number.is_f64() { relative } else { 0.0 };
+            gold.as_f64().zip(got.as_f64()).is_some_and(|(gold, got)| (gold - got).abs() <= relative * gold.abs())
         }
         (Value::String(gold), Value::String(got)) => gold.trim() == got.trim(),
         _ => gold == got,
@@ -220,14 +269,15 @@ mod tests {
     #[test]
     fn a_value_counts_when_it_was_submitted_and_our_run_gives_it() {
         let gold = json!({"a": 0.5, "b": {"c/d": 3, "e": "x"}});
-        let near = json!({"a": 0.505, "b": {"c/d": 3.0, "e": " x"}});
-        assert!(compared(&gold, Some(&near), Run::Gave(Some(&gold)), 0.01).pass);
+        let near = json!({"a": 0.500_000_000_1, "b": {"c/d": 3.0, "e": " x"}});
+        assert!(compared(&gold, Some(&near), Run::Gave(Some(&gold)), 1e-9).pass);
         let other = json!({"a": 0.6, "b": {"c/d": 3, "e": "x"}});
-        let half = compared(&gold, Some(&near), Run::Gave(Some(&other)), 0.01);
+        let half = compared(&gold, Some(&near), Run::Gave(Some(&other)), 1e-9);
         assert_eq!(half.values.iter().filter(|value| value.pass).count(), 2);
         assert_eq!(half.values[0].reason.as_deref(), Some("our run gave 0.6"));
-        assert!(!compared(&gold, Some(&near), Run::Gave(None), 0.01).pass, "our run gave nothing");
-        assert!(!compared(&gold, None, Run::NotAsked, 0.01).pass);
-        assert!(!is_near(&json!(1), &json!("1"), 0.01) && !is_near(&json!(1.0), &json!(1.01), 0.01));
+        assert!(!compared(&gold, Some(&near), Run::Gave(None), 1e-9).pass, "our run gave nothing");
+        assert!(!compared(&gold, None, Run::NotAsked, 1e-9).pass);
+        assert!(!is_near(&json!(1), &json!("1"), 0.01) && !is_near(&json!(1.0), &json!(1.011), 0.01));
+        assert!(!is_near(&json!(1000), &json!(1001), 0.01) && is_near(&json!(0.0), &json!(0), 1e-9));
     }
 }

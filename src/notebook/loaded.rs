@@ -2,14 +2,40 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::changes::Permitted;
 use super::manifest::{LandmarkCheck, Manifest};
-use crate::error::{Error, Result};
+use super::trace::Calls;
+use crate::error::{Error, Kind, Result};
 use crate::files::hex;
 use crate::kernel::split_cells;
 use crate::sample::UpSets;
+
+/// File of a [`GoldRecord`] in a task's folder.
+pub const RECORD: &str = "record.json";
+
+/// What a run of the gold cells changed and called.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoldRecord {
+    /// The changed parts of the repository.
+    pub changed: Vec<String>,
+    /// The calls of the repository's functions.
+    pub calls: Calls,
+}
+
+impl GoldRecord {
+    /// The text of the file, with a line for each function.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let calls = self.calls.iter().map(|(name, values)| format!("    {}: {}", json!(name), json!(values)));
+        let calls: Vec<String> = calls.collect();
+        format!("{{\n  \"changed\": {},\n  \"calls\": {{\n{}\n  }}\n}}\n", json!(self.changed), calls.join(",\n"))
+    }
+}
 
 /// A task, read.
 pub struct LoadedTask {
@@ -25,6 +51,10 @@ pub struct LoadedTask {
     pub answer: Option<Value>,
     /// The file of the gold answer.
     pub answer_path: PathBuf,
+    /// What a run of the gold cells changed and called; none while it has not been recorded.
+    pub record: Option<GoldRecord>,
+    /// Parts of the repository that a solution may change.
+    pub permitted: Permitted,
     /// The order of its blocks.
     pub order: UpSets,
     /// Folder of the repo.
@@ -112,6 +142,18 @@ impl LoadedTask {
         } else {
             None
         };
+        let recorded = dir.join(RECORD);
+        let record: Option<GoldRecord> =
+            if recorded.exists() {
+                let text = read(&recorded)?;
+                Some(serde_json::from_str(&text).map_err(|error| {
+                    Error::suite("is not a record of gold's run").at(&recorded, None).because(error)
+                })?)
+            } else {
+                None
+            };
+        let changed = record.iter().flat_map(|record| &record.changed);
+        let permitted = Permitted::new(changed.chain(&manifest.may_change).map(String::as_str))?;
         let wheels = manifest.wheels.as_ref().map(|name| suite.join("wheels").join(format!("{name}.txt")));
         if let Some(wheels) = &wheels {
             read(wheels)?;
@@ -132,6 +174,8 @@ impl LoadedTask {
             probes,
             answer,
             answer_path: gold,
+            record,
+            permitted,
             order,
             repo_dir,
             env_dir,
@@ -143,12 +187,14 @@ impl LoadedTask {
     /// The gold answer.
     ///
     /// # Errors
-    /// Kind `Baseline` when it has not been recorded.
+    /// Kind `Baseline` when it, or what the gold cells changed and called, has not been recorded.
     pub fn gold(&self) -> Result<&Value> {
-        self.answer.as_ref().ok_or_else(|| {
-            Error::new(crate::error::Kind::Baseline, format!("task `{}` has no gold answer", self.id))
-                .hint("write what the gold cells give to the task's `answer.json`")
-        })
+        let missing = |what: &str| {
+            Error::new(Kind::Baseline, format!("task `{}` has no {what}", self.id))
+                .hint(format!("`autoexperiment gold --family notebook {}` records it", self.id))
+        };
+        self.record.as_ref().ok_or_else(|| missing("record of gold's run"))?;
+        self.answer.as_ref().ok_or_else(|| missing("gold answer"))
     }
 
     /// The cells of the blocks that a sample withholds, or those of the others, in order.

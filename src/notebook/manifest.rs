@@ -6,6 +6,7 @@ use std::path::Path;
 use regex::Regex;
 use serde::Deserialize;
 
+use super::changes::Permitted;
 use crate::error::{Error, Result};
 use crate::files::{from_toml, line_naming};
 use crate::sample::{MOST_STEPS, UpSets};
@@ -39,6 +40,13 @@ pub struct Manifest {
     /// When the repo's code became public.
     #[serde(default)]
     pub first_commit: Option<When>,
+    /// Parts of the repository that a solution may change besides those that the gold cells change: `tune.py::main`,
+    /// `tune.py::<module>`, `config.json`, `site-packages/boruta/boruta_py.py`.
+    #[serde(default)]
+    pub may_change: Vec<String>,
+    /// Changes of gold cells' constants that make no difference, as `verify` names them.
+    #[serde(default)]
+    pub harmless: Vec<Harmless>,
     /// What an attempt may spend.
     #[serde(default)]
     pub budget: Spending,
@@ -72,6 +80,16 @@ impl Default for Spending {
     }
 }
 
+/// A change of a constant in the gold cells that makes no difference.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Harmless {
+    /// The change, as `verify` names it: "block `rows`: `200` for `201`".
+    pub change: String,
+    /// Why it makes no difference.
+    pub because: String,
+}
+
 /// How the answer is found by our own run, and how values are compared.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,16 +98,22 @@ pub struct Answer {
     pub command: String,
     /// Where its result is.
     pub result: ResultRule,
-    /// How far a number may be from gold.
-    #[serde(default = "hundredth")]
-    pub absolute: f64,
+    /// How far a number may be from gold, relative to gold. Whole numbers and texts must be equal.
+    #[serde(default = "last_digits")]
+    pub relative: f64,
+    /// Why `relative` is more than its default, 1e-9.
+    #[serde(default)]
+    pub because: Option<String>,
     /// Seconds that the command may take.
     #[serde(default = "five_minutes")]
     pub time_limit: f64,
 }
 
-const fn hundredth() -> f64 {
-    0.01
+/// Default of [`Answer::relative`]: the digits that a deterministic run has on any machine.
+const LAST_DIGITS: f64 = 1e-9;
+
+const fn last_digits() -> f64 {
+    LAST_DIGITS
 }
 
 const fn five_minutes() -> f64 {
@@ -218,8 +242,20 @@ impl Manifest {
         for block in self.blocks.iter().filter(|block| is_needed(&block.id) && !is_seen(&block.id)) {
             faults.push((block.id.as_str(), format!("block `{}` has no landmark", block.id)));
         }
-        if !(self.answer.absolute > 0.0 && self.answer.time_limit > 0.0) {
-            faults.push(("", "`absolute` and `time_limit` of the answer must be more than 0".to_owned()));
+        if !(self.answer.relative >= 0.0 && self.answer.time_limit > 0.0) {
+            let what = "the answer's `time_limit` must be more than 0, and `relative` not less";
+            faults.push(("", what.to_owned()));
+        }
+        if self.answer.relative > LAST_DIGITS && self.answer.because.as_deref().is_none_or(str::is_empty) {
+            let what = format!("`relative` is more than {LAST_DIGITS:e}: `because` must say why");
+            faults.push(("relative", what));
+        }
+        let parts = self.may_change.iter().map(String::as_str);
+        if let Err(error) = Permitted::new(parts) {
+            faults.push(("may_change", error.message));
+        }
+        for harmless in self.harmless.iter().filter(|it| it.because.trim().is_empty()) {
+            faults.push(("harmless", format!("the harmless change `{}` has no reason", harmless.change)));
         }
         faults
     }

@@ -5,7 +5,9 @@
 //! executed before the agent begins. The published measures are reported; ours are taken from the files and packages
 //! that the agent leaves, in a fresh sandbox.
 
+mod changes;
 mod check;
+mod constants;
 mod family;
 mod forgery;
 mod ids;
@@ -18,5 +20,9 @@ pub mod proof;
 mod ready;
 mod task;
 mod told;
+mod trace;
+pub mod trials;
 
 pub use family::Notebook;
+pub use loaded::{GoldRecord, LoadedTask, RECORD};
+pub use task::Trial;

@@ -3,12 +3,16 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
+use super::changes::CHANGES;
 use super::family::Notebook;
 use super::ids::sample;
-use super::judge::landmark_id;
-use super::loaded::LoadedTask;
-use super::task::TaskItem;
-use crate::error::Result;
+use super::judge::{ENTRY, landmark_id};
+use super::loaded::{GoldRecord, LoadedTask};
+use super::task::{Solutions, TaskItem};
+use super::trace::{TRACE, stable};
+use crate::error::{Error, Kind, Result};
 use crate::run::AttemptRecord;
 use crate::run::family::{Basis, Family, Item};
 use crate::run::proof::{Proof, UnitProof, why};
@@ -35,9 +39,9 @@ impl Family for LeftOut {
         Notebook.items(suite, asked)
     }
 
-    fn load(&self, suite: &Path, item: &str, _basis: Basis) -> Result<std::sync::Arc<dyn Item>> {
+    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<std::sync::Arc<dyn Item>> {
         let loaded = std::sync::Arc::new(LoadedTask::load(suite, item)?);
-        Ok(std::sync::Arc::new(TaskItem { loaded, leaves_out: true }))
+        Ok(std::sync::Arc::new(TaskItem { loaded, rule: basis.rule, solutions: Solutions::LeftOut }))
     }
 }
 
@@ -55,6 +59,42 @@ impl Plan {
         let task = LoadedTask::load(suite, id)?;
         task.gold()?;
         Ok(Self { task })
+    }
+
+    /// Of a task whose gold is being recorded.
+    #[must_use]
+    pub const fn unrecorded(task: LoadedTask) -> Self {
+        Self { task }
+    }
+
+    /// The answer and the record of the gold cells, from attempts with the family
+    /// [`Recording`](super::trials::Recording).
+    ///
+    /// # Errors
+    /// Kind `Baseline` when a run gives no answer, or runs differ.
+    pub fn record(&self, runs: &[AttemptRecord]) -> Result<(Value, GoldRecord)> {
+        let fault = |what: String| Error::new(Kind::Baseline, format!("`{}`: {what}", self.task.id));
+        let mut found: Option<(Value, GoldRecord)> = None;
+        for run in runs {
+            let at = |id: &str| {
+                let of = run.results.get(id).ok_or_else(|| fault(format!("gold's run has no `{id}`: {}", why(run))))?;
+                let error = of.get("error").and_then(Value::as_str).unwrap_or("no result");
+                of.get("result").cloned().ok_or_else(|| fault(format!("`{id}` of gold's run: {error}")))
+            };
+            let (answer, changes, calls) = (at(ENTRY)?, at(CHANGES)?, at(TRACE)?);
+            let parse = |error| fault("gold's record cannot be read".to_owned()).because(error);
+            let changed = serde_json::from_value(changes["parts"].clone()).map_err(parse)?;
+            let calls = serde_json::from_value(calls).map_err(parse)?;
+            found = Some(match found {
+                None => (answer, GoldRecord { changed, calls }),
+                Some((first, _)) if first != answer => {
+                    return Err(fault(format!("gold gives {first} and then {answer}"))
+                        .hint("a task's run must be deterministic: set its seeds"));
+                }
+                Some((_, record)) => (answer, GoldRecord { changed, calls: stable(&record.calls, &calls) }),
+            });
+        }
+        found.ok_or_else(|| fault("gold was not run".to_owned()))
     }
 
     /// Digest of what its attempts depend on, but for the env.

@@ -1,5 +1,6 @@
 //! A task that is ready on this machine: what an attempt begins with, what is kept of it, and our own runs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,21 +8,22 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::changes::CHANGES;
 use super::ids;
 use super::judge::{self, ENTRY, REPLAY, landmark_id};
 use super::loaded::LoadedTask;
 use super::manifest::{Landmark, LandmarkCheck};
 use super::task::TaskItem;
-use super::{forgery, layer, told};
+use super::{changes, forgery, layer, told, trace};
 use crate::agent::ending::ending;
 use crate::agent::{Check, Context, Limits, Solution, Task, python};
 use crate::env::{Env, wheelhouse};
 use crate::error::{Error, Kind, Result};
 use crate::files::hex;
 use crate::kernel::{By, CellOutput, Harness, Kernel, State};
-use crate::run::check::{Measurement, measure_with_output};
+use crate::run::check::Measurement;
 use crate::run::event::{Observer, RunEvent, Stage};
-use crate::run::family::{Evidence, Item, Ready, Staged, Work};
+use crate::run::family::{Evidence, Findings, Item, Ready, Staged, Work};
 use crate::run::machine::Machine;
 use crate::sample::Sample;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
@@ -70,6 +72,21 @@ impl ReadyTask {
         &self.item.loaded
     }
 
+    /// The parts of the repo that a solution changed, those that were left out, and gold values in its code.
+    fn changes(&self, evidence: &Evidence<'_>, patches: &Map<String, Value>, left: &[String]) -> Measurement {
+        let (task, tree) = (self.task(), self.snapshot.tree());
+        let parts = changes::changed_parts(tree, evidence.changes, patches);
+        let written = match &task.answer {
+            Some(gold) => changes::written_answers(tree, evidence.changes, &task.permitted, gold),
+            None => Vec::new(),
+        };
+        let result =
+            if written.is_empty() { Ok(json!({ "parts": parts, "left": left })) } else { Err(written.join("; ")) };
+        let none = Duration::ZERO;
+        let (id, exit) = (CHANGES.to_owned(), Exit::Code(0));
+        Measurement { id, exit, wall: none, cpu: none, starved: none, result, stderr: String::new() }
+    }
+
     /// The layer, a session, and the prefix run in it; each cell is handed over.
     async fn set_up(
         &self,
@@ -104,23 +121,36 @@ impl ReadyTask {
         }
     }
 
-    /// Runs the checks: the probes, then the entry, then what is searched in its output.
+    /// Runs the checks: the probes, then the entry with these packages traced, then what is searched in its output. `fails`:
+    /// whether another check failed, so that a trial needs no entry.
     async fn check(
         &self,
         withheld: &[usize],
+        packages: &BTreeSet<String>,
+        fails: bool,
         sandbox: &mut dyn Sandbox,
         done: &mut (dyn FnMut(Measurement) + Send),
     ) -> Result<(), Fault> {
         let mut in_output: Vec<(&Landmark, &str)> = Vec::new();
+        let mut fails = fails;
         for landmark in self.task().manifest.landmarks_of(withheld) {
             match &landmark.check {
                 LandmarkCheck::Entry(expression) => in_output.push((landmark, expression)),
-                LandmarkCheck::Probe(_) => done(self.probe(landmark, sandbox).await?),
+                LandmarkCheck::Probe(_) => {
+                    let probed = self.probe(landmark, sandbox).await?;
+                    fails |= probed.result.is_err();
+                    done(probed);
+                }
             }
         }
-        let (entry, output) = measure_with_output(sandbox, &self.entry()).await?;
+        if fails && self.item.is_trial() {
+            done(Measurement::not_run(ENTRY, Exit::Code(1), "another check fails".to_owned()));
+            return Ok(());
+        }
+        let (entry, output, record) = trace::run(sandbox, &self.entry(), packages).await?;
         let (exit, wall) = (entry.exit, entry.wall);
         done(entry);
+        done(record);
         for (landmark, expression) in in_output {
             let is_hit = regex::Regex::new(expression).is_ok_and(|regex| regex.is_match(&output));
             let result = is_hit.then_some(Value::Bool(true)).ok_or_else(|| "not in the output of our run".to_owned());
@@ -201,6 +231,11 @@ impl Ready for ReadyTask {
         &self.env
     }
 
+    /// Changes of files that the task does not need are left out, and so are new files that Python could import.
+    fn keeps_out(&self, path: &str) -> bool {
+        !self.task().permitted.allows_file(path, !self.snapshot.tree().join(path).exists())
+    }
+
     /// The task's own budgets where the run has the usual ones.
     fn limits(&self, asked: Limits) -> Limits {
         let (usual, own) = (Limits::default(), self.task().manifest.budget);
@@ -215,9 +250,8 @@ impl Ready for ReadyTask {
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>> {
         let blocks = self.item.blocks(sample)?;
         let task = self.task();
-        // Where nothing is withheld, the answer is read off what was executed.
-        let known = if blocks.is_empty() { Some(task.gold()?.to_string()) } else { None };
-        let solution = Solution { cells: self.item.solution(&blocks), answer: known, ..Solution::default() };
+        let (cells, answer) = self.item.solution(&blocks, attempt);
+        let solution = Solution { cells, answer, ..Solution::default() };
         let task = Task {
             sample: sample.id().to_owned(),
             attempt,
@@ -268,8 +302,18 @@ impl Ready for ReadyTask {
     ) -> Result<(), Fault> {
         let none = Map::new();
         let env = evidence.work.observed.get("env").and_then(Value::as_object).unwrap_or(&none);
-        match layer::restore(env, &mut Harness(sandbox)).await {
-            Ok(_) => self.check(&withheld(staged), sandbox, done).await,
+        let mut env = env.clone();
+        let patches = env.get("patches").and_then(Value::as_object).unwrap_or(&none);
+        let (patches, left) = changes::permitted_patches(patches, &self.task().permitted);
+        let changed = self.changes(evidence, &patches, &left);
+        let fails = judge::forbidden(self.task(), &changed.to_json()).is_some();
+        done(changed);
+        let recorded = self.task().record.iter().flat_map(|record| record.calls.keys());
+        let recorded = recorded.filter(|name| name.starts_with(changes::PACKAGES));
+        let packages = trace::packages(patches.keys().chain(recorded));
+        env.insert("patches".to_owned(), patches.into());
+        match layer::restore(&env, &mut Harness(sandbox)).await {
+            Ok(_) => self.check(&withheld(staged), &packages, fails, sandbox, done).await,
             Err(Fault::Refused(why)) => {
                 done(Measurement::not_run(ENTRY, Exit::Code(1), why));
                 Ok(())
@@ -280,11 +324,11 @@ impl Ready for ReadyTask {
 
     /// Only work that is right is worth repeating.
     fn repeats(&self, staged: &Staged<'_>, evidence: &Evidence<'_>, results: &Map<String, Value>) -> bool {
-        let Ok(gold) = self.task().gold() else { return false };
-        let blocks = withheld(staged);
-        let seen = &evidence.work.observed;
-        evidence.work.cells.iter().any(|cell| cell.by == By::Agent)
-            && judge::verified(self.task(), &blocks, gold, evidence.answer, seen, results).pass
+        let findings = Findings { answer: evidence.answer, observed: &evidence.work.observed, results };
+        !self.item.is_trial()
+            && evidence.work.cells.iter().any(|cell| cell.by == By::Agent)
+            && judge::verified(self.task(), self.item.rule, &withheld(staged), &findings)
+                .is_ok_and(|verdict| verdict.pass)
     }
 
     async fn repeat(

@@ -6,13 +6,38 @@ use super::ids::withheld;
 use super::loaded::LoadedTask;
 use crate::error::{Error, Result};
 use crate::sample::{Sample, Units as _};
+use crate::score::Rule;
 
 /// A task.
 pub struct TaskItem {
-    /// What is known of it.
+    /// The task's files.
     pub loaded: Arc<LoadedTask>,
-    /// Whether its right solutions lack the first withheld block, to see what it is good for.
-    pub leaves_out: bool,
+    /// Whether our measures decide, or the published ones.
+    pub rule: Rule,
+    /// The solutions that attempts without a model follow.
+    pub solutions: Solutions,
+}
+
+/// The solutions that attempts without a model follow.
+pub enum Solutions {
+    /// The gold cells of the withheld blocks.
+    Gold,
+    /// The same without the first withheld block, to see what it is good for.
+    LeftOut,
+    /// A solution for each attempt, by the attempt's number. Only whether it passes is of interest, so verification leaves out
+    /// the entry where a landmark is missed.
+    Trials(Arc<Vec<Trial>>),
+}
+
+/// A solution that is tried.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// Name of the solution.
+    pub name: String,
+    /// Its cells; all blocks are withheld.
+    pub cells: Vec<String>,
+    /// The submission; `None` for the JSON that the cells print.
+    pub answer: Option<String>,
 }
 
 impl TaskItem {
@@ -30,10 +55,25 @@ impl TaskItem {
 }
 
 impl TaskItem {
-    /// The gold cells that an attempt runs.
-    pub fn solution(&self, withheld: &[usize]) -> Vec<String> {
-        let solved = withheld.get(usize::from(self.leaves_out)..).unwrap_or_default();
-        self.loaded.cells_of(solved, true)
+    /// The cells that an attempt without a model runs, and what it submits; `None` for what the cells print.
+    pub fn solution(&self, withheld: &[usize], attempt: u32) -> (Vec<String>, Option<String>) {
+        let skipped = match &self.solutions {
+            Solutions::Gold => 0,
+            Solutions::LeftOut => 1,
+            Solutions::Trials(trials) => {
+                let trial = usize::try_from(attempt).ok().and_then(|attempt| trials.get(attempt));
+                return trial.map(|trial| (trial.cells.clone(), trial.answer.clone())).unwrap_or_default();
+            }
+        };
+        let cells = self.loaded.cells_of(withheld.get(skipped..).unwrap_or_default(), true);
+        // Where nothing is withheld, the answer is read off what was executed.
+        let known = self.loaded.answer.as_ref().filter(|_| withheld.is_empty());
+        (cells, known.map(ToString::to_string))
+    }
+
+    /// Whether only a pass is of interest.
+    pub const fn is_trial(&self) -> bool {
+        matches!(self.solutions, Solutions::Trials(_))
     }
 
     /// A block with its category: `deps (dependencies)`.

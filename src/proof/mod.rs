@@ -5,22 +5,28 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::command::Commands;
 use crate::command::proof::{self as instructions, LEAST};
 use crate::error::{Error, Kind, Result};
-use crate::files::hex;
+use crate::files::{hex, write_whole};
 use crate::notebook::Notebook;
 use crate::notebook::proof::{LeftOut, Plan, REPEATS};
+use crate::notebook::trials::{RECORDED, Recording, TrialPlan, Tried};
+use crate::notebook::{GoldRecord, LoadedTask, Trial};
 use crate::run::event::Observer;
 use crate::run::family::{Families, Family};
 use crate::run::machine::{Machine, MachineOptions};
-use crate::run::proof::Proof;
+use crate::run::proof::{Proof, TrialOutcome, why};
 use crate::run::scheduler::Outcome;
 use crate::run::{AttemptRecord, Configuration, Store};
 use crate::sample::{COMMAND, Sample};
 use crate::session::{Folder, Options, Run};
+
+/// Solutions that are tried in one run.
+const TRIED_TOGETHER: usize = 4;
 
 /// Setup of the proofs.
 pub struct ProofSetup {
@@ -49,12 +55,54 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
     }
 }
 
+/// How much of a proof is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything but solutions of the user's.
+    Everything,
+    /// Changes of constants in the gold cells alone.
+    Constants,
+    /// The solutions in this folder alone.
+    Solutions(PathBuf),
+}
+
 /// Runs the attempts that show whether an item is sound, and evaluates them.
 ///
 /// # Errors
 /// Returns the errors of loading and preparing the item; kind `Infrastructure` if attempts were lost.
-pub async fn prove(place: &ProofSetup, family: &str, item: &str, observer: &dyn Observer) -> Result<Proof> {
-    if family == COMMAND { command(place, item, observer).await } else { notebook(place, item, observer).await }
+pub async fn prove(
+    place: &ProofSetup,
+    family: &str,
+    item: &str,
+    scope: &Scope,
+    observer: &dyn Observer,
+) -> Result<Proof> {
+    if family == COMMAND {
+        return command(place, item, observer).await;
+    }
+    let mut proof = if *scope == Scope::Everything { notebook(place, item, observer).await? } else { Proof::new(item) };
+    let plan = match scope {
+        Scope::Solutions(folder) => TrialPlan::solutions(&place.suite, item, folder)?,
+        Scope::Everything | Scope::Constants => TrialPlan::constants(&place.suite, item)?,
+    };
+    let outcomes = place.try_all(item, &plan, observer).await?;
+    plan.judge(outcomes, &mut proof);
+    Ok(proof)
+}
+
+/// Runs the gold cells twice and returns the answer, and the record of what they changed and called.
+///
+/// # Errors
+/// Returns the errors of loading and preparing the task; kind `Baseline` when the runs fail or differ.
+pub async fn record(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Result<(Value, GoldRecord)> {
+    let task = LoadedTask::load(&place.suite, id)?;
+    let plan = Plan::unrecorded(task);
+    let digest = plan.digest()?;
+    let (family, name, agents, samples) = (Notebook.name(), "record", ["gold"].as_slice(), vec![plan.whole()]);
+    let trials = Trials { family, item: id.to_owned(), name, digest, agents, samples, k: RECORDED };
+    let records = place.run(&trials, || Families::none().with(Recording), observer).await?;
+    place.forget(&trials)?;
+    plan.record(&records)
 }
 
 async fn notebook(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Result<Proof> {
@@ -166,10 +214,60 @@ impl ProofSetup {
         Ok(Options { families, baseline: false, ..Options::on(machine) })
     }
 
+    /// Tries solutions, a few at a time, so that a stopped proof continues. Outcomes are kept in the cache.
+    async fn try_all(&self, id: &str, plan: &TrialPlan, observer: &dyn Observer) -> Result<Vec<TrialOutcome>> {
+        let folder = self.machine.cache.join("trials");
+        std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+        let path = |trial: &Trial| folder.join(format!("{}.json", plan.key(trial)));
+        let read = |trial: &Trial| -> Option<TrialOutcome> {
+            let outcome = serde_json::from_slice(&std::fs::read(path(trial)).ok()?).ok()?;
+            Some(TrialOutcome { name: trial.name.clone(), ..outcome })
+        };
+        let missing: Vec<&Trial> = plan.trials.iter().filter(|trial| self.fresh || read(trial).is_none()).collect();
+        for part in missing.chunks(TRIED_TOGETHER) {
+            let tried = part.iter().map(|trial| (*trial).clone()).collect();
+            let trials = Trials {
+                family: Notebook.name(),
+                item: id.to_owned(),
+                name: "trials",
+                digest: part.iter().map(|trial| plan.key(trial)).collect(),
+                agents: &["gold"],
+                samples: vec![plan.sample()],
+                k: u32::try_from(part.len()).unwrap_or(u32::MAX),
+            };
+            let families = Tried::new(tried);
+            let records = self.run(&trials, || Families::none().with(families.clone()), observer).await?;
+            for record in records {
+                let trial = usize::try_from(record.attempt).ok().and_then(|attempt| part.get(attempt));
+                let Some(trial) = trial else { continue };
+                let why = if record.pass { String::new() } else { failures(&record) };
+                let seconds = record.wall_seconds + record.verify_seconds;
+                let outcome = TrialOutcome { name: trial.name.clone(), pass: record.pass, why, seconds };
+                let text = serde_json::to_vec(&outcome)
+                    .map_err(|error| Error::internal("an outcome is not JSON").because(error))?;
+                write_whole(&path(trial), &text)?;
+            }
+            self.forget(&trials)?;
+        }
+        let known = plan.trials.iter().map(|trial| {
+            read(trial).ok_or_else(|| Error::internal(format!("the outcome of `{}` is missing", trial.name)))
+        });
+        known.collect()
+    }
+
     /// Removes a completed run.
     fn forget(&self, trials: &Trials) -> Result<()> {
         forget(&self.folder(trials))
     }
+}
+
+/// All checks that an attempt fails, with the reasons.
+fn failures(record: &AttemptRecord) -> String {
+    let checks = record.verified.iter().flat_map(|verdict| &verdict.experiments).filter(|check| !check.pass);
+    let reasons: Vec<String> = checks
+        .filter_map(|check| check.reason.as_ref().map(|reason| format!("{}: {reason}", check.experiment)))
+        .collect();
+    if reasons.is_empty() { why(record) } else { reasons.join("; ") }
 }
 
 /// Removes a run's folder if it exists.

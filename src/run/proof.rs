@@ -1,6 +1,6 @@
 //! What attempts without a model show about an item: whether gold passes, and doing nothing or forging results fails.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::AttemptRecord;
 use crate::score::Verdict;
@@ -18,6 +18,9 @@ pub struct Proof {
     pub forger: Tally,
     /// What fails without each unit of the right solution, in families that can leave one out.
     pub units: Vec<UnitProof>,
+    /// Changed solutions, in families that try some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<TrialOutcome>,
     /// What is wrong with the item.
     pub faults: Vec<Fault>,
     /// Seconds of all attempts together.
@@ -40,6 +43,19 @@ pub struct UnitProof {
     pub unit: String,
     /// What fails then.
     pub loses: Vec<String>,
+}
+
+/// The outcome of a changed solution.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TrialOutcome {
+    /// The change.
+    pub name: String,
+    /// Whether it passes all the same.
+    pub pass: bool,
+    /// Why it does not pass, or why a pass is harmless.
+    pub why: String,
+    /// Seconds of the attempt.
+    pub seconds: f64,
 }
 
 /// Something that is wrong with an item.

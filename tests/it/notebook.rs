@@ -75,6 +75,7 @@ fn lab() -> Lab {
             "%%writefile config.json\n{\"path\": \"table.csv\"}\n# %%\nimport json\nprint('path:', json.load(open('config.json'))['path'])",
         ),
         ("tasks/sums.adder/cells/run.py", "!python add.py"),
+        ("tasks/sums.adder/record.json", r#"{"changed": ["config.json"], "calls": {}}"#),
         (
             "tasks/sums.adder/probes/converted.py",
             "print('reached' if open('table.csv').read().split() == ['value', '1', '2', '3'] else 'another table')",
@@ -168,6 +169,16 @@ fn a_task_whose_blocks_cannot_matter_is_refused() {
 #[ignore = "takes a minute"]
 fn a_sound_task_is_proven_and_what_is_wrong_with_another_is_said() {
     let lab = lab();
+    let mut manifest = lab.read("tasks/sums.adder/task.toml");
+    for change in [
+        "data: `converted` becomes `convertedx`",
+        "data: `1` becomes `2`",
+        "data: `rows` becomes `rowsx`",
+        "config: `path` becomes `pathx` (2)",
+    ] {
+        manifest += &format!("[[harmless]]\nchange = '{change}'\nbecause = 'it is only printed'\n");
+    }
+    lab.write("tasks/sums.adder/task.toml", &manifest);
     let proven = lab.ok(&["verify", "--family", "notebook", "--json"]).stdout;
     let proven: Value = serde_json::from_str(&proven).unwrap();
     let proof = &proven[0];
@@ -178,9 +189,10 @@ fn a_sound_task_is_proven_and_what_is_wrong_with_another_is_said() {
     assert_eq!(proof["forger"], json!({"passed": 0, "made": 1}), "{told}");
     assert_eq!(proof["faults"], json!([]), "{told}");
     let loses = |unit: usize| proof["units"][unit]["loses"].clone();
-    assert_eq!(loses(0), json!(["answer", "landmark:converted"]), "{told}");
-    assert_eq!(loses(1), json!(["answer", "landmark:configured"]), "{told}");
+    assert_eq!(loses(0), json!(["answer", "program", "landmark:converted"]), "{told}");
+    assert_eq!(loses(1), json!(["answer", "program", "landmark:configured"]), "{told}");
     assert_eq!(loses(2), json!(["answer"]), "{told}");
+    assert_eq!(proof["trials"].as_array().map(Vec::len), Some(6), "{told}");
     // Nothing of it is left.
     let proofs = crate::support::prepared::cache().join("proofs");
     let left = std::fs::read_dir(proofs).unwrap().flatten();
@@ -200,6 +212,136 @@ fn a_sound_task_is_proven_and_what_is_wrong_with_another_is_said() {
     lab.edit("tasks/sums.adder/answer.json", "6.0", "7.0");
     let said = lab.fails(4, &["verify", "--family", "notebook"]);
     assert!(said.contains("gold fails in attempt 1") && said.contains("`sum`: submitted wrongly"), "{said}");
+}
+
+/// Cells of the block `config` that make the program find its table.
+const CONFIGURED: &str = "%%writefile config.json\n{\"path\": \"table.csv\"}\n# %%\n";
+
+#[test]
+fn a_pass_needs_the_given_program_to_run_and_every_landmark() {
+    let lab = lab();
+    lab.ok(&["gold", "--family", "notebook", "sums.adder"]);
+    let record: Value = serde_json::from_str(&lab.read("tasks/sums.adder/record.json")).unwrap();
+    assert_eq!(record["changed"], json!(["config.json"]), "{record:#}");
+    assert_eq!(record["calls"]["add.py::<module>"][0], json!(1.0), "{record:#}");
+    let answer: Value = serde_json::from_str(&lab.read("tasks/sums.adder/answer.json")).unwrap();
+    assert_eq!(answer, json!({"sum": 6.0, "mean": 2.0}));
+    let print = "print('{\"sum\": 6.0, \"mean\": 2.0}')";
+    let program = |text: &str| format!("# replaces: run\n%%writefile add.py\n{text}\n# %%\n{print}");
+    let configured = |cells: &str| format!("# replaces: config\n{CONFIGURED}{cells}");
+    for (name, text) in [
+        // Verification uses what the agent left, whichever way that was written.
+        ("right-other-spelling", "# replaces: config\nopen('config.json', 'w').write('{\"path\":\\n\"table.csv\"}')".to_owned()),
+        ("right-scratch-file", configured("%%writefile look.py\nprint('looking')\n# %%\n!python look.py")),
+        ("wrong-entry-replaced", program(&format!("{print}\nprint('reads table.csv')"))),
+        ("wrong-entry-wrapped", program("print('reads table.csv')\nexec(open('real.py').read()) if 0 else None")),
+        ("wrong-results-written", configured("%%writefile add.py\nprint('reads table.csv')\nprint(open('answer.json').read())\n# %%\nopen('answer.json', 'w').write('{\"sum\": 6.0, \"mean\": 2.0}')")),
+        ("wrong-module-shadowed", format!("# replaces: config\n%%writefile json.py\nload = lambda file: {{'path': 'table.csv'}}\ndef dumps(value):\n    return '{{\"sum\": 6.0, \"mean\": 2.0}}'\n# %%\n{print}")),
+        ("wrong-site-customised", format!("# replaces: config\n%%writefile sitecustomize.py\nimport builtins\n{print}\n# %%\n{print}")),
+        ("wrong-data-tampered", "# replaces: data\nopen('raw.tsv', 'w').write('id\\tvalue\\na\\t3\\nb\\t2\\nc\\t1\\n')\n# %%\nrows = !cut -f2 raw.tsv\nopen('table.csv', 'w').write('value\\n1\\n2\\n3\\n')".to_owned()),
+        ("wrong-subset", "# replaces: data\nopen('table.csv', 'w').write('value\\n2\\n')".to_owned()),
+        ("wrong-same-sum", "# replaces: data\nopen('table.csv', 'w').write('value\\n2\\n2\\n2\\n')".to_owned()),
+        ("wrong-rounded", "# replaces: run\nprint('{\"sum\": 6.004, \"mean\": 2.0}')".to_owned()),
+        ("wrong-nothing-submitted", "# replaces: run\nimport time\ntime.sleep(0.1)".to_owned()),
+    ] {
+        lab.write(&format!("solutions/sums.adder/{name}.py"), &text);
+    }
+    let tried = lab.ok(&["verify", "--family", "notebook", "--solutions", "solutions", "--json"]).stdout;
+    let tried: Value = serde_json::from_str(&tried).unwrap();
+    let trials = tried[0]["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 12, "{tried:#}");
+    let why = |name: &str| trials.iter().find(|trial| trial["name"] == name).unwrap()["why"].as_str().unwrap();
+    assert!(why("wrong-entry-replaced").contains("`add.py::<module>` was changed"), "{tried:#}");
+    assert!(why("wrong-data-tampered").contains("`raw.tsv` was changed"), "{tried:#}");
+    assert!(why("wrong-same-sum").contains("another table"), "{tried:#}");
+    // A wrong solution that is called right, and a right one that is called wrong.
+    lab.write("other/sums.adder/right-subset.py", "# replaces: data\nprint('no')");
+    lab.write(
+        "other/sums.adder/wrong-nothing.py",
+        "# replaces: config\n%%writefile config.json\n{\"path\": \"table.csv\"}",
+    );
+    let refused = lab.fails(3, &["verify", "--family", "notebook", "--solutions", "other"]);
+    assert!(refused.contains("the right solution `right-subset` fails"), "{refused}");
+    assert!(refused.contains("the wrong solution `wrong-nothing` passes"), "{refused}");
+    lab.write("other/sums.adder/wrong-nothing.py", "print()");
+    let refused = lab.fails(2, &["verify", "--family", "notebook", "--solutions", "other"]);
+    assert!(refused.contains("the first line is not `# replaces: BLOCK ...`"), "{refused}");
+}
+
+#[test]
+fn the_published_measures_decide_when_they_are_asked_for() {
+    let lab = lab();
+    lab.edit("tasks/sums.adder/answer.json", "6.0", "6.004");
+    let sample = ["run", "--family", "notebook", "--sample", "sums.adder_0,1,2", "--agent", "gold"];
+    lab.ok(&[&sample[..], &["--name", "strict"]].concat());
+    lab.ok(&[&sample[..], &["--name", "published", "--scoring", "reference"]].concat());
+    for (run, pass) in [("strict", false), ("published", true)] {
+        let record = &lab.records(run)[0];
+        assert_eq!(record["pass"], pass, "{record:#}");
+        assert_eq!(measure(record, "reported", "accuracy"), Some(1.0), "{record:#}");
+    }
+}
+
+/// The solutions of the bundled tasks, by task.
+fn solutions() -> Vec<(String, Vec<std::path::PathBuf>)> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = |folder: &std::path::Path| -> Vec<_> {
+        std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()).collect()
+    };
+    let tasks = files(&root.join("tests/solutions")).into_iter();
+    tasks.map(|task| (task.file_name().unwrap().to_string_lossy().into_owned(), files(&task))).collect()
+}
+
+#[test]
+fn every_block_of_the_bundled_tasks_has_three_wrong_solutions() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let all = solutions();
+    assert_eq!(all.len(), std::fs::read_dir(root.join("tasks")).unwrap().count());
+    for (task, files) in all {
+        let named = |kind: &str| -> Vec<String> {
+            let of = files.iter().filter(|file| file.file_name().unwrap().to_string_lossy().starts_with(kind));
+            of.map(|file| std::fs::read_to_string(file).unwrap().lines().next().unwrap().to_owned() + " ").collect()
+        };
+        assert!(named("right-").len() >= 2, "{task}");
+        let manifest = std::fs::read_to_string(root.join("tasks").join(&task).join("task.toml")).unwrap();
+        let manifest: toml::Table = manifest.parse().unwrap();
+        for block in manifest["block"].as_array().unwrap() {
+            let id = format!(" {} ", block["id"].as_str().unwrap());
+            let wrong = named("wrong-").iter().filter(|head| head.contains(&id)).count();
+            assert!(wrong >= 3, "{task}: {wrong} wrong solutions for `{id}`");
+        }
+    }
+}
+
+/// Tries solutions of bundled tasks whose files' names contain one of these texts.
+fn try_solutions(task: &str, named: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    std::fs::create_dir(folder.path().join(task)).unwrap();
+    for (_, files) in solutions().into_iter().filter(|(id, _)| id == task) {
+        for file in files {
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            if named.iter().any(|part| name.contains(part)) {
+                std::fs::copy(&file, folder.path().join(task).join(name)).unwrap();
+            }
+        }
+    }
+    let (suite, folder) = (root.to_str().unwrap(), folder.path().to_str().unwrap());
+    Lab::new().ok(&["verify", "--family", "notebook", "--suite", suite, "--solutions", folder, task]);
+}
+
+#[test]
+fn wrong_solutions_of_bundled_tasks_are_caught_before_the_entry_runs() {
+    try_solutions("text.curriculum", &["wrong-imports-module", "wrong-split-copied"]);
+    try_solutions("trades.embedder", &["wrong-epochs-one", "wrong-documents-last"]);
+}
+
+#[test]
+#[ignore = "takes an hour on two cores"]
+fn all_solutions_of_the_bundled_tasks_are_told_apart() {
+    for (task, _) in solutions() {
+        try_solutions(&task, &["-"]);
+    }
 }
 
 #[test]

@@ -1,0 +1,195 @@
+//! Which parts of the repository a solution changed, and which of them it may change.
+//!
+//! A part is a file (`config.json`, `corpus/**`), a function of a Python file (`tune.py::main`), the code of a Python file
+//! outside of its functions (`tune.py::<module>`), or a file of an installed package
+//! (`site-packages/boruta/boruta_py.py`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde_json::{Map, Value};
+
+use crate::code::{Module, Tokens};
+use crate::error::{Error, Result};
+use crate::suite::GoldValues;
+use crate::workspace::{ChangeKind, Changes};
+
+/// Id of the changed parts among the results of verification.
+pub const CHANGES: &str = "changes";
+/// Prefix of files of installed packages.
+pub const PACKAGES: &str = "site-packages/";
+/// The code of a file outside of its functions.
+const MODULE: &str = "<module>";
+
+/// Parts of the repository that a solution may change.
+#[derive(Debug, Clone, Default)]
+pub struct Permitted {
+    files: GlobSet,
+    /// Functions of Python files, by file.
+    functions: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Permitted {
+    /// Parses parts; a file without a function may be changed as a whole.
+    ///
+    /// # Errors
+    /// Kind `Suite` for a broken glob.
+    pub fn new<'a>(parts: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        let mut files = GlobSetBuilder::new();
+        let mut functions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for part in parts {
+            if let Some((file, function)) = part.split_once("::") {
+                functions.entry(file.to_owned()).or_default().insert(function.to_owned());
+                continue;
+            }
+            files.add(Glob::new(part).map_err(|error| Error::suite(format!("`{part}` is not a glob")).because(error))?);
+        }
+        let files = files.build().map_err(|error| Error::suite("too many globs").because(error))?;
+        Ok(Self { files, functions })
+    }
+
+    /// Whether a change of this file reaches verification. New files do, unless Python could import them.
+    #[must_use]
+    pub fn allows_file(&self, path: &str, is_new: bool) -> bool {
+        let is_code = || {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+            ["py", "so", "pyc", "pth", "pyd"].contains(&ending) || path.starts_with('.')
+        };
+        self.files.is_match(path) || self.functions.contains_key(path) || (is_new && !is_code())
+    }
+
+    /// Whether a solution may change this function, given as `file::Class.method`.
+    #[must_use]
+    pub fn allows_function(&self, part: &str) -> bool {
+        let Some((file, function)) = part.split_once("::") else { return self.files.is_match(part) };
+        self.files.is_match(file) || self.functions.get(file).is_some_and(|known| known.contains(function))
+    }
+}
+
+/// The parts that a solution changed: those of the given files, prose aside, and the changed files of installed packages.
+/// New files are left out here: [`Permitted::allows_file`] decides about them.
+pub fn changed_parts(tree: &Path, changes: &Changes, patches: &Map<String, Value>) -> Vec<String> {
+    let mut parts = Vec::new();
+    for change in changes.files.iter().filter(|change| !change.path.ends_with(".md")) {
+        let Ok(original) = std::fs::read(tree.join(&change.path)) else { continue };
+        let is_file = matches!(change.kind, ChangeKind::Added | ChangeKind::Modified);
+        if is_file && is_python(&change.path) {
+            let names = changed_functions(original, change.bytes.clone());
+            parts.extend(names.into_iter().map(|name| format!("{}::{name}", change.path)));
+        } else if !is_file || original != change.bytes {
+            parts.push(change.path.clone());
+        }
+    }
+    parts.extend(patches.keys().map(|path| format!("{PACKAGES}{path}")));
+    parts
+}
+
+/// Files of installed packages that may be changed stay.
+pub fn permitted_patches(patches: &Map<String, Value>, permitted: &Permitted) -> (Map<String, Value>, Vec<String>) {
+    let is_free = |path: &str| permitted.allows_file(&format!("{PACKAGES}{path}"), false);
+    let kept = patches.iter().filter(|(path, _)| is_free(path)).map(|(path, text)| (path.clone(), text.clone()));
+    let left = patches.keys().filter(|path| !is_free(path)).map(|path| format!("{PACKAGES}{path}"));
+    (kept.collect(), left.collect())
+}
+
+/// Python files of a solution that hold values of the gold answer, as fragments.
+pub fn written_answers(tree: &Path, changes: &Changes, permitted: &Permitted, gold: &Value) -> Vec<String> {
+    let gold = GoldValues::of("answer", gold);
+    let mut found = Vec::new();
+    for change in changes.files.iter().filter(|change| is_python(&change.path)) {
+        if permitted.allows_file(&change.path, !tree.join(&change.path).exists()) {
+            let text = String::from_utf8_lossy(&change.bytes);
+            let hits = gold.in_file(Path::new(&change.path), &text);
+            found.extend(hits.into_iter().map(|hit| format!("`{}`: {}", change.path, hit.message)));
+        }
+    }
+    found
+}
+
+fn is_python(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|ending| ending == "py")
+}
+
+/// The functions of a file whose code differs, comments and spacing aside, and [`MODULE`]. New functions count only where
+/// they take the name of another one.
+fn changed_functions(original: Vec<u8>, now: Vec<u8>) -> Vec<String> {
+    let (Ok(original), Ok(now)) = (Module::parse("a.py", original), Module::parse("a.py", now)) else {
+        return vec![MODULE.to_owned()];
+    };
+    let (mut before, mut after) = (parts(&original), parts(&now));
+    let mut changed: Vec<String> = Vec::new();
+    for (name, tokens) in std::mem::take(&mut before) {
+        if after.remove(&name) != Some(tokens) {
+            changed.push(name);
+        }
+    }
+    // Of two functions with one name, the last counts.
+    changed.extend(after.into_keys().filter_map(|label| label.split_once('#').map(|(name, _)| name.to_owned())));
+    changed.dedup();
+    changed
+}
+
+/// The tokens of each function that is in no other one, and of the rest.
+fn parts(module: &Module) -> BTreeMap<String, Vec<Vec<u8>>> {
+    let source = module.source();
+    let tokens = Tokens::new(source);
+    let outer: Vec<_> = module.functions().iter().filter(|function| function.parent.is_none()).collect();
+    let mut parts: BTreeMap<String, Vec<Vec<u8>>> =
+        outer.iter().map(|function| (function.label(), Vec::new())).chain([(MODULE.to_owned(), Vec::new())]).collect();
+    for range in tokens.ranges() {
+        let function = outer.iter().find(|function| function.whole.contains(&range.start));
+        let name = function.map_or_else(|| MODULE.to_owned(), |function| function.label());
+        let line = source[..range.start].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let indent = &source[line..range.start];
+        let all = parts.entry(name).or_default();
+        if indent.iter().all(u8::is_ascii_whitespace) {
+            all.push([b"\n", indent].concat());
+        }
+        all.push(source[range].to_vec());
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_functions_are_found_and_comments_are_none() {
+        let original = "import os\n\ndef f(x):\n    return x\n\nclass A:\n    def g(self):\n        return 1\n";
+        let changed = |now: &str| changed_functions(original.into(), now.into()).join(" ");
+        assert_eq!(
+            changed(
+                "import os  # here\n\ndef f(x):\n    # why\n    return  x\n\nclass A:\n    def g(self):\n        return 1\n"
+            ),
+            ""
+        );
+        assert_eq!(changed(&original.replace("return x", "return x + 1")), "f");
+        assert_eq!(changed(&original.replace("    return x", "  return x")), "f");
+        assert_eq!(changed(&original.replace("return 1", "return 2")), "A.g");
+        assert_eq!(changed(&original.replace("import os", "import os, sys")), "<module>");
+        assert_eq!(changed(&format!("{original}\ndef h():\n    pass\n")), "");
+        assert!(changed(&format!("{original}\ndef f(x):\n    return 0\n")).contains('f'));
+        assert!(changed(&format!("{original}\nf = print\n")).contains("<module>"));
+    }
+
+    #[test]
+    fn only_permitted_files_reach_verification() {
+        let permitted = Permitted::new(["config.json", "run.py::main", "out/**"]).unwrap();
+        for (path, is_new, allowed) in [
+            ("config.json", false, true),
+            ("run.py", false, true),
+            ("lib.py", false, false),
+            ("data.csv", false, false),
+            ("data/new.csv", true, true),
+            ("json.py", true, false),
+            ("out/made.py", true, true),
+            ("numpy/core.so", true, false),
+        ] {
+            assert_eq!(permitted.allows_file(path, is_new), allowed, "{path}");
+        }
+        assert!(permitted.allows_function("run.py::main") && !permitted.allows_function("run.py::score"));
+    }
+}

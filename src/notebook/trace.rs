@@ -1,0 +1,156 @@
+//! The calls of the repository's functions in our own run of the entry: the proof that the program ran, not only its output.
+//!
+//! The recorder (`recorder.py`) runs in the program's own process, so hostile code can write such a record itself. To be
+//! accepted, it would have to know what every function of the right program is given and returns, which it learns only by
+//! running the right program.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::changes::{PACKAGES, Permitted};
+use crate::agent::Check;
+use crate::run::check::{Measurement, measure_with_output};
+use crate::sandbox::{Fault, Sandbox};
+
+/// Id of the record among the results of verification.
+pub const TRACE: &str = "trace";
+const RECORDER: &str = include_str!("recorder.py");
+/// Folder of the recorder and its output, in the workspace of verification.
+const FOLDER: &str = ".recorder";
+/// Largest record, in bytes.
+const MOST: u64 = 4 << 20;
+/// Modulus of the sum of hashes, as in the recorder.
+const MODULUS: f64 = (1_u64 << 48) as f64;
+/// How far sums may differ, relative to the sum of magnitudes: rounding differs between processors.
+const RELATIVE: f64 = 1e-7;
+/// Most differences that are listed.
+const LISTED: usize = 5;
+
+/// Per function: number of calls, sum of hashes of texts and whole numbers, and of other numbers their count, sum, weighted
+/// sum and sum of magnitudes.
+pub type Calls = BTreeMap<String, [f64; 6]>;
+
+/// Runs the entry with the recorder, which also looks at these packages. Returns the entry's outcome, all it printed, and the
+/// record as an outcome of its own.
+///
+/// # Errors
+/// [`Fault::Lost`] when the sandbox died.
+pub async fn run(
+    sandbox: &mut dyn Sandbox,
+    entry: &Check,
+    packages: &BTreeSet<String>,
+) -> Result<(Measurement, String, Measurement), Fault> {
+    let root = sandbox.workdir().to_owned();
+    let folder = root.join(FOLDER);
+    let file = folder.join("calls.jsonl");
+    let nothing = |why: String| Measurement::not_run(TRACE, crate::sandbox::Exit::Code(1), why);
+    if let Err(fault) = sandbox.write(&Path::new(FOLDER).join("sitecustomize.py"), RECORDER.as_bytes()).await {
+        let Fault::Refused(why) = fault else { return Err(fault) };
+        let entry =
+            Measurement::not_run(&entry.id, crate::sandbox::Exit::Code(126), format!("could not be run: {why}"));
+        return Ok((entry, String::new(), nothing(why)));
+    }
+    let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+    let command = format!(
+        "export PYTHONPATH={} AUTOEXPERIMENT_CALLS={} AUTOEXPERIMENT_ROOT={} AUTOEXPERIMENT_PACKAGES='{}'\n{}",
+        quoted(&folder),
+        quoted(&file),
+        quoted(&root),
+        packages.join(" "),
+        entry.command
+    );
+    let (measured, output) = measure_with_output(sandbox, &Check { command, ..entry.clone() }).await?;
+    let record = match sandbox.read(&file, MOST).await {
+        Ok(bytes) => sum(&bytes).ok_or_else(|| "the record of calls cannot be read".to_owned()),
+        Err(Fault::Refused(_)) => Err("no Python program ran to its end".to_owned()),
+        Err(lost) => return Err(lost),
+    };
+    let result = record.and_then(|calls| serde_json::to_value(calls).map_err(|error| error.to_string()));
+    let trace = Measurement { id: TRACE.to_owned(), result, stderr: String::new(), ..measured.clone() };
+    Ok((measured, output, trace))
+}
+
+/// The packages of these files, given as `boruta/boruta_py.py` or `site-packages/boruta/boruta_py.py::name`.
+pub fn packages<'a>(files: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
+    let top = |file: &'a String| file.strip_prefix(PACKAGES).unwrap_or(file).split('/').next().unwrap_or_default();
+    // The names become words of a shell command.
+    let is_plain = |name: &&str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
+    files.map(top).filter(is_plain).map(str::to_owned).collect()
+}
+
+/// Adds up the records of all processes, one a line.
+fn sum(lines: &[u8]) -> Option<Calls> {
+    let mut all = Calls::new();
+    for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        for (name, values) in serde_json::from_slice::<Calls>(line).ok()? {
+            let sums = all.entry(name).or_default();
+            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+            sums[1] %= MODULUS;
+        }
+    }
+    Some(all)
+}
+
+/// Differences between the calls in our run and those of the right program, as fragments. Functions that a solution may
+/// change are not compared, those of packages always: to mend a package is not to change what it computes.
+pub fn differences(gold: &Calls, ran: Option<&Value>, permitted: &Permitted) -> Vec<String> {
+    let Some(ran) = ran.and_then(|value| serde_json::from_value::<Calls>(value.clone()).ok()) else {
+        return vec!["there is no record of the program's calls".to_owned()];
+    };
+    let compared = gold.iter().filter(|(name, _)| name.starts_with(PACKAGES) || !permitted.allows_function(name));
+    let differ = compared.filter_map(|(name, gold)| {
+        let Some(ran) = ran.get(name) else { return Some(format!("`{name}` was never called")) };
+        if count(gold[0]) != count(ran[0]) {
+            return Some(format!("`{name}` was called {} times instead of {}", count(ran[0]), count(gold[0])));
+        }
+        let is_near = |place: usize| (gold[place] - ran[place]).abs() <= RELATIVE * gold[5].abs().max(ran[5].abs());
+        let is_same = count(gold[1]) == count(ran[1]) && count(gold[2]) == count(ran[2]) && (3..6).all(is_near);
+        (!is_same).then(|| format!("`{name}` was given or returned other values"))
+    });
+    differ.take(LISTED).collect()
+}
+
+/// A whole number that is stored as a double.
+fn count(value: f64) -> u64 {
+    value as u64
+}
+
+/// Returns the functions whose calls are the same in two runs of the right program.
+pub fn stable(first: &Calls, second: &Calls) -> Calls {
+    let second = serde_json::to_value(second).ok();
+    let differs = |name: &String, calls: [f64; 6]| {
+        !differences(&Calls::from([(name.clone(), calls)]), second.as_ref(), &Permitted::default()).is_empty()
+    };
+    first.iter().filter(|(name, calls)| !differs(name, **calls)).map(|(name, calls)| (name.clone(), *calls)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn calls_are_compared_with_those_of_the_right_program() {
+        let gold = Calls::from([("a.py::f".to_owned(), [3.0, 7.0, 2.0, 0.5, 0.25, 0.5])]);
+        let differ = |ran: Value| differences(&gold, Some(&ran), &Permitted::default()).join("; ");
+        assert_eq!(differ(json!({"a.py::f": [3, 7, 2, 0.5 + 1e-12, 0.25, 0.5], "b.py::g": [1, 0, 0, 0, 0, 0]})), "");
+        assert_eq!(differ(json!({})), "`a.py::f` was never called");
+        assert_eq!(differ(json!({"a.py::f": [2, 7, 2, 0.5, 0.25, 0.5]})), "`a.py::f` was called 2 times instead of 3");
+        for other in [[3.0, 8.0, 2.0, 0.5, 0.25, 0.5], [3.0, 7.0, 2.0, 0.501, 0.25, 0.5]] {
+            assert_eq!(differ(json!({"a.py::f": other})), "`a.py::f` was given or returned other values");
+        }
+        assert_eq!(differences(&gold, None, &Permitted::default()).len(), 1);
+        let free = Permitted::new(["a.py::f"]).unwrap();
+        assert!(differences(&gold, Some(&json!({})), &free).is_empty());
+    }
+
+    #[test]
+    fn records_of_processes_are_added_up_and_broken_ones_refused() {
+        let all = sum(b"{\"f\": [1, 281474976710655, 1, 2.0, 1.0, 2.0]}\n{\"f\": [1, 3, 0, 0, 0, 0]}\n").unwrap();
+        assert_eq!(all["f"].map(|value| value as u64), [2, 2, 1, 2, 1, 2]);
+        assert!(sum(b"{\"f\": ").is_none());
+    }
+}

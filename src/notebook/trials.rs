@@ -1,0 +1,220 @@
+//! Changed solutions that are tried, to see whether the checks tell right from wrong: constants of the gold cells changed one
+//! at a time, and solutions that a user wrote.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::changes::Permitted;
+use super::constants;
+use super::family::Notebook;
+use super::loaded::{GoldRecord, LoadedTask};
+use super::manifest::Category;
+use super::task::{Solutions, TaskItem, Trial};
+use crate::error::{Error, Result};
+use crate::files::hex;
+use crate::kernel::split_cells;
+use crate::run::family::{Basis, Family, Item};
+use crate::run::proof::{Proof, TrialOutcome};
+use crate::sample::Sample;
+use crate::score::Rule;
+use crate::workspace::repo_digest;
+
+impl Trial {
+    /// The gold cells of a task with others in place of those of some blocks. The run itself is left to verification, and gold is
+    /// submitted, unless the block that makes the run is among the replaced ones.
+    pub fn of(task: &LoadedTask, name: String, replaced: &[usize], cells: Vec<String>) -> Self {
+        let blocks = &task.manifest.blocks;
+        let is_goal = |place: &usize| blocks[*place].category == Category::Goal;
+        let mut all = Vec::new();
+        let mut cells = Some(cells);
+        for place in 0..blocks.len() {
+            if replaced.contains(&place) {
+                all.extend(cells.take().into_iter().flatten());
+            } else if !is_goal(&place) {
+                all.extend(task.cells[place].clone());
+            }
+        }
+        let runs = replaced.iter().any(is_goal);
+        let answer = task.answer.as_ref().filter(|_| !runs).map(ToString::to_string);
+        Self { name, cells: all, answer }
+    }
+}
+
+/// The family with solutions of its own for one task.
+#[derive(Clone)]
+pub struct Tried {
+    trials: Arc<Vec<Trial>>,
+}
+
+impl Tried {
+    /// Tries these, one in each attempt.
+    #[must_use]
+    pub fn new(trials: Vec<Trial>) -> Self {
+        Self { trials: Arc::new(trials) }
+    }
+}
+
+impl Family for Tried {
+    fn name(&self) -> &'static str {
+        Notebook.name()
+    }
+
+    fn sample(&self, id: &str) -> Result<Sample> {
+        Notebook.sample(id)
+    }
+
+    fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>> {
+        Notebook.items(suite, asked)
+    }
+
+    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>> {
+        let loaded = Arc::new(LoadedTask::load(suite, item)?);
+        Ok(Arc::new(TaskItem { loaded, rule: basis.rule, solutions: Solutions::Trials(Arc::clone(&self.trials)) }))
+    }
+}
+
+/// Runs of gold that a record is made of.
+pub const RECORDED: u32 = 2;
+
+/// The family for recording gold's run: a task may have no record yet, and every change is permitted.
+#[derive(Debug, Clone, Copy)]
+pub struct Recording;
+
+impl Family for Recording {
+    fn name(&self) -> &'static str {
+        Notebook.name()
+    }
+
+    fn sample(&self, id: &str) -> Result<Sample> {
+        Notebook.sample(id)
+    }
+
+    fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>> {
+        Notebook.items(suite, asked)
+    }
+
+    fn load(&self, suite: &Path, item: &str, _: Basis) -> Result<Arc<dyn Item>> {
+        let mut loaded = LoadedTask::load(suite, item)?;
+        loaded.permitted = Permitted::new(["**"])?;
+        loaded.record = Some(GoldRecord::default());
+        loaded.answer.get_or_insert_with(|| serde_json::json!({ "unrecorded": true }));
+        // The run itself is left to verification.
+        let gold = Trial::of(&loaded, "gold".to_owned(), &[], Vec::new());
+        let solutions = Solutions::Trials(Arc::new(vec![gold; RECORDED as usize]));
+        Ok(Arc::new(TaskItem { loaded: Arc::new(loaded), rule: Rule::Strict, solutions }))
+    }
+}
+
+/// Solutions to try, with the expected verdict of each.
+pub struct TrialPlan {
+    task: LoadedTask,
+    /// Digest of everything but the solution itself that decides an outcome.
+    digest: String,
+    /// The solutions.
+    pub trials: Vec<Trial>,
+    /// Whether each must pass; `None` for a changed constant.
+    must_pass: Vec<Option<bool>>,
+}
+
+impl TrialPlan {
+    /// The changes of constants.
+    ///
+    /// # Errors
+    /// As [`LoadedTask::load`]; kind `Baseline` without gold.
+    pub fn constants(suite: &Path, id: &str) -> Result<Self> {
+        let mut plan = Self::empty(suite, id)?;
+        plan.trials = constants::changes(&plan.task);
+        plan.must_pass = vec![None; plan.trials.len()];
+        Ok(plan)
+    }
+
+    /// The solutions in a folder: `wrong-*.py` and `right-*.py`. The first line of each names the blocks whose cells it
+    /// replaces, as `# replaces: rows path`.
+    ///
+    /// # Errors
+    /// As [`TrialPlan::constants`]; kind `Usage` for a file that is not such a solution.
+    pub fn solutions(suite: &Path, id: &str, folder: &Path) -> Result<Self> {
+        let mut plan = Self::empty(suite, id)?;
+        let folder = folder.join(id);
+        let entries = std::fs::read_dir(&folder).map_err(|error| Error::io("read", &folder, error))?;
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        for file in names.iter().filter_map(|name| name.strip_suffix(".py")) {
+            let path = folder.join(format!("{file}.py"));
+            let text = std::fs::read_to_string(&path).map_err(|error| Error::io("read", &path, error))?;
+            let fault = |what: String| Error::usage(what).at(&path, Some(1));
+            let must_pass = match file.split('-').next() {
+                Some("right") => true,
+                Some("wrong") => false,
+                _ => return Err(fault("the name of a solution begins with `right-` or `wrong-`".to_owned())),
+            };
+            let (head, cells) = text.split_once('\n').unwrap_or((&text, ""));
+            let named = head.strip_prefix("# replaces:");
+            let named = named.ok_or_else(|| fault("the first line is not `# replaces: BLOCK ...`".to_owned()))?;
+            let mut replaced = Vec::new();
+            for block in named.split_whitespace() {
+                let place = plan.task.manifest.blocks.iter().position(|it| it.id == block);
+                replaced.push(place.ok_or_else(|| fault(format!("the task has no block `{block}`")))?);
+            }
+            plan.trials.push(Trial::of(&plan.task, file.to_owned(), &replaced, split_cells(cells)));
+            plan.must_pass.push(Some(must_pass));
+        }
+        Ok(plan)
+    }
+
+    fn empty(suite: &Path, id: &str) -> Result<Self> {
+        let task = LoadedTask::load(suite, id)?;
+        let gold = task.gold()?;
+        let repo = repo_digest(&task.repo_dir)?;
+        let wheels = task.wheels.as_ref().and_then(|list| std::fs::read_to_string(list).ok());
+        let LoadedTask { manifest, probes, permitted, record, .. } = &task;
+        let parts = (&manifest.answer, &manifest.landmarks, &manifest.env, probes, permitted, record, gold, wheels);
+        let digest = hex(&Sha256::digest(format!("{repo}\n{}\n{parts:?}", env!("CARGO_PKG_VERSION"))));
+        Ok(Self { task, digest, trials: Vec::new(), must_pass: Vec::new() })
+    }
+
+    /// The sample that withholds everything.
+    #[must_use]
+    pub fn sample(&self) -> String {
+        let units = (0..self.task.manifest.blocks.len()).collect();
+        super::ids::sample(&crate::sample::Withheld { item: self.task.id.clone(), units }).id().to_owned()
+    }
+
+    /// Key of a solution's outcome.
+    #[must_use]
+    pub fn key(&self, trial: &Trial) -> String {
+        hex(&Sha256::digest(format!("{}\n{:?}\n{:?}", self.digest, trial.cells, trial.answer)))
+    }
+
+    /// Judges the outcomes, in the order of the solutions.
+    pub fn judge(&self, outcomes: Vec<TrialOutcome>, proof: &mut Proof) {
+        let listed = &self.task.manifest.harmless;
+        for (mut outcome, must_pass) in outcomes.into_iter().zip(&self.must_pass) {
+            let harmless = listed.iter().find(|harmless| harmless.change == outcome.name);
+            let name = &outcome.name;
+            match (outcome.pass, must_pass, harmless) {
+                (true, Some(false), _) => proof.fault(format!("the wrong solution `{name}` passes")),
+                (false, Some(true), _) => proof.fault(format!("the right solution `{name}` fails: {}", outcome.why)),
+                (true, None, None) => proof.fault(format!(
+                    "nobody notices the change \"{name}\": add a check, or list it under `[[harmless]]` with the reason"
+                )),
+                (true, None, Some(harmless)) => outcome.why = format!("harmless: {}", harmless.because),
+                (false, None, Some(_)) => {
+                    proof.fault(format!("the change \"{name}\" is listed as harmless, and fails: {}", outcome.why));
+                }
+                _ => {}
+            }
+            proof.seconds += outcome.seconds;
+            proof.trials.push(outcome);
+        }
+        if self.must_pass.contains(&None) {
+            for harmless in listed.iter().filter(|it| self.trials.iter().all(|trial| trial.name != it.change)) {
+                proof
+                    .fault(format!("the manifest lists the change \"{}\" as harmless, which is none", harmless.change));
+            }
+        }
+    }
+}

@@ -1,0 +1,2 @@
+# replaces: rank
+!python rank.py --config config.json --cut 10

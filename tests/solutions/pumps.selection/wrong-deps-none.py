@@ -1,0 +1,2 @@
+# replaces: deps
+print("boruta is in the standard library")

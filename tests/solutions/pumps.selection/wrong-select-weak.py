@@ -1,0 +1,2 @@
+# replaces: select
+!python select_features.py --weak

@@ -1,0 +1,2 @@
+# replaces: settings
+!sed -i 's/^TREES = .*/TREES = 200/' settings.py

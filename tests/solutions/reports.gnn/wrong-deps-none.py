@@ -1,0 +1,2 @@
+# replaces: deps
+print("networkx is not needed")

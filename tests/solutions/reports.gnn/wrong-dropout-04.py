@@ -1,0 +1,2 @@
+# replaces: dropout
+!sed -i 's/"dropout": .*/"dropout": 0.4,/' config.json

@@ -1,0 +1,2 @@
+# replaces: dropout
+!sed -i -e 's/"dropout": .*/"dropout": 0.5,/' -e 's/"runs": .*/"runs": 3,/' config.json

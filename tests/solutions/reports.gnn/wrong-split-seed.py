@@ -1,0 +1,2 @@
+# replaces: split
+!python tools/make_split.py --per-county 12

@@ -1,0 +1,4 @@
+# replaces: neighbours
+%%bash
+package=$(python -c "import os, skmultilearn; print(os.path.dirname(skmultilearn.__file__))")
+sed -i 's/NearestNeighbors(self.k)/NearestNeighbors(n_neighbors=self.k + 1)/' $package/adapt/mlknn.py

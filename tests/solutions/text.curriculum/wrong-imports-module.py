@@ -1,0 +1,2 @@
+# replaces: imports
+!python -m curriculum.train --help

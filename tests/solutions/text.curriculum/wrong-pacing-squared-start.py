@@ -1,0 +1,8 @@
+# replaces: pacing
+from pathlib import Path
+
+file = Path('curriculum/train.py')
+text = file.read_text()
+assert 'Pacing()' in text
+text = text.replace('Pacing()', 'Pacing(args.pacing, args.start ** 2)')
+file.write_text(text)

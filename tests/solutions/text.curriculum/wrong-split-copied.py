@@ -1,0 +1,2 @@
+# replaces: split
+!cp data/test.tsv data/dev.tsv

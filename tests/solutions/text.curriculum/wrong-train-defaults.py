@@ -1,0 +1,2 @@
+# replaces: train
+!python curriculum/train.py

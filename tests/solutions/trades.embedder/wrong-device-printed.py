@@ -1,0 +1,2 @@
+# replaces: device
+!sed -i 's/% settings\["device"\]/% "cpu"/' train.py

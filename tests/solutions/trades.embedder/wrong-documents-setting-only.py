@@ -1,0 +1,2 @@
+# replaces: documents
+!sed -i 's/"documents": .*/"documents": 10,/' settings.json

@@ -1,0 +1,2 @@
+# replaces: epochs
+!cat settings.json

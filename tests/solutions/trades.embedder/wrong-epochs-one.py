@@ -1,0 +1,2 @@
+# replaces: epochs
+!sed -i 's/"epochs": .*/"epochs": 1,/' settings.json

@@ -1,0 +1,2 @@
+# replaces: epochs
+!sed -i 's/% settings\["epochs"\], flush/% 24, flush/' train.py

@@ -1,0 +1,2 @@
+# replaces: question
+!yes | head -5

@@ -1,0 +1,2 @@
+# replaces: deps
+%pip install --no-deps gplearn==0.4.2

@@ -1,0 +1,2 @@
+# replaces: deps
+print("later")

@@ -1,0 +1,2 @@
+# replaces: workers
+!sed -i 's/  workers: .*/  workers: 8/' settings.yaml

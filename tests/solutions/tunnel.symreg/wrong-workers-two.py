@@ -1,0 +1,2 @@
+# replaces: workers
+!sed -i 's/  workers: .*/  workers: 2/' settings.yaml

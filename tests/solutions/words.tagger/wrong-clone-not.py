@@ -1,0 +1,2 @@
+# replaces: clone
+!python -c "import sklearn_crfsuite"

@@ -1,0 +1,2 @@
+# replaces: columns
+!sed -i -e 's/^WORD = .*/WORD = 1/' -e 's/^TAG = .*/TAG = 2/' tagger/conll.py

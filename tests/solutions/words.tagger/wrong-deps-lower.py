@@ -1,0 +1,2 @@
+# replaces: deps
+%pip install python-crfsuite

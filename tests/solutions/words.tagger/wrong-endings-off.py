@@ -1,0 +1,2 @@
+# replaces: endings
+!grep USE_ tagger/features.py

@@ -1,0 +1,3 @@
+# replaces: grid
+%%bash
+sed -i 's/^GRID = .*/GRID = {"c1": [0.01, 0.02, 0.05, 0.1], "c2": [0.05, 0.1, 0.2, 0.5]}/' train_tagger.py
