@@ -175,12 +175,13 @@ def install(path, root, packages):
             return None
         one = sums.setdefault(key, Sums())
         one.calls += 1
-        if one.calls <= MOST_CALLS:
-            seen = Seen(root)
-            local = frame.f_locals
-            arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-            seen.add({name: local[name] for name in arguments if name in local}, only_numbers=True)
-            one.take(seen)
+        if one.calls > MOST_CALLS:
+            return None
+        seen = Seen(root)
+        local = frame.f_locals
+        arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        seen.add({name: local[name] for name in arguments if name in local}, only_numbers=True)
+        one.take(seen)
         frame.f_trace_lines = False
         return on_return
 

@@ -19,6 +19,8 @@ pub const TRACE: &str = "trace";
 const RECORDER: &str = include_str!("recorder.py");
 /// Folder of the recorder and its output, in the workspace of verification.
 const FOLDER: &str = ".recorder";
+/// Factor on the entry's time limit: tracing slows Python code down.
+const SLOWER: f64 = 3.0;
 /// Largest record, in bytes.
 const MOST: u64 = 4 << 20;
 /// Modulus of the sum of hashes, as in the recorder.
@@ -62,7 +64,7 @@ pub async fn run(
         packages.join(" "),
         entry.command
     );
-    let (measured, output) = measure_with_output(sandbox, &Check { command, ..entry.clone() }).await?;
+    let (measured, output) = measure_with_output(sandbox, &Check { command, time_limit: SLOWER * entry.time_limit, ..entry.clone() }).await?;
     let record = match sandbox.read(&file, MOST).await {
         Ok(bytes) => sum(&bytes).ok_or_else(|| "the record of calls cannot be read".to_owned()),
         Err(Fault::Refused(_)) => Err("no Python program ran to its end".to_owned()),
