@@ -64,7 +64,9 @@ pub async fn run(
         packages.join(" "),
         entry.command
     );
-    let (measured, output) = measure_with_output(sandbox, &Check { command, time_limit: SLOWER * entry.time_limit, ..entry.clone() }).await?;
+    let (measured, output) =
+        measure_with_output(sandbox, &Check { command, time_limit: SLOWER * entry.time_limit, ..entry.clone() })
+            .await?;
     let record = match sandbox.read(&file, MOST).await {
         Ok(bytes) => sum(&bytes).ok_or_else(|| "the record of calls cannot be read".to_owned()),
         Err(Fault::Refused(_)) => Err("no Python program ran to its end".to_owned()),
