@@ -303,7 +303,7 @@ fn a_program_that_its_own_limit_kills_has_failed_and_one_that_the_machine_kills_
         let record = &lab.records("r")[0];
         let detail = record["end_detail"].as_str().unwrap_or_default();
         let (end, why) = if is_lost {
-            ("sandbox_lost", "the machine ran out of memory")
+            ("sandbox_lost", "a memory limit outside the sandbox")
         } else {
             ("gave_up", "it exceeded the memory of its sandbox")
         };

@@ -41,7 +41,7 @@ async fn gold_keeps_to_each_experiments_time_limit() {
     assert!(attempt.detail.unwrap().starts_with("Experiment 1: stopped at its time limit"));
     let lost =
         World::new(vec![]).await.dying(1).run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task).await;
-    assert_eq!(lost.end, End::SandboxLost);
+    assert_eq!(lost.end, End::SandboxKilled);
 }
 
 #[tokio::test]

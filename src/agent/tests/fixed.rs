@@ -220,7 +220,7 @@ async fn infrastructure_ends_are_told_apart() {
     let long = World::new(vec![]).await.then_fails(ModelError::ContextLength("too long".into()));
     assert_eq!(run("", long, &task()).await.end, End::TokenLimit);
     let dying = World::new(vec![writing("return 2 * x")]).await.dying(3);
-    assert_eq!(run("", dying, &task()).await.end, End::SandboxLost);
+    assert_eq!(run("", dying, &task()).await.end, End::SandboxKilled);
     assert_eq!(run("", World::new(vec![]).await, &task()).await.end, End::GaveUp, "the script has ended");
 }
 

@@ -184,7 +184,7 @@ async fn nothing_more_is_paid_for_once_the_trajectory_cannot_be_written() {
 #[tokio::test]
 async fn a_lost_sandbox_ends_the_attempt_and_is_never_shown_to_the_model() {
     let attempt = World::new(vec![sh("echo one"), sh("echo two"), submit()]).await.dying(1).react().await;
-    assert_eq!((attempt.end, attempt.detail.as_deref()), (End::SandboxLost, Some("its init was killed")));
+    assert_eq!((attempt.end, attempt.detail.as_deref()), (End::SandboxKilled, Some("its init was killed")));
     assert_eq!((attempt.asked.len(), attempt.observations().len()), (2, 1));
     // Also from within tools that use it in other ways.
     for (tool, arguments) in [
@@ -197,7 +197,7 @@ async fn a_lost_sandbox_ends_the_attempt_and_is_never_shown_to_the_model() {
         ("inspect_file_lines", json!({"path": "~/a"})),
     ] {
         let attempt = World::new(vec![call(tool, arguments)]).await.dying(0).react().await;
-        assert_eq!(attempt.end, End::SandboxLost, "{tool}");
+        assert_eq!(attempt.end, End::SandboxKilled, "{tool}");
     }
 }
 
