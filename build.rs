@@ -1,10 +1,12 @@
-//! Packs the bundled suite, and the one that `autoexperiment init` writes, into one archive each: the program holds them.
+//! Builds the program that sandboxes start as their first process, which the main program holds: it alone is ever visible in a
+//! sandbox. Packs the bundled suite, and the one that `autoexperiment init` writes, into one archive each: the program holds them.
 //!
 //! An archive depends on names and bytes alone: entries are sorted, and times, owners and modes are the same everywhere.
 
 use std::error::Error;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -16,8 +18,57 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").ok_or("no CARGO_MANIFEST_DIR")?);
+    fs::copy(sandbox_init(&out)?, out.join("sandbox-init"))?;
     pack(&here, &SUITE, &out.join("suite.tar.gz"))?;
     pack(&here.join("starter"), &["README.md", "papers", "repos", "envs"], &out.join("starter.tar.gz"))
+}
+
+/// Builds the program, statically where that works, and returns its path. Its target folder is the same for all builds in
+/// this one, so that it is built once.
+fn sandbox_init(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let variable = |name: &str| std::env::var(name).map_err(|_| format!("no {name}"));
+    let package = PathBuf::from(variable("DEP_AUTOEXPERIMENT_INIT_FOLDER")?);
+    for part in ["src", "Cargo.toml", "build.rs", "profile.toml", "../Cargo.lock"] {
+        let path = package.join(part);
+        if path.exists() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    let target = variable("TARGET")?;
+    // OUT_DIR is `target/PROFILE/build/PACKAGE/out`.
+    let folder = out.ancestors().nth(4).ok_or("OUT_DIR is not in a target folder")?.join("sandbox-init");
+    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let linked_statically = [flags.as_str(), "-Ctarget-feature=+crt-static"].join("\u{1f}");
+    let mut said = String::new();
+    for (kind, flags) in [("static", linked_statically.trim_start_matches('\u{1f}')), ("shared", flags.as_str())] {
+        let folder = folder.join(kind);
+        let done = Command::new(variable("CARGO")?)
+            .args(["build", "--profile", "sandbox-init", "--bin", "autoexperiment-init"])
+            .arg("--config")
+            .arg(package.join("profile.toml"))
+            .arg("--manifest-path")
+            .arg(package.join("Cargo.toml"))
+            // Named even if it is this machine's own: the flags then count for the program alone, not for macros.
+            .args(["--target", &target, "--target-dir"])
+            .arg(&folder)
+            .current_dir(&package)
+            .env("CARGO_ENCODED_RUSTFLAGS", flags)
+            // Lints are clippy's work on this workspace's crates, not on this build's.
+            .env_remove("RUSTC_WORKSPACE_WRAPPER")
+            .env_remove("CLIPPY_ARGS")
+            .output()?;
+        let built = folder.join(&target).join("sandbox-init/autoexperiment-init");
+        if done.status.success() {
+            return Ok(built);
+        }
+        said.push_str(&String::from_utf8_lossy(&done.stderr));
+        if kind == "static" {
+            println!(
+                "cargo::warning=the sandbox's first process is not linked statically: this target has no static libc"
+            );
+        }
+    }
+    Err(format!("the sandbox's first process was not built:\n{said}").into())
 }
 
 /// Packs these files and folders of `root`.

@@ -113,8 +113,7 @@ fn repo(folder: &Path) -> PathBuf {
 }
 
 async fn measure(flavour: Flavour, growth: usize) {
-    let program = Path::new(env!("CARGO_BIN_EXE_autoexperiment"));
-    let backend = DockerBackend::open(flavour, Some(program), None).await.expect("no engine answers");
+    let backend = DockerBackend::open(flavour, None).await.expect("no engine answers");
     let docker = bare(flavour).await;
     let place = tempfile::tempdir().unwrap();
     let snapshot = Snapshot::take(&repo(place.path()), &place.path().join("cache"), None).unwrap();

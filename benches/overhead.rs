@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-/// The program under test, which is its sandboxes' init as well.
+/// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_autoexperiment");
 const ROUNDS: usize = 5;
 const AT_ONCE: usize = 32;
@@ -196,7 +196,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     let base = tempfile::tempdir().unwrap();
     let cache = base.path().join("cache");
     let machine = Machine {
-        backend: choose(SandboxKind::Local, Some(Path::new(PROGRAM))).await.unwrap(),
+        backend: choose(SandboxKind::Local).await.unwrap(),
         scratch: Scratch::create(&base.path().join("scratch")).unwrap(),
         envs: Arc::new(Venv::new()),
         limits: SandboxLimits::default(),
@@ -353,7 +353,7 @@ async fn large_workspace() {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join(format!("{file}.py")), vec![b'0' + (file % 10) as u8; 130_000_000 / FILES]).unwrap();
     }
-    let backend = choose(SandboxKind::Local, Some(Path::new(PROGRAM))).await.unwrap();
+    let backend = choose(SandboxKind::Local).await.unwrap();
     if backend.layers() != LayersKind::Overlay {
         println!("no overlay here: workspaces are full copies");
     }

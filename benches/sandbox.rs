@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use autoexperiment::sandbox::{
-    Backend, Command, ExecLimits, LocalBackend, Sandbox, SandboxLimits, Spec, init_if_asked,
-};
+use autoexperiment::sandbox::{Backend, Command, ExecLimits, LocalBackend, Sandbox, SandboxLimits, Spec};
 use autoexperiment::workspace::{Layers, LayersKind};
 
 const STARTS: usize = 60;
@@ -22,10 +20,6 @@ const LIMITS: ExecLimits = ExecLimits {
 };
 
 fn main() -> std::process::ExitCode {
-    // This program is its sandboxes' init as well.
-    if let Some(code) = init_if_asked() {
-        return code;
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(measure());
     std::process::ExitCode::SUCCESS
@@ -89,7 +83,7 @@ fn memory() -> (f64, f64) {
 }
 
 async fn measure() {
-    let backend = LocalBackend::probe(None).await.unwrap();
+    let backend = LocalBackend::probe().await.unwrap();
     println!("mode {:?}, cgroups and all: {:?}", backend.mode(), backend.warnings());
     let base = tempfile::tempdir().unwrap();
 

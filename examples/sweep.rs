@@ -30,10 +30,6 @@ impl Observer for Lines {
 }
 
 fn main() -> ExitCode {
-    // Sandboxes start this program again, as their first process: this line must come first.
-    if let Some(code) = autoexperiment::sandbox::init_if_asked() {
-        return code;
-    }
     let paper = std::env::args().nth(1).unwrap_or_else(|| "kmeanspp".to_owned());
     let suite = std::env::args().nth(2).unwrap_or_else(|| ".".to_owned());
     match sweep(&paper, Path::new(&suite)) {

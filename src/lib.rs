@@ -39,10 +39,6 @@
 //! }
 //!
 //! fn main() -> std::process::ExitCode {
-//!     // Sandboxes start this program again as their first process.
-//!     if let Some(code) = autoexperiment::sandbox::init_if_asked() {
-//!         return code;
-//!     }
 //!     match sweep() {
 //!         Ok(()) => std::process::ExitCode::SUCCESS,
 //!         Err(error) => {

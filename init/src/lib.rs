@@ -1,7 +1,6 @@
-//! The sandbox's first process: this same program, started again with [`MARKER`]. It builds the sandbox around
-//! itself, gives up every right, and then runs jobs for the harness until the harness closes its end of the socket.
+//! The sandbox's first process: a small program that the main program holds and starts. It builds the sandbox around itself, gives up every right, and then runs jobs for the harness until the harness closes its end of the socket.
 //!
-//! Nothing here runs in the harness, except the messages ([`wire`]) and the lists ([`tree`]) that both exchange.
+//! The harness uses the messages ([`wire`]), the lists ([`tree`]) and what looks at processes, disks and files.
 //!
 //! ```text
 //! harness ── guardian (outside, waits) ── init (pid 1 inside) ── commands      with namespaces
@@ -68,9 +67,6 @@ pub use root::readable as shown_to_all;
 /// The workspace's path inside every sandbox that has its own file system view.
 pub const WORKDIR: &str = "/workspace";
 
-/// The argument that turns this program into an init. Standard input is its socket; if it is not a socket, standard
-/// input and output are two pipes to the harness.
-pub const MARKER: &str = "__sandbox-init";
 /// The variable that marks a sandbox's processes where there are no namespaces. Its value is the sandbox's private folder.
 pub const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
 /// How long an init waits for its first message.
@@ -80,15 +76,10 @@ pub const SIGNALLED: u8 = 128;
 /// User and group inside, whatever their numbers outside.
 const INSIDE: u32 = 1000;
 
-/// Runs as an init when the program was executed with [`MARKER`].
-pub fn run_if_asked() -> Option<ExitCode> {
-    if std::env::args_os().nth(1)? != MARKER {
-        return None;
-    }
-    Some(match run() {
-        Ok(code) => code,
-        Err(_) => ExitCode::FAILURE,
-    })
+/// The whole program. Standard input is its socket; if it is not a socket, standard input and output are two pipes to the
+/// harness.
+pub fn main() -> ExitCode {
+    run().unwrap_or(ExitCode::FAILURE)
 }
 
 fn run() -> io::Result<ExitCode> {

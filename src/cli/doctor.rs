@@ -50,7 +50,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         let description = arguments.describe.clone().unwrap_or_default();
         return probe::probe(spec, arguments.base_url.as_deref(), arguments.price, description).await;
     }
-    let mut findings = doctor::examine(None, &cache, &scratch, &hidden).await;
+    let mut findings = doctor::examine(&cache, &scratch, &hidden).await;
     findings.extend(model::keys().into_iter().map(|key| doctor::Finding {
         name: key.variable,
         ok: key.is_set,
@@ -68,7 +68,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             }
         }
     }
-    choose(SandboxKind::Local, None)
+    choose(SandboxKind::Local)
         .await
         .map(|_| ())
         .map_err(|error| Error::machine("attempts cannot be sandboxed on this machine").because(error))

@@ -75,7 +75,7 @@ fn parse_engine(text: &str) -> Result<Flavour, String> {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let backend = Arc::new(DockerBackend::open(arguments.engine, None, None).await?);
+    let backend = Arc::new(DockerBackend::open(arguments.engine, None).await?);
     match &arguments.verb {
         Verb::Build { papers } => build(arguments, backend, &papers.all()).await,
         Verb::Push { registry, images } => {

@@ -103,7 +103,6 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
         cache: arguments.places.cache()?,
         scratch: arguments.places.scratch(),
         sandbox: configuration.sandbox,
-        program: None,
         gpus: configuration.gpus,
         limits: configuration.sandbox_limits,
         envs: arguments.channels.options(configuration.env),

@@ -202,7 +202,6 @@ impl MachineOptions {
             cache: self.places.cache()?,
             scratch: self.places.scratch(),
             sandbox: self.sandbox,
-            program: None,
             gpus: self.gpus,
             limits: self.limits(),
             envs: envs.clone(),

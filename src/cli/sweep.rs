@@ -30,7 +30,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     drop(Scratch::create(&arguments.places.scratch())?);
     sweep_folders();
     Store::sweep(&arguments.runs);
-    drop(LocalBackend::with_mode(Mode::Overlay, None));
+    drop(LocalBackend::with_mode(Mode::Overlay));
     let mut told = serde_json::Map::new();
     let mut failed = Vec::new();
     for flavour in [Flavour::Docker, Flavour::Podman] {

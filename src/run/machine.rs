@@ -42,9 +42,6 @@ pub struct MachineOptions {
     pub scratch: PathBuf,
     /// The kind of sandbox.
     pub sandbox: SandboxKind,
-    /// The program that sandboxes start as their first process: one whose `main` calls
-    /// [`init_if_asked`](crate::sandbox::init_if_asked) first. `None` means the running program.
-    pub program: Option<PathBuf>,
     /// Graphics processors of containers, or of attempts.
     pub gpus: Option<Gpus>,
     /// Limits of a sandbox.
@@ -63,7 +60,6 @@ impl MachineOptions {
             cache: env::default_cache()?,
             scratch: default_scratch(),
             sandbox: SandboxKind::Local,
-            program: None,
             gpus: None,
             limits: SandboxLimits::default(),
             envs: env::Options::default(),
@@ -93,7 +89,7 @@ impl Machine {
         CACHE.writable(cache)?;
         SCRATCH.writable(&options.scratch)?;
         sweep_folders();
-        let backend = choose_with(options.sandbox, options.program.as_deref(), options.gpus).await?;
+        let backend = choose_with(options.sandbox, options.gpus).await?;
         if let Some(user) = backend.walker() {
             CACHE.passable(cache, user)?;
             SCRATCH.passable(&options.scratch, user)?;

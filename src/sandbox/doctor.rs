@@ -27,10 +27,10 @@ pub struct Finding {
     pub remedy: Option<String>,
 }
 
-/// Checks everything. `exe` is as for [`super::choose`]; `cache` and `scratch` are where envs and attempts will be kept, `hidden`
+/// Checks everything. `cache` and `scratch` are where envs and attempts will be kept, `hidden`
 /// what no agent may see.
-pub async fn examine(exe: Option<&Path>, cache: &Path, scratch: &Path, hidden: &[PathBuf]) -> Vec<Finding> {
-    let report = Report::collect(exe).await;
+pub async fn examine(cache: &Path, scratch: &Path, hidden: &[PathBuf]) -> Vec<Finding> {
+    let report = Report::collect().await;
     let mut findings = sandbox(&report);
     findings.extend([engine(Flavour::Docker).await, engine(Flavour::Podman).await]);
     let walker = report.walker();

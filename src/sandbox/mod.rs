@@ -15,6 +15,7 @@ mod gpus;
 mod kind;
 mod listener;
 mod local;
+mod program;
 mod setup;
 mod starved;
 mod unconfined;
@@ -23,7 +24,6 @@ mod watch;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -226,20 +226,19 @@ pub trait Backend: Send + Sync {
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>>;
 }
 
-/// The backend of that kind, for `local` the best that works here. `exe` is this program, when the running one is
-/// another (a test or a benchmark); `None` means the running one.
+/// The backend of that kind, for `local` the best that works here.
 ///
 /// # Errors
 /// Kind `Machine` where nothing of that kind works.
-pub async fn choose(kind: SandboxKind, exe: Option<&Path>) -> Result<Arc<dyn Backend>> {
-    choose_with(kind, exe, None).await
+pub async fn choose(kind: SandboxKind) -> Result<Arc<dyn Backend>> {
+    choose_with(kind, None).await
 }
 
 /// The same, whose sandboxes get these graphics processors.
 ///
 /// # Errors
 /// As [`choose`]; kind `Usage` where the backend passes none through, `Machine` where there are none.
-pub async fn choose_with(kind: SandboxKind, exe: Option<&Path>, gpus: Option<Gpus>) -> Result<Arc<dyn Backend>> {
+pub async fn choose_with(kind: SandboxKind, gpus: Option<Gpus>) -> Result<Arc<dyn Backend>> {
     if matches!(gpus, Some(Gpus::All | Gpus::Count(_))) && !kind.is_container() {
         return Err(Error::usage(format!(
             "sandbox `{kind}` is no container, which could be given several graphics processors"
@@ -247,19 +246,13 @@ pub async fn choose_with(kind: SandboxKind, exe: Option<&Path>, gpus: Option<Gpu
         .hint("give each attempt one of its own with `--gpus each`, or use `--sandbox docker`"));
     }
     match kind {
-        SandboxKind::Local => Ok(Arc::new(LocalBackend::probe(exe).await?)),
+        SandboxKind::Local => Ok(Arc::new(LocalBackend::probe().await?)),
         SandboxKind::Unconfined => Ok(Arc::new(Unconfined)),
-        SandboxKind::Docker => Ok(Arc::new(DockerBackend::open(Flavour::Docker, exe, gpus).await?)),
+        SandboxKind::Docker => Ok(Arc::new(DockerBackend::open(Flavour::Docker, gpus).await?)),
         SandboxKind::Podman if gpus.is_some() => {
             Err(Error::machine("podman gives containers no graphics processors by the interface that is used here")
                 .hint("use `--sandbox docker` for `--gpus`"))
         }
-        SandboxKind::Podman => Ok(Arc::new(DockerBackend::open(Flavour::Podman, exe, gpus).await?)),
+        SandboxKind::Podman => Ok(Arc::new(DockerBackend::open(Flavour::Podman, gpus).await?)),
     }
-}
-
-/// Runs as a sandbox's init when this process was re-executed as one; `None` otherwise.
-#[must_use]
-pub fn init_if_asked() -> Option<ExitCode> {
-    autoexperiment_init::run_if_asked()
 }

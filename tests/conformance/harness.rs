@@ -11,20 +11,16 @@ use autoexperiment::sandbox::{Backend, DockerBackend, Fault, Flavour, LocalBacke
 use super::fixture::{Fixture, limits};
 use super::runner::survivors;
 
-const PROGRAM: &str = "CONFORMANCE_PROGRAM";
-
 /// A harness that starts three sandboxes with a daemon and a running command each, and then waits to be killed.
 pub fn doomed(mode: &str, marker: &str) -> ExitCode {
-    let program = std::env::var_os(PROGRAM).unwrap();
-    let program = Path::new(&program);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let engine = |flavour| async move { DockerBackend::open(flavour, Some(program), None).await.ok().unwrap() };
+        let engine = |flavour| async move { DockerBackend::open(flavour, None).await.ok().unwrap() };
         let backend: Box<dyn Backend> = match mode {
-            "landlock" => Box::new(LocalBackend::with_mode(Mode::Landlock, Some(program))),
+            "landlock" => Box::new(LocalBackend::with_mode(Mode::Landlock)),
             "docker" => Box::new(engine(Flavour::Docker).await),
             "podman" => Box::new(engine(Flavour::Podman).await),
-            _ => Box::new(LocalBackend::with_mode(Mode::Overlay, Some(program))),
+            _ => Box::new(LocalBackend::with_mode(Mode::Overlay)),
         };
         let mut fixture = Fixture::new(&*backend, marker.to_owned(), std::env::current_exe().unwrap());
         println!("{}", fixture.host.path().display());
@@ -46,7 +42,7 @@ pub fn doomed(mode: &str, marker: &str) -> ExitCode {
 }
 
 /// Kills a harness of each mode and engine that works here; returns what failed.
-pub fn run(program: &Path, words: &[&str], modes: &[Mode], engines: &[Flavour]) -> Vec<String> {
+pub fn run(words: &[&str], modes: &[Mode], engines: &[Flavour]) -> Vec<String> {
     const NAME: &str = "killing_the_harness_leaves_nothing";
     if !words.iter().all(|word| NAME.contains(word)) {
         return Vec::new();
@@ -58,7 +54,7 @@ pub fn run(program: &Path, words: &[&str], modes: &[Mode], engines: &[Flavour]) 
         Mode::Landlock => Some("landlock"),
     });
     for mode in modes.chain(engines.iter().map(|engine| engine.name())) {
-        match kill(program, mode) {
+        match kill(mode) {
             Ok(()) => println!("{NAME}: {mode}: passed"),
             Err(error) => {
                 println!("  FAILED: {NAME}: {mode}: {error}");
@@ -72,11 +68,10 @@ pub fn run(program: &Path, words: &[&str], modes: &[Mode], engines: &[Flavour]) 
 /// A harness in a group of processes of its own: its sandbox works until the group has no process left.
 pub fn starved(folder: &str) -> ExitCode {
     let folder = Path::new(folder);
-    let program = std::env::var_os(PROGRAM).unwrap();
     fs::write(folder.join("cgroup.procs"), std::process::id().to_string()).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let backend = LocalBackend::with_mode(Mode::Overlay, Some(program.as_ref()));
+        let backend = LocalBackend::with_mode(Mode::Overlay);
         let mut fixture = Fixture::new(&backend, "starved".into(), std::env::current_exe().unwrap());
         let mut inside = fixture.start().await.unwrap();
         inside.works().await.unwrap();
@@ -97,7 +92,7 @@ pub fn starved(folder: &str) -> ExitCode {
 }
 
 /// A limit of processes from outside is the machine's fault; returns what failed.
-pub fn starve(program: &Path, words: &[&str], modes: &[Mode]) -> Vec<String> {
+pub fn starve(words: &[&str], modes: &[Mode]) -> Vec<String> {
     const NAME: &str = "a_limit_of_processes_from_outside_is_not_the_attempt_s";
     let folder = Path::new("/sys/fs/cgroup/pids").join(format!("conformance.{}", std::process::id()));
     if !words.iter().all(|word| NAME.contains(word)) || !modes.contains(&Mode::Overlay) {
@@ -109,7 +104,6 @@ pub fn starve(program: &Path, words: &[&str], modes: &[Mode]) -> Vec<String> {
     }
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["starved-harness", folder.to_str().unwrap()])
-        .env(PROGRAM, program)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
@@ -127,12 +121,11 @@ pub fn starve(program: &Path, words: &[&str], modes: &[Mode]) -> Vec<String> {
     vec![NAME.to_owned()]
 }
 
-fn kill(program: &Path, mode: &str) -> Result<(), String> {
+fn kill(mode: &str) -> Result<(), String> {
     let marker = format!("marker-doomed-{mode}-{}", std::process::id());
     let mounts = mounts();
     let mut harness = Command::new(std::env::current_exe().unwrap())
         .args(["doomed-harness", mode, &marker])
-        .env(PROGRAM, program)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -188,7 +181,7 @@ fn kill(program: &Path, mode: &str) -> Result<(), String> {
     // The next harness removes the dead one's control groups, once the kernel has let go of the last process in them.
     let begun = std::time::Instant::now();
     let groups = loop {
-        drop(LocalBackend::with_mode(Mode::Overlay, Some(program)));
+        drop(LocalBackend::with_mode(Mode::Overlay));
         let groups = control_groups(&format!("autoexperiment.{}.", harness.id()));
         if groups.is_empty() || begun.elapsed() > std::time::Duration::from_secs(10) {
             break groups;

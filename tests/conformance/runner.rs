@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use super::{
 const ENOUGH: Duration = Duration::from_mins(5);
 /// Cases that run at once; most of them wait for a time limit most of the time.
 const AT_ONCE: usize = 3;
-/// Set for the copy of this program that runs as an ordinary user: the program to start sandboxes with.
+/// Set for the copy of this program that runs as an ordinary user.
 const ORDINARY: &str = "CONFORMANCE_EXE";
 const ORDINARY_USER: u32 = 65534;
 /// Set where no overlay can be mounted.
@@ -182,12 +182,11 @@ pub fn run(words: &[&str]) -> ExitCode {
     let names: BTreeSet<_> = all().map(|case| case.name).collect();
     assert_eq!(names.len(), all().count(), "two cases of one name");
     let own = std::env::current_exe().unwrap();
-    let program = std::env::var_os(ORDINARY).map_or_else(|| env!("CARGO_BIN_EXE_autoexperiment").into(), PathBuf::from);
     let who = if nix::unistd::getuid().is_root() { "root" } else { "ordinary user" };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (mut working, mut engines) = (Vec::new(), Vec::new());
     let mut failures = runtime.block_on(async {
-        let report = Report::collect(Some(&program)).await;
+        let report = Report::collect().await;
         let mut failures = Vec::new();
         let modes = [
             (Mode::Overlay, "overlay", &report.overlay),
@@ -204,7 +203,7 @@ pub fn run(words: &[&str]) -> ExitCode {
             let label = format!("{name} as {who}");
             match works {
                 Ok(()) => {
-                    let backend = Arc::new(LocalBackend::with_mode(mode, Some(&program)));
+                    let backend = Arc::new(LocalBackend::with_mode(mode));
                     failures.extend(run_backend(backend, &label, &words, &own).await);
                 }
                 // The tests' own switch for machines on which no overlay can be mounted.
@@ -219,7 +218,7 @@ pub fn run(words: &[&str]) -> ExitCode {
         }
         if std::env::var_os(ORDINARY).is_none() {
             for flavour in [Flavour::Docker, Flavour::Podman].into_iter().filter(|one| is_wanted(one.name())) {
-                match DockerBackend::open(flavour, Some(&program), None).await {
+                match DockerBackend::open(flavour, None).await {
                     Ok(backend) => {
                         // A first image may take minutes, which are no case's.
                         let begun = Instant::now();
@@ -247,33 +246,29 @@ pub fn run(words: &[&str]) -> ExitCode {
         }
         failures
     });
-    failures.extend(harness::run(&program, &words, &working, &engines));
-    failures.extend(harness::starve(&program, &words, &working));
+    failures.extend(harness::run(&words, &working, &engines));
+    failures.extend(harness::starve(&words, &working));
     if !is_wanted("local") {
         // Engines run everything as the same user anyway.
     } else if nix::unistd::getuid().is_root() {
-        failures.extend(as_ordinary_user(&own, &program, &words));
+        failures.extend(as_ordinary_user(&own, &words));
     } else if std::env::var_os(ORDINARY).is_none() {
         println!("the runs as another user: ignored, need root");
     }
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs copies of both programs, where everybody can read them, as an ordinary user.
-fn as_ordinary_user(own: &Path, program: &Path, words: &[&str]) -> Vec<String> {
+/// Runs a copy of this program, where everybody can read it, as an ordinary user.
+fn as_ordinary_user(own: &Path, words: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let copy = |path: &Path, name: &str| {
-        let to = folder.path().join(name);
-        fs::copy(path, &to).unwrap();
-        to
-    };
-    let (own, program) = (copy(own, "conformance"), copy(program, "autoexperiment"));
-    let status = std::process::Command::new(own)
+    let copy = folder.path().join("conformance");
+    fs::copy(own, &copy).unwrap();
+    let status = std::process::Command::new(copy)
         .args(words)
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
-        .env(ORDINARY, program)
+        .env(ORDINARY, "1")
         .envs(std::env::var_os(WITHOUT_OVERLAY).map(|value| (WITHOUT_OVERLAY, value)))
         .current_dir("/")
         .uid(ORDINARY_USER)

@@ -33,12 +33,8 @@ fn families() -> Families {
 }
 
 async fn options(base: &Path) -> Options {
-    let machine = MachineOptions {
-        cache: base.join("cache"),
-        scratch: base.join("scratch"),
-        program: Some(PROGRAM.into()),
-        ..MachineOptions::local().unwrap()
-    };
+    let machine =
+        MachineOptions { cache: base.join("cache"), scratch: base.join("scratch"), ..MachineOptions::local().unwrap() };
     Options { families: families(), ..Options::on(Machine::open(&machine).await.unwrap()) }
 }
 

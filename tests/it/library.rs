@@ -46,12 +46,8 @@ impl Watch {
 }
 
 async fn options(lab: &Lab) -> Options {
-    let machine = MachineOptions {
-        cache: prepared::cache(),
-        scratch: lab.path("scratch"),
-        program: Some(PROGRAM.into()),
-        ..MachineOptions::local().unwrap()
-    };
+    let machine =
+        MachineOptions { cache: prepared::cache(), scratch: lab.path("scratch"), ..MachineOptions::local().unwrap() };
     Options::on(Machine::open(&machine).await.unwrap())
 }
 

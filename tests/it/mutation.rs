@@ -28,7 +28,7 @@ fn mutate(lab: &Lab, functions: &[usize], mutants: usize) -> Result<(Vec<Mutatio
     runtime.block_on(async {
         let machine = Arc::new(Machine {
             cache: lab.path("cache"),
-            backend: choose(SandboxKind::Local, Some(Path::new(crate::support::PROGRAM))).await?,
+            backend: choose(SandboxKind::Local).await?,
             scratch: Scratch::create(&lab.path("scratch"))?,
             envs: Arc::new(autoexperiment::env::Venv::new()),
             limits: SandboxLimits::default(),

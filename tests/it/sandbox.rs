@@ -18,13 +18,9 @@ const LIMITS: ExecLimits = ExecLimits {
     output: 1000,
 };
 
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_autoexperiment"))
-}
-
 /// A sandbox by landlock, which works nearly everywhere.
 async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {
-    let backend = LocalBackend::with_mode(Mode::Landlock, Some(program()));
+    let backend = LocalBackend::with_mode(Mode::Landlock);
     if let Some((uid, gid)) = backend.owner() {
         std::os::unix::fs::chown(dir, Some(uid), Some(gid)).unwrap();
     }
@@ -92,19 +88,8 @@ fn plain(dir: PathBuf, gpu: Option<Gpu>) -> Spec {
 }
 
 #[tokio::test]
-async fn a_program_that_is_no_init_is_an_infrastructure_error_and_not_a_hang() {
-    let dir = tempfile::tempdir().unwrap();
-    for wrong in ["/bin/true", "/bin/cat", "/nowhere/autoexperiment"] {
-        let backend = LocalBackend::with_mode(Mode::Landlock, Some(Path::new(wrong)));
-        let spec = plain(dir.path().to_path_buf(), None);
-        let error = backend.start(&spec).await.map(drop).unwrap_err();
-        assert_eq!(error.kind, Kind::Infrastructure, "{wrong}: {error}");
-    }
-}
-
-#[tokio::test]
 async fn a_workspace_that_is_not_there_is_named() {
-    let backend = LocalBackend::with_mode(Mode::Namespaces, Some(program()));
+    let backend = LocalBackend::with_mode(Mode::Namespaces);
     let spec = plain(PathBuf::from("/nowhere/at/all"), None);
     let error = backend.start(&spec).await.map(drop).unwrap_err();
     assert_eq!(error.kind, Kind::Infrastructure);
@@ -115,9 +100,9 @@ async fn a_workspace_that_is_not_there_is_named() {
 
 #[tokio::test]
 async fn backends_are_chosen_by_name_and_none_warns_loudly() {
-    let none = choose(SandboxKind::Unconfined, None).await.map_err(|error| error.to_string()).unwrap();
+    let none = choose(SandboxKind::Unconfined).await.map_err(|error| error.to_string()).unwrap();
     assert!(none.warnings().iter().all(|warning| warning.contains("NO SANDBOX")) && !none.warnings().is_empty());
-    match choose(SandboxKind::Local, Some(program())).await {
+    match choose(SandboxKind::Local).await {
         Ok(local) => assert!(["local", "landlock"].contains(&local.name())),
         Err(error) => assert!(error.hint.is_some_and(|hint| hint.contains("--sandbox none"))),
     }
@@ -125,10 +110,10 @@ async fn backends_are_chosen_by_name_and_none_warns_loudly() {
 
 #[tokio::test]
 async fn graphics_processors_are_asked_of_containers_only() {
-    let error = choose_with(SandboxKind::Local, None, Some(Gpus::All)).await.map(drop).unwrap_err();
+    let error = choose_with(SandboxKind::Local, Some(Gpus::All)).await.map(drop).unwrap_err();
     assert_eq!(error.kind, Kind::Usage);
     assert!(error.hint.is_some_and(|hint| hint.contains("--sandbox docker")));
-    assert!(choose_with(SandboxKind::Unconfined, None, Some(Gpus::Each(None))).await.is_ok());
+    assert!(choose_with(SandboxKind::Unconfined, Some(Gpus::Each(None))).await.is_ok());
     assert_eq!(("all".parse(), "2".parse()), (Ok(Gpus::All), Ok(Gpus::Count(2))));
     assert_eq!(("each".parse(), "each:2".parse()), (Ok(Gpus::Each(None)), Ok(Gpus::Each(Some(2)))));
     for wrong in ["0", "-1", "some", "", "each:", "each:0", "each:all"] {
@@ -143,7 +128,7 @@ async fn a_device_of_its_own_is_shown_in_a_sandbox_and_named_to_its_commands() {
     let gpu = Gpu { visible: "0".to_owned(), name: "3".to_owned(), devices: vec![device] };
     for (gpu, expected) in [(None, "none\n"), (Some(gpu), "0 shown\n")] {
         let dir = tempfile::tempdir().unwrap();
-        let backend = LocalBackend::probe(Some(program())).await.unwrap();
+        let backend = LocalBackend::probe().await.unwrap();
         if let Some((uid, gid)) = backend.owner() {
             std::os::unix::fs::chown(dir.path(), Some(uid), Some(gid)).unwrap();
         }
@@ -165,7 +150,7 @@ fn an_engine_that_does_not_answer_is_named_with_what_to_do() {
     for (engine, variable, remedy) in
         [("docker", "DOCKER_HOST", "`dockerd &`"), ("podman", "CONTAINER_HOST", "podman system service")]
     {
-        let mut command = std::process::Command::new(program());
+        let mut command = std::process::Command::new(crate::support::PROGRAM);
         command.args(["image", "list", "--engine", engine]).env(variable, "unix:///nowhere/engine.sock");
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -176,7 +161,7 @@ fn an_engine_that_does_not_answer_is_named_with_what_to_do() {
 
 #[tokio::test]
 async fn the_doctor_says_what_to_do_about_everything_that_does_not_work() {
-    let findings = doctor::examine(Some(program()), Path::new("/tmp"), Path::new("/tmp"), &[]).await;
+    let findings = doctor::examine(Path::new("/tmp"), Path::new("/tmp"), &[]).await;
     for finding in &findings {
         println!("{} {}: {} {:?}", finding.ok, finding.name, finding.detail, finding.remedy);
         assert_eq!(finding.remedy.is_none(), finding.ok, "{finding:?}");
@@ -184,7 +169,7 @@ async fn the_doctor_says_what_to_do_about_everything_that_does_not_work() {
     }
     // What the doctor finds to work must be what is chosen.
     let overlay = findings.iter().find(|finding| finding.name == "overlay workspaces").unwrap();
-    if let Ok(backend) = LocalBackend::probe(Some(program())).await {
+    if let Ok(backend) = LocalBackend::probe().await {
         assert_eq!(backend.mode() == Mode::Overlay, overlay.ok);
     }
 }

@@ -57,7 +57,6 @@ pub(super) async fn inspect(flavour: Flavour) -> Result<String> {
 /// Starts containers.
 pub struct DockerBackend {
     engine: Arc<Engine>,
-    exe: PathBuf,
     gpus: Option<Gpus>,
     images: Images,
     /// Found or made at the first start.
@@ -67,25 +66,17 @@ pub struct DockerBackend {
 }
 
 impl DockerBackend {
-    /// Connects to an engine and removes what dead processes left in it. `exe` is the path of this program if another one is
-    /// running (a test or a benchmark); `None` means the running one.
+    /// Connects to an engine and removes what dead processes left in it.
     ///
     /// # Errors
     /// Kind `Machine` when no engine answers or the graphics processors do not exist.
-    pub async fn open(flavour: Flavour, exe: Option<&Path>, gpus: Option<Gpus>) -> Result<Self> {
+    pub async fn open(flavour: Flavour, gpus: Option<Gpus>) -> Result<Self> {
         let engine = Arc::new(Engine::connect(flavour).await?);
         if engine.info.os_type.as_deref().is_some_and(|os| os != "linux") {
             return Err(Error::machine(format!("{} does not run Linux containers here", flavour.name())));
         }
         let leftovers = store::sweep(&engine).await?.failures;
-        let backend = Self {
-            exe: exe.unwrap_or(Path::new("/proc/self/exe")).to_path_buf(),
-            images: Images::new(engine.clone()),
-            engine,
-            tools: Mutex::new(None),
-            gpus,
-            leftovers,
-        };
+        let backend = Self { images: Images::new(engine.clone()), engine, tools: Mutex::new(None), gpus, leftovers };
         if let Some(gpus) = backend.gpus {
             canary::try_out(&backend).await.map_err(|why| {
                 Error::machine(format!("no container with `--gpus {gpus}` starts here: {why}"))
@@ -129,7 +120,7 @@ impl DockerBackend {
             return Ok(tools.clone());
         }
         let base = self.images.base().await?;
-        let made = Arc::new(Tools::install(&self.engine, &base, &self.exe).await?);
+        let made = Arc::new(Tools::install(&self.engine, &base).await?);
         *tools = Some(made.clone());
         Ok(made)
     }

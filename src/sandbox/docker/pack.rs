@@ -133,8 +133,13 @@ impl Archive {
 
     /// Adds a small file of root's.
     pub(super) fn file(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.file_with(path, bytes, 0o644)
+    }
+
+    /// Adds a file with these permissions.
+    pub(super) fn file_with(&mut self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
         let mut header = Header::new_gnu();
-        header.set_mode(0o644);
+        header.set_mode(mode);
         header.set_mtime(STAMP);
         header.set_entry_type(EntryType::Regular);
         header.set_size(bytes.len() as u64);

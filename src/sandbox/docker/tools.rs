@@ -1,5 +1,5 @@
-//! This program as the init of every container: a volume, named by its content and mounted read-only. Images do not contain
-//! it, so any version can use them. The volume includes the loader and libraries, so it runs in any image.
+//! The first process of every container: a volume, named by its content and mounted read-only. Images do not contain it, so
+//! any version can use them. A program that is not linked statically gets its loader and libraries, so it runs in any image.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,7 +14,7 @@ use super::engine::{Engine, is_missing};
 use super::libraries;
 use super::pack::{self, Style};
 use crate::error::{Error, Result};
-use autoexperiment_init::MARKER;
+use crate::sandbox::program;
 
 /// Where the volume is mounted.
 const PLACE: &str = "/autoexperiment";
@@ -30,26 +30,23 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Finds or makes the volume for `exe`.
-    pub(super) async fn install(engine: &Engine, base: &str, exe: &Path) -> Result<Self> {
-        let exe = exe.canonicalize().map_err(|error| Error::io("find", exe, error))?;
-        let found = exe.clone();
-        let (needed, digest) = tokio::task::spawn_blocking(move || examine(&found))
+    /// Finds or makes the volume.
+    pub(super) async fn install(engine: &Engine, base: &str) -> Result<Self> {
+        let (needed, digest) = tokio::task::spawn_blocking(examine)
             .await
             .map_err(|error| Error::internal("the digest was not finished").because(error))?
-            .map_err(|error| Error::io("read", &exe, error))?;
+            .map_err(|error| Error::machine("failed to unpack the sandbox's first process").because(error))?;
         let loader = needed.iter().filter_map(|path| path.file_name()).find(|name| is_loader(name));
-        let program = format!("{PLACE}/bin/autoexperiment");
-        let mut command = match loader {
+        let program = format!("{PLACE}/bin/autoexperiment-init");
+        let command = match loader {
             Some(loader) => {
                 let loader = format!("{PLACE}/lib/{}", loader.to_string_lossy());
                 vec![loader, "--library-path".into(), format!("{PLACE}/lib"), program]
             }
             None => vec![program],
         };
-        command.push(MARKER.into());
         let tools = Self { volume: format!("autoexperiment-init-{digest}"), command };
-        tools.fill(engine, base, &exe, &needed).await?;
+        tools.fill(engine, base, &needed).await?;
         Ok(tools)
     }
 
@@ -64,7 +61,7 @@ impl Tools {
         }
     }
 
-    async fn fill(&self, engine: &Engine, base: &str, exe: &Path, needed: &[PathBuf]) -> Result<()> {
+    async fn fill(&self, engine: &Engine, base: &str, needed: &[PathBuf]) -> Result<()> {
         let failed = |what: &'static str| move |error: bollard::errors::Error| engine.failed(what, &error);
         let request = VolumeCreateRequest {
             name: Some(self.volume.clone()),
@@ -82,23 +79,24 @@ impl Tools {
         // The name prevents others from filling the same volume at the same time.
         let lock = format!("autoexperiment-build-{}", self.volume);
         let id = create_alone(engine, &lock, body).await?;
-        let filled = self.fill_through(engine, &id, exe, needed).await;
+        let filled = self.fill_through(engine, &id, needed).await;
         let force = RemoveContainerOptionsBuilder::default().force(true).build();
         engine.builder.remove_container(&id, Some(force)).await.map_err(failed("remove a container"))?;
         filled
     }
 
-    async fn fill_through(&self, engine: &Engine, id: &str, exe: &Path, needed: &[PathBuf]) -> Result<()> {
+    async fn fill_through(&self, engine: &Engine, id: &str, needed: &[PathBuf]) -> Result<()> {
         let asked = ContainerArchiveInfoOptionsBuilder::default().path(COMPLETE).build();
         match engine.docker.get_container_archive_info(id, Some(asked)).await {
             Ok(_) => return Ok(()),
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(engine.failed("look into a volume", &error)),
         }
-        let (exe, needed) = (exe.to_owned(), needed.to_owned());
+        let needed = needed.to_owned();
         upload(engine, id, PLACE, move |archive| {
             let style = Style { owner: 0, stamped: false };
-            archive.tree(&exe, Path::new("bin/autoexperiment"), style)?;
+            archive.folder(Path::new("bin"), 0)?;
+            archive.file_with(Path::new("bin/autoexperiment-init"), program::BYTES, 0o755)?;
             for library in &needed {
                 let name = library.file_name().unwrap_or_default();
                 archive.tree(&library.canonicalize()?, &Path::new("lib").join(name), style)?;
@@ -111,10 +109,11 @@ impl Tools {
 }
 
 /// The program's libraries and the digest of them all.
-fn examine(exe: &Path) -> io::Result<(Vec<PathBuf>, String)> {
-    let needed: Vec<PathBuf> = libraries::of(&[exe.to_path_buf()]).into_iter().collect();
+fn examine() -> io::Result<(Vec<PathBuf>, String)> {
+    let needed: Vec<PathBuf> = libraries::of(&[program::path()?]).into_iter().collect();
     let mut hasher = Sha256::new();
-    for path in [exe.to_path_buf()].into_iter().chain(needed.iter().cloned()) {
+    hasher.update(program::BYTES);
+    for path in &needed {
         pack::digest_tree(&mut hasher, &path.canonicalize()?, &|_| false)?;
     }
     Ok((needed, pack::short(hasher)))

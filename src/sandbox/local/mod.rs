@@ -19,6 +19,7 @@ use nix::unistd::getuid;
 
 use super::canary::{self, PREFIX};
 use super::exposed::{Exposure, exposures, system};
+use super::program;
 use super::watch::Watch;
 use super::{Backend, Evidence, Gpu, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
@@ -52,7 +53,6 @@ pub enum Mode {
 /// Starts local sandboxes.
 #[derive(Debug)]
 pub struct LocalBackend {
-    exe: PathBuf,
     mode: Mode,
     owner: Option<(u32, u32)>,
     cgroups: cgroup::Parents,
@@ -61,15 +61,14 @@ pub struct LocalBackend {
 }
 
 impl LocalBackend {
-    /// The best mode that works on this machine, tried out. `exe` is this program, when the running one is another
-    /// (a test or a benchmark); `None` means the running one.
+    /// The best mode that works on this machine, tried out.
     ///
     /// # Errors
     /// Kind `Machine` when neither namespaces nor landlock work.
-    pub async fn probe(exe: Option<&Path>) -> Result<Self> {
+    pub async fn probe() -> Result<Self> {
         let mut reasons = Vec::new();
         for mode in [Mode::Overlay, Mode::Namespaces, Mode::Landlock] {
-            let backend = Self::with_mode(mode, exe);
+            let backend = Self::with_mode(mode);
             match canary::try_out(&backend).await {
                 Ok(()) => return Ok(backend),
                 Err(reason) => reasons.push(format!("{mode:?}: {reason}").to_lowercase()),
@@ -81,9 +80,8 @@ impl LocalBackend {
 
     /// A certain mode, whether it works or not.
     #[must_use]
-    pub fn with_mode(mode: Mode, exe: Option<&Path>) -> Self {
+    pub fn with_mode(mode: Mode) -> Self {
         Self {
-            exe: exe.unwrap_or(Path::new("/proc/self/exe")).to_path_buf(),
             mode,
             owner: getuid().is_root().then_some((NOBODY_ELSE, NOBODY_ELSE)),
             cgroups: cgroup::Parents::find(),
@@ -197,10 +195,10 @@ impl Backend for LocalBackend {
             }
         }
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|error| self.lost("socket", error))?;
-        let child = tokio::process::Command::new(&self.exe)
+        let program = program::path().map_err(|error| self.lost("unpack its first process", error))?;
+        let child = tokio::process::Command::new(program)
             // What /proc/1/cmdline shows inside; not where this program is kept.
             .arg0("autoexperiment")
-            .arg(MARKER)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -209,7 +207,7 @@ impl Backend for LocalBackend {
             // Without a pid namespace the init itself kills what it started, once it finds the socket closed.
             .kill_on_drop(namespaces)
             .spawn()
-            .map_err(|error| self.lost("run this program as init", error))?;
+            .map_err(|error| self.lost("start its first process", error))?;
         // Guardian and init, or the init alone.
         let own = if namespaces { 2 } else { 1 };
         let cgroup = self.cgroups.create(&spec.limits, own).map_err(|error| self.lost("cgroup", error))?;

@@ -1,7 +1,5 @@
 //! What works on this machine, found out by trying.
 
-use std::path::Path;
-
 use nix::libc;
 use serde::Serialize;
 
@@ -40,20 +38,20 @@ impl Report {
     #[must_use]
     pub fn walker(&self) -> Option<u32> {
         let mode = if self.namespaces.is_ok() { Mode::Namespaces } else { Mode::Landlock };
-        LocalBackend::with_mode(mode, None).walker()
+        LocalBackend::with_mode(mode).walker()
     }
 
-    /// Tries everything out. `exe` as for [`LocalBackend::probe`].
-    pub async fn collect(exe: Option<&Path>) -> Self {
+    /// Tries everything out.
+    pub async fn collect() -> Self {
         let cgroups = cgroup::Parents::find();
         let uname = nix::sys::utsname::uname().map(|name| name.release().to_string_lossy().into_owned());
         Self {
             kernel: uname.unwrap_or_default(),
             architecture: std::env::consts::ARCH,
             root: nix::unistd::getuid().is_root(),
-            namespaces: canary::try_out(&LocalBackend::with_mode(Mode::Namespaces, exe)).await,
-            overlay: canary::try_out(&LocalBackend::with_mode(Mode::Overlay, exe)).await,
-            landlock: canary::try_out(&LocalBackend::with_mode(Mode::Landlock, exe)).await,
+            namespaces: canary::try_out(&LocalBackend::with_mode(Mode::Namespaces)).await,
+            overlay: canary::try_out(&LocalBackend::with_mode(Mode::Overlay)).await,
+            landlock: canary::try_out(&LocalBackend::with_mode(Mode::Landlock)).await,
             landlock_abi: landlock_abi(),
             seccomp: rustix::thread::secure_computing_mode().is_ok(),
             cgroups: cgroups.describe(),

@@ -1,0 +1,6 @@
+//! Tells the main program's build script where this package is, wherever cargo keeps it.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::metadata=folder={}", std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
+}

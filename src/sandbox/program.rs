@@ -1,0 +1,98 @@
+//! The program that every sandbox starts as its first process. It travels inside this program, and is started from a file
+//! in memory that nobody can change.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+
+use super::canary::PREFIX;
+use crate::files::Temporary;
+
+/// The program, built by `build.rs`.
+pub(super) static BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sandbox-init"));
+
+/// Where the program lies while this process lives.
+enum Program {
+    Memory(File),
+    Disk(Temporary),
+}
+
+impl Program {
+    fn path(&self) -> PathBuf {
+        match self {
+            // By number, because other processes are given this path, too.
+            Self::Memory(file) => format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into(),
+            Self::Disk(folder) => folder.path().join("autoexperiment-init"),
+        }
+    }
+}
+
+/// The program's path, for processes of this user.
+///
+/// # Errors
+/// Returns an error if this machine lets programs be started neither from memory nor from the folder for temporary files.
+pub(super) fn path() -> io::Result<PathBuf> {
+    static PROGRAM: Mutex<Option<Program>> = Mutex::new(None);
+    let mut program = PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
+    if program.is_none() {
+        *program = Some(in_memory().or_else(|_| on_disk())?);
+    }
+    program.as_ref().map(Program::path).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+fn in_memory() -> io::Result<Program> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Kernels before 6.3 do not know that a file in memory can be one that is not executable.
+    let file: OwnedFd =
+        memfd_create("autoexperiment", flags | MemfdFlags::EXEC).or_else(|_| memfd_create("autoexperiment", flags))?;
+    let mut file = File::from(file);
+    file.write_all(BYTES)?;
+    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    tried(Program::Memory(file))
+}
+
+fn on_disk() -> io::Result<Program> {
+    let folder = Temporary::create(&std::env::temp_dir(), PREFIX, 0o755)?;
+    let path = folder.path().join("autoexperiment-init");
+    std::fs::write(&path, BYTES)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    tried(Program::Disk(folder))
+}
+
+/// Checks that the program starts: with nothing to read, it ends at once and is content.
+fn tried(program: Program) -> io::Result<Program> {
+    let status =
+        Command::new(program.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    if status.success() { Ok(program) } else { Err(io::Error::other(format!("a trial start ended with {status}"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_starts_from_memory_and_from_disk_and_cannot_be_changed() {
+        let memory = in_memory().unwrap();
+        assert!(File::options().write(true).open(memory.path()).and_then(|mut file| file.write_all(b"x")).is_err());
+        assert_eq!(std::fs::read(memory.path()).unwrap(), BYTES);
+        on_disk().unwrap();
+    }
+
+    #[test]
+    fn it_is_small_and_holds_nothing_of_the_suite() {
+        assert!(BYTES.starts_with(b"\x7fELF"));
+        assert!(BYTES.len() < 3 << 20, "{} bytes", BYTES.len());
+        let holds = |text: &str| BYTES.windows(text.len()).any(|window| window == text.as_bytes());
+        for text in ["gold.json", "paper.toml", "kmeanspp", "rattler", "genai", "tokio"] {
+            assert!(!holds(text), "{text}");
+        }
+        // Archives are packed at the best level, which the third byte of their end of header says.
+        assert!(!BYTES.windows(4).any(|window| window == [0x1f, 0x8b, 8, 0]), "an archive");
+    }
+}
