@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 use super::one_call::gemini_text;
 use super::server::{Answer, Server};
 use super::{open_here, openai_text, options, request};
-use crate::model::{
-    Description, Message, Model, ModelError, Options, Piece, QueryFailed, Reply, Request, Role, pieces,
-};
+use crate::model::{Description, Message, ModelError, Options, Piece, QueryFailed, Reply, Request, Role, pieces};
 
 /// A request of this many bytes of text, without a bound of the user's, with money for this many tokens.
 fn asked(affordable: Option<u32>, bytes: usize) -> Request {
