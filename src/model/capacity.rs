@@ -20,7 +20,7 @@ const SHORT_REPLY: u32 = 1024;
 
 /// The largest bound for the money that is left which a server gets whose limits are unknown. Above it the reply is not
 /// bounded: a model hardly writes more, and the server might refuse the bound.
-const UNKNOWN_SERVER: u32 = 8192;
+const UNKNOWN_SERVER: u32 = 32_768;
 
 /// Tokens of a prompt that are never too few to fill a model's context, where the context is unknown.
 const LONG_PROMPT: u64 = 4096;
@@ -28,7 +28,7 @@ const LONG_PROMPT: u64 = 4096;
 /// Bytes to a token, at most, in text that models read.
 const MOST_BYTES: u64 = 5;
 
-/// What is known of one server's model. 0 stands for unknown.
+/// Known limits of one server's model; 0 if unknown.
 #[derive(Debug)]
 pub(super) struct Capacity {
     /// Tokens, read and written together.
@@ -41,7 +41,7 @@ pub(super) struct Capacity {
     density: AtomicU64,
 }
 
-/// What a refused call teaches.
+/// The lesson of a refused call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lesson {
     /// Nothing about the bound.
@@ -53,7 +53,7 @@ pub(super) enum Lesson {
 }
 
 impl Capacity {
-    /// What is known before the first call.
+    /// Creates the limits that are known before the first call.
     pub(super) fn new(target: &Target, context: Option<u64>, output: Option<u32>) -> Self {
         Self {
             context: AtomicU64::new(context.unwrap_or(0)),
@@ -70,8 +70,9 @@ impl Capacity {
     /// The bound to send with a request: the smaller of what was `wanted` and what can be paid for, as far as one is needed.
     pub(super) fn bound(&self, request: &Request, wanted: Option<u32>) -> Option<u32> {
         let fits = self.fits(request);
-        let least = fits.min(self.ceiling.load(Ordering::Relaxed));
-        let own = request.affordable.filter(|most| *most < least);
+        let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
+        // Beside a prompt that nearly fills the context, the model ends by itself.
+        let own = own.map(|most| most.min(fits)).filter(|most| *most >= SHORT_REPLY || request.affordable == Some(*most));
         let wanted = wanted.map(|most| most.min(fits.max(SHORT_REPLY)));
         [own, wanted].into_iter().flatten().min()
     }

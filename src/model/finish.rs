@@ -23,7 +23,7 @@ pub(super) const CONTEXT_FULL: &str = "the model's context was full";
 /// Anthropic's reason for a turn that goes on in the next call ("Handling stop reasons" in its documentation).
 const PAUSED: &str = "pause_turn";
 
-/// What a provider says of a reply beside its content.
+/// Refusal and error of a reply, which come beside its content.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     /// The text by which the model declines.
@@ -32,7 +32,7 @@ pub(super) struct Said {
     error: Option<Value>,
 }
 
-/// What a reply is, by the way in which it ended.
+/// A reply, by the way in which it ended.
 #[derive(Debug)]
 pub(super) enum Ending {
     /// A reply.
@@ -66,7 +66,7 @@ impl Said {
         }
     }
 
-    /// Tells a reply from what is none.
+    /// Separates replies from refusals and failures.
     pub(super) fn ending(
         self,
         kind: AdapterKind,
@@ -104,7 +104,7 @@ impl Said {
     }
 }
 
-/// What is said beside the content of a stream of chat completions or messages.
+/// Refusals and errors beside the content of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Heard(Mutex<Said>);
 
@@ -113,7 +113,7 @@ impl Heard {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was said so far.
+    /// Takes the refusals and errors so far.
     pub(super) fn take(&self) -> Said {
         std::mem::take(&mut *self.lock())
     }

@@ -77,7 +77,7 @@ const TOO_LONG: [&str; 43] = [
 /// The length that a server means: one of these in a sentence that says [`OVER`].
 const LENGTHS: &str = r"context|prompt|total tokens|input (?:length|tokens?|sequence)|sequence length|conversation|number of tokens|token (?:count|limit)|max_seq_len|max_model_len|messages? (?:is|are) too long";
 
-/// What a server says of a length that does not fit.
+/// Words for a length that does not fit.
 const OVER: &str = r"exceed|too long|too large|longer than|larger than|greater than|more than|beyond|over the (?:limit|maximum)|does(?: not|n't) fit|must be (?:<=|less|at most|smaller)|overflow|超";
 
 static GENERAL: LazyLock<Option<Regex>> =
@@ -113,11 +113,11 @@ pub(super) fn speaks_of_the_reply(lower: &str) -> bool {
 /// The numbers of tokens that a refusal names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Named {
-    /// What the model takes, read and written together.
+    /// Context of the model: tokens read and written together.
     pub(super) context: Option<u64>,
-    /// What the prompt has.
+    /// Tokens of the prompt.
     pub(super) prompt: Option<u64>,
-    /// What a reply may have.
+    /// Maximum tokens of a reply.
     pub(super) output: Option<u32>,
 }
 
