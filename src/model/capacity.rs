@@ -72,7 +72,8 @@ impl Capacity {
         let fits = self.fits(request);
         let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
         // Beside a prompt that nearly fills the context, the model ends by itself.
-        let own = own.map(|most| most.min(fits)).filter(|most| *most >= SHORT_REPLY || request.affordable == Some(*most));
+        let own =
+            own.map(|most| most.min(fits)).filter(|most| *most >= SHORT_REPLY || request.affordable == Some(*most));
         let wanted = wanted.map(|most| most.min(fits.max(SHORT_REPLY)));
         [own, wanted].into_iter().flatten().min()
     }
