@@ -70,6 +70,8 @@ pub(crate) struct Account<'a> {
     pub(crate) budget: &'a mut Budget,
     pub(crate) trajectory: &'a mut Trajectory,
     pub(crate) asker: Asker<'a>,
+    /// Seed of the call under way.
+    pub(crate) seed: Option<u64>,
 }
 
 impl Account<'_> {
@@ -95,7 +97,7 @@ impl Account<'_> {
         match (outcome, tool) {
             (Ok(reply), None) => {
                 self.budget.charge_reply(reply, waited);
-                Event::reply(self.budget.steps, reply, waited)
+                Event::reply(self.budget.steps, reply, waited, self.seed)
             }
             (Ok(reply), Some(tool)) => {
                 self.budget.charge_call(reply, waited);
@@ -118,6 +120,7 @@ impl Caller for Account<'_> {
     fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote, NotAsked> {
         self.allow()?;
         request.call = self.budget.next_call();
+        self.seed = request.sampling.seed;
         let quote = model.quote(request);
         let affordable = quote.affordable(self.budget.money_left());
         request.affordable = affordable.map_err(|_| NotAsked::Limit(End::CostLimit))?;

@@ -51,7 +51,8 @@ impl AskedRecord {
         if let Some(tools) = &tools {
             self.tools.clone_from(tools);
         }
-        let event = Event::Asked { call: request.call, kept, messages, tools, sampling: request.sampling.clone() };
+        let (sampling, wishes) = (request.sampling.clone(), request.wishes.clone());
+        let event = Event::Asked { call: request.call, kept, messages, tools, sampling, wishes };
         self.take(&event);
         trajectory.push(&event);
     }

@@ -119,7 +119,7 @@ impl Context<'_> {
 
     /// Whether the agent may ask the model for another step.
     pub(crate) fn may_ask(&mut self) -> Result<(), NotAsked> {
-        Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent }.allow()
+        Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent, seed: None }.allow()
     }
 
     /// Asks the model within the budget, charges and records the call. The reply becomes part of the request's
@@ -130,7 +130,7 @@ impl Context<'_> {
         asker: Asker<'_>,
         request: &mut Request,
     ) -> Result<Reply, Unanswered> {
-        let mut account = Account { budget: self.budget, trajectory: self.trajectory, asker };
+        let mut account = Account { budget: self.budget, trajectory: self.trajectory, asker, seed: None };
         let asked = model::ask::ask(model, request, &mut account).await.map_err(Unanswered::NotAsked)?;
         conversation::take(&mut request.messages, &asked.kept);
         asked.outcome.map_err(|failed| Unanswered::Failed(failed.error))

@@ -91,7 +91,7 @@ fn sendable(call: &ToolCall) -> ToolCall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Sampling, Usage};
+    use crate::model::{Sampling, Usage, Wishes};
 
     fn reply(text: &str, tool_calls: Vec<ToolCall>) -> Event {
         Event::Reply {
@@ -105,6 +105,7 @@ mod tests {
             usage: Usage::default(),
             cost: 0.0,
             seconds: 0.0,
+            seed: None,
         }
     }
 
@@ -130,6 +131,7 @@ mod tests {
             messages: words.iter().map(|word| Message::new(Role::User, *word)).collect(),
             tools: None,
             sampling: Sampling::default(),
+            wishes: Wishes::default(),
         };
         let mut messages = Vec::new();
         for event in [asked(0, &["a", "b"]), reply("c", vec![]), asked(3, &["d"]), reply("e", vec![]), asked(1, &["f"])]

@@ -128,7 +128,7 @@ impl From<&ModelError> for Ended {
             ModelError::ContextLength(_) => End::TokenLimit,
             // A script has said all that it had to say.
             ModelError::Exhausted(_) => End::GaveUp,
-            ModelError::Refused(_) => End::Refused,
+            ModelError::Refused(_) | ModelError::Rejected(_) => End::Refused,
             ModelError::Denied(_) => End::ModelDenied,
             ModelError::Unavailable(_) => End::ModelError,
         };

@@ -7,7 +7,7 @@ use super::history::{History, SHORT};
 use super::prompts::dynamic;
 use super::tools::{Failure, ask, cut_middle};
 use super::{Context, Ended, Event, transcript};
-use crate::model::{Message, Reply, Role, Thought};
+use crate::model::{Message, ModelError, Reply, Role, Thought};
 
 /// Characters that are left of the newest one, where shortening all others is not enough.
 const NEWEST: usize = 2000;
@@ -36,6 +36,8 @@ pub struct Memory {
     ratio: f64,
     /// Bytes of the conversation that was sent last.
     sent: usize,
+    /// Bytes of the longest conversation that was answered.
+    answered: usize,
     /// Messages that were shortened already.
     checked: usize,
     /// Bytes of each message: counted once, because a long conversation has many.
@@ -57,6 +59,7 @@ impl Memory {
             summary: None,
             ratio: 1.0 / BYTES,
             sent: 0,
+            answered: 0,
             checked: head,
             sizes: Vec::new(),
         }
@@ -97,15 +100,27 @@ impl Memory {
 
     /// Measures a conversation that is about to be sent.
     pub fn measure(&mut self, messages: &[Message]) {
-        if self.context.is_some() {
-            self.sent = self.bytes(messages);
-        }
+        self.sent = self.bytes(messages);
     }
 
     /// Learns from the reply how many tokens it had.
     pub fn learn(&mut self, reply: &Reply) {
+        self.answered = self.answered.max(self.sent);
         if self.context.is_some() && reply.usage.input > 0 {
             self.ratio = reply.usage.input as f64 / self.sent.max(1) as f64;
+        }
+    }
+
+    /// Whether a refusal may be about the length of the conversation: it says so, or it gives no reason that is known and the
+    /// conversation is longer than any that was answered.
+    pub fn is_of_length(&self, error: &ModelError) -> bool {
+        let is_longest = self.answered > 0 && self.sent > self.answered;
+        match error {
+            ModelError::ContextLength(_) => true,
+            ModelError::Rejected(_) => is_longest,
+            // Some servers fail over what is too long for them, after all retries.
+            ModelError::Unavailable(what) => is_longest && what.starts_with("status 500"),
+            ModelError::Refused(_) | ModelError::Denied(_) | ModelError::Exhausted(_) => false,
         }
     }
 

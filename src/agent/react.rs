@@ -173,6 +173,8 @@ impl React {
         let mut memory = Memory::new(history, most, &request.messages, self.tools_bytes);
         let mut errors = 0;
         let mut told = false;
+        // Why the conversation was refused before it was shortened.
+        let mut refused: Option<ModelError> = None;
         loop {
             // Where no call can be made, nothing is summed up and no last reply is announced either.
             if let Err(refused) = context.may_ask() {
@@ -189,13 +191,16 @@ impl React {
             request.sampling = context.next_sampling();
             memory.measure(&request.messages);
             let next = match context.ask(model, Asker::Agent, request).await {
-                Err(Unanswered::Failed(ModelError::ContextLength(_)))
-                    if memory.shrink(&mut request.messages, context) =>
+                Err(Unanswered::Failed(error))
+                    if memory.is_of_length(&error) && memory.shrink(&mut request.messages, context) =>
                 {
+                    refused.get_or_insert(error);
                     continue;
                 }
+                Err(Unanswered::Failed(error)) => return Ended::from(&refused.unwrap_or(error)),
                 Err(unanswered) => return unanswered.into(),
                 Ok(reply) => {
+                    refused = None;
                     memory.learn(&reply);
                     if let Some(why) = last {
                         step::act_last(&reply, why, tool_calling, context)

@@ -85,7 +85,7 @@ impl Agent for Scripted {
             let call =
                 ToolCall { id: format!("call_{step}"), name: line.tool.clone(), arguments: line.arguments.clone() };
             let reply = Reply { tool_calls: vec![call], ..Reply::default() };
-            context.trajectory.push(&Event::reply(step, &reply, Duration::ZERO));
+            context.trajectory.push(&Event::reply(step, &reply, Duration::ZERO, None));
             let next = step::act(&reply, &self.tool_calling, &mut session, &mut messages, context).await;
             if let Next::End(ended) = next {
                 return ended;

@@ -11,7 +11,7 @@ use super::End;
 use crate::error::{Error, Kind, Result};
 use crate::files::{Appender, JsonLine, json_lines};
 use crate::kernel::CellRecord;
-use crate::model::{Message, Reply, Role, Sampling, Thought, Tool, ToolCall, Usage};
+use crate::model::{Message, Reply, Role, Sampling, Thought, Tool, ToolCall, Usage, Wishes};
 
 /// What can happen in an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +71,9 @@ pub enum Event {
         cost: f64,
         /// Seconds waited.
         seconds: f64,
+        /// Seed that the model was asked to sample with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seed: Option<u64>,
     },
     /// A tool has run.
     Observation {
@@ -141,6 +144,9 @@ pub enum Event {
         tools: Option<Vec<Tool>>,
         /// How the model was to sample.
         sampling: Sampling,
+        /// What else the agent asked for: `top_p`, `top_k`, penalties, texts to stop at, a choice of tools, a format.
+        #[serde(default, skip_serializing_if = "Wishes::is_none")]
+        wishes: Wishes,
     },
     /// An agent that is a program of its own asks for something that the model is not told. Said once an attempt.
     NotPassed {
@@ -227,7 +233,7 @@ pub enum Event {
 impl Event {
     /// A model's reply as step `step`, after having waited for it.
     #[must_use]
-    pub fn reply(step: u32, reply: &Reply, waited: Duration) -> Self {
+    pub fn reply(step: u32, reply: &Reply, waited: Duration, seed: Option<u64>) -> Self {
         Self::Reply {
             step,
             text: reply.text.clone(),
@@ -239,6 +245,7 @@ impl Event {
             usage: reply.usage,
             cost: reply.cost,
             seconds: round(waited),
+            seed,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::agent::{AgentSpec, Limits, Settings, setting_keys};
 use crate::cluster::SlurmJob;
 use crate::env;
 use crate::error::{Error, Result};
-use crate::model::{Effort, Sampling};
+use crate::model::{Effort, Sampling, extra};
 use crate::run::family::Families;
 use crate::run::machine::Machine;
 use crate::run::{self, Configuration, VerifierSpec};
@@ -80,6 +80,10 @@ pub struct Arguments {
     /// Maximum tokens per reply [default: the provider's].
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Agents and models")]
     max_tokens: Option<u32>,
+    /// Further fields of each request to the model, as a JSON object: `{"top_k": 20}`. They are merged into the request's
+    /// body and kept with the run.
+    #[arg(long, value_name = "JSON", value_parser = extra::parse, help_heading = "Agents and models")]
+    extra_body: Option<extra::Fields>,
     #[command(flatten)]
     reasoning: ReasoningOptions,
     #[command(flatten)]
@@ -295,6 +299,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
             seed: None,
             max_tokens: arguments.max_tokens,
             effort: arguments.effort,
+            extra_body: arguments.extra_body.clone().unwrap_or_default(),
             ..Sampling::default()
         },
         limits: Limits {

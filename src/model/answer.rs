@@ -8,14 +8,17 @@ use futures_util::{FutureExt, StreamExt};
 use genai::ModelIden;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent, StopReason};
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::failure::Failure;
+use super::finish::{Ending, Heard, Said};
 use super::provider::{Provider, told_nothing};
-use super::{ModelError, Piece, Reply, Request, Usage, responses, wire};
+use super::{ModelError, Piece, Pieces, Reply, Request, Thought, Usage, responses, wire};
 
-/// What is said of a stream that ends before its reply does, or that is none.
+/// Error text for a stream that ends early or is not a valid event stream.
 const BROKEN_OFF: &str = "the stream breaks off";
+
+/// How the error ends where not even a beginning came: perhaps the server does not stream.
+const NEVER_BEGAN: &str = "before its beginning";
 
 impl Provider {
     /// One try of a call, with the conversation as `genai` has it.
@@ -24,20 +27,19 @@ impl Provider {
         request: &Request,
         chat: ChatRequest,
         options: &ChatOptions,
-        pieces: Option<&UnboundedSender<Piece>>,
-    ) -> Result<Reply, Failure> {
+        pieces: Option<&Pieces>,
+    ) -> Result<Ending, Failure> {
         let settings = &self.settings;
         // What a program of its own has written may be wrong at its first call, too.
         let first = request.call == 0 && !request.foreign;
         let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
-        let mut sent = false;
         let answer = async {
             match pieces {
                 None => self.whole(model, chat, options, first).await,
                 Some(pieces) => {
-                    let streamed = self.in_pieces(model.clone(), chat.clone(), options, first, pieces, &mut sent).await;
+                    let streamed = self.in_pieces(model.clone(), chat.clone(), options, first, pieces).await;
                     match streamed {
-                        Err(failure) if !sent && does_not_stream(&failure) => {
+                        Err(failure) if does_not_stream(&failure) && pieces.take_back() => {
                             self.whole(model, chat, options, first).await
                         }
                         streamed => streamed,
@@ -55,11 +57,15 @@ impl Provider {
                 Err(Failure::unanswered(format!("no whole answer within {seconds} s")))
             }
         };
-        let (mut reply, told) = answer.map_err(|failure| {
+        let (ending, told) = answer.map_err(|failure| {
             // What no call can have taken was not charged.
             let usage = Some(failure.usage).filter(|usage| wire::is_possible(usage, request)).unwrap_or_default();
-            Failure { retry: failure.retry && !sent, usage, ..failure }
+            Failure { retry: failure.retry && pieces.is_none_or(Pieces::take_back), usage, ..failure }
         })?;
+        let (mut reply, is_paused) = match ending {
+            Ending::Whole(reply) => (reply, false),
+            Ending::Paused(reply) => (reply, true),
+        };
         if let Some(absurd) = [reply.usage, told].iter().find(|usage| !wire::is_possible(usage, request)) {
             let what = format!(
                 "the server says that one call took {} tokens, which no model takes for it: what it cost is not known",
@@ -70,8 +76,8 @@ impl Provider {
         if told_nothing(&reply.usage) && !told_nothing(&told) {
             (reply.usage, reply.estimated) = (told, true);
         }
-        name_calls(&mut reply);
-        Ok(reply)
+        name_calls(&mut reply, request);
+        Ok(if is_paused { Ending::Paused(reply) } else { Ending::Whole(reply) })
     }
 
     /// The reply as one answer, and the tokens that the provider reports in whichever shape.
@@ -81,7 +87,7 @@ impl Provider {
         chat: ChatRequest,
         options: &ChatOptions,
         first: bool,
-    ) -> Result<(Reply, Usage), Failure> {
+    ) -> Result<(Ending, Usage), Failure> {
         let (kind, key) = (self.settings.target.kind, self.settings.key.as_deref());
         match self.client.exec_chat(model, chat, Some(options)).await {
             Ok(response) => {
@@ -93,44 +99,52 @@ impl Provider {
                 {
                     return Err(Failure::from_odd_body(body, "no choices", key, first));
                 }
-                let stop = response.stop_reason.clone();
+                let said = body.map(|body| Said::in_body(kind, body)).unwrap_or_default();
+                let mut stop = response.stop_reason.clone();
                 let own = body.filter(|_| kind == AdapterKind::OpenAIResp);
                 if let Some(body) = own.filter(|body| body.get("output").is_none() || body["status"] == "failed") {
                     return Err(Failure::from_odd_body(body, "no output", key, first));
                 }
-                let reply = match own.and_then(responses::reply) {
-                    Some(reply) => reply,
+                let reply = match own.and_then(|body| Some((responses::reply(body)?, responses::stop_reason(body)))) {
+                    Some((reply, reason)) => {
+                        stop = reason;
+                        reply
+                    }
                     None => wire::reply(kind, response),
                 };
-                Ok((unless_withheld(reply, stop)?, told))
+                Ok((said.ending(kind, reply, stop)?, told))
             }
             Err(genai::Error::ChatResponseGeneration { ref response_body, .. })
                 if kind == AdapterKind::OpenAI
                     && let Some(reply) = wire::lenient_openai_reply(response_body) =>
             {
-                Ok((reply, Usage::default()))
+                let stop = response_body.pointer("/choices/0/finish_reason").and_then(serde_json::Value::as_str);
+                let stop = stop.map(|reason| StopReason::from(reason.to_owned()));
+                Ok((Said::in_body(kind, response_body).ending(kind, reply, stop)?, Usage::default()))
             }
             Err(error) => Err(Failure::from_genai(&error, key, first)),
         }
     }
 
-    /// The reply as a stream. `sent` says whether a piece has gone out.
+    /// The reply as a stream.
     async fn in_pieces(
         &self,
         model: ModelIden,
         chat: ChatRequest,
         options: &ChatOptions,
         first: bool,
-        pieces: &UnboundedSender<Piece>,
-        sent: &mut bool,
-    ) -> Result<(Reply, Usage), Failure> {
+        pieces: &Pieces,
+    ) -> Result<(Ending, Usage), Failure> {
         let (kind, key) = (self.settings.target.kind, self.settings.key.as_deref());
         let failed = |error: genai::Error| Failure::from_genai(&error, key, first);
         let mut options = wire::streaming(kind, options);
         let collected = Arc::new(responses::Collected::default());
-        if kind == AdapterKind::OpenAIResp {
-            options = options.with_raw_frame_sink_arc(collected.clone());
-        }
+        let heard = Arc::new(Heard::default());
+        options = if kind == AdapterKind::OpenAIResp {
+            options.with_raw_frame_sink_arc(collected.clone())
+        } else {
+            options.with_raw_frame_sink_arc(heard.clone())
+        };
         let mut stream = self.client.exec_chat_stream(model, chat, Some(&options)).await.map_err(failed)?.stream;
         let (mut text, mut thoughts) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
@@ -158,57 +172,63 @@ impl Provider {
                     Piece::Reasoning(chunk.content)
                 }
                 ChatStreamEvent::End(end) => {
-                    let stop = end.captured_stop_reason.clone();
+                    let mut stop = end.captured_stop_reason.clone();
+                    let mut said = heard.take();
                     let reply = match kind {
                         // Their readers take the end of the connection for that of the reply.
                         AdapterKind::Gemini if stop.is_none() => break,
-                        AdapterKind::OpenAIResp => match collected.reply() {
-                            Some(reply) => reply,
-                            None => break,
-                        },
+                        AdapterKind::OpenAIResp => {
+                            let Some(body) = collected.body() else { break };
+                            let Some(reply) = responses::reply(&body) else { break };
+                            (said, stop) = (Said::in_body(kind, &body), responses::stop_reason(&body));
+                            reply
+                        }
                         kind => wire::streamed_reply(kind, text, thoughts, end),
                     };
-                    return Ok((unless_withheld(reply, stop)?, Usage::default()));
+                    return Ok((said.ending(kind, reply, stop)?, Usage::default()));
                 }
                 _ => continue,
             };
-            *sent = true;
-            // Whoever listened has gone away; the reply is paid for all the same.
-            let _ = pieces.send(piece);
+            pieces.send(piece);
         }
-        Err(Failure::unanswered(BROKEN_OFF.to_owned()))
+        let begun = if text.is_empty() && thoughts.is_empty() { NEVER_BEGAN } else { "after its beginning" };
+        Err(Failure::unanswered(format!("{BROKEN_OFF} {begun}")))
     }
 }
 
 /// Whether another way of asking may help: some models stream for some accounts only, some servers not at all.
 fn does_not_stream(failure: &Failure) -> bool {
     let said = failure.error.to_string();
-    said.contains(BROKEN_OFF) || (!failure.retry && said.contains("stream"))
+    said.contains(NEVER_BEGAN) || (!failure.retry && said.contains("stream"))
 }
 
-/// Refuses an empty reply that ends because a filter withheld it.
-fn unless_withheld(mut reply: Reply, stop: Option<StopReason>) -> Result<Reply, Failure> {
-    reply.cut |= matches!(stop, Some(StopReason::MaxTokens(_)));
-    match stop {
-        Some(StopReason::ContentFilter(reason)) if reply.text.is_empty() && reply.tool_calls.is_empty() => {
-            Err(Failure {
-                usage: reply.usage,
-                ..Failure::lasting(ModelError::Refused(format!("the reply was withheld: {reason}")))
-            })
+/// Gives calls without an id, or with one that another call of the conversation has, one of their own: by it their results
+/// are told apart. Nine letters and digits, because Mistral takes no other.
+fn name_calls(reply: &mut Reply, request: &Request) {
+    let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
+    let mut known: HashSet<String> = calls.map(|call| call.id.clone()).collect();
+    let mut kept: HashSet<String> = HashSet::new();
+    let mut number = 0;
+    for call in &mut reply.tool_calls {
+        if !call.id.is_empty() && known.insert(call.id.clone()) {
+            kept.insert(call.id.clone());
+            continue;
         }
-        _ => Ok(reply),
-    }
-}
-
-/// Gives calls without an id, or with another one's, one of their own: by it their results are told apart.
-fn name_calls(reply: &mut Reply) {
-    let mut known = HashSet::new();
-    for (place, call) in reply.tool_calls.iter_mut().enumerate() {
-        if call.id.is_empty() || known.contains(&call.id) {
-            call.id = format!("call-{place}");
-        }
-        while !known.insert(call.id.clone()) {
-            call.id.push_str("-again");
+        let own = loop {
+            let id = format!("c{:05}{number:03}", request.call);
+            number += 1;
+            if known.insert(id.clone()) {
+                break id;
+            }
+        };
+        let given = std::mem::replace(&mut call.id, own);
+        // The signature of a call goes back with it.
+        let signatures = reply.thoughts.iter_mut().filter_map(|thought| match thought {
+            Thought::Signature { call_id: Some(of), .. } if *of == given && !kept.contains(of) => Some(of),
+            _ => None,
+        });
+        for of in signatures {
+            of.clone_from(&call.id);
         }
     }
 }

@@ -4,11 +4,9 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::UnboundedSender;
-
 use super::ledger::{Reservation, Tab};
 use super::quote::Quote;
-use super::{Model, Piece, QueryFailed, Reply, Request};
+use super::{Model, Pieces, QueryFailed, Reply, Request};
 
 /// Who asks: what calls of a model are charged to and recorded in.
 pub(crate) trait Caller {
@@ -87,7 +85,7 @@ pub(crate) struct Done {
 pub(crate) async fn run(
     model: &dyn Model,
     request: &Request,
-    pieces: Option<&UnboundedSender<Piece>>,
+    pieces: Option<&Pieces>,
     given_up: impl Future<Output = QueryFailed>,
 ) -> Done {
     let begun = Instant::now();

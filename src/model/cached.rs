@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::mpsc::UnboundedSender;
 
-use super::{Model, Piece, Probed, QueryFailed, Quote, Reply, Request, recording};
+use super::{Model, Pieces, Probed, QueryFailed, Quote, Reply, Request, recording};
 use crate::files::{DiskCache, Parts};
 
 /// A model whose replies are kept.
@@ -91,7 +90,7 @@ impl Model for Cached {
         }
     }
 
-    async fn stream(&self, request: &Request, pieces: &UnboundedSender<Piece>) -> Result<Reply, QueryFailed> {
+    async fn stream(&self, request: &Request, pieces: &Pieces) -> Result<Reply, QueryFailed> {
         let key = self.key(request);
         match self.known(key.as_ref()) {
             Some(reply) => Ok(reply),

@@ -6,7 +6,7 @@
 //! Not retried, because another try would end the same:
 //! - conversations that are too long and conversations that a content filter blocks, which the providers report in
 //!   words of their own, under several statuses;
-//! - 400 and 422, by which providers refuse something in a history: [`ModelError::Refused`]. At an attempt's first
+//! - 400 and 422, by which providers refuse something in a history: [`ModelError::Rejected`]. At an attempt's first
 //!   call there is no history that a model has written, so there they mean that the request is wrong for this model,
 //!   as every other status does (a bad key, an unknown model, an empty account): [`ModelError::Denied`]. A request that
 //!   a program of its own has written is the program's also at the first call.
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::error::with_causes;
 
-use super::{ModelError, Usage, wire};
+use super::{ModelError, Usage, lengths, wire};
 
 /// The longest wait that a provider may ask for. A provider that asks for more is given up.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(10);
@@ -30,19 +30,6 @@ const QUOTED: usize = 400;
 
 /// How the client says that there was no connection, where its own type cannot be asked.
 const NO_CONNECTION: &str = "client error (Connect)";
-
-/// How providers say that the conversation is too long, in lower case: OpenAI's code and message (also vLLM's),
-/// Anthropic's two messages, Gemini's, llama.cpp's type and message.
-const TOO_LONG: [&str; 8] = [
-    "context_length_exceeded",
-    "maximum context length",
-    "prompt is too long",
-    "exceed context limit",
-    "exceeds the maximum number of tokens",
-    "exceed_context_size_error",
-    "exceeds the available context size",
-    "input is too long",
-];
 
 /// How providers say that a content filter blocks the conversation, in lower case: OpenAI's code and message, Azure's
 /// code and two messages, Anthropic's message, `OpenRouter`'s message, Gemini's reason.
@@ -55,6 +42,32 @@ const FILTERED: [&str; 8] = [
     "content filtering policy",
     "your input was flagged",
     "prohibited_content",
+];
+
+/// How providers and proxies say, under statuses that mean other things too, that they are busy or limit the rate, in lower
+/// case: OpenAI's and Anthropic's error types, Gemini's status, Bedrock's exceptions, DashScope's, Moonshot's and Z.ai's
+/// codes, and the sentences of proxies before servers of all kinds.
+const BUSY: [&str; 20] = [
+    "rate limit",
+    "rate_limit",
+    "ratelimit",
+    "rate-limit",
+    "too many requests",
+    "requests per minute",
+    "tokens per minute",
+    "throttl",
+    "overloaded",
+    "resource_exhausted",
+    "quota",
+    "over capacity",
+    "at capacity",
+    "server is busy",
+    "server busy",
+    "temporarily unavailable",
+    "try again later",
+    "try again in",
+    "retry later",
+    "serviceunavailable",
 ];
 
 /// How providers say, under statuses that mean other things too, that the key or the account is not good, in lower
@@ -179,7 +192,8 @@ impl Failure {
             return Self::lasting(ModelError::Denied(said));
         }
         let of_the_conversation = !matches!(status, 401 | 404 | 429);
-        if status == 413 || of_the_conversation && status != 403 && TOO_LONG.iter().any(|words| lower.contains(words)) {
+        let is_of_length = of_the_conversation && status != 403;
+        if status == 413 || is_of_length && lengths::has_known_words(&lower) {
             return Self::lasting(ModelError::ContextLength(said));
         }
         // A proxy's page about its own filters is no provider's answer.
@@ -187,33 +201,62 @@ impl Failure {
         if of_the_conversation && is_json && FILTERED.iter().any(|words| lower.contains(words)) {
             return Self::lasting(ModelError::Refused(said));
         }
+        let is_busy = matches!(status, 400 | 422) && BUSY.iter().any(|words| lower.contains(words));
+        if matches!(status, 400 | 422 | 500) && !is_busy && lengths::is_too_long(&lower) {
+            return Self::lasting(ModelError::ContextLength(said));
+        }
         match status {
+            _ if is_busy => Self { wait: wait.filter(|wait| *wait <= LONGEST_WAIT), ..Self::passing(said) },
             408 | 409 | 425 | 429 | 500..=599 => match wait {
                 Some(wait) if wait > LONGEST_WAIT => {
                     Self { retry: false, ..Self::passing(format!("{said} (it asks to wait {} s)", wait.as_secs())) }
                 }
                 wait => Self { wait, ..Self::passing(said) },
             },
-            400 | 422 if !first => Self::lasting(ModelError::Refused(said)),
+            400 | 422 if !first => Self::lasting(ModelError::Rejected(said)),
             _ => Self::lasting(ModelError::Denied(said)),
         }
     }
 
     /// A successful status with a body that is no reply: some gateways report errors like this.
     pub(super) fn from_odd_body(body: &Value, cause: &str, key: Option<&str>, first: bool) -> Self {
-        let text = without(key, &body.to_string());
         let usage = wire::reported_usage(body);
-        if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
-            let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+        // OpenRouter's answers may have it within the choice.
+        let error = body.get("error").filter(|error| !error.is_null()).or_else(|| body.pointer("/choices/0/error"));
+        if let Some(error) = error.filter(|error| !error.is_null()) {
+            let code = error.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+            let status = code.and_then(|code| u16::try_from(code).ok());
             let status = status.filter(|code| *code >= 400).unwrap_or(500);
+            let text = without(key, &json!({ "error": error }).to_string());
             return Self { usage, ..Self::from_status(status, &text, None, first) };
+        }
+        if let Some(said) =
+            body.get("base_resp").filter(|said| said["status_code"].as_u64().is_some_and(|code| code > 0))
+        {
+            return Self { usage, ..Self::from_minimax(said, key, first) };
         }
         if let Some(reason) = body.pointer("/promptFeedback/blockReason").and_then(Value::as_str) {
             let error = ModelError::Refused(format!("the prompt was blocked: {reason}"));
             return Self { usage, ..Self::lasting(error) };
         }
-        let cause = quote(&without(key, cause));
+        let (cause, text) = (quote(&without(key, cause)), without(key, &body.to_string()));
         Self { usage, ..Self::passing(format!("the answer is no reply ({cause}): {}", quote(&text))) }
+    }
+}
+
+impl Failure {
+    /// `MiniMax` answers with status 200 and an error code of its own ("Error codes" in its documentation).
+    fn from_minimax(said: &Value, key: Option<&str>, first: bool) -> Self {
+        let text = without(key, said["status_msg"].as_str().unwrap_or_default());
+        let code = said["status_code"].as_u64().unwrap_or_default();
+        let what = format!("error {code}: {}", quote(&text));
+        match code {
+            1000..=1002 | 1013 | 1024 | 1033 => Self::passing(what),
+            1004 | 1008 | 2049 => Self::lasting(ModelError::Denied(what)),
+            1026 | 1027 => Self::lasting(ModelError::Refused(what)),
+            1039 => Self::lasting(ModelError::ContextLength(what)),
+            _ => Self::from_status(400, &json!({"error": {"message": what}}).to_string(), None, first),
+        }
     }
 }
 
@@ -283,22 +326,31 @@ mod tests {
     }
 
     #[test]
-    fn every_providers_words_for_a_conversation_that_is_too_long_are_known() {
-        let bodies = [
-            r#"{"error":{"message":"This model's maximum context length is 128000 tokens.","code":"context_length_exceeded"}}"#,
-            r#"{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000"}"#,
-            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 215000 tokens > 200000 maximum"}}"#,
-            r#"{"type":"error","error":{"message":"input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"}}"#,
-            r#"{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#,
-            r#"{"error":{"code":400,"message":"request (20030 tokens) exceeds the available context size (16384 tokens), try increasing it","type":"exceed_context_size_error"}}"#,
-        ];
-        for body in bodies {
-            let failure = Failure::from_status(400, body, None, false);
-            assert!(matches!(failure.error, ModelError::ContextLength(_)), "{body}: {failure:?}");
-            assert!(!failure.retry);
+    fn a_conversation_that_is_too_long_is_told_from_a_limited_rate() {
+        let long = r#"{"error":{"message":"This model's maximum context length is 128000 tokens."}}"#;
+        for status in [400, 413, 422, 500] {
+            let failure = Failure::from_status(status, long, None, false);
+            assert!(!failure.retry && matches!(failure.error, ModelError::ContextLength(_)), "{status}: {failure:?}");
         }
         let limited = Failure::from_status(429, "the maximum context length counts towards your rate", None, false);
         assert!(matches!(limited.error, ModelError::Unavailable(_)), "a limited rate stays one: {limited:?}");
+    }
+
+    #[test]
+    fn a_busy_provider_is_asked_again_under_whatever_status_it_says_so() {
+        for (status, message) in [
+            (400, "Rate limit reached for requests"),
+            (400, "ThrottlingException: Too many requests, please wait before trying again."),
+            (400, "You exceeded your current quota of tokens per minute"),
+            (422, "The server is overloaded"),
+            (400, "The engine is currently overloaded, please try again later"),
+        ] {
+            let body = json!({"error": {"message": message}}).to_string();
+            for first in [false, true] {
+                let failure = Failure::from_status(status, &body, None, first);
+                assert!(failure.retry && matches!(failure.error, ModelError::Unavailable(_)), "{message}: {failure:?}");
+            }
+        }
     }
 
     #[test]
@@ -374,7 +426,7 @@ mod tests {
     fn a_bad_request_is_the_historys_doing_unless_it_is_the_first() {
         let body = r#"{"error":{"message":"Invalid 'messages[3].tool_calls[0].function.name'"}}"#;
         for status in [400, 422] {
-            assert!(matches!(Failure::from_status(status, body, None, false).error, ModelError::Refused(_)));
+            assert!(matches!(Failure::from_status(status, body, None, false).error, ModelError::Rejected(_)));
             assert!(matches!(Failure::from_status(status, body, None, true).error, ModelError::Denied(_)));
         }
     }

@@ -7,13 +7,18 @@
 mod answer;
 pub(crate) mod ask;
 mod cached;
+mod capacity;
 mod cutoff;
 pub(crate) mod embedding;
+pub(crate) mod extra;
 mod failure;
 mod features;
+mod finish;
 pub(crate) mod gateway;
 pub(crate) mod ledger;
+mod lengths;
 mod open;
+mod pieces;
 mod price;
 mod probe;
 mod probed;
@@ -37,6 +42,7 @@ pub(crate) use cutoff::Cutoffs;
 pub(crate) use features::Description;
 pub use open::{Options, open};
 pub(crate) use open::{keys, prices};
+pub use pieces::{Coming, Piece, Pieces, pieces};
 pub(crate) use probe::reach;
 pub use probed::Probed;
 pub(crate) use quote::Quote;
@@ -46,7 +52,6 @@ pub(crate) use wished::plain as plain_effort;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc::UnboundedSender;
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -182,6 +187,9 @@ pub struct Sampling {
     /// How much to reason; the provider's default when `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
+    /// Further fields of each request's body, as the user gave them.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub extra_body: serde_json::Map<String, serde_json::Value>,
 }
 
 /// One question to a model.
@@ -271,6 +279,19 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Adds the rest of a reply that was paused.
+    fn continue_with(&mut self, more: Self) {
+        self.text.push_str(&more.text);
+        if let Some(reasoning) = more.reasoning {
+            self.reasoning.get_or_insert_default().push_str(&reasoning);
+        }
+        self.tool_calls.extend(more.tool_calls);
+        self.thoughts.extend(more.thoughts);
+        self.usage += more.usage;
+        self.cut |= more.cut;
+        self.estimated |= more.estimated;
+    }
+
     /// The reply as it stands in a conversation.
     fn as_message(&self) -> Message {
         let text = [self.reasoning.as_deref().unwrap_or_default(), &self.text].concat();
@@ -285,10 +306,14 @@ pub enum ModelError {
     /// The conversation is longer than the model takes.
     #[error("the conversation is too long for the model: {0}")]
     ContextLength(String),
-    /// The provider does not answer this conversation, for what stands in it: a content filter, a blocked prompt, a
-    /// history that it does not take. Others may be answered.
+    /// The model declined to answer this conversation, or a content filter blocked the prompt or withheld the reply. Others
+    /// may be answered.
     #[error("the provider refused the conversation: {0}")]
     Refused(String),
+    /// The provider does not take this request, for a reason that is not known: perhaps for something in its history, or
+    /// for its length. Others may be answered.
+    #[error("the provider rejected the request: {0}")]
+    Rejected(String),
     /// No conversation will be answered or can be paid for: a bad key, an unknown model, an empty account, a server
     /// that does not say what a reply costs, a recording that cannot be written.
     #[error("the model cannot be used: {0}")]
@@ -306,6 +331,7 @@ impl ModelError {
     fn note(&mut self, note: &str) {
         let (Self::ContextLength(text)
         | Self::Refused(text)
+        | Self::Rejected(text)
         | Self::Denied(text)
         | Self::Unavailable(text)
         | Self::Exhausted(text)) = self;
@@ -336,15 +362,6 @@ impl From<ModelError> for QueryFailed {
     }
 }
 
-/// A part of a reply, as it comes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// Of its text.
-    Text(String),
-    /// Of its reasoning, where the provider shows that.
-    Reasoning(String),
-}
-
 /// A language model. Shared by all attempts of a run; holds no conversation.
 #[async_trait]
 pub trait Model: Send + Sync {
@@ -370,9 +387,9 @@ pub trait Model: Send + Sync {
     /// Asks once, with retries inside. The cost of a failure is to be charged like that of a reply.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed>;
     /// As [`Model::query`], and what is written goes out piece by piece meanwhile; the pieces are a beginning of the
-    /// reply, its tool calls excepted. Once there was one no other try is made, for its reply would be another. A model
-    /// that has its reply at once sends no pieces.
-    async fn stream(&self, request: &Request, _pieces: &UnboundedSender<Piece>) -> Result<Reply, QueryFailed> {
+    /// reply, its tool calls excepted. Once one was passed on no other try is made, because its reply would be another. A
+    /// model that has its reply at once sends no pieces.
+    async fn stream(&self, request: &Request, _pieces: &Pieces) -> Result<Reply, QueryFailed> {
         self.query(request).await
     }
 }

@@ -11,6 +11,9 @@ use crate::error::{Error, Kind, Result};
 /// Tokens that list prices are given for.
 const MILLION: f64 = 1e6;
 
+/// Tokens that a model is left to think with, at least: with less money than for these, it is not asked.
+const LEAST_THOUGHTS: u32 = 1024;
+
 /// How calls of one model are priced.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Price {
@@ -102,7 +105,12 @@ impl Price {
         let read = at(0, 0)?;
         let token = (at(0, MILLION as u64)? - read) / MILLION;
         // What goes to the provider's cache may be dearer than what is only read.
-        Ok(Quote { read: read.max(at(input, 0)?), token, least: thoughts.saturating_add(LEAST_REPLY), thoughts })
+        Ok(Quote {
+            read: read.max(at(input, 0)?),
+            token,
+            least: thoughts.min(LEAST_THOUGHTS).saturating_add(LEAST_REPLY),
+            thoughts,
+        })
     }
 
     /// Whether the user said that calls cost nothing.

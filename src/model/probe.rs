@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use genai::chat::ChatOptions;
 use genai::webc;
+use serde_json::Value;
 
+use super::capacity::limits_in;
 use super::failure::says_no_access;
+use super::finish::Ending;
 use super::provider::Provider;
 use super::provider::{estimate, told_nothing};
 use super::{Message, Model, ModelError, Probed, QueryFailed, Request, Role, wire};
@@ -17,6 +20,9 @@ use crate::error::{Error, Kind, Result, with_causes};
 
 /// The longest wait for a connection, and then for a list of models.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 10 });
+
+/// The longest wait for an answer that many servers do not have.
+const ELSEWHERE: Duration = Duration::from_secs(2);
 
 /// Times that a provider's own server is looked for: a network may blink.
 const TRIES: u32 = 3;
@@ -101,6 +107,9 @@ impl Provider {
     /// Asks for the list of models. What is no list says nothing. The error is that there is no connection.
     async fn listed(&self) -> Result<Listed, ModelError> {
         let target = &self.settings.target;
+        if let Some(url) = self.settings.base_url.as_ref().filter(|_| target.own_server) {
+            return self.listed_with_limits(url).await;
+        }
         let error = match self.client.all_model_names(target.kind, ()).await {
             Ok(names) if names.is_empty() || names.contains(&target.model) => return Ok(Listed::Fine),
             Ok(names) => return Ok(Listed::Lacks(names)),
@@ -121,12 +130,73 @@ impl Provider {
         }
     }
 
+    /// Asks a server of the user's for its list of models, and learns from it how long replies and conversations may be.
+    async fn listed_with_limits(&self, url: &str) -> Result<Listed, ModelError> {
+        let target = &self.settings.target;
+        let list = match self.get(&format!("{url}models")).await {
+            Ok((200..=299, body)) => serde_json::from_str::<Value>(&body).unwrap_or_default(),
+            Ok((status, body)) if denies(status, &body, &target.model) => return Ok(Listed::Denied),
+            Ok(_) => Value::Null,
+            Err(error) if error.is_connect() => {
+                return Err(ModelError::Unavailable(format!("it cannot be reached: {}", with_causes(&error))));
+            }
+            Err(_) => return Ok(Listed::Fine),
+        };
+        // Some servers give the list alone.
+        let entries = list.get("data").unwrap_or(&list).as_array().cloned().unwrap_or_default();
+        let name = |entry: &Value| entry.get("id").and_then(Value::as_str).map(str::to_owned);
+        let own = entries.iter().find(|entry| name(entry).as_ref() == Some(&target.model));
+        // A server of a single model takes any name for it.
+        let its = own.or_else(|| entries.first().filter(|_| entries.len() == 1));
+        let (context, output) = its.map(limits_in).unwrap_or_default();
+        self.capacity.listed(context, output);
+        if its.is_some() && !self.capacity.knows_context() && !self.settings.price.is_free() {
+            self.look_elsewhere(url).await;
+        }
+        let names: Vec<String> = entries.iter().filter_map(name).collect();
+        Ok(if names.is_empty() || own.is_some() { Listed::Fine } else { Listed::Lacks(names) })
+    }
+
+    /// Asks where some servers tell the context that their lists of models lack: LM Studio (`/api/v0/models`), llama.cpp
+    /// (`/props`), TGI (`/info`), Ollama (`/api/ps`).
+    async fn look_elsewhere(&self, url: &str) {
+        let root = url.trim_end_matches('/').trim_end_matches("/v1");
+        for path in ["api/v0/models", "props", "info", "api/ps"] {
+            let asked = tokio::time::timeout(ELSEWHERE, self.get(&format!("{root}/{path}"))).await;
+            let Ok(Ok((200..=299, body))) = asked else { continue };
+            let said: Value = serde_json::from_str(&body).unwrap_or_default();
+            let entries = said.get("data").or_else(|| said.get("models")).and_then(Value::as_array);
+            let is_own = |entry: &&Value| {
+                ["id", "name", "model"].iter().any(|field| entry[*field] == self.settings.target.model.as_str())
+            };
+            let its = entries.map_or(Some(&said), |entries| entries.iter().find(is_own));
+            let (context, _) = its.map(limits_in).unwrap_or_default();
+            self.capacity.listed(context, None);
+            if context.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Status and body of an answer to a question without a body.
+    async fn get(&self, url: &str) -> reqwest::Result<(u16, String)> {
+        let client = reqwest::Client::builder().connect_timeout(TIMEOUT).build()?;
+        let mut request = client.get(url);
+        if let Some(key) = &self.settings.key {
+            request = request.bearer_auth(key);
+        }
+        let answer = request.send().await?;
+        let status = answer.status().as_u16();
+        Ok((status, answer.text().await?))
+    }
+
     /// One short question. Only being denied is an error: what may pass is for the run to bear.
     async fn ask_once(&self) -> Result<Probed, QueryFailed> {
         let request = Request { messages: vec![Message::new(Role::User, "Reply with: ok")], ..Request::default() };
         let chat = wire::request(&self.settings.target, &request);
         let options = ChatOptions::default().with_max_tokens(REPLY);
-        let mut answer = self.ask(&request, chat, &options, None).await;
+        let answer = self.ask(&request, chat, &options, None).await;
+        let mut answer = answer.map(Ending::into_reply);
         if let Ok(reply) = &mut answer
             && told_nothing(&reply.usage)
         {

@@ -1,6 +1,5 @@
 //! A provider's model over HTTP: where it is, its retries, the bound on its replies, its price.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,13 +7,16 @@ use backon::{ExponentialBuilder, Retryable};
 use genai::chat::ChatOptions;
 use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
 use genai::{Client, ServiceTarget, WebConfig};
-use tokio::sync::mpsc::UnboundedSender;
 
+use super::capacity::{Capacity, Lesson};
 use super::failure::Failure;
 use super::features::Target;
+use super::finish::{CONTEXT_FULL, Ending};
 use super::price::Price;
-use super::quote::{LONGEST_REPLY, Quote, tokens_read};
-use super::{Model, ModelError, Piece, Probed, QueryFailed, Reply, Request, Usage, thinking, wire};
+use super::quote::{Quote, tokens_read};
+use super::{
+    Message, Model, ModelError, Pieces, Probed, QueryFailed, Reply, Request, Role, Usage, extra, thinking, wire,
+};
 use crate::error::{Error, Kind, Result};
 
 /// The longest wait between two tries, unless the provider asks for more.
@@ -23,8 +25,11 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// The longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A bound on a reply that every model takes: below it, a refused bound is not made smaller.
-const SHORT_REPLY: u32 = 1024;
+/// Most bounds that are tried for one reply.
+const MOST_BOUNDS: u32 = 6;
+
+/// Most times that a reply is continued after a pause.
+const MOST_PAUSES: u32 = 16;
 
 /// Where a provider's model is and how it is called.
 #[derive(Debug)]
@@ -55,8 +60,8 @@ pub(super) struct Settings {
 pub(super) struct Provider {
     pub(super) settings: Settings,
     pub(super) client: Client,
-    /// The largest bound on a reply that the model takes, as far as is known.
-    longest: AtomicU32,
+    /// How long replies and conversations may be, as far as is known.
+    pub(super) capacity: Capacity,
 }
 
 impl Provider {
@@ -77,37 +82,107 @@ impl Provider {
             .with_web_config(WebConfig::default().with_connect_timeout(CONNECT_TIMEOUT))
             .build()
             .map_err(|error| Error::new(Kind::Machine, "failed to set up the network client").because(error))?;
-        let longest = AtomicU32::new(settings.output.unwrap_or(LONGEST_REPLY));
-        Ok(Self { settings, client, longest })
+        let capacity = Capacity::new(&settings.target, settings.context, settings.output);
+        Ok(Self { settings, client, capacity })
     }
 
-    /// Asks with the reply bounded by the money that is left. A model that does not take so large a bound is asked again
-    /// with a smaller one, which it keeps.
-    async fn ask_bounded(&self, request: &Request, pieces: Option<&UnboundedSender<Piece>>) -> Result<Reply, Failure> {
-        let settings = &self.settings;
-        let (mut options, _) = wire::options(&settings.target, request);
-        let room = settings.context.map(|context| context.saturating_sub(tokens_read(request)).max(SHORT_REPLY.into()));
-        let room = room.and_then(|room| u32::try_from(room).ok());
-        let longest = [options.max_tokens, room, settings.output].into_iter().flatten().min();
-        let asked = options.max_tokens.and(longest).or(room);
-        let mut is_told = false;
-        loop {
-            let bound = request.affordable.map(|most| most.min(self.longest.load(Ordering::Relaxed)));
-            let bound = bound.filter(|most| asked.is_none_or(|asked| *most < asked));
-            options.max_tokens = bound.or(asked);
-            let outcome = self.ask_patiently(request, &options, pieces).await;
-            let refused =
-                outcome.as_ref().err().filter(|failure| !failure.retry).map(|failure| failure.error.to_string());
-            match (bound, refused.filter(|what| speaks_of_the_bound(what))) {
-                (Some(bound), Some(what)) if bound > SHORT_REPLY => {
-                    // It may say how much it takes; half of what it refused is tried after that.
-                    let named = largest_below(&what, bound).filter(|_| !is_told);
-                    is_told = true;
-                    self.longest.store(named.unwrap_or(bound / 2).max(SHORT_REPLY), Ordering::Relaxed);
+    /// Asks for a reply, and for the rest of it where the provider pauses.
+    async fn ask_to_the_end(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Reply, Failure> {
+        let mut whole = match self.ask_bounded(request, pieces).await? {
+            Ending::Whole(reply) => return Ok(reply),
+            Ending::Paused(reply) => reply,
+        };
+        let mut request = request.clone();
+        for _ in 0..MOST_PAUSES {
+            let written = u32::try_from(whole.usage.output).unwrap_or(u32::MAX);
+            request.affordable = request.affordable.map(|most| most.saturating_sub(written).max(1));
+            request.messages.push(Message {
+                thoughts: whole.thoughts.clone(),
+                ..Message::new(Role::Assistant, whole.text.clone())
+            });
+            let ending = self.ask_bounded(&request, pieces).await;
+            request.messages.pop();
+            let (more, is_paused) = match ending {
+                Ok(Ending::Whole(reply)) => (reply, false),
+                Ok(Ending::Paused(reply)) => (reply, true),
+                Err(mut failure) => {
+                    failure.usage += whole.usage;
+                    return Err(failure);
                 }
-                _ => return outcome,
+            };
+            whole.continue_with(more);
+            if !is_paused {
+                break;
             }
         }
+        Ok(whole)
+    }
+
+    /// Asks with the reply bounded by what fits and by the money that is left. A server that refuses the bound is asked again
+    /// with another one, or none, and what it takes is kept.
+    async fn ask_bounded(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Ending, Failure> {
+        let target = &self.settings.target;
+        let (options, _) = wire::options(target, request);
+        let wanted = options.max_tokens;
+        let mut bound = self.capacity.bound(request, wanted);
+        let mut charged = Usage::default();
+        // The bound that a server refused in words that are not known.
+        let mut perhaps = None;
+        for _ in 0..MOST_BOUNDS {
+            let mut options = options.clone();
+            options.max_tokens = bound;
+            thinking::fit(target, &mut options);
+            extra::complete(target, &mut options);
+            let mut outcome = self.ask_patiently(request, &options, pieces).await;
+            match &mut outcome {
+                Ok(Ending::Whole(reply) | Ending::Paused(reply)) => {
+                    if let Some(refused) = perhaps {
+                        self.capacity.takes_no(refused);
+                    }
+                    reply.usage += charged;
+                    return outcome;
+                }
+                Err(failure) => failure.usage += charged,
+            }
+            let (Err(failure), Some(refused)) = (&outcome, bound) else { return self.explained(request, outcome) };
+            let lesson = if failure.retry || perhaps.is_some() {
+                Lesson::None
+            } else {
+                self.capacity.learn(&failure.error, request, refused, wanted.is_some())
+            };
+            bound = match lesson {
+                Lesson::None => return self.explained(request, outcome),
+                Lesson::Limit => self.capacity.bound(request, wanted),
+                Lesson::Perhaps => Some(refused),
+            };
+            if bound == Some(refused) {
+                // Without any bound it shows whether the bound was at fault.
+                if wanted.is_some() {
+                    return self.explained(request, outcome);
+                }
+                perhaps = bound.take();
+            }
+            charged = failure.usage;
+        }
+        Err(Failure::lasting(ModelError::Denied("the server refuses every bound on the length of a reply".to_owned())))
+    }
+
+    /// A first prompt that is short and still too long for the server: it is not set up for the task, and no attempt is to
+    /// be scored for it.
+    fn explained(&self, request: &Request, outcome: Result<Ending, Failure>) -> Result<Ending, Failure> {
+        outcome.map_err(|failure| match &failure.error {
+            ModelError::ContextLength(what)
+                if request.call == 0 && !what.starts_with(CONTEXT_FULL) && self.capacity.is_short(request, what) =>
+            {
+                let what = format!(
+                    "{what} (the prompt has about {} tokens: serve the model with a longer context, or give a smaller \
+                     `--max-tokens`)",
+                    tokens_read(request)
+                );
+                Failure { error: ModelError::Denied(what), ..failure }
+            }
+            _ => failure,
+        })
     }
 
     /// Tries until there is a reply, tries run out, or another one cannot help.
@@ -115,8 +190,8 @@ impl Provider {
         &self,
         request: &Request,
         options: &ChatOptions,
-        pieces: Option<&UnboundedSender<Piece>>,
-    ) -> Result<Reply, Failure> {
+        pieces: Option<&Pieces>,
+    ) -> Result<Ending, Failure> {
         let settings = &self.settings;
         let chat = wire::request(&settings.target, request);
         let waits = ExponentialBuilder::new()
@@ -139,12 +214,14 @@ impl Provider {
             })
             .await;
         match outcome {
-            Ok(mut reply) => {
+            Ok(mut ending) => {
+                let (Ending::Whole(reply) | Ending::Paused(reply)) = &mut ending;
+                self.capacity.counted(request, &reply.usage);
                 if (reply.estimated || told_nothing(&reply.usage)) && !settings.price.is_free() {
-                    estimate(request, &mut reply);
+                    estimate(request, reply);
                 }
                 reply.usage += charged;
-                Ok(reply)
+                Ok(ending)
             }
             Err(mut failure) => {
                 failure.usage += charged;
@@ -182,7 +259,7 @@ impl Model for Provider {
         if settings.price.is_free() {
             return Quote::default();
         }
-        let thoughts = thinking::beyond(&settings.target, &request.sampling);
+        let thoughts = if request.foreign { 0 } else { thinking::beyond(&settings.target, &request.sampling) };
         // A price that cannot be computed is told when the reply is there.
         settings.price.quote(tokens_read(request), thoughts).unwrap_or_default()
     }
@@ -192,14 +269,14 @@ impl Model for Provider {
     }
 
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
-        self.priced(self.ask_bounded(request, None).await)
+        self.priced(self.ask_to_the_end(request, None).await)
     }
 
     /// Not every server counts the tokens of a stream: one that costs money and is not the provider's own is asked for
     /// the whole reply.
-    async fn stream(&self, request: &Request, pieces: &UnboundedSender<Piece>) -> Result<Reply, QueryFailed> {
+    async fn stream(&self, request: &Request, pieces: &Pieces) -> Result<Reply, QueryFailed> {
         let counts = self.settings.base_url.is_none() || self.settings.price.is_free();
-        self.priced(self.ask_bounded(request, counts.then_some(pieces)).await)
+        self.priced(self.ask_to_the_end(request, counts.then_some(pieces)).await)
     }
 }
 
@@ -220,19 +297,6 @@ impl Provider {
             Err(failure) => Err(QueryFailed { error: failure.error, usage, cost }),
         }
     }
-}
-
-/// Whether a provider refuses the bound on its reply.
-fn speaks_of_the_bound(what: &str) -> bool {
-    ["max_tokens", "max_completion_tokens", "maxOutputTokens", "in the completion"]
-        .iter()
-        .any(|name| what.contains(name))
-}
-
-/// The largest number in a text that is smaller than another one, and not so small that it means something else.
-fn largest_below(text: &str, limit: u32) -> Option<u32> {
-    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
-    numbers.filter(|number| (SHORT_REPLY..limit).contains(number)).max()
 }
 
 pub(super) const fn told_nothing(usage: &Usage) -> bool {

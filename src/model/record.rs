@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::recording::{self, Call, Outcome};
-use super::{Model, ModelError, Piece, Probed, QueryFailed, Quote, Reply, Request};
+use super::{Model, ModelError, Pieces, Probed, QueryFailed, Quote, Reply, Request};
 use crate::error::{Error, Result};
 use crate::files::Appender;
 
@@ -70,7 +69,7 @@ impl Model for Recorder {
         self.keep(request, self.model.query(request).await)
     }
 
-    async fn stream(&self, request: &Request, pieces: &UnboundedSender<Piece>) -> Result<Reply, QueryFailed> {
+    async fn stream(&self, request: &Request, pieces: &Pieces) -> Result<Reply, QueryFailed> {
         self.goes_on()?;
         self.keep(request, self.model.stream(request, pieces).await)
     }
@@ -85,7 +84,7 @@ impl Recorder {
         let (outcome, usage, cost) = match &answer {
             Ok(reply) => (Outcome::Reply(reply.clone()), reply.usage, reply.cost),
             Err(failed) => match failed.error {
-                ModelError::ContextLength(_) | ModelError::Refused(_) => {
+                ModelError::ContextLength(_) | ModelError::Refused(_) | ModelError::Rejected(_) => {
                     (Outcome::Failed(failed.clone()), failed.usage, failed.cost)
                 }
                 // A bad key or a failing network is no part of the conversation, and the end of a script none either.

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use genai::chat::{ChatFrameSink, ChatOptions, FrameCtx, RawFrameRef};
+use genai::chat::{ChatFrameSink, ChatOptions, FrameCtx, RawFrameRef, StopReason};
 use serde_json::{Map, Value, json};
 
 use super::features::Target;
@@ -109,7 +109,6 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
     }
     reply.text = texts.concat();
     reply.reasoning = Some(thoughts.join("\n\n")).filter(|text| !text.is_empty());
-    reply.cut = body.pointer("/incomplete_details/reason").and_then(Value::as_str) == Some("max_output_tokens");
     Some(reply)
 }
 
@@ -119,7 +118,23 @@ fn parsed(written: &str) -> Value {
 
 fn texts_of<'a>(item: &'a Value, field: &str) -> Vec<&'a str> {
     let parts = item.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    parts.iter().filter_map(|part| part.get("text").or_else(|| part.get("refusal"))?.as_str()).collect()
+    parts.iter().filter_map(|part| part.get("text")?.as_str()).collect()
+}
+
+/// The text by which the model declines in a response's body; empty where it does not.
+pub(super) fn refusal(body: &Value) -> String {
+    let items = body.get("output").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let parts = items.iter().filter_map(|item| item.get("content")?.as_array()).flatten();
+    parts.filter_map(|part| part.get("refusal")?.as_str()).collect::<Vec<_>>().concat()
+}
+
+/// Why a response is incomplete, in `genai`'s words; `None` for one that is complete.
+pub(super) fn stop_reason(body: &Value) -> Option<StopReason> {
+    match body.pointer("/incomplete_details/reason").and_then(Value::as_str) {
+        Some("content_filter") => Some(StopReason::ContentFilter("content_filter".to_owned())),
+        Some(reason) => Some(StopReason::MaxTokens(reason.to_owned())),
+        None => (body["status"] == "incomplete").then(|| StopReason::MaxTokens("incomplete".to_owned())),
+    }
 }
 
 /// What comes of a response in a stream: its items, whole and one by one, which not all servers say again at the end.
@@ -143,15 +158,15 @@ impl Collected {
         self.lock().failed.take()
     }
 
-    /// The reply that came; `None` where none did.
-    pub(super) fn reply(&self) -> Option<Reply> {
+    /// The body of the response that came; `None` where none did.
+    pub(super) fn body(&self) -> Option<Value> {
         let mut came = self.lock();
         let mut body = came.response.take()?;
         let items = std::mem::take(&mut came.items);
         if !items.is_empty() {
             body.insert("output".to_owned(), Value::Array(items));
         }
-        reply(&Value::Object(body))
+        Some(Value::Object(body))
     }
 }
 

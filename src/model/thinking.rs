@@ -1,7 +1,8 @@
 //! How much a model is to reason, in its provider's words.
 
 use genai::adapter::AdapterKind;
-use genai::chat::ReasoningEffort;
+use genai::chat::{ChatOptions, ReasoningEffort};
+use serde_json::{Value, json};
 
 use super::features::Target;
 use super::{Effort, Sampling};
@@ -9,15 +10,69 @@ use super::{Effort, Sampling};
 /// The least budget for thoughts that Anthropic takes.
 const LEAST_OF_ANTHROPIC: u32 = 1024;
 
-/// How many tokens a reply may have beyond what was asked for, because the model thinks first.
+/// Tokens that a reply may have beyond those asked for, because the model thinks first. An external agent asks for all.
 pub(super) fn beyond(target: &Target, sampling: &Sampling) -> u32 {
     let takes_budget = !target.own_server && target.features.reasoning;
     let budget = sampling.reasoning_tokens.filter(|_| takes_budget).unwrap_or(0);
+    if target.kind == AdapterKind::Gemini && !takes_levels(&target.model) {
+        return budget.max(sampling.effort.map_or(0, |effort| of_gemini(&of_genai(effort))));
+    }
     if target.kind != AdapterKind::Anthropic {
         return budget;
     }
     let budget = if budget > 0 { budget.max(LEAST_OF_ANTHROPIC) } else { 0 };
     budget.saturating_add(sampling.effort.map_or(0, thoughts))
+}
+
+/// Tokens of a reply that are left for its text, at least, where all of it is bounded.
+const LEAST_TEXT: u32 = 256;
+
+/// Cuts the budget for thoughts to what a bounded reply has room for: it has to be less than the bound, and a reply that is
+/// all thoughts says nothing.
+pub(super) fn fit(target: &Target, options: &mut ChatOptions) {
+    let (Some(most), Some(effort)) = (options.max_tokens, &options.reasoning_effort) else { return };
+    let budget = match (target.kind, effort) {
+        (AdapterKind::Anthropic | AdapterKind::Gemini, ReasoningEffort::Budget(budget)) => *budget,
+        (AdapterKind::Gemini, effort) if !takes_levels(&target.model) => of_gemini(effort),
+        _ => return,
+    };
+    let room = most.saturating_sub(LEAST_TEXT.min(most / 2));
+    if budget < most {
+        return;
+    }
+    let is_too_short = target.kind == AdapterKind::Anthropic && room < LEAST_OF_ANTHROPIC;
+    options.reasoning_effort = (!is_too_short).then_some(ReasoningEffort::Budget(room));
+}
+
+/// What `genai` writes as Gemini's `thinkingConfig` for an effort.
+pub(super) fn gemini_config(model: &str, effort: &ReasoningEffort) -> Option<Value> {
+    if takes_levels(model) {
+        let level = match effort {
+            ReasoningEffort::Zero | ReasoningEffort::Budget(_) => return None,
+            ReasoningEffort::Minimal => "MINIMAL",
+            ReasoningEffort::Low => "LOW",
+            ReasoningEffort::Medium => "MEDIUM",
+            ReasoningEffort::High | ReasoningEffort::XHigh | ReasoningEffort::Max => "HIGH",
+        };
+        return Some(json!({ "thinkingLevel": level }));
+    }
+    (!matches!(effort, ReasoningEffort::Zero)).then(|| json!({ "thinkingBudget": of_gemini(effort) }))
+}
+
+/// Whether a model of Gemini's takes a level of thinking instead of a budget.
+fn takes_levels(model: &str) -> bool {
+    ["gemini-3", "gemma-4"].iter().any(|name| model.contains(name))
+}
+
+/// The budget that `genai` makes of an effort for Gemini's models without levels.
+const fn of_gemini(effort: &ReasoningEffort) -> u32 {
+    match effort {
+        ReasoningEffort::Low | ReasoningEffort::Minimal => 1000,
+        ReasoningEffort::Medium => 8000,
+        ReasoningEffort::High | ReasoningEffort::Max | ReasoningEffort::XHigh => 24_000,
+        ReasoningEffort::Budget(budget) => *budget,
+        ReasoningEffort::Zero => 0,
+    }
 }
 
 /// An effort in `genai`'s words, which knows what each of Anthropic's and Gemini's models takes.

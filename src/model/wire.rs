@@ -14,7 +14,8 @@ use sha2::{Digest, Sha256};
 use super::features::Target;
 use super::quote::most_read;
 use super::{
-    Effort, Image, Message, Reply, Request, Role, Thought, ToolCall, Usage, responses, shown, thinking, wished,
+    Effort, Image, Message, Reply, Request, Role, Thought, ToolCall, Usage, extra as more, responses, shown, thinking,
+    wished,
 };
 use crate::files::hex;
 
@@ -201,7 +202,7 @@ pub(super) fn options(target: &Target, request: &Request) -> (ChatOptions, Vec<S
         }
     }
     // Reasoning is part of what is written.
-    let thoughts = thinking::beyond(target, sampling);
+    let thoughts = if request.foreign { 0 } else { thinking::beyond(target, sampling) };
     options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(thoughts));
     let mut extra = Map::new();
     if let Some(effort) = sampling.effort {
@@ -224,6 +225,7 @@ pub(super) fn options(target: &Target, request: &Request) -> (ChatOptions, Vec<S
     if target.kind == AdapterKind::OpenAIResp || target.is_openai() && has_cache {
         options.prompt_cache_key = Some(cache_key(request));
     }
+    more::merge(&mut extra, &sampling.extra_body);
     (if extra.is_empty() { options } else { options.with_extra_body(Value::Object(extra)) }, left_out)
 }
 
@@ -333,7 +335,7 @@ pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
     let message = body.pointer("/choices/0/message")?;
     let text = |key: &str| message.get(key).and_then(Value::as_str).map(|text| text.trim().to_owned());
     let calls = message.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let tool_calls = calls.iter().enumerate().map(|(place, call)| {
+    let tool_calls = calls.iter().map(|call| {
         let arguments = match call.pointer("/function/arguments") {
             Some(Value::String(written)) => {
                 serde_json::from_str(written).unwrap_or_else(|_| Value::String(written.clone()))
@@ -341,12 +343,8 @@ pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
             Some(Value::Null) | None => json!({}),
             Some(other) => other.clone(),
         };
-        let given = |pointer: &str| call.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        ToolCall {
-            id: given("/id").unwrap_or_else(|| format!("call-{place}")),
-            name: given("/function/name").unwrap_or_default(),
-            arguments,
-        }
+        let given = |pointer: &str| call.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        ToolCall { id: given("/id"), name: given("/function/name"), arguments }
     });
     let reasoning = text("reasoning").or_else(|| text("reasoning_content")).filter(|text| !text.is_empty());
     Some(Reply {

@@ -1,9 +1,10 @@
 //! What a program of its own asks of a model beside its conversation and tools, in no provider's words.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a program asks for. What is `None` is left to the provider.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wishes {
     /// Which tools the reply is to call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -14,6 +15,18 @@ pub struct Wishes {
     /// Samples from the likeliest tokens that have so much probability together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// Samples from this many of the likeliest tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<u64>,
+    /// Penalty for tokens by how often they came before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_penalty: Option<f64>,
+    /// Penalty for tokens that came before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presence_penalty: Option<f64>,
+    /// Texts at which the reply ends. The gateway ends it there; no provider is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<String>,
     /// How long the reply is to be, in the provider's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<String>,
@@ -28,7 +41,7 @@ impl Wishes {
 }
 
 /// Which tools a reply is to call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
     /// As the model likes.
@@ -42,7 +55,7 @@ pub enum Choice {
 }
 
 /// How a reply is to be written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     /// As any JSON object.

@@ -27,6 +27,7 @@ pub(super) fn apply(
         Some(_) => left_out.push("`top_p`".to_owned()),
         None => {}
     }
+    sample(target, request, extra, &mut left_out);
     if !request.tools.is_empty() {
         choose(target, request, options, extra, &mut left_out);
     }
@@ -61,6 +62,29 @@ fn takes_top_p(target: &Target, options: &ChatOptions) -> bool {
     match target.kind {
         AdapterKind::Anthropic => options.temperature.is_none() && options.reasoning_effort.is_none(),
         _ => target.features.sampling,
+    }
+}
+
+/// How to sample beyond what `genai` has a place for.
+fn sample(target: &Target, request: &Request, extra: &mut Map<String, Value>, left_out: &mut Vec<String>) {
+    let wishes = &request.wishes;
+    let is_chat = target.kind == AdapterKind::OpenAI;
+    let takes_penalties = is_chat && (target.own_server || target.features.sampling);
+    let takes_top_k = target.kind == AdapterKind::Anthropic || is_chat && target.own_server;
+    for (value, name, in_gemini, is_taken) in [
+        (wishes.top_k.map(Value::from), "top_k", "topK", takes_top_k),
+        (wishes.frequency_penalty.map(Value::from), "frequency_penalty", "frequencyPenalty", takes_penalties),
+        (wishes.presence_penalty.map(Value::from), "presence_penalty", "presencePenalty", takes_penalties),
+    ] {
+        let Some(value) = value else { continue };
+        if target.kind == AdapterKind::Gemini {
+            let config = extra.entry("generationConfig").or_insert_with(|| json!({}));
+            config[in_gemini] = value;
+        } else if is_taken {
+            extra.insert(name.to_owned(), value);
+        } else {
+            left_out.push(format!("`{name}`"));
+        }
     }
 }
 

@@ -15,8 +15,8 @@ use crate::run::{AttemptRecord, counting, measure_names, measured};
 /// One row for each agent, model and n (`all` for all n): `agent, model, n, samples, attempts, passed`, for each k
 /// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as `answered
 /// 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
-/// model_seconds, verify_seconds`, for each k above 1 `pass^k, pass^k_low, pass^k_high`, `pass@1_worst, pass@1_best`
-/// (if every lost attempt had failed, or passed; empty if no attempt was lost), `score` in families with partial
+/// model_seconds, tokens_per_second, verify_seconds`, for each k above 1 `pass^k, pass^k_low, pass^k_high`,
+/// `pass@1_worst, pass@1_best` (if every lost attempt had failed, or passed; empty if no attempt was lost), `score` in families with partial
 /// credit, `score_lines, score_lines_low, score_lines_high` if lines of code are withheld, `pass_after_round_1` and so
 /// on if feedback was given, and the means of the family's measures.
 ///
@@ -31,7 +31,7 @@ pub fn csv(summary: &Summary) -> Result<String> {
     }
     heading.extend(names(&["reported", "verified", "unsupported", "lost", "ends", "steps", "format_errors"]));
     heading.extend(names(&["cost_per_sample", "cost", "input_tokens", "output_tokens"]));
-    heading.extend(names(&["tool_seconds", "model_seconds", "verify_seconds"]));
+    heading.extend(names(&["tool_seconds", "model_seconds", "tokens_per_second", "verify_seconds"]));
     for all in summary.rows.first().into_iter().flat_map(|row| &row.pass_all) {
         heading.extend(["", "_low", "_high"].map(|part| format!("pass^{}{part}", all.k)));
     }
@@ -65,7 +65,7 @@ pub fn csv(summary: &Summary) -> Result<String> {
         cells.push(ends.join("; "));
         cells.extend([row.steps, row.format_errors, row.cost_per_sample, Some(row.cost)].map(number));
         cells.extend([row.usage.input, row.usage.output].map(|tokens| tokens.to_string()));
-        cells.extend([row.tool_seconds, row.model_seconds, row.verify_seconds].map(number));
+        cells.extend([row.tool_seconds, row.model_seconds, row.tokens_per_second, row.verify_seconds].map(number));
         for all in &row.pass_all {
             let bounds = all.interval.map(|interval| (interval.low, interval.high));
             cells.extend([all.rate, bounds.map(|b| b.0), bounds.map(|b| b.1)].map(number));

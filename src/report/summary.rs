@@ -147,6 +147,8 @@ pub struct Row {
     pub tool_seconds: Option<f64>,
     /// Mean seconds of waiting for the model per attempt.
     pub model_seconds: Option<f64>,
+    /// Tokens written per second of waiting for the model, including lost attempts.
+    pub tokens_per_second: Option<f64>,
     /// Mean seconds of verification per attempt.
     pub verify_seconds: Option<f64>,
 }
@@ -268,6 +270,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
     let (pass_at, pass_all) = pass_rates(&samples, options);
     let mean = |value: fn(&AttemptRecord) -> f64| average(scored.iter().map(|record| value(record)));
     let spent: f64 = scored.iter().map(|record| record.cost).sum();
+    let waited: f64 = records.iter().map(|(record, _)| record.model_seconds).sum();
     let lost = tries.values().map(|tries| tries[2]).sum::<usize>();
     let bound = |passed: fn(&[usize; 3]) -> usize| {
         let rates = tries.values().map(|tries| passed(tries) as f64 / tries.iter().sum::<usize>() as f64);
@@ -308,6 +311,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         usage,
         tool_seconds: mean(|record| record.tool_seconds),
         model_seconds: mean(|record| record.model_seconds),
+        tokens_per_second: Some(waited).filter(|waited| *waited > 0.0).map(|waited| usage.output as f64 / waited),
         verify_seconds: mean(|record| record.verify_seconds),
     })
 }

@@ -252,6 +252,7 @@ mod tests {
                 usage: Usage { input: 10, output: 5, ..Usage::default() },
                 cost: 0.5,
                 seconds: 1.5,
+                seed: None,
             },
             Event::Observation {
                 step: 1,

@@ -49,6 +49,9 @@ impl Outcome {
 /// as run at once, because those end together.
 const LEAST_UNANSWERED: usize = 3;
 
+/// How the end of an attempt begins whose conversation was too long for the model.
+const TOO_LONG: &str = "the conversation is too long";
+
 /// After this many attempts of one agent that end with the same refusal, and none that ended otherwise, the provider
 /// counts as refusing everything.
 const LEAST_REFUSED: usize = 5;
@@ -423,7 +426,10 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         self.unanswered = 0;
         let so_far = self.refused.entry(job.agent).or_insert_with(|| Some((why.clone(), 0)));
         let Some((first, count)) = so_far else { return };
-        if record.end != End::Refused || *first != why {
+        // A first prompt that is too long says how long it is, in words that differ.
+        let is_too_long = record.end == End::TokenLimit && record.steps == 0;
+        let is_same = *first == why || is_too_long && first.starts_with(TOO_LONG) && why.starts_with(TOO_LONG);
+        if !(record.end == End::Refused || is_too_long) || !is_same {
             *so_far = None;
             return;
         }
@@ -432,7 +438,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
             let label = self.attempts.label(job).to_owned();
             let what = format!("the provider refused all {count} attempts of `{label}` so far: {why}");
             self.fail(Error::new(Kind::Provider, what).hint(
-                "change what is asked (model, `--protocol`, `--temperature`, `--max-tokens`, `--effort`) and start a new run",
+                "change what is asked (model, its context, `--protocol`, `--temperature`, `--max-tokens`, `--effort`) and start a new run",
             ));
         }
     }

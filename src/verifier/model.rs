@@ -115,7 +115,9 @@ impl ByModel {
         };
         let asked = model::ask::ask(self.model.as_ref(), &mut request, &mut Poll { votes, shown, order, ask }).await?;
         match asked.outcome.map_err(|failed| failed.error) {
-            Ok(_) | Err(ModelError::ContextLength(_) | ModelError::Refused(_)) => Ok(asked.kept),
+            Ok(_) | Err(ModelError::ContextLength(_) | ModelError::Refused(_) | ModelError::Rejected(_)) => {
+                Ok(asked.kept)
+            }
             Err(error @ (ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_))) => {
                 Err(Error::new(Kind::Model, format!("verifier: {error}")))
             }

@@ -47,10 +47,10 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
     assert!(reply.cost.abs() < f64::EPSILON);
 
     // As a stream it says the same, and says it bit by bit.
-    let (to, mut from) = tokio::sync::mpsc::unbounded_channel();
+    let (to, mut from) = autoexperiment::model::pieces();
     let streamed = model.stream(&request, &to).await.unwrap();
     let mut pieces = Vec::new();
-    while let Ok(Piece::Text(piece)) = from.try_recv() {
+    while let Some((_, Piece::Text(piece))) = from.try_next() {
         pieces.push(piece);
     }
     assert_eq!((pieces.concat(), streamed.usage.output), (streamed.text, reply.usage.output));

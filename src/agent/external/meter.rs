@@ -20,7 +20,9 @@ use crate::agent::{Budget, End, Ended, Event, Trajectory};
 use crate::model::ask::{self, Begun, Caller, Done};
 use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
 use crate::model::ledger::Tab;
-use crate::model::{Message, Model, ModelError, QueryFailed, Quote, Reply, Request, Sampling, Thought, plain_effort};
+use crate::model::{
+    Message, Model, ModelError, Pieces, QueryFailed, Quote, Reply, Request, Sampling, Thought, plain_effort,
+};
 
 /// An agent that has been told so often that its budget is used up, and goes on, is stopped.
 const REFUSALS: u32 = 5;
@@ -212,22 +214,29 @@ impl<'a> Meter<'a> {
         // The question stands in the record before its reply, whatever else was asked meanwhile.
         self.record.write(&ask.request, self.trajectory);
         let most = [ask.request.sampling.max_tokens, ask.request.affordable].into_iter().flatten().min();
+        let is_begun = ask.pieces.as_ref().is_some_and(Pieces::are_passed_on);
         let answered = match ask::finish(&begun, done, self) {
-            Ok(answered) => self.answered(answered.outcome, most),
+            Ok(answered) => self.answered(answered.outcome, most, is_begun),
             Err(refusal) => Err(refusal),
         };
         // An agent that does not wait any more has spent its budget all the same.
         let _ = ask.answer.send(answered);
     }
 
-    fn answered(&mut self, outcome: Result<Reply, QueryFailed>, most: Option<u32>) -> Result<Given, Refusal> {
-        let reply = outcome.map_err(|failed| self.fail(&failed.error))?;
+    /// `is_begun` is whether the agent has seen the beginning of the reply.
+    fn answered(
+        &mut self,
+        outcome: Result<Reply, QueryFailed>,
+        most: Option<u32>,
+        is_begun: bool,
+    ) -> Result<Given, Refusal> {
+        let reply = outcome.map_err(|failed| self.fail(&failed.error, is_begun))?;
         self.failed = None;
         self.failures = 0;
         if let Some(call) = reply.tool_calls.first().filter(|_| !reply.thoughts.is_empty()) {
             self.thoughts.insert(call.id.clone(), reply.thoughts.clone());
         }
-        Ok(Given { reply, most })
+        Ok(Given { reply, most, refusal: None })
     }
 
     /// A model goes on from its thoughts, which some providers demand with the results of its calls.
@@ -240,7 +249,8 @@ impl<'a> Meter<'a> {
     }
 
     fn account(&mut self) -> Account<'_> {
-        Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent }
+        // The seed is in the record with the question.
+        Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent, seed: None }
     }
 
     /// Tool time so far.
@@ -296,10 +306,13 @@ impl<'a> Meter<'a> {
         Refusal { why: Why::Budget, message }
     }
 
-    fn fail(&mut self, error: &ModelError) -> Refusal {
+    fn fail(&mut self, error: &ModelError, is_begun: bool) -> Refusal {
         let (why, goes_on) = match error {
             ModelError::ContextLength(_) => (Why::ContextLength, true),
             ModelError::Refused(_) => (Why::Filtered, true),
+            ModelError::Rejected(_) => (Why::Invalid, true),
+            // Only the agent can begin again what it has seen the beginning of.
+            ModelError::Unavailable(_) if is_begun => (Why::Unavailable, true),
             // Whatever the agent would do without a model is not what is to be measured.
             ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => (Why::Closed, false),
         };
@@ -326,6 +339,7 @@ impl<'a> Meter<'a> {
             max_tokens: [ours.max_tokens, asked.max_tokens, self.budget.tokens_left()].into_iter().flatten().min(),
             reasoning_tokens: ours.reasoning_tokens.or(asked.reasoning_tokens),
             effort: ours.effort.or(asked.effort),
+            extra_body: ours.extra_body.clone(),
         }
     }
 

@@ -236,7 +236,8 @@ impl Serving {
             Err(Unanswered::NotAsked(why)) => self.not_asked(why, context),
             Err(Unanswered::Failed(error)) => {
                 self.failures += 1;
-                let goes_on = matches!(error, ModelError::ContextLength(_) | ModelError::Refused(_));
+                let goes_on =
+                    matches!(error, ModelError::ContextLength(_) | ModelError::Refused(_) | ModelError::Rejected(_));
                 if goes_on && self.failures < FAILURES {
                     Ok(Err((Why::Model, error.to_string())))
                 } else {

@@ -62,8 +62,9 @@ async fn steps(
         let kept = usize::from(!first);
         first = false;
         let (asked, call) = (messages[kept..].to_vec(), context.budget.calls);
-        context.trajectory.push(&Event::Asked { call, kept, messages: asked, tools: None, sampling: sampling.clone() });
         let mut request = Request { messages, sampling, wishes, ..Request::default() };
+        let (sampling, wishes) = (request.sampling.clone(), request.wishes.clone());
+        context.trajectory.push(&Event::Asked { call, kept, messages: asked, tools: None, sampling, wishes });
         let reply = match context.ask(model, Asker::Agent, &mut request).await {
             Ok(reply) => reply,
             Err(unanswered) => return unanswered.into(),

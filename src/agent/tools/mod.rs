@@ -359,7 +359,9 @@ pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Contex
         Err(Unanswered::Failed(ModelError::ContextLength(detail))) => {
             Err(Failure::Refused(format!("the file is too long for the model: {detail}")))
         }
-        Err(Unanswered::Failed(error @ ModelError::Refused(_))) => Err(Failure::Refused(error.to_string())),
+        Err(Unanswered::Failed(error @ (ModelError::Refused(_) | ModelError::Rejected(_)))) => {
+            Err(Failure::Refused(error.to_string()))
+        }
         Err(Unanswered::Failed(error)) => Err(Failure::Model(error)),
     }
 }

@@ -253,6 +253,7 @@ mod tests {
             usage,
             cost,
             seconds,
+            seed: None,
         }
     }
 
@@ -304,6 +305,7 @@ mod tests {
             messages: said.iter().map(|text| Message::new(Role::User, *text)).collect(),
             tools: None,
             sampling: Sampling::default(),
+            wishes: crate::model::Wishes::default(),
         };
         let events = [asked(0, 0, &["s", "t"]), reply("1"), asked(1, 3, &["a"]), reply("2"), asked(2, 1, &["other"])];
         let mut pool = MessagePool::new("u", Some("m"));

@@ -29,7 +29,7 @@ fn respond(status: u16, kind: &'static str, body: Body) -> Response {
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
-    if status != 200 {
+    if status != 200 && status < 500 {
         // Both providers' clients keep to it.
         headers.insert("x-should-retry", header::HeaderValue::from_static("false"));
     }

@@ -8,7 +8,7 @@ use super::{Finish, Head, Read, Refusal, Why, thoughts};
 use crate::model::{Choice, Format, Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
 
 /// Fields that are read, and those that mean nothing here: the marks of what to cache are the gateway's own.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 17] = [
     "messages",
     "system",
     "model",
@@ -16,6 +16,7 @@ const FIELDS: [&str; 16] = [
     "tool_choice",
     "temperature",
     "top_p",
+    "top_k",
     "max_tokens",
     "stop_sequences",
     "stream",
@@ -47,6 +48,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     let thinking = body.pointer("/thinking/type").and_then(Value::as_str);
     let budget = body.pointer("/thinking/budget_tokens").and_then(Value::as_u64);
     let format = body.pointer("/output_config/format").or_else(|| body.get("output_format"));
+    let stops: Vec<String> = list(body, "stop_sequences").iter().filter_map(Value::as_str).map(str::to_owned).collect();
     Ok(Read {
         request: Request {
             messages,
@@ -71,12 +73,14 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                     strict: Some(true),
                 }),
                 top_p: body.get("top_p").and_then(Value::as_f64),
-                verbosity: None,
+                top_k: body.get("top_k").and_then(Value::as_u64),
+                stops: stops.clone(),
+                ..Wishes::default()
             },
             foreign: true,
             ..Request::default()
         },
-        stops: list(body, "stop_sequences").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        stops,
         model: text(body, "model"),
         streams: body.get("stream").and_then(Value::as_bool).unwrap_or(false),
         counts: true,
@@ -157,7 +161,9 @@ pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
             "type": "thinking", "thinking": reply.reasoning.as_deref().unwrap_or_default(), "signature": head.token(),
         }));
     }
-    if !reply.text.is_empty() || reply.tool_calls.is_empty() {
+    if let Finish::Refused(text) = finish {
+        blocks.push(json!({"type": "text", "text": text}));
+    } else if !reply.text.is_empty() || reply.tool_calls.is_empty() {
         blocks.push(json!({"type": "text", "text": reply.text}));
     }
     blocks.extend(
@@ -265,6 +271,9 @@ impl Events for Blocks {
             // A message has a block at least.
             events += &self.within(Block::Text);
         }
+        if let Finish::Refused(text) = finish {
+            events += &self.piece(&Piece::Text(text.clone()));
+        }
         events += &self.close();
         for call in &reply.tool_calls {
             events += &self.start(&json!({"type": "tool_use", "id": call.id, "name": call.name, "input": {}}));
@@ -281,6 +290,8 @@ impl Events for Blocks {
 pub(super) fn error(refusal: &Refusal) -> Value {
     let kind = match refusal.why {
         Why::Budget | Why::Closed => "permission_error",
+        // Clients try it again, also in the midst of a stream.
+        Why::Unavailable => "overloaded_error",
         Why::Invalid | Why::ContextLength | Why::Filtered => "invalid_request_error",
     };
     json!({"type": "error", "error": {"type": kind, "message": refusal.message}})
@@ -315,6 +326,7 @@ const fn stop_reason(finish: &Finish) -> &'static str {
         Finish::Stopped(_) => "stop_sequence",
         Finish::Length => "max_tokens",
         Finish::ToolCalls => "tool_use",
+        Finish::Refused(_) => "refusal",
     }
 }
 

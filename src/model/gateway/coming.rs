@@ -12,7 +12,7 @@ use super::protocol::Protocol;
 use super::shared::Shared;
 use super::stream::Stream;
 use super::{Finish, Given, Refusal, Why};
-use crate::model::{Piece, Reply};
+use crate::model::{Coming as PiecesToCome, Piece, Reply};
 
 /// How long a streamed call may be silent before the client is told to go on waiting, again and again.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -21,13 +21,14 @@ const SILENCE: Duration = Duration::from_secs(10);
 pub(super) struct Coming {
     pub(super) number: u64,
     pub(super) shared: Arc<Shared>,
-    pub(super) pieces: mpsc::UnboundedReceiver<Piece>,
+    pub(super) pieces: PiecesToCome,
     pub(super) answered: oneshot::Receiver<Result<Given, Refusal>>,
 }
 
 /// What comes next of it.
 pub(super) enum Next {
-    Piece(Piece),
+    /// A piece, with the number of the try that it is of.
+    Piece(u32, Piece),
     Silence,
     Answer(Result<Given, Refusal>),
 }
@@ -47,7 +48,10 @@ impl Coming {
                 Ok(given)
             }
             Err(Refusal { why: Why::Budget, message }) => {
-                Ok(Given { reply: Reply { text: message, ..Reply::default() }, most: None })
+                Ok(Given { reply: Reply { text: message, ..Reply::default() }, most: None, refusal: None })
+            }
+            Err(Refusal { why: Why::Filtered, message }) => {
+                Ok(Given { reply: Reply::default(), most: None, refusal: Some(message) })
             }
             Err(refusal) => Err(refusal),
         }
@@ -57,7 +61,7 @@ impl Coming {
         tokio::select! {
             // Pieces that were sent come before the answer.
             biased;
-            Some(piece) = self.pieces.recv() => Next::Piece(piece),
+            Some((number, piece)) = self.pieces.next() => Next::Piece(number, piece),
             answer = &mut self.answered => Next::Answer(self.told(answer)),
             () = tokio::time::sleep(SILENCE) => Next::Silence,
         }
@@ -67,15 +71,29 @@ impl Coming {
 /// Writes a stream to its end, or until the agent has gone away; dropping our end of the answer tells so.
 pub(super) async fn write(
     protocol: Protocol,
-    mut stream: Stream,
+    begin: impl Fn() -> Stream,
     mut reply: Coming,
     mut next: Next,
     to: mpsc::Sender<Result<Bytes, Infallible>>,
 ) {
     let _watch = reply.shared.broken.watch();
+    let mut stream = begin();
+    let mut current = 0;
     loop {
         let (events, goes_on) = match next {
-            Next::Piece(piece) => (stream.piece(piece), true),
+            Next::Piece(number, piece) => {
+                if number != current {
+                    // The reply begins again, and nothing of it was passed on.
+                    (stream, current) = (begin(), number);
+                }
+                let events = stream.piece(piece);
+                if !events.is_empty() && !reply.pieces.pass_on(number) {
+                    stream = begin();
+                    (String::new(), true)
+                } else {
+                    (events, true)
+                }
+            }
             Next::Silence => (protocol.patience().to_owned(), true),
             Next::Answer(Ok(given)) => {
                 let finish = Finish::of(&given, stream.stops());

@@ -19,9 +19,12 @@ const FIELDS: [&str; 9] = [
     "model",
     "labels",
 ];
-const SETTINGS: [&str; 11] = [
+const SETTINGS: [&str; 14] = [
     "temperature",
     "topP",
+    "topK",
+    "frequencyPenalty",
+    "presencePenalty",
     "maxOutputTokens",
     "stopSequences",
     "thinkingConfig",
@@ -57,6 +60,8 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
         conversation.add(content, &mut reader);
     }
     let thinking = settings.get("thinkingConfig").unwrap_or(&Value::Null);
+    let stops: Vec<String> =
+        list(settings, "stopSequences").iter().filter_map(Value::as_str).map(str::to_owned).collect();
     Ok(Read {
         request: Request {
             messages: conversation.messages,
@@ -73,12 +78,17 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 choice: choice(body.pointer("/toolConfig/functionCallingConfig")),
                 format: format(settings),
                 top_p: settings.get("topP").and_then(Value::as_f64),
-                verbosity: None,
+                // Written as a float by some clients.
+                top_k: settings.get("topK").and_then(Value::as_f64).map(|top_k| top_k.max(0.0) as u64),
+                frequency_penalty: settings.get("frequencyPenalty").and_then(Value::as_f64),
+                presence_penalty: settings.get("presencePenalty").and_then(Value::as_f64),
+                stops: stops.clone(),
+                ..Wishes::default()
             },
             foreign: true,
             ..Request::default()
         },
-        stops: list(settings, "stopSequences").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        stops,
         model: String::new(),
         streams: false,
         counts: true,
@@ -290,7 +300,14 @@ fn said(head: &Head, parts: &[Value], finish: Option<&Finish>, usage: &Usage) ->
     let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": parts}});
     let mut said = json!({"modelVersion": head.model, "responseId": format!("reply-{}", head.number)});
     if let Some(finish) = finish {
-        candidate["finishReason"] = json!(if *finish == Finish::Length { "MAX_TOKENS" } else { "STOP" });
+        candidate["finishReason"] = json!(match finish {
+            Finish::Length => "MAX_TOKENS",
+            Finish::Refused(_) => "SAFETY",
+            Finish::Stop | Finish::Stopped(_) | Finish::ToolCalls => "STOP",
+        });
+        if let Finish::Refused(text) = finish {
+            candidate["finishMessage"] = json!(text);
+        }
         said["usageMetadata"] = json!({
             "promptTokenCount": usage.input, "cachedContentTokenCount": usage.cached,
             "candidatesTokenCount": usage.output.saturating_sub(usage.reasoning),
@@ -305,6 +322,7 @@ fn said(head: &Head, parts: &[Value], finish: Option<&Finish>, usage: &Usage) ->
 pub(super) fn error(refusal: &Refusal) -> Value {
     let status = match refusal.why {
         Why::Budget | Why::Closed => "PERMISSION_DENIED",
+        Why::Unavailable => "UNAVAILABLE",
         Why::Invalid | Why::ContextLength | Why::Filtered => "INVALID_ARGUMENT",
     };
     json!({"error": {"code": refusal.why.status(), "message": refusal.message, "status": status}})

@@ -27,10 +27,9 @@ mod tests;
 
 use std::collections::HashMap;
 
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use super::{Piece, Reply, Request};
+use super::{Pieces, Reply, Request};
 
 pub use serve::serve;
 
@@ -51,7 +50,7 @@ pub struct Ask {
     /// What the agent asks for beside that and nobody is told.
     pub left_out: Vec<String>,
     /// Where the reply goes piece by piece, where the agent wants to see it come.
-    pub pieces: Option<UnboundedSender<Piece>>,
+    pub pieces: Option<Pieces>,
     /// Where the answer goes. Closed when the agent has gone away meanwhile.
     pub answer: oneshot::Sender<Result<Given, Refusal>>,
 }
@@ -63,6 +62,8 @@ pub struct Given {
     pub reply: Reply,
     /// Most tokens that it could have: fewer, it may be, than were asked for.
     pub most: Option<u32>,
+    /// The text by which the model or its provider declines to answer.
+    pub refusal: Option<String>,
 }
 
 /// Why a call is not answered.
@@ -74,7 +75,7 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// Kinds of refusals. Agents are asked not to retry any of them.
+/// Kinds of refusals. Agents are asked not to retry any of them but [`Why::Unavailable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// The budget is used up.
@@ -83,8 +84,10 @@ pub enum Why {
     Invalid,
     /// The conversation is too long for the model.
     ContextLength,
-    /// The provider does not answer this conversation.
+    /// The provider does not answer this conversation. The agent is told so by a reply that declines.
     Filtered,
+    /// The reply broke off after its beginning was passed on: another call may be answered.
+    Unavailable,
     /// Nothing will be answered any more.
     Closed,
 }
@@ -95,6 +98,7 @@ impl Why {
         match self {
             Self::Budget | Self::Closed => 403,
             Self::Invalid | Self::ContextLength | Self::Filtered => 400,
+            Self::Unavailable => 503,
         }
     }
 }
@@ -143,11 +147,15 @@ enum Finish {
     Stopped(String),
     Length,
     ToolCalls,
+    /// The model or its provider declined, with this text.
+    Refused(String),
 }
 
 impl Finish {
-    fn of(Given { reply, most }: &Given, stops: &[String]) -> Self {
-        if reply.cut || most.is_some_and(|most| reply.usage.output >= u64::from(most)) {
+    fn of(Given { reply, most, refusal }: &Given, stops: &[String]) -> Self {
+        if let Some(refusal) = refusal {
+            Self::Refused(refusal.clone())
+        } else if reply.cut || most.is_some_and(|most| reply.usage.output >= u64::from(most)) {
             Self::Length
         } else if !reply.tool_calls.is_empty() {
             Self::ToolCalls
@@ -158,7 +166,7 @@ impl Finish {
 }
 
 /// Which call an answer is to, as its protocol says it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Head {
     model: String,
     /// Number of the call at this gateway, from 0.

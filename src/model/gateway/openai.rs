@@ -8,7 +8,7 @@ use super::{Finish, Head, Read, Refusal, Why};
 use crate::model::{Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
 
 /// Fields that are read, and those that mean nothing here.
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 26] = [
     "messages",
     "model",
     "tools",
@@ -16,6 +16,9 @@ const FIELDS: [&str; 23] = [
     "parallel_tool_calls",
     "temperature",
     "top_p",
+    "top_k",
+    "frequency_penalty",
+    "presence_penalty",
     "max_tokens",
     "max_completion_tokens",
     "stop",
@@ -63,6 +66,10 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 format: parts::format(body.get("response_format"), Some("json_schema")),
                 top_p: body.get("top_p").and_then(Value::as_f64),
                 verbosity: body.get("verbosity").and_then(Value::as_str).map(str::to_owned),
+                top_k: body.get("top_k").and_then(Value::as_u64),
+                frequency_penalty: body.get("frequency_penalty").and_then(Value::as_f64),
+                presence_penalty: body.get("presence_penalty").and_then(Value::as_f64),
+                stops: stops.clone(),
             },
             foreign: true,
             ..Request::default()
@@ -132,6 +139,10 @@ pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
     if let Some(reasoning) = &reply.reasoning {
         message["reasoning_content"] = json!(reasoning);
     }
+    if let Finish::Refused(text) = finish {
+        message["content"] = Value::Null;
+        message["refusal"] = json!(text);
+    }
     if !reply.tool_calls.is_empty() {
         message["tool_calls"] = reply.tool_calls.iter().map(|call| written_call(call, None)).collect();
     }
@@ -161,6 +172,9 @@ impl Events for Chunks {
         let head = &self.0;
         let calls = reply.tool_calls.iter().enumerate().map(|(place, call)| written_call(call, Some(place)));
         let mut events: String = calls.map(|call| chunk(head, &json!({"tool_calls": [call]}))).collect();
+        if let Finish::Refused(text) = finish {
+            events += &chunk(head, &json!({"refusal": text}));
+        }
         events += &event(head, &json!([{"index": 0, "delta": {}, "finish_reason": reason(finish)}]), None);
         if head.counts {
             events += &event(head, &json!([]), Some(usage(&reply.usage)));
@@ -190,6 +204,7 @@ pub(super) fn error(refusal: &Refusal) -> Value {
         Why::Invalid => ("invalid_request_error", "unsupported"),
         Why::ContextLength => ("invalid_request_error", "context_length_exceeded"),
         Why::Filtered => ("invalid_request_error", "content_filter"),
+        Why::Unavailable => ("server_error", "server_error"),
         Why::Closed => ("permission_error", "closed"),
     };
     json!({"error": {"message": refusal.message, "type": kind, "param": null, "code": code}})
@@ -209,6 +224,7 @@ const fn reason(finish: &Finish) -> &'static str {
         Finish::Stop | Finish::Stopped(_) => "stop",
         Finish::Length => "length",
         Finish::ToolCalls => "tool_calls",
+        Finish::Refused(_) => "content_filter",
     }
 }
 

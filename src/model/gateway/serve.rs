@@ -23,7 +23,7 @@ use super::protocol::Protocol;
 use super::shared::{LONGEST_NAME, Shared};
 use super::stream::Stream;
 use super::{Ask, Asked, Head, Read, Refusal, anthropic, gemini};
-use crate::model::quote::tokens_read;
+use crate::model::{pieces, quote::tokens_read};
 
 /// Calls that wait to be taken.
 const WAITING: usize = 16;
@@ -200,7 +200,7 @@ async fn call(protocol: Protocol, shared: &Arc<Shared>, request: Request, path: 
     let number = shared.calls.fetch_add(1, Ordering::Relaxed);
     shared.thoughts().put_back(&mut request.messages);
     let (answer, answered) = oneshot::channel();
-    let (to, pieces) = mpsc::unbounded_channel();
+    let (to, pieces) = pieces();
     let ask = Ask { request, left_out, pieces: streams.then_some(to), answer };
     if shared.asks.send(Asked::Call(Box::new(ask))).await.is_err() {
         return refuse(protocol, &closed());
@@ -214,13 +214,13 @@ async fn call(protocol: Protocol, shared: &Arc<Shared>, request: Request, path: 
             Err(refusal) => refuse(protocol, &refusal),
         };
     }
-    let stream = Stream::new(protocol.events(head), stops);
+    let begin = move || Stream::new(protocol.events(head.clone()), stops.clone());
     match reply.next().await {
         // Clients understand a refusal best as a status.
         Next::Answer(Err(refusal)) => refuse(protocol, &refusal),
         next => {
             let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);
-            tokio::spawn(write(protocol, stream, reply, next, to));
+            tokio::spawn(write(protocol, begin, reply, next, to));
             event_stream(Body::from_stream(stream::poll_fn(move |context| from.poll_recv(context))))
         }
     }

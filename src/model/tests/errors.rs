@@ -256,7 +256,7 @@ async fn a_prompt_that_gemini_blocks_is_refused() {
     let event = super::providers::events(&[&format!("data: {blocked}")]);
     let server = Server::start(vec![event, Answer::ok(blocked)]).await;
     let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
-    let (to, _from) = tokio::sync::mpsc::unbounded_channel();
+    let (to, _from) = crate::model::pieces();
     let streamed = open_here("gemini:m", &free).stream(&request(), &to).await.unwrap_err();
     assert_eq!(streamed.error, error.error);
 }
@@ -281,7 +281,7 @@ async fn a_response_that_fails_in_its_stream_says_why_and_is_charged() {
             description: "api=responses".parse().unwrap(),
             ..options(&format!("{}/v1", server.url))
         };
-        let (to, _from) = tokio::sync::mpsc::unbounded_channel();
+        let (to, _from) = crate::model::pieces();
         let failed = open_here("openai:m", &free).stream(&request(), &to).await.unwrap_err();
         assert_eq!(matches!(failed.error, ModelError::Refused(_)), is_refused, "{event}: {failed}");
         assert!(failed.to_string().contains("said so"), "{failed}");

@@ -8,6 +8,7 @@ mod one_call;
 mod opening;
 mod providers;
 mod server;
+mod servers;
 mod thoughts;
 
 use std::sync::Arc;

@@ -1,11 +1,10 @@
 //! What goes over the wire to each provider, and what is read from its answers.
 
 use serde_json::json;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::server::{Answer, Server};
 use super::{KEY, open_here, openai_text, options, request};
-use crate::model::{Message, ModelError, Options, Piece, Request, Role, ToolCall, Usage};
+use crate::model::{Coming, Message, ModelError, Options, Piece, Request, Role, ToolCall, Usage, pieces};
 
 #[tokio::test]
 async fn openai_is_asked_and_read_in_its_own_shape() {
@@ -228,9 +227,9 @@ pub(super) fn events(events: &[&str]) -> Answer {
 }
 
 /// The text and the reasoning that came in pieces.
-fn pieces(from: &mut UnboundedReceiver<Piece>) -> (String, String) {
+fn came(from: &mut Coming) -> (String, String) {
     let (mut texts, mut thoughts) = (String::new(), String::new());
-    while let Ok(piece) = from.try_recv() {
+    while let Some((_, piece)) = from.try_next() {
         match piece {
             Piece::Text(text) => texts += &text,
             Piece::Reasoning(text) => thoughts += &text,
@@ -266,14 +265,14 @@ async fn a_stream_ends_in_the_same_reply() {
     for (name, answer, thoughts) in [("openai:m", openai, "I think."), ("anthropic:m", anthropic, "")] {
         let server = Server::start(vec![answer]).await;
         let model = open_here(name, &Options { price: Some((0.0, 0.0)), ..options(&format!("{}/v1", server.url)) });
-        let (to, mut from) = unbounded_channel();
+        let (to, mut from) = pieces();
         let reply = model.stream(&request(), &to).await.unwrap();
         assert_eq!(reply.text, "Next.", "{name}");
         assert_eq!(reply.reasoning.unwrap_or_default(), thoughts, "{name}");
         let call = ToolCall { id: "a".into(), name: "list_files".into(), arguments: json!({"path": "src"}) };
         assert_eq!(reply.tool_calls, [call], "{name}");
         assert_eq!((reply.usage.input, reply.usage.cached, reply.usage.output), (1000, 600, 200), "{name}");
-        assert_eq!(pieces(&mut from), ("Next.".to_owned(), thoughts.to_owned()), "{name}");
+        assert_eq!(came(&mut from), ("Next.".to_owned(), thoughts.to_owned()), "{name}");
         assert_eq!(server.asked()[0].body["stream"], json!(true));
     }
 }
@@ -292,19 +291,27 @@ async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
     let broken = || events(&[r#"data: {"choices": [{"index": 0, "delta": {"content": "ye"}}]}"#]);
     let asked = async |answers: Vec<Answer>| {
         let server = Server::start(answers).await;
-        let (to, mut from) = unbounded_channel();
+        let (to, mut from) = pieces();
         let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
         let reply = open_here("m", &free).stream(&request(), &to).await;
-        (reply, pieces(&mut from).0, server.asked().len())
+        let mut text = String::new();
+        while let Some((number, piece)) = from.try_next() {
+            if let Piece::Text(piece) = piece
+                && from.pass_on(number)
+            {
+                text += &piece;
+            }
+        }
+        (reply, text, server.asked().len())
     };
     let (reply, text, tries) = asked(vec![limited(), Answer::Close, events(&[]), good()]).await;
     assert!(reply.is_err(), "two more tries than the first: {reply:?}");
     assert_eq!((text.as_str(), tries), ("", 4), "an empty stream is asked for as a whole, and that is none");
     let (reply, text, tries) = asked(vec![limited(), Answer::Close, good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 3));
+    // Nobody has passed anything on, so it begins again, and what came before does not count.
     let (reply, text, tries) = asked(vec![broken(), good()]).await;
-    assert!(matches!(reply.unwrap_err().error, ModelError::Unavailable(why) if why.contains("breaks off")));
-    assert_eq!((text.as_str(), tries), ("ye", 1), "what was said cannot be said anew");
+    assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 2));
     // Refusals are told apart as those of whole answers.
     let long = json!({"error": {"message": "too long", "code": "context_length_exceeded"}});
     let (reply, _, tries) = asked(vec![Answer::status(400, long)]).await;
@@ -316,11 +323,23 @@ async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
 }
 
 #[tokio::test]
+async fn a_stream_of_which_something_was_passed_on_is_not_begun_again() {
+    let broken = events(&[r#"data: {"choices": [{"index": 0, "delta": {"content": "ye"}}]}"#]);
+    let server = Server::start(vec![broken]).await;
+    let (to, from) = pieces();
+    assert!(from.pass_on(0));
+    let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+    let failed = open_here("m", &free).stream(&request(), &to).await.unwrap_err();
+    assert!(matches!(failed.error, ModelError::Unavailable(why) if why.contains("breaks off")));
+    assert_eq!(server.asked().len(), 1, "what was said cannot be said again");
+}
+
+#[tokio::test]
 async fn where_a_stream_may_not_be_counted_and_costs_money_the_whole_reply_is_asked_for() {
     let server = Server::start(vec![Answer::ok(openai_text("yes"))]).await;
-    let (to, mut from) = unbounded_channel();
+    let (to, mut from) = pieces();
     let reply = open_here("m", &options(&server.url)).stream(&request(), &to).await.unwrap();
-    assert_eq!((reply.text.as_str(), pieces(&mut from).0.as_str()), ("yes", ""));
+    assert_eq!((reply.text.as_str(), came(&mut from).0.as_str()), ("yes", ""));
     assert!(server.asked()[0].body.get("stream").is_none_or(|stream| stream == false));
 }
 
@@ -332,10 +351,10 @@ async fn a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() {
     // The second answers as if it had not been asked for a stream.
     for first in [refused, whole()] {
         let server = Server::start(vec![first, whole()]).await;
-        let (to, mut from) = unbounded_channel();
+        let (to, mut from) = pieces();
         let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
         let reply = open_here("m", &free).stream(&request(), &to).await.unwrap();
-        assert_eq!((reply.text.as_str(), pieces(&mut from).0.as_str()), ("yes", ""));
+        assert_eq!((reply.text.as_str(), came(&mut from).0.as_str()), ("yes", ""));
         assert_eq!(server.asked().len(), 2);
     }
 }

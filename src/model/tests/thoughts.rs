@@ -3,7 +3,6 @@
 //! the calls (DeepSeek's thinking mode with tool calls).
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc::unbounded_channel;
 
 use super::providers::events;
 use super::server::{Answer, Server};
@@ -15,7 +14,7 @@ use crate::model::{Message, Options, Reply, Request, Role};
 /// The request after this reply: the conversation with it, as the trajectory's record gives it back, and results of its calls.
 pub(super) fn next(reply: &Reply) -> Request {
     let mut request = request();
-    let event = Event::reply(2, reply, std::time::Duration::ZERO);
+    let event = Event::reply(2, reply, std::time::Duration::ZERO, None);
     let recorded: Event = serde_json::from_value(serde_json::to_value(&event).unwrap()).unwrap();
     conversation::take(&mut request.messages, &recorded);
     for call in &reply.tool_calls {
@@ -88,7 +87,7 @@ async fn the_signature_of_a_stream_goes_back_too() {
     let server = Server::start(vec![events(&stream.each_ref().map(String::as_str))]).await;
     let free = Options { price: Some((0.0, 0.0)), ..options(&format!("{}/v1", server.url)) };
     let model = open_here("anthropic:claude-m", &free);
-    let (to, _from) = unbounded_channel();
+    let (to, _from) = crate::model::pieces();
     let reply = model.stream(&request(), &to).await.unwrap();
     assert_eq!(reply.reasoning.as_deref(), Some("I think."));
     model.stream(&next(&reply), &to).await.unwrap();

@@ -137,7 +137,7 @@ fn results(rows: &[Row]) -> Table {
 /// Outcomes of the two checks, and the resources that attempts used.
 fn took(rows: &[Row]) -> Table {
     let mut columns = cells(["agent", "model", "n", "reported %", "verified %", "unsupported", "steps"]);
-    columns.extend(cells(["$ a sample", "$ in all", "tool s", "model s"]));
+    columns.extend(cells(["$ a sample", "$ in all", "tool s", "model s", "tokens/s"]));
     let number =
         |value: Option<f64>, digits: usize| value.map_or_else(|| "–".to_owned(), |it| format!("{it:.digits$}"));
     let of = |row: &Row| {
@@ -145,7 +145,7 @@ fn took(rows: &[Row]) -> Table {
         cells.extend([row.reported, row.verified].map(|rate| rate.map_or_else(|| "–".to_owned(), percent)));
         cells.extend([row.unsupported.to_string(), number(row.steps, 1)]);
         cells.extend([number(row.cost_per_sample, 4), format!("{:.2}", row.cost)]);
-        cells.extend([row.tool_seconds, row.model_seconds].map(|seconds| number(seconds, 1)));
+        cells.extend([row.tool_seconds, row.model_seconds, row.tokens_per_second].map(|value| number(value, 1)));
         cells
     };
     Table { columns, rows: rows.iter().map(of).collect() }

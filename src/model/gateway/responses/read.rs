@@ -88,6 +88,7 @@ pub(in super::super) fn read(body: &Value) -> Result<Read, Refusal> {
                 format: parts::format(body.pointer("/text/format"), None),
                 top_p: body.get("top_p").and_then(Value::as_f64),
                 verbosity: body.pointer("/text/verbosity").and_then(Value::as_str).map(str::to_owned),
+                ..Wishes::default()
             },
             foreign: true,
             ..Request::default()

@@ -17,7 +17,7 @@ pub(in super::super) fn body(head: Head, reply: &Reply, finish: &Finish) -> Valu
     if !reply.text.is_empty() {
         items.piece(&Piece::Text(reply.text.clone()));
     }
-    items.close_all(reply);
+    items.close_all(reply, finish);
     items.response(reply, finish)
 }
 
@@ -143,8 +143,11 @@ impl Items {
     }
 
     /// Ends the open item, and adds the thoughts that were not shown and the calls.
-    fn close_all(&mut self, reply: &Reply) -> String {
+    fn close_all(&mut self, reply: &Reply, finish: &Finish) -> String {
         let mut events = String::new();
+        if let Finish::Refused(text) = finish {
+            return self.close() + &self.refusal(text);
+        }
         if !self.has_reasoned && !reply.thoughts.is_empty() {
             events += &self.within(true);
         }
@@ -157,6 +160,28 @@ impl Items {
             events += &self.call(call);
         }
         events
+    }
+
+    /// A message that declines.
+    fn refusal(&mut self, text: &str) -> String {
+        let (index, id) = (self.done.len(), self.item_id("msg"));
+        let part = json!({"type": "refusal", "refusal": text});
+        let within = |said: Value| {
+            let mut said = said;
+            said["item_id"] = json!(id);
+            said["output_index"] = json!(index);
+            said["content_index"] = json!(0);
+            said
+        };
+        let begun = self.message("in_progress", &[]);
+        let mut events = self.event("response.output_item.added", json!({"output_index": index, "item": begun}));
+        let empty = json!({"part": {"type": "refusal", "refusal": ""}});
+        events += &self.event("response.content_part.added", within(empty));
+        events += &self.event("response.refusal.delta", within(json!({"delta": text})));
+        events += &self.event("response.refusal.done", within(json!({"refusal": text})));
+        events += &self.event("response.content_part.done", within(json!({"part": part})));
+        let whole = self.message("completed", &[part]);
+        events + &self.finish(&whole)
     }
 
     fn call(&mut self, call: &ToolCall) -> String {
@@ -227,7 +252,7 @@ impl Events for Items {
     }
 
     fn end(&mut self, reply: &Reply, finish: &Finish) -> String {
-        let events = self.close_all(reply);
+        let events = self.close_all(reply, finish);
         let response = self.response(reply, finish);
         let kind = if *finish == Finish::Length { "response.incomplete" } else { "response.completed" };
         events + &self.event(kind, json!({"response": response}))

@@ -65,7 +65,7 @@ fn reply() -> Reply {
 
 fn answers(ask: Ask) {
     let most = ask.request.sampling.max_tokens;
-    ask.answer.send(Ok(Given { reply: reply(), most })).unwrap();
+    ask.answer.send(Ok(Given { reply: reply(), most, refusal: None })).unwrap();
 }
 
 #[tokio::test]
@@ -133,11 +133,11 @@ async fn what_a_model_writes_is_passed_on_while_it_writes() {
             text.clone()
         };
         // Each piece arrives before the next is written; what may be the stop waits.
-        pieces.send(Piece::Text("Let me".into())).unwrap();
+        pieces.send(Piece::Text("Let me".into()));
         until("\"Let me\"").await;
-        pieces.send(Piece::Text(" look.E".into())).unwrap();
+        pieces.send(Piece::Text(" look.E".into()));
         until("\" look.\"").await;
-        let given = Given { reply: reply(), most: None };
+        let given = Given { reply: reply(), most: None, refusal: None };
         ask.answer.send(Ok(given)).unwrap();
         let whole = until(last).await;
         assert!(whole.contains("command") && !whole.contains("END") && !whole.contains("\"E"), "{whole}");
@@ -180,7 +180,7 @@ async fn a_stream_that_waits_is_kept_alive_and_a_late_refusal_is_its_last_event(
     let late = |ask: Ask| {
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_secs(25)).await;
-            let _ = ask.answer.send(Err(Refusal { why: Why::Filtered, message: "withheld".into() }));
+            let _ = ask.answer.send(Err(Refusal { why: Why::ContextLength, message: "withheld".into() }));
         });
     };
     for path in PATHS {
@@ -189,6 +189,35 @@ async fn a_stream_that_waits_is_kept_alive_and_a_late_refusal_is_its_last_event(
         assert_eq!(status, 200);
         assert_eq!(text.matches(ping).count(), 2, "after 10 and 20 seconds: {text}");
         assert!(text.contains("\"error\":") && text.contains("withheld"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_a_reply_that_declines_in_every_protocol() {
+    let reasons = ["\"content_filter\"", "\"refusal\":\"I will not\"", "\"stop_reason\":\"refusal\"", "\"SAFETY\""];
+    for (path, reason) in PATHS.iter().zip(reasons) {
+        for streams in [true, false] {
+            let refuse = |ask: Ask| {
+                let message = "I will not".to_owned();
+                ask.answer.send(Err(Refusal { why: Why::Filtered, message })).unwrap();
+            };
+            let (status, body) = ask_for(path, streams, json!({}), refuse).await;
+            assert!(status == 200 && body.contains(reason) && body.contains("I will not"), "{path}: {status} {body}");
+            assert!(!body.contains("\"error\":{"), "{path}: {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_breaks_off_after_its_beginning_is_an_error_that_clients_try_again() {
+    for (path, kind) in PATHS.iter().zip(["server_error", "server_error", "overloaded_error", "UNAVAILABLE"]) {
+        let breaks = |ask: Ask| {
+            ask.pieces.unwrap().send(Piece::Text("Let".into()));
+            ask.answer.send(Err(Refusal { why: Why::Unavailable, message: "it broke off".into() })).unwrap();
+        };
+        let (status, body) = ask_for(path, true, json!({}), breaks).await;
+        assert!(status == 200 && body.contains("Let") && body.contains(kind), "{path}: {status} {body}");
+        assert!(body.contains("it broke off"), "{path}: {body}");
     }
 }
 
@@ -310,7 +339,7 @@ async fn what_would_make_answering_dear_is_refused() {
 #[tokio::test]
 async fn a_reply_that_the_runs_own_limit_has_cut_ends_for_length() {
     // It asks for 100 tokens and is given 7, all of which the reply has.
-    let cut = |ask: Ask| ask.answer.send(Ok(Given { reply: reply(), most: Some(7) })).unwrap();
+    let cut = |ask: Ask| ask.answer.send(Ok(Given { reply: reply(), most: Some(7), refusal: None })).unwrap();
     let body = json!({"max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]});
     let (_, said) = post("/v1/chat/completions", &body, cut).await;
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["choices"][0]["finish_reason"], "length");

@@ -29,7 +29,7 @@ async fn asked(path: &str, streams: bool, more: Value) -> (String, Request, Vec<
     let keeps = kept.clone();
     let (status, body) = ask_for(path, streams, more, move |ask: Ask| {
         *keeps.lock().unwrap() = Some((ask.request, ask.left_out));
-        ask.answer.send(Ok(Given { reply: thinking(), most: None })).unwrap();
+        ask.answer.send(Ok(Given { reply: thinking(), most: None, refusal: None })).unwrap();
     })
     .await;
     assert_eq!(status, 200, "{body}");
@@ -210,7 +210,8 @@ async fn a_reply_that_is_cut_or_stopped_says_so() {
     ] {
         for streams in [false, true] {
             let reply = reply.clone();
-            let answers = move |ask: Ask| ask.answer.send(Ok(Given { reply: reply.clone(), most: None })).unwrap();
+            let answers =
+                move |ask: Ask| ask.answer.send(Ok(Given { reply: reply.clone(), most: None, refusal: None })).unwrap();
             let (_, body) = ask_for(path, streams, json!({"stop_sequences": ["END"]}), answers).await;
             assert!(body.contains(word), "{path}: {body}");
         }

@@ -5,7 +5,6 @@ mod bytes;
 mod trees;
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc::unbounded_channel;
 
 use super::server::{Answer, Server};
 use super::thoughts::next;
@@ -181,7 +180,7 @@ async fn asked(protocol: &Protocol, faults: Vec<(String, Answer)>, streamed: boo
     for (what, answer) in faults {
         server.says(answer);
         let outcome = if streamed {
-            let (to, _from) = unbounded_channel();
+            let (to, _from) = crate::model::pieces();
             model.stream(&request(), &to).await
         } else {
             model.query(&request()).await
@@ -222,7 +221,7 @@ async fn what_no_fault_is_in_is_read() {
         let server = Server::start(vec![Answer::ok(protocol.whole.clone())]).await;
         let whole = protocol.model(&server, (1.0, 10.0)).query(&request()).await.unwrap();
         server.says(bytes::events(&Protocol::written(&protocol.stream)));
-        let (to, _from) = unbounded_channel();
+        let (to, _from) = crate::model::pieces();
         let streamed = protocol.model(&server, (0.0, 0.0)).stream(&request(), &to).await.unwrap();
         for reply in [whole, streamed] {
             assert_eq!((reply.text.as_str(), reply.tool_calls.len()), ("Next.", 1), "{}", protocol.spec);

@@ -1,7 +1,6 @@
 //! Faults of what the bytes say: every part of a good reply replaced, taken away or doubled, and what no model can have used.
 
 use serde_json::{Value, json};
-use tokio::sync::mpsc::unbounded_channel;
 
 use super::super::server::{Answer, Server};
 use super::bytes::events;
@@ -186,7 +185,7 @@ async fn a_stream_that_breaks_off_before_its_reply_is_whole_is_no_reply() {
         let model = protocol.model(&server, (0.0, 0.0));
         for length in 0..protocol.stream.len() {
             server.says(events(&Protocol::written(&protocol.stream[..length])));
-            let (to, _from) = unbounded_channel();
+            let (to, _from) = crate::model::pieces();
             let reply = model.stream(&request(), &to).await;
             let (name, enough) = (protocol.spec, length >= protocol.enough);
             assert_eq!(reply.is_ok(), enough, "{name}, {length} events: {reply:?}");

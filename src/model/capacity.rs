@@ -1,0 +1,223 @@
+//! How long a server's replies and conversations may be, as far as that is known: from the user, from the server's list of
+//! models, and from what it has refused.
+//!
+//! A bound on a reply is sent where the user, or an external agent, asks for one, and where the money that is left is worth
+//! less than the longest reply. It is never larger than what is known to fit: many servers refuse a prompt and a bound that
+//! exceed their context together, although the model would stop by itself.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use genai::adapter::AdapterKind;
+use serde_json::Value;
+
+use super::features::Target;
+use super::lengths::{Named, is_too_long, speaks_of_the_reply};
+use super::quote::{LONGEST_REPLY, tokens_read};
+use super::{ModelError, Request, Usage};
+
+/// Tokens of a reply that no bound is lowered below.
+const SHORT_REPLY: u32 = 1024;
+
+/// The largest bound for the money that is left which a server gets whose limits are unknown. Above it the reply is not
+/// bounded: a model hardly writes more, and the server might refuse the bound.
+const UNKNOWN_SERVER: u32 = 32_768;
+
+/// Tokens of a prompt that are never too few to fill a model's context, where the context is unknown.
+const LONG_PROMPT: u64 = 4096;
+
+/// Bytes to a token, at most, in text that models read.
+const MOST_BYTES: u64 = 5;
+
+/// Known limits of one server's model; 0 if unknown.
+#[derive(Debug)]
+pub(super) struct Capacity {
+    /// Tokens, read and written together.
+    context: AtomicU64,
+    /// Tokens of the longest reply.
+    output: AtomicU32,
+    /// Bounds of this program's own are sent only below this.
+    ceiling: AtomicU32,
+    /// Tokens of a prompt per thousand that are estimated from its bytes, as last counted by the server.
+    density: AtomicU64,
+}
+
+/// The lesson of a refused call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lesson {
+    /// Nothing about the bound.
+    None,
+    /// A limit: the bound may be another one now.
+    Limit,
+    /// Perhaps the bound, which no word says: without one the call may pass.
+    Perhaps,
+}
+
+impl Capacity {
+    /// Creates the limits that are known before the first call.
+    pub(super) fn new(target: &Target, context: Option<u64>, output: Option<u32>) -> Self {
+        Self {
+            context: AtomicU64::new(context.unwrap_or(0)),
+            output: AtomicU32::new(output.unwrap_or(0)),
+            ceiling: AtomicU32::new(if context.or(output.map(u64::from)).is_some() {
+                LONGEST_REPLY
+            } else {
+                known_ceiling(target)
+            }),
+            density: AtomicU64::new(0),
+        }
+    }
+
+    /// The bound to send with a request: the smaller of what was `wanted` and what can be paid for, as far as one is needed.
+    pub(super) fn bound(&self, request: &Request, wanted: Option<u32>) -> Option<u32> {
+        let fits = self.fits(request);
+        let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
+        // Beside a prompt that nearly fills the context, the model ends by itself.
+        let own =
+            own.map(|most| most.min(fits)).filter(|most| *most >= SHORT_REPLY || request.affordable == Some(*most));
+        let wanted = wanted.map(|most| most.min(fits.max(SHORT_REPLY)));
+        [own, wanted].into_iter().flatten().min()
+    }
+
+    /// Tokens that a reply to this request can have.
+    fn fits(&self, request: &Request) -> u32 {
+        let context = self.context.load(Ordering::Relaxed);
+        let room = (context > 0).then(|| context.saturating_sub(self.estimate(request)));
+        let room = room.map_or(u32::MAX, |room| u32::try_from(room).unwrap_or(u32::MAX));
+        match self.output.load(Ordering::Relaxed) {
+            0 => room,
+            output => room.min(output),
+        }
+    }
+
+    /// Tokens of a prompt: rather too many than too few.
+    fn estimate(&self, request: &Request) -> u64 {
+        match self.density.load(Ordering::Relaxed) {
+            0 => tokens_read(request),
+            // A twentieth for what differs from the prompt that was counted.
+            density => tokens_read(request).saturating_mul(density * 21 / 20) / 1000 + 16,
+        }
+    }
+
+    /// Takes note of how many tokens a prompt had.
+    pub(super) fn counted(&self, request: &Request, usage: &Usage) {
+        let estimate = tokens_read(request).max(1);
+        if usage.input > 0 {
+            self.density.store((usage.input.saturating_mul(1000) / estimate).clamp(50, 10_000), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes note of what the server's list says of its model.
+    pub(super) fn listed(&self, context: Option<u64>, output: Option<u32>) {
+        let unknown = (self.context.load(Ordering::Relaxed), self.output.load(Ordering::Relaxed)) == (0, 0);
+        if let Some(context) = context.filter(|_| unknown) {
+            self.context.store(context, Ordering::Relaxed);
+            self.ceiling.store(LONGEST_REPLY, Ordering::Relaxed);
+        }
+        if let Some(output) = output.filter(|_| unknown) {
+            self.output.store(output, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the context is known.
+    pub(super) fn knows_context(&self) -> bool {
+        self.context.load(Ordering::Relaxed) > 0
+    }
+
+    /// Learns from a call that was refused although it asked for at most `bound` tokens. `wanted` is whether the bound was
+    /// asked for.
+    pub(super) fn learn(&self, error: &ModelError, request: &Request, bound: u32, is_wanted: bool) -> Lesson {
+        let (ModelError::ContextLength(text) | ModelError::Rejected(text) | ModelError::Denied(text)) = error else {
+            return Lesson::None;
+        };
+        let lower = text.to_lowercase();
+        let of_reply = speaks_of_the_reply(&lower);
+        if !of_reply && !is_too_long(&lower) {
+            let is_about_the_request = ["status 400", "status 413", "status 422"].iter().any(|it| lower.contains(it));
+            return if is_about_the_request && !is_wanted { Lesson::Perhaps } else { Lesson::None };
+        }
+        let named = Named::read(&lower);
+        if let Some(prompt) = named.prompt {
+            self.counted(request, &Usage { input: prompt, ..Usage::default() });
+        }
+        let largest = of_reply.then(|| largest_below(&lower, bound)).flatten();
+        match (named.output, named.context) {
+            (Some(output), _) if output < bound => self.output.store(output.max(1), Ordering::Relaxed),
+            (_, Some(context)) => self.context.store(context, Ordering::Relaxed),
+            _ if !is_wanted => return Lesson::Perhaps,
+            _ => match largest.or_else(|| of_reply.then_some(bound / 2)).filter(|most| *most >= SHORT_REPLY) {
+                Some(most) => self.output.store(most, Ordering::Relaxed),
+                None => return Lesson::None,
+            },
+        }
+        Lesson::Limit
+    }
+
+    /// A server has taken a call without a bound that it had refused with one, in no words that are known.
+    pub(super) fn takes_no(&self, bound: u32) {
+        self.ceiling.fetch_min((bound / 2).max(SHORT_REPLY), Ordering::Relaxed);
+    }
+
+    /// Whether a prompt that was refused for its length is short, as far as anybody knows: then the server is not set up for
+    /// the task, which says nothing about the agent.
+    pub(super) fn is_short(&self, request: &Request, what: &str) -> bool {
+        let lower = what.to_lowercase();
+        if lower.contains("per minute") {
+            // The quota of an account, larger than which no single request may be.
+            return true;
+        }
+        let named = Named::read(&lower);
+        let prompt = named.prompt.unwrap_or_else(|| tokens_read(request) * 3 / MOST_BYTES);
+        let known = Some(self.context.load(Ordering::Relaxed)).filter(|context| *context > 0);
+        prompt < named.context.or(known).unwrap_or(LONG_PROMPT)
+    }
+}
+
+/// The bounds below which a provider's model takes any, and a server of the user's probably does. Sources: the model pages
+/// of the providers' documentation.
+fn known_ceiling(target: &Target) -> u32 {
+    let begins = |names: &[&str]| names.iter().any(|name| target.model.starts_with(name));
+    match target.kind {
+        _ if target.own_server => UNKNOWN_SERVER,
+        AdapterKind::OpenAI | AdapterKind::OpenAIResp if begins(&["gpt-3", "gpt-4-", "chatgpt-4"]) => 4096,
+        AdapterKind::OpenAI | AdapterKind::OpenAIResp if begins(&["gpt-4o", "gpt-5-chat"]) => 16_384,
+        AdapterKind::OpenAI | AdapterKind::OpenAIResp if begins(&["gpt-4.1"]) => 32_768,
+        AdapterKind::OpenAI | AdapterKind::OpenAIResp if target.model == "gpt-4" => 4096,
+        AdapterKind::Gemini if begins(&["gemini-1", "gemini-2.0"]) => 8192,
+        AdapterKind::Gemini => 65_536,
+        AdapterKind::Anthropic if begins(&["claude-2", "claude-instant", "claude-3-haiku", "claude-3-opus"]) => 4096,
+        AdapterKind::Anthropic if begins(&["claude-3-5", "claude-3-sonnet"]) => 8192,
+        AdapterKind::Anthropic if begins(&["claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2"]) => 32_000,
+        AdapterKind::Anthropic => 64_000,
+        _ => 100_000,
+    }
+}
+
+/// The largest number in a text that is smaller than another one, and not so small that it means something else.
+fn largest_below(text: &str, limit: u32) -> Option<u32> {
+    let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
+    numbers.filter(|number| (SHORT_REPLY..limit).contains(number)).max()
+}
+
+/// Context and longest reply as the entry of a list of models says them: vLLM and SGLang (`max_model_len`), llama.cpp
+/// (`meta.n_ctx`), LM Studio (`loaded_context_length`), `OpenRouter` (`top_provider`), Groq (`context_window`), Together,
+/// Fireworks, Kimi (`context_length`), Mistral (`max_context_length`), Anthropic (`max_input_tokens`).
+pub(super) fn limits_in(entry: &Value) -> (Option<u64>, Option<u32>) {
+    let number = |pointer: &&str| entry.pointer(pointer).and_then(Value::as_u64).filter(|tokens| *tokens > 0);
+    let contexts = [
+        "/max_model_len",
+        "/meta/n_ctx",
+        "/loaded_context_length",
+        "/top_provider/context_length",
+        "/context_length",
+        "/context_window",
+        "/max_context_length",
+        "/max_input_tokens",
+        "/model_info/max_input_tokens",
+        "/default_generation_settings/n_ctx",
+        "/max_total_tokens",
+    ];
+    let outputs =
+        ["/top_provider/max_completion_tokens", "/max_completion_tokens", "/max_output_tokens", "/max_tokens"];
+    let output = outputs.iter().find_map(number).and_then(|tokens| u32::try_from(tokens).ok());
+    (contexts.iter().find_map(number), output)
+}

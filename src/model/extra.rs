@@ -1,0 +1,142 @@
+//! Fields of requests that the user adds (`--extra-body`), as they are given, checked and merged.
+
+use genai::adapter::AdapterKind;
+use genai::chat::{ChatOptions, ChatResponseFormat, ReasoningEffort};
+use serde_json::{Map, Value, json};
+
+use super::features::Target;
+use super::thinking;
+
+/// Fields that the program writes itself, and what to do instead of overriding them.
+const OWN: [(&str, &str); 21] = [
+    ("model", "name the model with `--model`"),
+    ("messages", "the agent writes the conversation"),
+    ("input", "the agent writes the conversation"),
+    ("contents", "the agent writes the conversation"),
+    ("prompt", "the agent writes the conversation"),
+    ("system", "the agent writes the conversation"),
+    ("systemInstruction", "the agent writes the conversation"),
+    ("system_instruction", "the agent writes the conversation"),
+    ("instructions", "the agent writes the conversation"),
+    ("tools", "choose the tools with `--tools`"),
+    ("stream", "the program decides whether to stream"),
+    ("stream_options", "the program decides whether to stream"),
+    ("n", "an attempt takes one reply per call; make more attempts with `-k`"),
+    ("candidateCount", "an attempt takes one reply per call; make more attempts with `-k`"),
+    ("max_tokens", "use `--max-tokens`"),
+    ("max_completion_tokens", "use `--max-tokens`"),
+    ("max_output_tokens", "use `--max-tokens`"),
+    ("maxOutputTokens", "use `--max-tokens`"),
+    ("temperature", "use `--temperature`"),
+    ("seed", "seeds follow from `--seed`"),
+    ("background", "the program waits for each reply"),
+];
+
+/// Fields of a request's body.
+pub(crate) type Fields = Map<String, Value>;
+
+/// Reads the user's fields.
+///
+/// # Errors
+/// A fragment that says what is wrong, and what to do instead.
+pub(crate) fn parse(text: &str) -> Result<Fields, String> {
+    let fields = match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) => return Err("not a JSON object: give fields and values, as in `{\"top_k\": 20}`".to_owned()),
+        Err(error) => return Err(format!("not JSON ({error}): give an object, as in `{{\"top_k\": 20}}`")),
+    };
+    let config = fields.get("generationConfig").and_then(Value::as_object);
+    for name in fields.keys().chain(config.into_iter().flat_map(Map::keys)) {
+        if let Some((_, instead)) = OWN.iter().find(|(own, _)| own == name) {
+            return Err(format!("`{name}` cannot be overridden: {instead}"));
+        }
+    }
+    Ok(fields)
+}
+
+/// Merges fields into others: objects are merged, all else is replaced.
+pub(super) fn merge(into: &mut Map<String, Value>, fields: &Map<String, Value>) {
+    for (name, value) in fields {
+        match (into.get_mut(name), value) {
+            (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
+            _ => {
+                into.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// `genai` replaces a whole object of its own by one of ours, so those that hold several settings get the others, too.
+pub(super) fn complete(target: &Target, options: &mut ChatOptions) {
+    let Some(Value::Object(mut extra)) = options.extra_body.take() else { return };
+    let (name, own) = match target.kind {
+        AdapterKind::Gemini => ("generationConfig", generation_config(target, options)),
+        AdapterKind::OpenAIResp => ("reasoning", reasoning(options)),
+        _ => ("", Map::new()),
+    };
+    if let Some(Value::Object(given)) = extra.get(name) {
+        let mut whole = own;
+        merge(&mut whole, given);
+        extra.insert(name.to_owned(), Value::Object(whole));
+    }
+    options.extra_body = Some(Value::Object(extra));
+}
+
+/// What `genai` writes as Gemini's `generationConfig` for these options.
+fn generation_config(target: &Target, options: &ChatOptions) -> Map<String, Value> {
+    let thinking = options.reasoning_effort.as_ref().and_then(|effort| thinking::gemini_config(&target.model, effort));
+    let schema = match &options.response_format {
+        Some(ChatResponseFormat::JsonSpec(spec)) => Some(&spec.schema),
+        _ => None,
+    };
+    let stops = Some(&options.stop_sequences).filter(|stops| !stops.is_empty());
+    let fields = [
+        ("temperature", json!(options.temperature)),
+        ("maxOutputTokens", json!(options.max_tokens)),
+        ("topP", json!(options.top_p)),
+        ("seed", json!(options.seed)),
+        ("stopSequences", json!(stops)),
+        ("thinkingConfig", json!(thinking)),
+        ("responseMimeType", json!(schema.map(|_| "application/json"))),
+        ("responseJsonSchema", json!(schema)),
+    ];
+    fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What `genai` writes as the `reasoning` of OpenAI's responses for these options.
+fn reasoning(options: &ChatOptions) -> Map<String, Value> {
+    let effort = options.reasoning_effort.as_ref().and_then(ReasoningEffort::as_keyword);
+    effort.map(|effort| ("effort".to_owned(), json!(effort))).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_program_writes_itself_cannot_be_overridden() {
+        assert_eq!(
+            Value::Object(parse("{\"top_k\": 20, \"a\": {\"b\": 1}}").unwrap()),
+            json!({"top_k": 20, "a": {"b": 1}})
+        );
+        for (text, words) in [
+            ("[1]", "not a JSON object"),
+            ("{", "not JSON"),
+            ("{\"messages\": []}", "`messages` cannot be overridden"),
+            ("{\"model\": \"x\"}", "`--model`"),
+            ("{\"stream\": true}", "stream"),
+            ("{\"max_tokens\": 5}", "`--max-tokens`"),
+            ("{\"generationConfig\": {\"maxOutputTokens\": 5}}", "`--max-tokens`"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn objects_are_merged_and_the_rest_is_replaced() {
+        let mut into = parse("{\"a\": {\"b\": 1, \"c\": 2}, \"d\": 3}").unwrap();
+        merge(&mut into, &parse("{\"a\": {\"b\": 4}, \"d\": {\"e\": 5}}").unwrap());
+        assert_eq!(Value::Object(into), json!({"a": {"b": 4, "c": 2}, "d": {"e": 5}}));
+    }
+}

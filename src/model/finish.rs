@@ -1,0 +1,137 @@
+//! How a reply ended, where that means something else than a reply: declined by the model, withheld by a filter, failed at the
+//! provider, out of context, or paused.
+//!
+//! `genai` reads the reason, but neither the text of a refusal nor an error within a choice, so these are read here: from a
+//! whole body, or from the frames of a stream.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use genai::adapter::AdapterKind;
+use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, StopReason};
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::{ModelError, Reply, responses};
+
+/// Reasons by which providers say that the model's context was full before the reply was complete: Anthropic's and Z.ai's,
+/// Mistral's.
+const FULL: [&str; 2] = ["model_context_window_exceeded", "model_length"];
+
+/// How the error about such a reply begins.
+pub(super) const CONTEXT_FULL: &str = "the model's context was full";
+
+/// Anthropic's reason for a turn that goes on in the next call ("Handling stop reasons" in its documentation).
+const PAUSED: &str = "pause_turn";
+
+/// Refusal and error of a reply, which come beside its content.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// The text by which the model declines.
+    refusal: String,
+    /// What went wrong at the provider.
+    error: Option<Value>,
+}
+
+/// A reply, by the way in which it ended.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// A reply.
+    Whole(Reply),
+    /// The beginning of a reply, which the next call continues.
+    Paused(Reply),
+}
+
+impl Ending {
+    /// The reply, whole or not.
+    pub(super) fn into_reply(self) -> Reply {
+        match self {
+            Self::Whole(reply) | Self::Paused(reply) => reply,
+        }
+    }
+}
+
+impl Said {
+    /// Reads a whole body.
+    pub(super) fn in_body(kind: AdapterKind, body: &Value) -> Self {
+        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match kind {
+            AdapterKind::OpenAI => Self {
+                refusal: text("/choices/0/message/refusal"),
+                error: body.pointer("/choices/0/error").filter(|error| !error.is_null()).cloned(),
+            },
+            AdapterKind::OpenAIResp => Self { refusal: responses::refusal(body), error: None },
+            AdapterKind::Anthropic => Self { refusal: text("/stop_details/explanation"), error: None },
+            AdapterKind::Gemini => Self { refusal: text("/candidates/0/finishMessage"), error: None },
+            _ => Self::default(),
+        }
+    }
+
+    /// Separates replies from refusals and failures.
+    pub(super) fn ending(
+        self,
+        kind: AdapterKind,
+        mut reply: Reply,
+        stop: Option<StopReason>,
+    ) -> Result<Ending, Failure> {
+        let reason = stop.as_ref().map_or("", StopReason::raw).to_owned();
+        let usage = reply.usage;
+        let failed = |failure: Failure| Err(Failure { usage, ..failure });
+        let lasting = |error: ModelError| failed(Failure::lasting(error));
+        if let Some(error) = self.error {
+            return failed(Failure::from_odd_body(&json!({ "error": error }), "it failed", None, false));
+        }
+        let is_filtered = matches!(stop, Some(StopReason::ContentFilter(_)));
+        let declines = !self.refusal.is_empty() && reply.tool_calls.is_empty();
+        // Of the others, such a text is more about the end of a reply.
+        let speaks = matches!(kind, AdapterKind::OpenAI | AdapterKind::OpenAIResp);
+        if is_filtered || declines && speaks {
+            let reason = if is_filtered { format!("{reason}: ") } else { String::new() };
+            let said = [self.refusal.trim(), reply.text.trim()].into_iter().find(|text| !text.is_empty());
+            return lasting(ModelError::Refused(format!("{reason}{}", said.unwrap_or("the reply was withheld"))));
+        }
+        if FULL.contains(&reason.as_str()) {
+            let what = format!("{CONTEXT_FULL} before its reply was complete ({reason})");
+            return lasting(ModelError::ContextLength(what));
+        }
+        if reason == "error" {
+            return failed(Failure::unanswered("the provider ended the reply with an error"));
+        }
+        if reason == PAUSED && kind == AdapterKind::Anthropic && reply.tool_calls.is_empty() {
+            return Ok(Ending::Paused(reply));
+        }
+        reply.cut |= matches!(stop, Some(StopReason::MaxTokens(_)));
+        Ok(Ending::Whole(reply))
+    }
+}
+
+/// Refusals and errors beside the content of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Heard(Mutex<Said>);
+
+impl Heard {
+    fn lock(&self) -> MutexGuard<'_, Said> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the refusals and errors so far.
+    pub(super) fn take(&self) -> Said {
+        std::mem::take(&mut *self.lock())
+    }
+}
+
+impl ChatFrameSink for Heard {
+    fn on_frame(&self, _stream: &FrameCtx, frame: RawFrameRef<'_>) {
+        if !["refusal", "\"error\"", "finishMessage"].iter().any(|word| frame.data.contains(word)) {
+            return;
+        }
+        let Some(event) = frame.json() else { return };
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let mut said = self.lock();
+        for pointer in ["/choices/0/delta/refusal", "/delta/stop_details/explanation", "/candidates/0/finishMessage"] {
+            said.refusal.push_str(text(pointer));
+        }
+        if let Some(error) = event.pointer("/choices/0/error").filter(|error| !error.is_null()) {
+            said.error = Some(error.clone());
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Servers as people run them: what they refuse, and how a reply may end that is none.
+
+use serde_json::{Value, json};
+
+use super::one_call::gemini_text;
+use super::server::{Answer, Server};
+use super::{open_here, openai_text, options, request};
+use crate::model::{Description, Message, ModelError, Options, Piece, QueryFailed, Reply, Request, Role, pieces};
+
+/// A request of this many bytes of text, without a bound of the user's, with money for this many tokens.
+fn asked(affordable: Option<u32>, bytes: usize) -> Request {
+    let mut request = request();
+    request.sampling.max_tokens = None;
+    request.messages.push(Message::new(Role::User, "word ".repeat(bytes / 5)));
+    request.affordable = affordable;
+    request
+}
+
+fn refused(status: u16, message: &str) -> Answer {
+    Answer::status(status, json!({"error": {"message": message}}))
+}
+
+fn bound(asked: &super::server::Asked) -> Option<u64> {
+    ["max_tokens", "max_completion_tokens"].iter().find_map(|name| asked.body[*name].as_u64())
+}
+
+/// How servers refuse a bound that does not fit beside a prompt.
+const BOUNDS: [(u16, &str); 8] = [
+    (
+        400,
+        "This model's maximum context length is 8192 tokens. However, you requested 8000 output tokens and your prompt contains at least 1512 input tokens, for a total of at least 9512 tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
+    ),
+    (
+        400,
+        "'max_tokens' or 'max_completion_tokens' is too large: 8000. This model's maximum context length is 8192 tokens and your request has 1512 input tokens (8000 > 8192 - 1512).",
+    ),
+    (
+        400,
+        "You passed 1512 input tokens and requested 8000 output tokens. However, the model's context length is only 8192 tokens, resulting in a maximum input length of 192 tokens. Please reduce the length of the input prompt.",
+    ),
+    (
+        400,
+        "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of 9512 tokens: 1512 tokens from the input messages and 8000 tokens for the completion.",
+    ),
+    (
+        422,
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8192. Given: 1512 `inputs` tokens and 8000 `max_new_tokens`",
+    ),
+    (
+        400,
+        "max_tokens is too large: 8000. This model supports at most 4096 completion tokens, whereas you provided 8000.",
+    ),
+    (400, "Range of max_tokens should be [1, 2048]"),
+    (400, "Bad Request"),
+];
+
+#[tokio::test]
+async fn a_bound_of_our_own_that_a_server_refuses_is_lowered_or_left_out() {
+    for call in [0, 3] {
+        for (status, words) in BOUNDS {
+            let server = Server::start(vec![refused(status, words), Answer::ok(openai_text("ok"))]).await;
+            let model = open_here("m", &options(&server.url));
+            let request = Request { call, ..asked(Some(8000), 5000) };
+            assert_eq!(model.query(&request).await.unwrap_or_else(|error| panic!("{words}: {error}")).text, "ok");
+            // It is lowered to what fits, or left out where no word says what that is, and so from then on.
+            model.query(&request).await.unwrap();
+            model.query(&Request { affordable: Some(700), ..request }).await.unwrap();
+            let bounds: Vec<_> = server.asked().iter().map(bound).collect();
+            assert_eq!((bounds[0], bounds[3]), (Some(8000), Some(700)), "{words}");
+            for lowered in &bounds[1..3] {
+                match lowered {
+                    Some(lowered) => assert!((1024..=8192 - 1512).contains(lowered), "{words}: {bounds:?}"),
+                    None => assert_eq!(words, "Bad Request"),
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bound_that_was_asked_for_is_lowered_to_what_fits() {
+    for (status, words) in &BOUNDS[..7] {
+        let server = Server::start(vec![refused(*status, words), Answer::ok(openai_text("ok"))]).await;
+        let model = open_here("m", &options(&server.url));
+        let mut request = asked(None, 5000);
+        request.sampling.max_tokens = Some(8000);
+        model.query(&request).await.unwrap_or_else(|error| panic!("{words}: {error}"));
+        let lowered = bound(&server.asked()[1]).unwrap();
+        assert!((1024..=8192 - 1512).contains(&lowered), "{words}: {lowered}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_server_gets_no_large_bound_and_one_with_a_known_context_only_what_fits() {
+    let sent = async |description: &str, affordable, bytes| {
+        let server = Server::start(vec![Answer::ok(openai_text("ok"))]).await;
+        let description: Description =
+            if description.is_empty() { Description::default() } else { description.parse().unwrap() };
+        let model = open_here("m", &Options { description, ..options(&server.url) });
+        model.query(&asked(Some(affordable), bytes)).await.unwrap();
+        bound(&server.asked()[0])
+    };
+    assert_eq!(sent("", 99_643, 500).await, None);
+    assert_eq!(sent("", 5000, 500).await, Some(5000));
+    assert!(sent("context=32768", 99_643, 500).await.unwrap() < 32_768 - 100);
+    assert_eq!(sent("context=32768", 20_000, 500).await, Some(20_000));
+    assert!(sent("context=32768", 20_000, 60_000).await.unwrap() < 32_768 - 12_000, "the prompt leaves less");
+    assert_eq!(sent("output=4000", 5000, 500).await, Some(4000));
+}
+
+#[tokio::test]
+async fn the_context_is_learned_from_the_list_of_models() {
+    for entry in [
+        json!({"id": "m", "max_model_len": 8192}),
+        json!({"id": "m", "meta": {"n_ctx": 8192, "n_ctx_train": 131_072}}),
+        json!({"id": "m", "context_length": 1_000_000, "top_provider": {"context_length": 8192}}),
+        json!({"id": "m", "context_window": 8192}),
+        json!({"id": "other-name", "max_model_len": 8192}),
+    ] {
+        let server = Server::start(vec![Answer::ok(json!({"data": [entry]}))]).await;
+        let model = open_here("m", &options(&format!("{}/v1", server.url)));
+        // The name is another one, so the model is asked, and this answer is none.
+        let _ = model.probe().await;
+        server.says(Answer::ok(openai_text("ok")));
+        let before = server.asked().len();
+        model.query(&asked(Some(8000), 3000)).await.unwrap();
+        model.query(&asked(Some(3000), 3000)).await.unwrap();
+        let bounds: Vec<_> = server.asked()[before..].iter().map(bound).collect();
+        assert!(bounds[0].unwrap() < 8192 - 600, "{entry}: {bounds:?}");
+        assert_eq!(bounds[1], Some(3000), "{entry}");
+    }
+}
+
+#[tokio::test]
+async fn a_short_first_prompt_that_is_too_long_is_no_score() {
+    let words = "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (1000 in the messages, 8000 in the completion).";
+    let refusing = async |words: &str, bytes: usize| {
+        let server = Server::start(vec![refused(400, words)]).await;
+        let first = Request { call: 0, ..asked(None, bytes) };
+        open_here("m", &options(&server.url)).query(&first).await.unwrap_err().error
+    };
+    let error = refusing(words, 500).await;
+    assert!(matches!(&error, ModelError::Denied(what) if what.contains("longer context")), "{error}");
+    assert!(matches!(refusing("prompt is too long", 500).await, ModelError::Denied(_)));
+    // One that has more tokens than the model takes is too long indeed.
+    let long = "This model's maximum context length is 8192 tokens. However, your messages resulted in 20000 tokens.";
+    assert!(matches!(refusing(long, 80_000).await, ModelError::ContextLength(_)));
+}
+
+/// A good body of each protocol with this changed in it.
+fn bodies() -> Vec<(&'static str, Value)> {
+    let chat = |choice: Value| json!({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
+    let response = |more: Value| {
+        let mut body = json!({"id": "r", "object": "response", "status": "completed", "model": "m", "output": [],
+            "usage": {"input_tokens": 10, "output_tokens": 5}});
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        body
+    };
+    let gemini = |reason: &str| {
+        json!({"candidates": [{"finishReason": reason, "finishMessage": "I will not"}],
+            "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5}})
+    };
+    let refusal = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "I will not"}]}]);
+    vec![
+        ("openai:m", chat(json!({"finish_reason": "stop", "message": {"content": null, "refusal": "I will not"}}))),
+        ("openai:m", chat(json!({"finish_reason": "content_filter", "message": {"content": "I will not"}}))),
+        ("openai:gpt-5", response(json!({"output": refusal}))),
+        (
+            "openai:gpt-5",
+            response(json!({"status": "incomplete", "incomplete_details": {"reason": "content_filter"},
+            "output": [{"type": "message", "content": [{"type": "output_text", "text": "I will not"}]}]})),
+        ),
+        (
+            "anthropic:claude-m",
+            json!({"content": [{"type": "text", "text": "I will not"}], "stop_reason": "refusal",
+            "usage": {"input_tokens": 10, "output_tokens": 5}}),
+        ),
+        ("gemini:gemini-m", gemini("SAFETY")),
+        ("gemini:gemini-m", gemini("PROHIBITED_CONTENT")),
+    ]
+}
+
+async fn ask(spec: &str, answers: Vec<Answer>) -> (Result<Reply, QueryFailed>, usize) {
+    let server = Server::start(answers).await;
+    let description = if spec.contains("gpt-5") { "api=responses".parse().unwrap() } else { Description::default() };
+    let options = Options { description, ..options(&format!("{}/v1", server.url)) };
+    let reply = open_here(spec, &options).query(&request()).await;
+    (reply, server.asked().len())
+}
+
+#[tokio::test]
+async fn a_reply_that_declines_is_a_refusal_with_its_text_in_every_protocol() {
+    for (spec, body) in bodies() {
+        let (answer, tries) = ask(spec, vec![Answer::ok(body.clone())]).await;
+        let failed = answer.expect_err(&body.to_string());
+        assert!(matches!(&failed.error, ModelError::Refused(text) if text.contains("I will not")), "{body}: {failed}");
+        assert_eq!((failed.usage.input, failed.usage.output, tries), (10, 5, 1), "{body}");
+    }
+    // What only looks like one.
+    let mut plain = openai_text("ok");
+    plain["choices"][0]["message"]["refusal"] = json!("");
+    assert_eq!(ask("openai:m", vec![Answer::ok(plain)]).await.0.unwrap().text, "ok");
+}
+
+#[tokio::test]
+async fn a_reply_that_declines_is_a_refusal_in_a_stream_too() {
+    let chat = |delta: Value, end: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": end}]});
+    let done = json!({"id": "r", "object": "response", "status": "completed", "model": "m", "output": []});
+    let item = json!({"type": "message", "content": [{"type": "refusal", "refusal": "I will not"}]});
+    let anthropic = [
+        json!({"type": "message_start", "message": {"usage": {"input_tokens": 10, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "I will not"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "refusal"}, "usage": {"output_tokens": 5}}),
+        json!({"type": "message_stop"}),
+    ];
+    for (spec, events) in [
+        (
+            "openai:m",
+            vec![
+                chat(json!({"refusal": "I will"}), json!(null)),
+                chat(json!({"refusal": " not"}), json!("stop")),
+                json!("[DONE]"),
+            ],
+        ),
+        ("openai:m", vec![chat(json!({"content": "I will not"}), json!("content_filter")), json!("[DONE]")]),
+        (
+            "openai:gpt-5",
+            vec![
+                json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+                json!({"type": "response.completed", "response": done}),
+            ],
+        ),
+        ("anthropic:claude-m", anthropic.to_vec()),
+        ("gemini:gemini-m", vec![json!({"candidates": [{"finishReason": "SAFETY", "finishMessage": "I will not"}]})]),
+    ] {
+        let lines: Vec<String> = events
+            .iter()
+            .map(|event| {
+                let data = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
+                match event["type"].as_str() {
+                    Some(kind) => format!("event: {kind}\ndata: {data}"),
+                    None => format!("data: {data}"),
+                }
+            })
+            .collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let server = Server::start(vec![super::providers::events(&lines)]).await;
+        let description =
+            if spec.contains("gpt-5") { "api=responses".parse().unwrap() } else { Description::default() };
+        let free = Options { price: Some((0.0, 0.0)), description, ..options(&format!("{}/v1", server.url)) };
+        let (to, _from) = pieces();
+        let failed = open_here(spec, &free).stream(&request(), &to).await.expect_err(spec);
+        assert!(matches!(&failed.error, ModelError::Refused(text) if text.contains("I will not")), "{spec}: {failed}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_within_a_choice_and_a_busy_400_are_tried_again() {
+    let within = json!({"choices": [{"finish_reason": "error", "message": {"content": ""},
+        "error": {"code": 502, "message": "upstream"}}]});
+    let without = json!({"choices": [{"finish_reason": "error", "message": {"content": "half a"}}]});
+    for first in [
+        Answer::ok(within),
+        Answer::ok(without),
+        refused(400, "Rate limit exceeded, please slow down"),
+        refused(400, "ThrottlingException: Too many tokens, please wait before trying again."),
+        Answer::ok(json!({"choices": null, "base_resp": {"status_code": 1002, "status_msg": "rate limit"}})),
+    ] {
+        let (reply, tries) = ask("m", vec![first.clone(), Answer::ok(openai_text("ok"))]).await;
+        assert_eq!((reply.unwrap_or_else(|error| panic!("{first:?}: {error}")).text.as_str(), tries), ("ok", 2));
+    }
+    let full = json!({"choices": null, "base_resp": {"status_code": 1039, "status_msg": "token limit"}});
+    assert!(matches!(ask("m", vec![Answer::ok(full)]).await.0.unwrap_err().error, ModelError::ContextLength(_)));
+}
+
+#[tokio::test]
+async fn anthropics_full_context_is_overflow_and_a_paused_turn_goes_on() {
+    let reply = |text: &str, reason: &str| {
+        Answer::ok(json!({"content": [{"type": "text", "text": text}], "stop_reason": reason,
+            "usage": {"input_tokens": 10, "output_tokens": 5}}))
+    };
+    let (answer, _) = ask("anthropic:claude-m", vec![reply("Half a", "model_context_window_exceeded")]).await;
+    let failed = answer.unwrap_err();
+    assert!(matches!(failed.error, ModelError::ContextLength(_)) && failed.usage.output == 5, "{failed}");
+    let server = Server::start(vec![reply("One, ", "pause_turn"), reply("two.", "end_turn")]).await;
+    let model = open_here("anthropic:claude-m", &options(&format!("{}/v1", server.url)));
+    let reply = model.query(&request()).await.unwrap();
+    assert_eq!((reply.text.as_str(), reply.usage.input, reply.usage.output), ("One, two.", 20, 10));
+    let sent = server.asked()[1].body["messages"].clone();
+    let last = sent.as_array().unwrap().last().unwrap();
+    assert_eq!((&last["role"], last.to_string().contains("One, ")), (&json!("assistant"), true), "{sent:#}");
+}
+
+#[tokio::test]
+async fn calls_without_ids_have_their_own_in_every_turn() {
+    let call = json!({"id": "", "type": "function", "function": {"name": "list_files", "arguments": "{}"}});
+    let same = json!({"id": "call_0", "type": "function", "function": {"name": "list_files", "arguments": "{}"}});
+    let mut body = openai_text("");
+    body["choices"][0]["message"]["tool_calls"] = json!([call, call, same]);
+    let server = Server::start(vec![Answer::ok(body)]).await;
+    let model = open_here("m", &options(&server.url));
+    let mut request = request();
+    let mut ids: Vec<String> = Vec::new();
+    for turn in 0..3 {
+        request.call = turn;
+        let reply = model.query(&request).await.unwrap();
+        ids.extend(reply.tool_calls.iter().map(|call| call.id.clone()));
+        request.messages.push(Message { tool_calls: reply.tool_calls, ..Message::new(Role::Assistant, "") });
+    }
+    let distinct: std::collections::HashSet<&String> = ids.iter().collect();
+    assert_eq!((ids.len(), distinct.len()), (9, 9), "{ids:?}");
+    assert!(
+        ids.iter().all(|id| id == "call_0" || id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric())),
+        "{ids:?}"
+    );
+}
+
+#[tokio::test]
+async fn geminis_thoughts_never_take_more_than_the_reply_may_have() {
+    let sent = async |spec: &str, tokens: Option<u32>, most: u32, foreign: bool, affordable: Option<u32>| {
+        let server = Server::start(vec![Answer::ok(gemini_text())]).await;
+        let mut request = request();
+        request.sampling.max_tokens = Some(most);
+        request.sampling.reasoning_tokens = tokens;
+        if tokens.is_none() {
+            request.sampling.effort = Some(crate::model::Effort::High);
+        }
+        (request.foreign, request.affordable) = (foreign, affordable);
+        open_here(spec, &options(&format!("{}/v1", server.url))).query(&request).await.unwrap();
+        let config = server.asked()[0].body["generationConfig"].clone();
+        (config["thinkingConfig"]["thinkingBudget"].as_u64().unwrap(), config["maxOutputTokens"].as_u64().unwrap())
+    };
+    // Beside what was asked for.
+    assert_eq!(sent("gemini:gemini-2.5-pro", Some(2000), 100, false, None).await, (2000, 2100));
+    assert_eq!(sent("gemini:gemini-2.5-pro", None, 4096, false, None).await, (24_000, 28_096));
+    // Within what an external agent, or the money, allows.
+    assert_eq!(sent("gemini:gemini-2.5-pro", Some(24_000), 8192, true, None).await, (8192 - 256, 8192));
+    assert_eq!(sent("gemini:gemini-2.5-pro", None, 4096, false, Some(3000)).await, (3000 - 256, 3000));
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_asked_for_again_until_something_was_passed_on() {
+    let event = |text: &str| format!("data: {}", json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
+    let end = format!("data: {}", json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}));
+    let broken = super::providers::events(&[&event("wrong")]);
+    let good = super::providers::events(&[&event("right"), &end, "data: [DONE]"]);
+    let server = Server::start(vec![broken, good]).await;
+    let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+    let (to, mut from) = pieces();
+    let reply = open_here("m", &free).stream(&request(), &to).await.unwrap();
+    let mut shown = String::new();
+    while let Some((number, Piece::Text(piece))) = from.try_next() {
+        if from.pass_on(number) {
+            shown += &piece;
+        }
+    }
+    assert_eq!((reply.text.as_str(), shown.as_str()), ("right", "right"));
+}
