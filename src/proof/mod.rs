@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::command::Commands;
+use crate::command::changes::search;
 use crate::command::proof::{self as instructions, LEAST};
 use crate::error::{Error, Kind, Result};
 use crate::files::{hex, write_whole};
@@ -138,7 +139,13 @@ async fn command(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Resul
     let trials = Trials { family, item: id.to_owned(), name, digest: item.digest(), agents, samples, k: 1 };
     let records = place.run(&trials, || Families::none().with(Commands), observer).await?;
     place.forget(&trials)?;
-    Ok(instructions::judge(id, &records))
+    let mut proof = instructions::judge(id, &records);
+    let machine = Machine::open(&place.machine).await?;
+    let ready = crate::command::open(&place.suite, id, &machine, observer).await?;
+    let tried = search(&ready, &machine, place.jobs, place.fresh, observer).await?;
+    proof.changes = Some(tried.counts);
+    tried.faults.into_iter().for_each(|fault| proof.fault(fault));
+    Ok(proof)
 }
 
 /// The attempts of one run.

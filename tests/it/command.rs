@@ -110,7 +110,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
         let found = json!([record["pass"], record["verified"]["score"], shipped, arguments]);
         assert_eq!(found, expected, "{record:#}");
         if record["agent"] == "gold" {
-            let basis = if record["sample"].as_str().unwrap().contains("a1") { "namespace" } else { "outcome" };
+            let basis = if record["sample"].as_str().unwrap().contains("a1") { "namespace" } else { "calls" };
             let checks = record["verified"]["experiments"].as_array().unwrap();
             assert_eq!(checks[2]["experiment"], format!("arguments by {basis}"));
             assert_eq!(measure(record, &format!("by_{basis}")), &json!(1.0), "{record:#}");
