@@ -58,7 +58,7 @@ pub type Watch = BTreeMap<String, Option<BTreeSet<String>>>;
 impl Expected {
     /// Whether a constant decides an argument that is not free, so that a right program has to make the call.
     #[must_use]
-    pub fn is_required(&self, free: &Free<'_>) -> bool {
+    pub fn is_required(&self, free: Leeway<'_>) -> bool {
         self.set.keys().any(|name| name != "self" && !free.has(name))
     }
 
@@ -68,12 +68,12 @@ impl Expected {
     }
 
     /// Whether a call is this one, `free` arguments apart.
-    fn covers(&self, call: &FunctionCall, free: &Free<'_>) -> bool {
+    fn covers(&self, call: &FunctionCall, free: Leeway<'_>) -> bool {
         self.function == call.function && self.arguments().all(|(name, _)| self.agrees(name, call, free))
     }
 
     /// Whether a call has an argument as this one has it. An object in the place of a default overrides it.
-    fn agrees(&self, name: &str, call: &FunctionCall, free: &Free<'_>) -> bool {
+    fn agrees(&self, name: &str, call: &FunctionCall, free: Leeway<'_>) -> bool {
         let Some(got) = call.set.get(name) else { return free.has(name) };
         let is_set = self.set.get(name).is_some_and(|right| is_same(right, got, name, free));
         is_set
@@ -96,20 +96,27 @@ impl Expected {
     }
 }
 
-/// Names of arguments that may be anything; `options.key` is an entry of an argument.
-pub struct Free<'a>(pub &'a BTreeMap<String, String>);
+/// Where arguments need not be as the right program has them.
+#[derive(Debug, Clone, Copy)]
+pub struct Leeway<'a> {
+    /// Arguments that may be anything; `options.key` is an entry of an argument.
+    pub free: &'a BTreeMap<String, String>,
+    /// Lists whose order does not matter.
+    pub unordered: &'a [String],
+}
 
-impl Free<'_> {
+impl Leeway<'_> {
     /// Whether an argument is free.
+    #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.free.contains_key(name)
     }
 }
 
-/// Whether two values are equal; an object, which has no plain form, equals anything.
-fn is_same(right: &Value, got: &Value, path: &str, free: &Free<'_>) -> bool {
-    if free.has(path) || is_object(right) || is_object(got) {
-        return true;
+/// Whether two values are equal. An object that stands for a plain value, as a generator for a list, may be the same.
+pub fn is_same(right: &Value, got: &Value, path: &str, free: Leeway<'_>) -> bool {
+    if free.has(path) || is_object(got) {
+        return free.has(path) || !is_object(right) || right == got;
     }
     match (right, got) {
         (Value::Object(right), Value::Object(got)) => {
@@ -123,6 +130,10 @@ fn is_same(right: &Value, got: &Value, path: &str, free: &Free<'_>) -> bool {
             })
         }
         (Value::Array(right), Value::Array(got)) => {
+            let (mut right, mut got): (Vec<&Value>, Vec<&Value>) = (right.iter().collect(), got.iter().collect());
+            if free.unordered.iter().any(|name| name == path) {
+                [&mut right, &mut got].map(|list| list.sort_by_key(|value| value.to_string()));
+            }
             right.len() == got.len() && right.iter().zip(got).all(|(right, got)| is_same(right, got, path, free))
         }
         _ => equal(right, got),
@@ -154,7 +165,7 @@ fn build(call: &FunctionCall, record: &[FunctionCall]) -> Expected {
     let parts = record.iter().filter(|other| !other.direct && other.parent.is_some() && other.parent == call.number);
     let parts = parts
         .map(|part| build(part, record))
-        .filter(|part| part.is_required(&Free(&BTreeMap::new())) || !part.inner.is_empty());
+        .filter(|part| (part.set.keys().any(|name| name != "self")) || !part.inner.is_empty());
     let (function, set, left) = (call.function.clone(), call.set.clone(), call.left.clone());
     Expected { function, set, left, inner: parts.take(MOST_INNER).collect() }
 }
@@ -178,7 +189,7 @@ enum State {
     Absent,
 }
 
-fn state(one: &Expected, calls: &[FunctionCall], free: &Free<'_>) -> State {
+fn state(one: &Expected, calls: &[FunctionCall], free: Leeway<'_>) -> State {
     if calls.iter().any(|call| one.covers(call, free)) {
         return State::Made;
     }
@@ -216,7 +227,7 @@ impl Comparison {
 
 /// Compares a program's calls with the expected ones.
 #[must_use]
-pub fn compare(expected: &[Expected], calls: &[FunctionCall], free: &Free<'_>) -> Comparison {
+pub fn compare(expected: &[Expected], calls: &[FunctionCall], free: Leeway<'_>) -> Comparison {
     let mut comparison = Comparison::default();
     for one in expected.iter().filter(|one| one.is_required(free)) {
         let state = state(one, calls, free);

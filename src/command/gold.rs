@@ -89,20 +89,27 @@ pub struct Shifted {
 }
 
 impl CommandGold {
-    /// Reads a gold file.
+    /// Reads a gold file; `None` for one of another version, which has to be recorded again.
     ///
     /// # Errors
-    /// Kind `Suite` for a broken one, or one of another version.
-    pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
-        let broken = |what: &str| {
-            Error::suite(what).at(path, None).hint("record it again with `autoexperiment gold --family command REPO`")
-        };
-        let gold: Self = serde_json::from_slice(&bytes).map_err(|error| broken("broken gold").because(error))?;
-        if gold.format != FORMAT {
-            return Err(broken("gold of another version"));
+    /// Kind `Suite` for a broken one.
+    pub fn read(path: &Path) -> Result<Option<Self>> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
         }
-        Ok(gold)
+        let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+        let broken = |error| {
+            Error::suite("broken gold")
+                .at(path, None)
+                .because(error)
+                .hint("remove it, and record it again with `autoexperiment gold --family command REPO`")
+        };
+        let version: Version = serde_json::from_slice(&bytes).map_err(broken)?;
+        if version.format != FORMAT {
+            return Ok(None);
+        }
+        serde_json::from_slice(&bytes).map(Some).map_err(broken)
     }
 
     /// Writes it.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::argv;
-use super::calls::{Free, compare, equal, value};
+use super::calls::{Leeway, compare, equal, is_same, value};
 use super::errors::{ErrorKind, classify};
 use super::gold::GoldRun;
 use super::manifest::{Expect, Instruction};
@@ -224,7 +224,7 @@ impl Judge<'_> {
             if !others.is_empty() {
                 return self.by_namespace(observed, &others.iter().collect::<Vec<_>>(), text);
             }
-        } else if gold.functions.iter().any(|one| one.is_required(&Free(&self.instruction.expect.free))) {
+        } else if gold.functions.iter().any(|one| one.is_required(self.leeway())) {
             if let Some(found) = self.by_calls(observed, text) {
                 return found;
             }
@@ -280,7 +280,7 @@ impl Judge<'_> {
 
     /// `None` where the program called none of the functions.
     fn by_calls(&self, observed: &Observed, text: &[bool]) -> Option<Arguments> {
-        let found = compare(&self.gold.functions, observed.functions.as_ref()?, &Free(&self.instruction.expect.free));
+        let found = compare(&self.gold.functions, observed.functions.as_ref()?, self.leeway());
         if found.values.is_empty() {
             return None;
         }
@@ -345,7 +345,13 @@ impl Judge<'_> {
     }
 
     fn agrees(&self, name: &str, right: &Value, call: &Call) -> bool {
-        self.instruction.expect.free.contains_key(name) || call.parsed.get(name).is_some_and(|got| equal(right, got))
+        let leeway = self.leeway();
+        leeway.has(name) || call.parsed.get(name).is_some_and(|got| is_same(right, got, name, leeway))
+    }
+
+    fn leeway(&self) -> Leeway<'_> {
+        let Expect { free, unordered, .. } = &self.instruction.expect;
+        Leeway { free, unordered }
     }
 
     /// Each call of the right program's parsers beside the closest of the program's, which may have no others.
@@ -388,7 +394,7 @@ impl Judge<'_> {
         let made = self.gold.calls.iter().all(|gold| calls.iter().any(|call| self.is_same_call(gold, call)));
         let mut pass = made && others.is_empty();
         if pass && let Some(functions) = &observed.functions {
-            let found = compare(&self.gold.functions, functions, &Free(&self.instruction.expect.free));
+            let found = compare(&self.gold.functions, functions, self.leeway());
             pass = found.agrees() && found.absent.is_empty();
             values.extend(found.values);
         }

@@ -111,6 +111,9 @@ pub struct Expect {
     /// Arguments that may be anything, each with the reason why that cannot change what was asked for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub free: BTreeMap<String, String>,
+    /// Arguments that are lists whose order does not matter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unordered: Vec<String>,
     /// How far a number of the result may be from the right one, where two right programs differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Loose>,
