@@ -122,7 +122,7 @@ pub async fn search(
     Ok(tried)
 }
 
-/// What shows that a program is not the right one: `failure`, `kind`, `arguments` or `outcome`; `None` where it passes.
+/// Returns the evidence against a program, `failure`, `kind`, `arguments` or `outcome`; `None` where it passes.
 ///
 /// # Errors
 /// Kind `Infrastructure` when the sandbox is lost.

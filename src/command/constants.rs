@@ -13,7 +13,7 @@ use crate::score::ml_bench::ProgramKind;
 pub struct Change {
     /// The constant, as the manifest names it: `2#3` is the third `2` of the program.
     pub constant: String,
-    /// What stands in its place.
+    /// The value in its place.
     pub instead: String,
     /// The program.
     pub code: String,

@@ -101,7 +101,7 @@ pub async fn record(
     })
 }
 
-/// What runs of a right program show, without the changes of its arguments.
+/// Returns gold from runs of a right program, without the changes of its arguments.
 fn gold_of(instruction: &Instruction, runs: &[Observed]) -> GoldRun {
     let first = &runs[0];
     let calls: Vec<Call> = first.calls.iter().fold(Vec::new(), |mut calls, call| {
