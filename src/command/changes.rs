@@ -79,7 +79,7 @@ pub async fn search(
                     Some(outcome) => outcome,
                     None => {
                         let program = Program { code: change.code.clone(), kind: instruction.kind };
-                        let noticed_by = noticed_by(ready, instruction, gold, &program, machine).await?;
+                        let noticed_by = noticed_by(ready, instruction, gold, &program, true, machine).await?;
                         let outcome = Outcome { noticed_by: noticed_by.map(str::to_owned) };
                         kept.put(&key, &outcome)?;
                         outcome
@@ -123,6 +123,7 @@ pub async fn search(
 }
 
 /// Returns the evidence against a program, `failure`, `kind`, `arguments` or `outcome`; `None` where it passes.
+/// `reads_text` as in [`Judge`].
 ///
 /// # Errors
 /// Kind `Infrastructure` when the sandbox is lost.
@@ -131,9 +132,11 @@ pub async fn noticed_by(
     instruction: &Instruction,
     gold: &GoldRun,
     program: &Program,
+    reads_text: bool,
     machine: &Machine,
 ) -> Result<Option<&'static str>> {
-    let judge = Judge { instruction, gold, asked: instruction.asked().map_err(Error::suite)?, rule: Rule::Strict };
+    let asked = instruction.asked().map_err(Error::suite)?;
+    let judge = Judge { instruction, gold, asked, rule: Rule::Strict, reads_text };
     let plan = gold.plan(&ready.loaded.set);
     if let [_] = gold.calls[..] {
         // Parsed arguments that are wrong need no run to the end.

@@ -117,7 +117,7 @@ impl ReadyCommands {
             let plan = gold.plan(&loaded.set);
             let observed = self.run(&right(instruction), instruction, &plan, machine).await?;
             let asked = instruction.asked().map_err(Error::suite)?;
-            let judge = Judge { instruction, gold, asked, rule: self.rule };
+            let judge = Judge { instruction, gold, asked, rule: self.rule, reads_text: true };
             let result = serde_json::json!({ "result": observed });
             let verdict = judge.verified(&serde_json::Map::from_iter([(RUN.to_owned(), result)]));
             if let Some(failed) = verdict.experiments.iter().find(|check| !check.pass) {

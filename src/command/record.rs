@@ -77,7 +77,7 @@ pub async fn record(
         for argument in instruction.asked().map_err(&named)? {
             let program = changed(instruction, &argument)
                 .ok_or_else(|| named(format!("its right program does not hold the argument `{}`", argument.name)))?;
-            let Some(what) = noticed_by(ready, instruction, &gold, &program, machine).await? else {
+            let Some(what) = noticed_by(ready, instruction, &gold, &program, false, machine).await? else {
                 return Err(named(format!("changing the argument `{}` changes nothing", argument.name))
                     .hint("leave it out of `arguments`, or give another value under `instead`"));
             };

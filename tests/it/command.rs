@@ -397,5 +397,8 @@ fn verify_runs_gold_noop_and_forger_on_every_instruction() {
     let lab = ready();
     let told = lab.ok(&["verify", "--family", "command", "adder"]).stdout;
     let changes = "of 20 changed constants 0 unnoticed, 0 harmless";
-    assert_eq!(told, format!("adder: sound; gold passes 2 of 2, noop passes 0 of 2, forger passes 0 of 2; {changes}\n"));
+    assert_eq!(
+        told,
+        format!("adder: sound; gold passes 2 of 2, noop passes 0 of 2, forger passes 0 of 2; {changes}\n")
+    );
 }
