@@ -15,7 +15,9 @@ import os
 import sys
 
 MOST_LINES = 4000
+# Calls recorded of a function: by the program itself, and within other calls.
 MOST_CALLS = 20000
+MOST_INNER_CALLS = 1000
 MOST_PARTS = 1000
 DEEPEST = 3
 SENTINEL = 904173520618
@@ -301,7 +303,8 @@ class Recorder:
                 return original(*args, **kwargs)
             parent, number = getattr(local, "parent", None), None
             count = self.counts[name] = self.counts.get(name, 0) + 1
-            if count <= MOST_CALLS and (self.watch is not None or depth <= DEEPEST):
+            most = MOST_INNER_CALLS if depth else MOST_CALLS
+            if count <= most and (self.watch is not None or depth <= DEEPEST):
                 local.depth = -1
                 try:
                     number, args, kwargs = self.record(name, signature, args, kwargs, sys._getframe(2), depth, parent)
