@@ -132,7 +132,8 @@ pub fn is_same(right: &Value, got: &Value, path: &str, free: Leeway<'_>) -> bool
         (Value::Array(right), Value::Array(got)) => {
             let (mut right, mut got): (Vec<&Value>, Vec<&Value>) = (right.iter().collect(), got.iter().collect());
             if free.unordered.iter().any(|name| name == path) {
-                [&mut right, &mut got].map(|list| list.sort_by_key(|value| value.to_string()));
+                right.sort_by_cached_key(|value| value.to_string());
+                got.sort_by_cached_key(|value| value.to_string());
             }
             right.len() == got.len() && right.iter().zip(got).all(|(right, got)| is_same(right, got, path, free))
         }
