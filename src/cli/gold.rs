@@ -109,7 +109,12 @@ async fn commands(arguments: &Arguments) -> Result<()> {
         gold.save(&path)?;
         let rows = gold.results.iter().map(|(id, run)| {
             let seconds = run.seconds.iter().sum::<f64>() / run.seconds.len().max(1) as f64;
-            let judged = if run.call.is_some() { "namespace" } else { "outcome" };
+            let judged = match (run.calls.is_empty(), run.functions.is_empty(), run.started.is_empty()) {
+                (false, ..) => "namespace",
+                (_, false, _) => "calls",
+                (.., false) => "programs",
+                _ => "outcome",
+            };
             vec![id.clone(), format!("{seconds:.2}"), judged.to_owned(), run.changes.len().to_string()]
         });
         print(&table(&["instruction", "seconds", "arguments by", "arguments"], &[1, 3], rows))?;

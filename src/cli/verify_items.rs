@@ -9,7 +9,7 @@ use super::shared::{print, print_json, table};
 use crate::error::{Error, Kind, Result};
 use crate::proof::{ProofSetup, Scope, items, prove};
 use crate::run::family::Families;
-use crate::run::proof::{Fault, Proof, Tally};
+use crate::run::proof::{Changes, Fault, Proof, Tally};
 
 /// What is wrong, over all papers or tasks.
 #[derive(Default)]
@@ -90,8 +90,12 @@ fn console(proof: &Proof, unit: &str) -> String {
     let verdict = if proof.faults.is_empty() { "sound" } else { "wrong" };
     let passes = [("gold", proof.gold), ("noop", proof.noop), ("forger", proof.forger)];
     let passes: Vec<String> = passes.map(|(name, tally)| format!("{name} passes {}", share(tally))).into();
+    let changes = proof.changes.map_or_else(String::new, |changes| {
+        let Changes { made, unnoticed, harmless } = changes;
+        format!("; of {made} changed constants {unnoticed} unnoticed, {harmless} harmless")
+    });
     let passes = if proof.gold.made == 0 { String::new() } else { format!("; {}", passes.join(", ")) };
-    let mut text = format!("{}: {verdict}{passes}\n", crate::report::clean(&proof.item));
+    let mut text = format!("{}: {verdict}{passes}{changes}\n", crate::report::clean(&proof.item));
     if !proof.units.is_empty() {
         let rows = proof.units.iter().map(|unit| {
             let loses = if unit.loses.is_empty() { "nothing".to_owned() } else { unit.loses.join(", ") };

@@ -1,7 +1,7 @@
 //! Whether a repo's instructions are in order, as far as that shows without running anything.
 
+use super::calls::equal;
 use super::context::oracle;
-use super::judge::equal;
 use super::loaded::LoadedCommands;
 use crate::score::ml_bench::{Argument, ProgramKind, shipped_check, strict_check, strict_kind};
 
@@ -45,12 +45,12 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
             wrong("gold was recorded with another program".to_owned());
         }
         for (name, value) in &instruction.expect.parsed {
-            let parsed = gold.call.as_ref().and_then(|call| call.parsed.get(name));
-            if !parsed.is_some_and(|parsed| equal(parsed, value)) {
+            let parsed = gold.calls.iter().filter_map(|call| call.parsed.get(name));
+            if !parsed.into_iter().any(|parsed| equal(parsed, value)) {
                 wrong(format!("its right program does not give the parsed argument `{name}`"));
             }
         }
-        if gold.call.is_none() && !instruction.expect.outcome {
+        if gold.calls.is_empty() && gold.functions.is_empty() && !instruction.expect.outcome {
             wrong(
                 "nothing but its text can be judged: expect its outcome, or use a repo whose parser is argparse"
                     .to_owned(),

@@ -6,13 +6,16 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::observe::Call;
+use super::argv::Started;
+use super::calls::{self, Expected};
+use super::manifest::CommandSet;
+use super::observe::{Call, Plan, Shift};
 use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::suite::EnvStamp;
 
 /// The only version of these files that this program writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What the right programs of a repo give.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,9 +41,18 @@ pub struct CommandGold {
 pub struct GoldRun {
     /// The program.
     pub program: String,
-    /// Its arguments as they were parsed; none where it has no such arguments.
+    /// Its arguments as they were parsed, each time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Call>,
+    /// The calls of functions that it makes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<Expected>,
+    /// The programs that it starts, where neither parsers nor functions are recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub started: Vec<Started>,
+    /// A change of an argument on its way, with the result that it leads to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<Call>,
+    pub shift: Option<Shifted>,
     /// Its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
@@ -51,21 +63,53 @@ pub struct GoldRun {
     pub changes: BTreeMap<String, String>,
 }
 
+impl GoldRun {
+    /// Returns what is recorded of an attempt at the instruction.
+    #[must_use]
+    pub fn plan<'a>(&'a self, set: &'a CommandSet) -> Plan<'a> {
+        Plan {
+            set,
+            watch: Some(calls::watch(&self.functions)),
+            started: !self.started.is_empty(),
+            stops: false,
+            shift: self.shift.as_ref().map(|shifted| &shifted.shift),
+            shifts: None,
+        }
+    }
+}
+
+/// What a right program gives with one argument changed by the recorder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shifted {
+    /// The change.
+    pub shift: Shift,
+    /// The result.
+    pub outcome: Value,
+}
+
 impl CommandGold {
-    /// Reads a gold file.
+    /// Reads a gold file; `None` for one of another version, which has to be recorded again.
     ///
     /// # Errors
-    /// Kind `Suite` for a broken one, or one of another version.
-    pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
-        let broken = |what: &str| {
-            Error::suite(what).at(path, None).hint("record it again with `autoexperiment gold --family command REPO`")
-        };
-        let gold: Self = serde_json::from_slice(&bytes).map_err(|error| broken("broken gold").because(error))?;
-        if gold.format != FORMAT {
-            return Err(broken("gold of another version"));
+    /// Kind `Suite` for a broken one.
+    pub fn read(path: &Path) -> Result<Option<Self>> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
         }
-        Ok(gold)
+        let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+        let broken = |error| {
+            Error::suite("broken gold")
+                .at(path, None)
+                .because(error)
+                .hint("remove it, and record it again with `autoexperiment gold --family command REPO`")
+        };
+        let version: Version = serde_json::from_slice(&bytes).map_err(broken)?;
+        if version.format != FORMAT {
+            return Ok(None);
+        }
+        serde_json::from_slice(&bytes).map(Some).map_err(broken)
     }
 
     /// Writes it.

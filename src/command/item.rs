@@ -42,7 +42,7 @@ impl CommandItem {
         let missing = || missing(&self.loaded.id, &format!("instruction `{}` has no gold", instruction.id));
         let gold = self.loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)).ok_or_else(missing)?;
         let asked = instruction.asked().map_err(Error::suite)?;
-        Ok(Judge { instruction, gold, asked, rule: self.rule })
+        Ok(Judge { instruction, gold, asked, rule: self.rule, reads_text: true })
     }
 }
 

@@ -75,7 +75,7 @@ impl LoadedCommands {
         let gold_path = gold_path(suite, id);
         let gold = if gold_path.exists() {
             read(&gold_path)?;
-            Some(Arc::new(CommandGold::read(&gold_path)?))
+            CommandGold::read(&gold_path)?.map(Arc::new)
         } else {
             None
         };

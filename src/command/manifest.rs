@@ -41,6 +41,16 @@ pub struct CommandSet {
     /// formats. It is run after the program, and attempts do not see it.
     #[serde(default)]
     pub probe: String,
+    /// Installed packages whose functions are recorded, beside those of the repo, by the names they are imported by.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// Functions whose calls are compared although a script only makes them through a command line, as
+    /// `site-packages/surprise/reader.py::Reader.__init__`.
+    #[serde(default)]
+    pub functions: Vec<String>,
+    /// Arguments that may be anything in all instructions that do not name them, each with the reason.
+    #[serde(default)]
+    pub free: BTreeMap<String, String>,
     /// The instructions.
     #[serde(rename = "instruction")]
     pub instructions: Vec<Instruction>,
@@ -98,17 +108,37 @@ pub struct Expect {
     /// Whether the result must be that of the right program.
     #[serde(default)]
     pub outcome: bool,
-    /// Parsed arguments that may be anything: those that change nothing that was asked for.
-    #[serde(default)]
-    pub free: Vec<String>,
-    /// How far a number of the result may be from the right one, relative to it.
-    #[serde(default = "one_percent")]
-    pub tolerance: f64,
+    /// Arguments that may be anything, each with the reason why that cannot change what was asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub free: BTreeMap<String, String>,
+    /// Arguments that are lists whose order does not matter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unordered: Vec<String>,
+    /// How far a number of the result may be from the right one, where two right programs differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<Loose>,
+    /// Constants of the right program whose change need not be noticed, each with the reason. `2#3` is the third `2`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub harmless: BTreeMap<String, String>,
     /// Other values of arguments, to show that changing them changes something; where there is none, numbers are raised
     /// and text is lengthened.
     #[serde(default)]
     pub instead: BTreeMap<String, String>,
 }
+
+/// A tolerance wider than [`EXACT`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loose {
+    /// Relative to the right number.
+    pub relative: f64,
+    /// Why two right programs differ.
+    pub reason: String,
+}
+
+/// How far a number of a deterministic program's result may be from the right one, relative to it. Whole numbers and texts
+/// must be equal.
+pub const EXACT: f64 = 1e-9;
 
 fn root() -> String {
     ".".to_owned()
@@ -122,10 +152,6 @@ const fn json_line() -> ResultRule {
     ResultRule::JsonLine(Stdout::Stdout)
 }
 
-const fn one_percent() -> f64 {
-    0.01
-}
-
 impl Instruction {
     /// What the program has to set, as the published checks compare it.
     ///
@@ -133,6 +159,14 @@ impl Instruction {
     /// A fragment that says what is wrong.
     pub fn asked(&self) -> Result<Vec<Argument>, String> {
         read_arguments(&Value::Object(self.arguments.clone()))
+    }
+}
+
+impl Expect {
+    /// How far a number of the result may be from the right one, relative to it.
+    #[must_use]
+    pub fn relative(&self) -> f64 {
+        self.tolerance.as_ref().map_or(EXACT, |loose| loose.relative)
     }
 }
 
@@ -144,7 +178,14 @@ impl CommandSet {
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
         let hint = "see docs/family-command.md";
-        let set: Self = from_toml(&text, path).map_err(|error| error.hint(hint))?;
+        let mut set: Self = from_toml(&text, path).map_err(|error| error.hint(hint))?;
+        for Instruction { expect, .. } in &mut set.instructions {
+            let free = set.free.iter().filter(|(name, _)| !expect.parsed.contains_key(*name));
+            let free: Vec<(String, String)> = free.map(|(name, reason)| (name.clone(), reason.clone())).collect();
+            for (name, reason) in free {
+                expect.free.entry(name).or_insert(reason);
+            }
+        }
         let faults = set.faults().into_iter();
         let faults = faults.map(|(about, what)| Error::suite(what).at(path, line_naming(&text, about)).hint(hint));
         match Error::all(faults.collect()) {
@@ -158,6 +199,12 @@ impl CommandSet {
         let mut faults = Vec::new();
         if self.family != "command" {
             faults.push((self.family.as_str(), format!("family is `{}`, not `command`", self.family)));
+        }
+        let unexplained = |reasons: &BTreeMap<String, String>| {
+            reasons.iter().find(|(_, reason)| reason.trim().is_empty()).map(|(name, _)| name.clone())
+        };
+        if let Some(name) = unexplained(&self.free) {
+            faults.push(("free", format!("`{name}` is free without a reason")));
         }
         let mut ids = BTreeSet::new();
         for instruction in &self.instructions {
@@ -179,6 +226,20 @@ impl CommandSet {
             }
             if !instruction.files.is_empty() && self.probe.is_empty() {
                 wrong("it has files, and there is no probe that reads them".to_owned());
+            }
+            let expect = &instruction.expect;
+            for (what, reasons) in [("free", &expect.free), ("harmless", &expect.harmless)] {
+                if let Some(name) = unexplained(reasons) {
+                    wrong(format!("`{name}` is {what} without a reason"));
+                }
+            }
+            if let Some(loose) = &expect.tolerance {
+                if !(loose.relative.is_finite() && loose.relative > EXACT && loose.relative < 1.0) {
+                    wrong(format!("tolerance must be above {EXACT:e}, which is the default, and below 1"));
+                }
+                if loose.reason.trim().is_empty() {
+                    wrong("a tolerance needs the reason why two right programs differ".to_owned());
+                }
             }
             if let Err(what) = instruction.asked() {
                 wrong(format!("arguments: {what}"));

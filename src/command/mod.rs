@@ -3,10 +3,14 @@
 //!
 //! [`Commands`] is the family. A [`manifest::CommandSet`] holds a repo's instructions, [`context`] what an attempt is told
 //! of the documentation, which is the axis of difficulty. [`program`] takes the program from an answer, [`observe`] runs it
-//! with a recorder of its parsed arguments, and [`judge`] says what came of it: strictly, and as published beside that.
-//! [`gold`] is what the right programs give.
+//! with a recorder of what it asks for ([`calls`], [`argv`]), and [`judge`] gives the verdicts: strict, and as published
+//! beside that. [`gold`] is what the right programs give, and [`changes`] shows that a changed right program fails.
 
+mod argv;
+mod calls;
+pub mod changes;
 pub mod check;
+mod constants;
 mod context;
 mod errors;
 mod family;

@@ -1,9 +1,10 @@
-//! Runs a program in a sandbox and records what can be judged: how it ended, what its parsers made of its arguments, and
-//! its result.
+//! Runs a program in a sandbox and records what can be judged: how it ended, what its parsers made of its arguments, which
+//! functions it called with which arguments, which programs it started, and its result.
 //!
-//! The recorder runs inside the program's own Python processes, so a program that is written against it can write such a
-//! record itself. That is why a record counts only from the file that records it for the right program, in a repo whose
-//! files are as they were, and why the result is compared as well.
+//! The recorder runs inside the program's own Python processes, so a program that is written against it can forge a
+//! record. That is why a record counts only for the files and functions that the right program uses, in a repo whose
+//! files are as they were, and why the result is compared as well, also in a run with an argument changed (see
+//! [`Shift`]).
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +12,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::manifest::Instruction;
+use super::argv::{self, Started};
+use super::calls::{FunctionCall, Watch, equal};
+use super::manifest::{CommandSet, Instruction};
 use super::program::{Program, file_name};
 use crate::run::check::tail;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
@@ -23,10 +26,16 @@ use crate::suite::ResultRule;
 const RECORDER: &str = include_str!("recorder.py");
 /// Where the recorder is and writes to, in the workspace of verification.
 const FOLDER: &str = ".recorder";
+/// The record, in that folder.
+const RECORD_FILE: &str = "record.jsonl";
+/// The trace of Bash, in that folder.
+const TRACE_FILE: &str = "bash.trace";
 /// Bytes of output and of a result file.
 const OUTPUT: usize = 4 << 20;
 /// Bytes of what was recorded.
-const CALLS: u64 = 1 << 20;
+const RECORD: u64 = 4 << 20;
+/// Starts a program with the folder of the wrappers of `python` in front of the others.
+const LAUNCH: &str = r#"chmod +x "$0"/*; PATH="$0:$PATH" exec "$@""#;
 
 /// What a program did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,15 +53,24 @@ pub struct Observed {
     /// The end of standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
-    /// What its parsers gave, in order.
+    /// Arguments as its parsers gave them, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Call>,
+    /// Its calls of the functions that are compared; `None` in records of versions that did not record them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub functions: Option<Vec<FunctionCall>>,
+    /// The programs that it started, where they are compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub started: Vec<Started>,
     /// Its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_outcome: Option<String>,
+    /// Its result, or the reason that it has none, in a run with one argument changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shifted: Option<Result<Value, String>>,
 }
 
 /// Arguments as a parser gave them.
@@ -67,16 +85,48 @@ pub struct Call {
     pub rest: Vec<Value>,
 }
 
-/// How far a program is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// To its end.
-    Whole,
-    /// Until its first arguments are parsed.
-    Parsing,
+/// An argument that the recorder changes on its way to the code that the program asks, in a run of its own. A program that
+/// does what its record says then gives what the right program gives with that change, which nobody has told it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shift {
+    /// The function, or the file that asks a parser.
+    pub at: String,
+    /// The argument.
+    pub name: String,
+    /// Its value in the right program.
+    pub old: Value,
+    /// The value in its place.
+    pub new: Value,
 }
 
-/// Runs a program as the instruction says. `probe` is the repo's.
+/// What is recorded of a run.
+#[derive(Debug, Clone)]
+pub struct Plan<'a> {
+    /// The repo's instructions.
+    pub set: &'a CommandSet,
+    /// The functions; `None` for all that the program calls, which is for right programs.
+    pub watch: Option<Watch>,
+    /// Whether to record the programs that it starts.
+    pub started: bool,
+    /// Whether to stop it once its first arguments are parsed.
+    pub stops: bool,
+    /// An argument to change in a second run.
+    pub shift: Option<&'a Shift>,
+    /// The argument that is changed in this run.
+    pub shifts: Option<&'a Shift>,
+}
+
+/// A line of a record.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Parsed(Call),
+    Function(FunctionCall),
+    Process(argv::Process),
+}
+
+/// Runs a program as the instruction says.
 ///
 /// # Errors
 /// [`Fault::Lost`] when the sandbox died.
@@ -84,25 +134,16 @@ pub async fn observe(
     sandbox: &mut dyn Sandbox,
     program: &Program,
     instruction: &Instruction,
-    probe: &str,
-    extent: Extent,
+    plan: &Plan<'_>,
 ) -> Result<Observed, Fault> {
     let folder = Path::new(&instruction.path);
     let file = file_name(program.kind);
-    let recorder = sandbox.workdir().join(FOLDER);
-    let root = sandbox.workdir().display().to_string();
     let wall = Duration::try_from_secs_f64(instruction.time_limit).unwrap_or(Duration::from_hours(1));
     let limits = ExecLimits { wall, patience: patience(wall), grace: Duration::from_secs(2), output: OUTPUT };
-    sandbox.write(&Path::new(FOLDER).join("sitecustomize.py"), RECORDER.as_bytes()).await?;
+    let variables = plan.install(sandbox, &folder.join(file)).await?;
     sandbox.write(&folder.join(file), program.code.as_bytes()).await?;
-    let calls = recorder.join("calls.jsonl");
-    let mut variables = vec![
-        ("PYTHONPATH", recorder.display().to_string()),
-        ("AUTOEXPERIMENT_CALLS", calls.display().to_string()),
-        ("AUTOEXPERIMENT_ROOT", root),
-    ];
-    if extent == Extent::Parsing {
-        variables.push(("AUTOEXPERIMENT_STOPS", "1".to_owned()));
+    for name in [RECORD_FILE, TRACE_FILE] {
+        sandbox.write(&Path::new(FOLDER).join(name), b"").await?;
     }
     let interpreter = if program.kind == ProgramKind::Bash { "bash" } else { "python" };
     let run = |arguments: &[&str]| Command {
@@ -110,10 +151,9 @@ pub async fn observe(
         cwd: folder.to_owned(),
         ..Command::default()
     };
-    let command = Command {
-        variables: variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        ..run(&[file])
-    };
+    let wrappers = sandbox.workdir().join(FOLDER).join("bin").display().to_string();
+    let launched = ["sh", "-c", LAUNCH, &wrappers, interpreter, file].map(Into::into).into();
+    let command = Command { variables, argv: launched, ..run(&[]) };
     let exec = sandbox.exec(&command, &limits).await?;
     let succeeded = exec.exit == Exit::Code(0);
     let parses = succeeded || {
@@ -123,10 +163,20 @@ pub async fn observe(
         };
         sandbox.exec(&check, &limits).await?.exit == Exit::Code(0)
     };
-    let calls = match sandbox.read(&calls, CALLS).await {
-        Ok(bytes) => bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect(),
-        Err(Fault::Refused(_)) => Vec::new(),
-        Err(lost) => return Err(lost),
+    let lines = read_record(sandbox, RECORD_FILE).await?;
+    let lines = lines.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    let (mut calls, mut functions, mut processes) = (Vec::new(), Vec::new(), Vec::new());
+    for line in lines {
+        match line {
+            Line::Parsed(call) => calls.push(call),
+            Line::Function(call) => functions.push(call),
+            Line::Process(process) => processes.push(process),
+        }
+    }
+    let started = if plan.started {
+        argv::started(&String::from_utf8_lossy(&read_record(sandbox, TRACE_FILE).await?), &processes)
+    } else {
+        Vec::new()
     };
     let read = if instruction.files.is_empty() {
         let written = match &instruction.result {
@@ -136,7 +186,7 @@ pub async fn observe(
         read_result(&instruction.result, &exec.stdout, written.as_deref())
     } else {
         // Isolated, so that nothing that the program has left decides what its modules are.
-        let start = ["-I", "-c", probe].into_iter().chain(instruction.files.iter().map(String::as_str));
+        let start = ["-I", "-c", &plan.set.probe].into_iter().chain(instruction.files.iter().map(String::as_str));
         let command = Command { argv: std::iter::once("python").chain(start).map(Into::into).collect(), ..run(&[]) };
         let probed = sandbox.exec(&command, &limits).await?;
         last_json_line(&probed.stdout).ok_or_else(|| format!("its files cannot be read: {}", tail(&probed.stderr)))
@@ -153,9 +203,109 @@ pub async fn observe(
         parses,
         stderr: tail(&exec.stderr),
         calls,
+        functions: Some(functions),
+        started,
         outcome,
         no_outcome,
+        shifted: None,
     })
+}
+
+/// Runs a program once more with the plan's shift, if its record says that the shift changes something.
+///
+/// # Errors
+/// [`Fault::Lost`] when the sandbox died.
+pub async fn observe_shifted(
+    sandbox: &mut dyn Sandbox,
+    program: &Program,
+    instruction: &Instruction,
+    plan: &Plan<'_>,
+    observed: &mut Observed,
+) -> Result<(), Fault> {
+    let Some(shift) = plan.shift.as_ref().filter(|shift| observed.exit == Exit::Code(0) && shift.applies(observed))
+    else {
+        return Ok(());
+    };
+    let again = observe(sandbox, program, instruction, &Plan { shifts: Some(shift), ..plan.clone() }).await?;
+    let reason = again.no_outcome.unwrap_or_default();
+    observed.shifted = Some(again.outcome.filter(|_| again.exit == Exit::Code(0)).ok_or(reason));
+    Ok(())
+}
+
+impl Shift {
+    /// Whether the record has the argument with the value that is changed.
+    fn applies(&self, observed: &Observed) -> bool {
+        let has = |map: &Map<String, Value>| map.get(&self.name).is_some_and(|value| equal(value, &self.old));
+        observed.calls.iter().any(|call| call.file == self.at && has(&call.parsed))
+            || observed.functions.iter().flatten().any(|call| call.function == self.at && has(&call.set))
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// Returns the same plan for a program that is stopped once its first arguments are parsed.
+    #[must_use]
+    pub fn stopping(&self) -> Self {
+        Self { stops: true, shift: None, ..self.clone() }
+    }
+
+    /// Returns the plan for a right program, of which nothing is known yet.
+    #[must_use]
+    pub fn of_gold(set: &'a CommandSet, kind: ProgramKind) -> Self {
+        let named = || set.functions.iter().map(|name| (name.clone(), None)).collect();
+        let watch = (kind == ProgramKind::Bash).then(named);
+        Self { set, watch, started: kind == ProgramKind::Bash, stops: false, shift: None, shifts: None }
+    }
+
+    /// Writes the recorder into the workspace. Returns the variables that the program is started with.
+    async fn install(
+        &self,
+        sandbox: &mut dyn Sandbox,
+        program: &Path,
+    ) -> Result<std::collections::BTreeMap<String, String>, Fault> {
+        let root = sandbox.workdir().to_owned();
+        let folder = root.join(FOLDER);
+        let plan = serde_json::json!({
+            "out": folder.join(RECORD_FILE),
+            "root": root,
+            "program": root.join(program),
+            "packages": self.set.packages,
+            "functions": self.watch.as_ref().is_none_or(|watch| !watch.is_empty()),
+            "watch": self.watch,
+            "stops": self.stops,
+            "shift": self.shifts,
+        });
+        let within = Path::new(FOLDER);
+        sandbox.write(&within.join("sitecustomize.py"), RECORDER.as_bytes()).await?;
+        sandbox.write(&within.join("plan.json"), plan.to_string().as_bytes()).await?;
+        let shown = folder.display().to_string();
+        let file = folder.join("plan.json").display().to_string();
+        // A program may set variables of its own, so `python` sets the recorder's again.
+        let wrapper = format!(
+            "#!/bin/sh\nexport AUTOEXPERIMENT_RECORDER='{file}' PYTHONPATH=\"{shown}${{PYTHONPATH:+:$PYTHONPATH}}\"\n\
+             real=$(PATH=${{PATH#*'{shown}/bin':}} command -v \"${{0##*/}}\") && exec \"$real\" \"$@\"\n"
+        );
+        for name in ["python", "python3"] {
+            sandbox.write(&within.join("bin").join(name), wrapper.as_bytes()).await?;
+        }
+        let mut variables = std::collections::BTreeMap::from([
+            ("PYTHONPATH".to_owned(), shown.clone()),
+            ("AUTOEXPERIMENT_RECORDER".to_owned(), file),
+        ]);
+        if self.started {
+            let trace = argv::tracer(&folder.join(TRACE_FILE));
+            sandbox.write(&within.join("trace.sh"), trace.as_bytes()).await?;
+            variables.insert("BASH_ENV".to_owned(), format!("{shown}/trace.sh"));
+        }
+        Ok(variables)
+    }
+}
+
+async fn read_record(sandbox: &mut dyn Sandbox, name: &str) -> Result<Vec<u8>, Fault> {
+    match sandbox.read(&Path::new(FOLDER).join(name), RECORD).await {
+        Ok(bytes) => Ok(bytes),
+        Err(Fault::Refused(_)) => Ok(Vec::new()),
+        Err(lost) => Err(lost),
+    }
 }
 
 /// A file's bytes, if there is such a file.

@@ -10,7 +10,7 @@ use super::context::README;
 use super::judge::{Judge, RUN};
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
-use super::observe::{Extent, Observed, observe, read_file};
+use super::observe::{Observed, Plan, observe, observe_shifted, read_file};
 use super::program::{Found, Program, find, kind_of_file};
 use super::sample_id::parts;
 use super::shelf::shelf;
@@ -78,7 +78,7 @@ impl ReadyCommands {
         Ok(Self { item, loaded, rule, snapshot, env, shelf })
     }
 
-    /// Runs a program in a fresh sandbox.
+    /// Runs a program in a fresh sandbox, and with a shift once more in the same one.
     ///
     /// # Errors
     /// Kind `Infrastructure` when the sandbox is lost.
@@ -86,7 +86,7 @@ impl ReadyCommands {
         &self,
         program: &Program,
         instruction: &Instruction,
-        extent: Extent,
+        plan: &Plan<'_>,
         machine: &Machine,
     ) -> Result<Observed> {
         let lost = |fault: Fault| {
@@ -96,8 +96,8 @@ impl ReadyCommands {
         let gpu = machine.graphics.take().await?;
         let workspace = machine.workspace(&self.snapshot, &[])?;
         let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace, gpu.as_ref())).await?;
-        let observed =
-            observe(sandbox.as_mut(), program, instruction, &self.loaded.set.probe, extent).await.map_err(lost)?;
+        let mut observed = observe(sandbox.as_mut(), program, instruction, plan).await.map_err(lost)?;
+        observe_shifted(sandbox.as_mut(), program, instruction, plan, &mut observed).await.map_err(lost)?;
         sandbox.destroy().await.map_err(lost)?;
         workspace.remove()?;
         Ok(observed)
@@ -114,9 +114,10 @@ impl ReadyCommands {
             let stage = Stage::new("checking the gold baseline of", &loaded.id);
             observer.on(RunEvent::Stage(stage.counted(done, all.len(), "instructions")));
             let Some(gold) = loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)) else { continue };
-            let observed = self.run(&right(instruction), instruction, Extent::Whole, machine).await?;
+            let plan = gold.plan(&loaded.set);
+            let observed = self.run(&right(instruction), instruction, &plan, machine).await?;
             let asked = instruction.asked().map_err(Error::suite)?;
-            let judge = Judge { instruction, gold, asked, rule: self.rule };
+            let judge = Judge { instruction, gold, asked, rule: self.rule, reads_text: true };
             let result = serde_json::json!({ "result": observed });
             let verdict = judge.verified(&serde_json::Map::from_iter([(RUN.to_owned(), result)]));
             if let Some(failed) = verdict.experiments.iter().find(|check| !check.pass) {
@@ -213,7 +214,16 @@ impl Ready for ReadyCommands {
             done(refused("there is no program: neither in the answer nor in a file `run.sh` or `run.py`".to_owned()));
             return Ok(());
         };
-        match observe(sandbox, &program, instruction, &self.loaded.set.probe, Extent::Whole).await {
+        let Some(gold) = self.loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)) else {
+            done(refused("the instruction has no gold".to_owned()));
+            return Ok(());
+        };
+        let plan = gold.plan(&self.loaded.set);
+        let mut observed = observe(sandbox, &program, instruction, &plan).await;
+        if let Ok(observed) = &mut observed {
+            observe_shifted(sandbox, &program, instruction, &plan, observed).await?;
+        }
+        match observed {
             Ok(observed) => done(Measurement {
                 id: RUN.to_owned(),
                 exit: observed.exit,

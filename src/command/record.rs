@@ -5,22 +5,28 @@ use std::path::Path;
 use std::sync::Arc;
 
 use regex::Regex;
+use serde_json::{Value, json};
 
-use super::gold::{CommandGold, FORMAT, GoldRun};
+use super::calls::{equal, expected};
+use super::changes::noticed_by;
+use super::gold::{CommandGold, FORMAT, GoldRun, Shifted};
 use super::item::CommandItem;
-use super::judge::equal;
+use super::judge::score_outcome;
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
-use super::observe::{Extent, Observed};
+use super::observe::{Call, Observed, Plan, Shift};
 use super::program::Program;
 use super::ready::{ReadyCommands, right};
 use crate::error::{Error, Kind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::sandbox::Exit;
-use crate::score::ml_bench::Argument;
-use crate::score::{Rule, Tolerance, check_gold, score_experiment};
+use crate::score::ml_bench::{Argument, ProgramKind};
+use crate::score::{Rule, check_gold};
 use crate::suite::EnvStamp;
+
+/// The most changes of arguments on their way that are tried for one that changes the result.
+const MOST_SHIFTS: usize = 4;
 
 /// A repo of the suite, read and made ready.
 ///
@@ -52,7 +58,8 @@ pub async fn record(
         let named = |what: String| Error::new(Kind::Baseline, format!("instruction `{}`: {what}", instruction.id));
         let mut runs = Vec::with_capacity(repeats);
         for _ in 0..repeats.max(1) {
-            let observed = ready.run(&right(instruction), instruction, Extent::Whole, machine).await?;
+            let plan = Plan::of_gold(&loaded.set, instruction.kind);
+            let observed = ready.run(&right(instruction), instruction, &plan, machine).await?;
             if observed.exit != Exit::Code(0) {
                 return Err(named(format!("its right program ended with {:?}\n{}", observed.exit, observed.stderr)));
             }
@@ -65,26 +72,20 @@ pub async fn record(
         if runs.iter().any(|run| !is_same(instruction, first, run)) {
             return Err(named("it does not give the same every time".to_owned()));
         }
+        let mut gold = gold_of(instruction, &runs);
         let mut changes = BTreeMap::new();
         for argument in instruction.asked().map_err(&named)? {
             let program = changed(instruction, &argument)
                 .ok_or_else(|| named(format!("its right program does not hold the argument `{}`", argument.name)))?;
-            let Some(what) = effect(ready, instruction, first, &program, machine).await? else {
+            let Some(what) = noticed_by(ready, instruction, &gold, &program, false, machine).await? else {
                 return Err(named(format!("changing the argument `{}` changes nothing", argument.name))
                     .hint("leave it out of `arguments`, or give another value under `instead`"));
             };
             changes.insert(argument.name, what.to_owned());
         }
-        results.insert(
-            instruction.id.clone(),
-            GoldRun {
-                program: instruction.gold.clone(),
-                call: first.calls.last().cloned(),
-                outcome: first.outcome.clone().filter(|_| instruction.expect.outcome),
-                seconds: runs.iter().map(|run| run.seconds).collect(),
-                changes,
-            },
-        );
+        gold.changes = changes;
+        gold.shift = shifted(ready, instruction, &gold, machine).await?;
+        results.insert(instruction.id.clone(), gold);
     }
     Ok(CommandGold {
         format: FORMAT,
@@ -100,46 +101,98 @@ pub async fn record(
     })
 }
 
-/// What a changed program does otherwise; `None` when it does the same.
-async fn effect(
+/// Returns gold from runs of a right program, without the changes of its arguments.
+fn gold_of(instruction: &Instruction, runs: &[Observed]) -> GoldRun {
+    let first = &runs[0];
+    let calls: Vec<Call> = first.calls.iter().fold(Vec::new(), |mut calls, call| {
+        if !calls.contains(call) {
+            calls.push(call.clone());
+        }
+        calls
+    });
+    let functions = first.functions.as_deref().map(expected).unwrap_or_default();
+    // A parser's arguments say all that a Python program asks of a command line.
+    let is_parsed = !calls.is_empty() && instruction.kind == ProgramKind::Python;
+    let functions = if is_parsed { Vec::new() } else { functions };
+    let started = if calls.is_empty() && functions.is_empty() { first.started.clone() } else { Vec::new() };
+    GoldRun {
+        program: instruction.gold.clone(),
+        calls,
+        functions,
+        started,
+        shift: None,
+        outcome: first.outcome.clone().filter(|_| instruction.expect.outcome),
+        seconds: runs.iter().map(|run| run.seconds).collect(),
+        changes: BTreeMap::new(),
+    }
+}
+
+/// The first change of an argument on its way that changes the result.
+async fn shifted(
     ready: &ReadyCommands,
     instruction: &Instruction,
-    first: &Observed,
-    program: &Program,
+    gold: &GoldRun,
     machine: &Machine,
-) -> Result<Option<&'static str>> {
-    if !first.calls.is_empty() {
-        let parsed = ready.run(program, instruction, Extent::Parsing, machine).await?;
-        match parsed.calls.last() {
-            None => return Ok(Some("failure")),
-            Some(call) if !is_same_call(first, call) => return Ok(Some("parsed")),
-            Some(_) => {}
+) -> Result<Option<Shifted>> {
+    let Some(outcome) = &gold.outcome else { return Ok(None) };
+    for shift in shifts(gold).into_iter().take(MOST_SHIFTS) {
+        let plan = Plan { shift: Some(&shift), ..gold.plan(&ready.loaded.set) };
+        let observed = ready.run(&right(instruction), instruction, &plan, machine).await?;
+        if let Some(Ok(changed)) = observed.shifted
+            && check_gold(&changed).is_ok()
+            && !score_outcome("outcome", outcome, Some(&changed), &instruction.expect).pass
+        {
+            return Ok(Some(Shifted { shift, outcome: changed }));
         }
     }
-    let run = ready.run(program, instruction, Extent::Whole, machine).await?;
-    if run.exit != Exit::Code(0) {
-        return Ok(Some("failure"));
+    Ok(None)
+}
+
+/// Changes of arguments on their way: of any number that a parser gave, and of seeds and rates that a function is given.
+/// Other numbers, as counts, a right program may write down twice, where another one asks the changed object for them.
+fn shifts(gold: &GoldRun) -> Vec<Shift> {
+    let parsed = gold.calls.iter().flat_map(|call| call.parsed.iter().map(|entry| (&call.file, entry)));
+    let set = gold.functions.iter().filter(|_| gold.calls.is_empty());
+    let set = set.flat_map(|call| call.set.iter().map(|entry| (&call.function, entry)));
+    let set = set.filter(|(_, (name, value))| value.is_f64() || name.contains("seed") || name.contains("state"));
+    let asked = |name: &str| gold.changes.keys().any(|asked| asked.replace('-', "_") == name);
+    let found = parsed.filter(|(_, (name, _))| asked(name)).chain(set);
+    let found = found.filter_map(|(at, (name, old))| {
+        Some(Shift { at: at.clone(), name: name.clone(), old: old.clone(), new: raised(old)? })
+    });
+    found.collect()
+}
+
+/// A number, or the first number of a list, made a little larger.
+fn raised(value: &Value) -> Option<Value> {
+    match value {
+        Value::Number(number) => Some(match number.as_i64() {
+            Some(whole) => json!(whole.checked_add(1)?),
+            None => json!(number.as_f64()? * 1.25),
+        }),
+        Value::Array(values) => {
+            let mut values = values.clone();
+            let first = values.first_mut()?;
+            *first = raised(first)?;
+            Some(Value::Array(values))
+        }
+        _ => None,
     }
-    Ok((!is_same_outcome(instruction, first, &run)).then_some("outcome"))
 }
 
 fn is_same(instruction: &Instruction, one: &Observed, other: &Observed) -> bool {
-    let calls = one.calls.last().is_none_or(|_| other.calls.last().is_some_and(|call| is_same_call(one, call)));
-    calls && (!instruction.expect.outcome || is_same_outcome(instruction, one, other))
-}
-
-fn is_same_call(one: &Observed, call: &super::observe::Call) -> bool {
-    one.calls.last().is_some_and(|right| {
-        right.file == call.file
-            && right.parsed.len() == call.parsed.len()
-            && right.parsed.iter().all(|(name, value)| call.parsed.get(name).is_some_and(|got| equal(value, got)))
-    })
-}
-
-fn is_same_outcome(instruction: &Instruction, one: &Observed, other: &Observed) -> bool {
-    let Some(right) = &one.outcome else { return other.outcome.is_none() };
-    let tolerance = Tolerance { relative: instruction.expect.tolerance, ..Tolerance::default() };
-    score_experiment("outcome", right, other.outcome.as_ref(), &tolerance).pass
+    let calls = one.calls.len() == other.calls.len()
+        && one
+            .calls
+            .iter()
+            .zip(&other.calls)
+            .all(|(one, other)| one.file == other.file && equal(&json!(one.parsed), &json!(other.parsed)));
+    calls
+        && (!instruction.expect.outcome
+            || one
+                .outcome
+                .as_ref()
+                .is_none_or(|right| score_outcome("outcome", right, other.outcome.as_ref(), &instruction.expect).pass))
 }
 
 /// The right program with another value in the place of an argument's.

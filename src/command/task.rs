@@ -74,8 +74,8 @@ fn order(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String
     let mut text = format!(
         "Write a {kind} that does this:\n\n{}\n\n\
          It is run as `{run}` in {place}, from the repository as it is: only this one file of yours is taken over. It has \
-         {} seconds and must end by itself with exit code 0. Its result is read from {result}. Options that the task does \
-         not name keep their defaults.",
+         {} seconds and must end by itself with exit code 0. Its result is read from {result}. It asks the repository's own \
+         code for it. Numbers are given in full, not rounded. Options that the task does not name keep their defaults.",
         instruction.text.trim(),
         instruction.time_limit
     );

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::command::Commands;
+use crate::command::changes::search;
 use crate::command::proof::{self as instructions, LEAST};
 use crate::error::{Error, Kind, Result};
 use crate::files::{hex, write_whole};
@@ -78,7 +79,7 @@ pub async fn prove(
     observer: &dyn Observer,
 ) -> Result<Proof> {
     if family == COMMAND {
-        return command(place, item, observer).await;
+        return command(place, item, scope, observer).await;
     }
     let mut proof = if *scope == Scope::Everything { notebook(place, item, observer).await? } else { Proof::new(item) };
     let plan = match scope {
@@ -129,16 +130,25 @@ async fn notebook(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Resu
     Ok(plan.judge(&of_whole, &of_parts))
 }
 
-async fn command(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Result<Proof> {
+async fn command(place: &ProofSetup, id: &str, scope: &Scope, observer: &dyn Observer) -> Result<Proof> {
     let item = Commands.load(&place.suite, id, crate::run::family::Basis::default())?;
     item.scorable()?;
-    let draw = crate::run::Draw { n: vec![LEAST], limit: usize::MAX, ..Configuration::new(&place.suite).draw };
-    let samples = item.draw(&draw, 0)?.iter().map(|sample: &Sample| sample.id().to_owned()).collect();
-    let (family, name, agents) = (COMMAND, "all", ["gold", "noop", "forger"].as_slice());
-    let trials = Trials { family, item: id.to_owned(), name, digest: item.digest(), agents, samples, k: 1 };
-    let records = place.run(&trials, || Families::none().with(Commands), observer).await?;
-    place.forget(&trials)?;
-    Ok(instructions::judge(id, &records))
+    let mut proof = Proof::new(id);
+    if *scope == Scope::Everything {
+        let draw = crate::run::Draw { n: vec![LEAST], limit: usize::MAX, ..Configuration::new(&place.suite).draw };
+        let samples = item.draw(&draw, 0)?.iter().map(|sample: &Sample| sample.id().to_owned()).collect();
+        let (family, name, agents) = (COMMAND, "all", ["gold", "noop", "forger"].as_slice());
+        let trials = Trials { family, item: id.to_owned(), name, digest: item.digest(), agents, samples, k: 1 };
+        let records = place.run(&trials, || Families::none().with(Commands), observer).await?;
+        place.forget(&trials)?;
+        proof = instructions::judge(id, &records);
+    }
+    let machine = Machine::open(&place.machine).await?;
+    let ready = crate::command::open(&place.suite, id, &machine, observer).await?;
+    let tried = search(&ready, &machine, place.jobs, place.fresh, observer).await?;
+    proof.changes = Some(tried.counts);
+    tried.faults.into_iter().for_each(|fault| proof.fault(fault));
+    Ok(proof)
 }
 
 /// The attempts of one run.

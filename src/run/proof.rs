@@ -21,6 +21,9 @@ pub struct Proof {
     /// Changed solutions, in families that try some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<TrialOutcome>,
+    /// Changed constants of the right solution, in families that try them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
     /// What is wrong with the item.
     pub faults: Vec<Fault>,
     /// Seconds of all attempts together.
@@ -34,6 +37,17 @@ pub struct Tally {
     pub passed: usize,
     /// All.
     pub made: usize,
+}
+
+/// Right solutions with one constant changed.
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub struct Changes {
+    /// Number of changed solutions.
+    pub made: usize,
+    /// Number of those that pass although they should not.
+    pub unnoticed: usize,
+    /// Number of those that pass and that the manifest calls harmless.
+    pub harmless: usize,
 }
 
 /// The right solution without one of its units.

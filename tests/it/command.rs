@@ -110,7 +110,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
         let found = json!([record["pass"], record["verified"]["score"], shipped, arguments]);
         assert_eq!(found, expected, "{record:#}");
         if record["agent"] == "gold" {
-            let basis = if record["sample"].as_str().unwrap().contains("a1") { "namespace" } else { "outcome" };
+            let basis = if record["sample"].as_str().unwrap().contains("a1") { "namespace" } else { "calls" };
             let checks = record["verified"]["experiments"].as_array().unwrap();
             assert_eq!(checks[2]["experiment"], format!("arguments by {basis}"));
             assert_eq!(measure(record, &format!("by_{basis}")), &json!(1.0), "{record:#}");
@@ -396,5 +396,9 @@ fn gold_passes_all_bundled_instructions_and_a_forger_none() {
 fn verify_runs_gold_noop_and_forger_on_every_instruction() {
     let lab = ready();
     let told = lab.ok(&["verify", "--family", "command", "adder"]).stdout;
-    assert_eq!(told, "adder: sound; gold passes 2 of 2, noop passes 0 of 2, forger passes 0 of 2\n");
+    let changes = "of 20 changed constants 0 unnoticed, 0 harmless";
+    assert_eq!(
+        told,
+        format!("adder: sound; gold passes 2 of 2, noop passes 0 of 2, forger passes 0 of 2; {changes}\n")
+    );
 }

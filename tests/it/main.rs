@@ -49,6 +49,7 @@ mod programs;
 mod provider;
 mod puzzles;
 mod regions;
+mod right_programs;
 mod run;
 mod sandbox;
 mod scrub;

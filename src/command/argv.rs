@@ -1,0 +1,179 @@
+//! Programs that a Bash script started, with their arguments, for right programs that ask no parser that is recorded.
+//!
+//! Bash itself writes the commands that it runs, expanded, to a trace; each Python process records the arguments that the
+//! kernel gave it. A program started by anything else, such as `xargs`, is in neither.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// What each line of the trace begins with; Bash repeats the first character for nested commands.
+const PROMPT: &str = "@run@";
+/// Commands of Bash that start no program.
+const BUILTINS: [&str; 41] = [
+    "((", ".", ":", "[", "[[", "alias", "bg", "break", "case", "cd", "continue", "declare", "echo", "enable", "eval",
+    "exit", "export", "false", "for", "hash", "let", "local", "mapfile", "popd", "printf", "pushd", "pwd", "read",
+    "readonly", "return", "select", "set", "shift", "shopt", "source", "test", "trap", "true", "type", "unset", "wait",
+];
+
+/// A program that was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// Its name; for a script that Python ran, the script's.
+    pub program: String,
+    /// Its arguments, with `--name=value` as two.
+    pub arguments: Vec<String>,
+}
+
+/// A Python process, as it records itself.
+#[derive(Debug, Deserialize)]
+pub struct Process {
+    argv: Vec<String>,
+}
+
+/// Returns what Bash has to run before a script, so that it writes its trace to this file. Other scripts that this one
+/// runs write none.
+#[must_use]
+pub fn tracer(file: &Path) -> String {
+    format!("unset BASH_ENV\nexec {{BASH_XTRACEFD}}>>'{}'\nPS4='{PROMPT} '\nset -x\n", file.display())
+}
+
+/// The programs of a trace of Bash and of the records of Python processes.
+#[must_use]
+pub fn started(trace: &str, processes: &[Process]) -> Vec<Started> {
+    let mut found: Vec<Started> = processes.iter().filter_map(python).collect();
+    for line in trace.lines() {
+        let Some(line) = line.trim_start_matches('@').strip_prefix(&format!("{} ", &PROMPT[1..])) else { continue };
+        let is_before = |word: &String| is_assignment(word) || matches!(word.as_str(), "exec" | "command");
+        let mut words = words(line).into_iter().skip_while(is_before);
+        let Some(program) = words.next() else { continue };
+        let program = program.rsplit('/').next().unwrap_or_default().to_owned();
+        let is_python = program.starts_with("python") || found.iter().any(|other| other.program == program);
+        if !is_python && !BUILTINS.contains(&program.as_str()) && !program.is_empty() {
+            found.push(Started { program, arguments: split(words) });
+        }
+    }
+    found
+}
+
+fn python(process: &Process) -> Option<Started> {
+    let mut words = process
+        .argv
+        .iter()
+        .skip(1)
+        .skip_while(|word| word.starts_with('-') && !matches!(word.as_str(), "-m" | "-c" | "-"));
+    let first = words.next()?;
+    let program = match first.as_str() {
+        "-m" => format!("-m {}", words.next()?),
+        "-c" | "-" => return None,
+        script => script.rsplit('/').next().unwrap_or_default().to_owned(),
+    };
+    Some(Started { program, arguments: split(words.cloned()) })
+}
+
+fn split(words: impl Iterator<Item = String>) -> Vec<String> {
+    let parts = words.flat_map(|word| match word.split_once('=') {
+        Some((name, value)) if name.starts_with("--") => vec![name.to_owned(), value.to_owned()],
+        _ => vec![word],
+    });
+    parts.map(|part| part.strip_prefix("./").map_or(part.clone(), str::to_owned)).collect()
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// The words of a line of a trace, in which Bash quotes by `'...'`, `$'...'` and backslashes.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            ' ' | '\t' => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                word.extend(rest.by_ref().take_while(|&c| c != '\''));
+            }
+            '$' if rest.peek() == Some(&'\'') => {
+                rest.next();
+                let word = word.get_or_insert_default();
+                while let Some(c) = rest.next().filter(|&c| c != '\'') {
+                    word.push(match c {
+                        '\\' => match rest.next() {
+                            Some('n') => '\n',
+                            Some('t') => '\t',
+                            Some('r') => '\r',
+                            other => other.unwrap_or('\\'),
+                        },
+                        c => c,
+                    });
+                }
+            }
+            '\\' => word.get_or_insert_default().extend(rest.next()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Whether a program was started with the arguments of another one: in any order, but with the same value behind each
+/// option.
+#[must_use]
+pub fn is_same(right: &Started, got: &Started) -> bool {
+    let is_option = |word: &str| word.starts_with('-') && word.parse::<f64>().is_err();
+    let counts = |started: &Started| {
+        started.arguments.iter().fold(BTreeMap::new(), |mut counts, word| {
+            *counts.entry(normal(word)).or_insert(0) += 1;
+            counts
+        })
+    };
+    let follows = |started: &Started, name: &str| {
+        let at = started.arguments.iter().position(|word| word == name)?;
+        started.arguments.get(at + 1).filter(|word| !is_option(word)).map(|word| normal(word))
+    };
+    right.program == got.program
+        && counts(right) == counts(got)
+        && right.arguments.iter().filter(|word| is_option(word)).all(|name| {
+            let (right, got) = (follows(right, name), follows(got, name));
+            right.is_none() || got.is_none() || right == got
+        })
+}
+
+/// A number by its value, however it is written.
+fn normal(word: &str) -> String {
+    word.parse::<f64>().map_or_else(|_| word.to_owned(), |number| number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(program: &str, arguments: &[&str]) -> Started {
+        Started { program: program.to_owned(), arguments: split(arguments.iter().map(|&word| word.to_owned())) }
+    }
+
+    #[test]
+    fn a_trace_of_bash_gives_expanded_programs_without_builtins() {
+        let trace = "@run@ cd data\n@@run@ sort -k2 'a b' $'x\\ty' it\\'s\n@run@ X=1\n@run@ python main.py\nnoise\n";
+        let process = Process { argv: ["python", "-u", "main.py", "--k=10"].map(Into::into).into() };
+        let found = started(trace, &[process]);
+        assert_eq!(found, [run("main.py", &["--k", "10"]), run("sort", &["-k2", "a b", "x\ty", "it's"])]);
+    }
+
+    #[test]
+    fn order_and_spelling_of_options_do_not_matter_and_their_values_do() {
+        let right = run("tool", &["in.txt", "--k", "10", "--rate", "0.5"]);
+        for (arguments, same) in [
+            (&["--rate=.5", "--k=10", "./in.txt"][..], true),
+            (&["in.txt", "--k", "10"], false),
+            (&["in.txt", "--k", "0.5", "--rate", "10"], false),
+            (&["in.txt", "--k", "10", "--rate", "0.5", "--more"], false),
+        ] {
+            assert_eq!(is_same(&right, &run("tool", arguments)), same, "{arguments:?}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Calls of functions, as the recorder writes them, and what those of a right program ask of another program.
+//!
+//! A right program constrains an argument if it sets it by a constant of its text, or leaves it at its default. Values that
+//! follow from data, such as arrays and models, are left to the outcome. An [`Expected`] call that a program does not
+//! make at all is looked for one level deeper, in the calls that it makes itself: `make_model("a", alpha=1)` and
+//! `A(alpha=1)` are the same to a right program.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::score::ValueVerdict;
+
+/// The most calls kept within one call of a right program.
+const MOST_INNER: usize = 60;
+
+/// A recorded call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FunctionCall {
+    /// The function, as `folder/file.py::Class.method`.
+    pub function: String,
+    /// Whether the program called it itself.
+    pub direct: bool,
+    /// Arguments: those that the right program sets by constants; in an attempt, all that are compared.
+    pub set: Map<String, Value>,
+    /// Arguments that the right program leaves at their defaults.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub left: Map<String, Value>,
+    /// Line number in the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<usize>,
+    /// Line number of the call that made this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<usize>,
+}
+
+/// A call that a right program makes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    /// The function.
+    pub function: String,
+    /// Arguments that it sets by constants.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub set: Map<String, Value>,
+    /// Arguments that it leaves at their defaults.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub left: Map<String, Value>,
+    /// Calls that this one makes, as far as they get the constants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inner: Vec<Expected>,
+}
+
+/// The functions to record in an attempt, with the arguments to compare; `None` for all that have a plain form.
+pub type Watch = BTreeMap<String, Option<BTreeSet<String>>>;
+
+impl Expected {
+    /// Whether a constant decides an argument that is not free, so that a right program has to make the call.
+    #[must_use]
+    pub fn is_required(&self, free: Leeway<'_>) -> bool {
+        self.set.keys().any(|name| name != "self" && !free.has(name))
+    }
+
+    /// The arguments that are compared, with their values.
+    fn arguments(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.set.iter().chain(&self.left)
+    }
+
+    /// Whether a call is this one, `free` arguments apart.
+    fn covers(&self, call: &FunctionCall, free: Leeway<'_>) -> bool {
+        self.function == call.function && self.arguments().all(|(name, _)| self.agrees(name, call, free))
+    }
+
+    /// Whether a call has an argument as this one has it. An object in the place of a default overrides it.
+    fn agrees(&self, name: &str, call: &FunctionCall, free: Leeway<'_>) -> bool {
+        let Some(got) = call.set.get(name) else { return free.has(name) };
+        let is_set = self.set.get(name).is_some_and(|right| is_same(right, got, name, free));
+        is_set
+            || self
+                .left
+                .get(name)
+                .is_some_and(|right| free.has(name) || is_same(right, got, name, free) && !is_object(got))
+    }
+
+    fn add_to(&self, watch: &mut Watch) {
+        let names = watch.entry(self.function.clone()).or_insert_with(|| Some(BTreeSet::new()));
+        names.iter_mut().for_each(|names| names.extend(self.arguments().map(|(name, _)| name.clone())));
+        self.inner.iter().for_each(|inner| inner.add_to(watch));
+    }
+
+    /// The call in words, as `load(n=3)`.
+    fn title(&self) -> String {
+        let name = self.function.rsplit("::").next().unwrap_or(&self.function);
+        name.trim_end_matches(".__init__").trim_end_matches(".__new__").to_owned()
+    }
+}
+
+/// Where arguments need not be as the right program has them.
+#[derive(Debug, Clone, Copy)]
+pub struct Leeway<'a> {
+    /// Arguments that may be anything; `options.key` is an entry of an argument.
+    pub free: &'a BTreeMap<String, String>,
+    /// Lists whose order does not matter.
+    pub unordered: &'a [String],
+}
+
+impl Leeway<'_> {
+    /// Whether an argument is free.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.free.contains_key(name)
+    }
+}
+
+/// Whether two values are equal. An object that stands for a plain value, as a generator for a list, may be the same.
+pub fn is_same(right: &Value, got: &Value, path: &str, free: Leeway<'_>) -> bool {
+    if free.has(path) || is_object(got) {
+        return free.has(path) || !is_object(right) || right == got;
+    }
+    match (right, got) {
+        (Value::Object(right), Value::Object(got)) => {
+            let names: BTreeSet<&String> = right.keys().chain(got.keys()).collect();
+            names.into_iter().all(|name| {
+                let path = format!("{path}.{name}");
+                match (right.get(name), got.get(name)) {
+                    (Some(right), Some(got)) => is_same(right, got, &path, free),
+                    _ => free.has(&path),
+                }
+            })
+        }
+        (Value::Array(right), Value::Array(got)) => {
+            let (mut right, mut got): (Vec<&Value>, Vec<&Value>) = (right.iter().collect(), got.iter().collect());
+            if free.unordered.iter().any(|name| name == path) {
+                right.sort_by_cached_key(|value| value.to_string());
+                got.sort_by_cached_key(|value| value.to_string());
+            }
+            right.len() == got.len() && right.iter().zip(got).all(|(right, got)| is_same(right, got, path, free))
+        }
+        _ => equal(right, got),
+    }
+}
+
+fn is_object(value: &Value) -> bool {
+    value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("object"))
+}
+
+/// The expected calls of a right program, from its record.
+#[must_use]
+pub fn expected(record: &[FunctionCall]) -> Vec<Expected> {
+    let mut found: Vec<Expected> = Vec::new();
+    for call in record.iter().filter(|call| call.direct || call.parent.is_none()) {
+        let one = build(call, record);
+        match found
+            .iter_mut()
+            .find(|other| other.function == one.function && other.set == one.set && other.left == one.left)
+        {
+            Some(_) => {}
+            None => found.push(one),
+        }
+    }
+    found
+}
+
+fn build(call: &FunctionCall, record: &[FunctionCall]) -> Expected {
+    let parts = record.iter().filter(|other| !other.direct && other.parent.is_some() && other.parent == call.number);
+    let parts = parts
+        .map(|part| build(part, record))
+        .filter(|part| (part.set.keys().any(|name| name != "self")) || !part.inner.is_empty());
+    let (function, set, left) = (call.function.clone(), call.set.clone(), call.left.clone());
+    Expected { function, set, left, inner: parts.take(MOST_INNER).collect() }
+}
+
+/// The functions that are recorded for the comparison with these calls.
+#[must_use]
+pub fn watch(expected: &[Expected]) -> Watch {
+    let mut watch = Watch::new();
+    expected.iter().for_each(|one| one.add_to(&mut watch));
+    watch
+}
+
+/// Whether an expected call was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It was, or the calls that it makes were.
+    Made,
+    /// The function was called, with other arguments.
+    Otherwise,
+    /// The function was not called.
+    Absent,
+}
+
+fn state(one: &Expected, calls: &[FunctionCall], free: Leeway<'_>) -> State {
+    if calls.iter().any(|call| one.covers(call, free)) {
+        return State::Made;
+    }
+    if calls.iter().any(|call| call.function == one.function) {
+        return State::Otherwise;
+    }
+    let states: Vec<State> = one.inner.iter().map(|inner| state(inner, calls, free)).collect();
+    if states.contains(&State::Otherwise) {
+        State::Otherwise
+    } else if states.contains(&State::Made) {
+        State::Made
+    } else {
+        State::Absent
+    }
+}
+
+/// A program's calls beside those of the right program.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    /// Each expected call that constants decide, and each other call that overrides a default.
+    pub values: Vec<ValueVerdict>,
+    /// Number of expected calls that were made.
+    pub made: usize,
+    /// Expected calls whose functions were not called.
+    pub absent: Vec<Expected>,
+}
+
+impl Comparison {
+    /// Whether no call has other arguments than expected.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        self.values.iter().all(|value| value.pass)
+    }
+}
+
+/// Compares a program's calls with the expected ones.
+#[must_use]
+pub fn compare(expected: &[Expected], calls: &[FunctionCall], free: Leeway<'_>) -> Comparison {
+    let mut comparison = Comparison::default();
+    for one in expected.iter().filter(|one| one.is_required(free)) {
+        let state = state(one, calls, free);
+        let gold = Value::Object(one.arguments().map(|(name, value)| (name.clone(), value.clone())).collect());
+        let closest = calls.iter().filter(|call| call.function == one.function).max_by_key(|call| {
+            one.arguments()
+                .filter(|(name, right)| call.set.get(*name).is_some_and(|got| is_same(right, got, name, free)))
+                .count()
+        });
+        match state {
+            State::Absent => comparison.absent.push(one.clone()),
+            State::Made => {
+                comparison.made += 1;
+                comparison.values.push(value(&one.title(), gold.clone(), Some(gold), true));
+            }
+            State::Otherwise => {
+                let got = closest.map(|call| Value::Object(call.set.clone()));
+                comparison.values.push(value(&one.title(), gold, got, false));
+            }
+        }
+    }
+    // Where constants decide nothing, the program's own calls must leave the defaults that the right program leaves.
+    for call in calls.iter().filter(|call| call.direct) {
+        let rights: Vec<&Expected> = expected.iter().filter(|one| one.function == call.function).collect();
+        let Some(first) = rights.first().filter(|_| !rights.iter().any(|one| one.is_required(free))) else { continue };
+        if !rights.iter().any(|one| one.covers(call, free)) {
+            let right = Value::Object(first.left.clone());
+            comparison.values.push(value(&first.title(), right, Some(Value::Object(call.set.clone())), false));
+        }
+    }
+    comparison
+}
+
+/// Whether two arguments are the same: numbers by value, whether they are whole or not, but for rounding in the last
+/// digits; truths as Python has them, where `True` is 1.
+pub fn equal(one: &Value, other: &Value) -> bool {
+    let number = |value: &Value| value.as_bool().map(f64::from).or_else(|| value.as_f64());
+    if let (Some(one), Some(other)) = (number(one), number(other)) {
+        return (one - other).abs() <= 1e-14 * one.abs().max(other.abs());
+    }
+    match (one, other) {
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let is_same = |name: &String, one: &Value| other.get(name).is_some_and(|other| equal(one, other));
+            one.len() == other.len() && one.iter().all(|(name, one)| is_same(name, one))
+        }
+        _ => one == other,
+    }
+}
+
+/// A value's verdict without a reason.
+pub fn value(path: &str, gold: Value, got: Option<Value>, pass: bool) -> ValueVerdict {
+    ValueVerdict { path: path.to_owned(), gold, got, error: None, pass, reason: None }
+}

@@ -1,0 +1,176 @@
+//! Shows that a right program with another constant fails, one constant at a time.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
+
+use super::constants::{Change, changes};
+use super::gold::GoldRun;
+use super::judge::{Judge, RUN};
+use super::manifest::Instruction;
+use super::program::Program;
+use super::ready::ReadyCommands;
+use crate::error::{Error, Result};
+use crate::files::{Kept, Parts};
+use crate::run::event::{Observer, RunEvent, Stage};
+use crate::run::machine::Machine;
+use crate::run::proof::Changes;
+use crate::sandbox::Exit;
+use crate::score::Rule;
+
+/// A part of what decides results, beside instruction, gold and changed program: raised when recorder or judge change.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " 1 ", include_str!("recorder.py"));
+
+/// The changes of a repo's right programs.
+#[derive(Debug, Default)]
+pub struct Tried {
+    /// Their numbers.
+    pub counts: Changes,
+    /// Faults of the manifest: changes that pass, and constants that are called harmless without need.
+    pub faults: Vec<String>,
+}
+
+/// The outcome of one changed program, as kept in the cache.
+#[derive(Serialize, Deserialize)]
+struct Outcome {
+    noticed_by: Option<String>,
+}
+
+/// Runs each right program with each of its constants changed. Outcomes are kept in the cache, so that a stopped search
+/// continues; `fresh` ignores them.
+///
+/// # Errors
+/// Kind `Infrastructure` when a sandbox is lost.
+pub async fn search(
+    ready: &ReadyCommands,
+    machine: &Machine,
+    jobs: usize,
+    fresh: bool,
+    observer: &dyn Observer,
+) -> Result<Tried> {
+    let loaded = &ready.loaded;
+    let kept = Kept::at(&machine.cache.join("changes"));
+    let overlay = loaded.overlay();
+    let mut trials = Vec::new();
+    for instruction in &loaded.set.instructions {
+        let Some(gold) = loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)) else { continue };
+        let found = changes(instruction, &|text| siblings(&overlay.join(&instruction.path), text));
+        trials.extend(found.into_iter().map(|change| (instruction, gold, change)));
+    }
+    let all = trials.len();
+    let done = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let outcomes: Vec<(&Instruction, Change, Option<String>)> = stream::iter(trials)
+        .map(|(instruction, gold, change)| {
+            let (kept, done) = (&kept, done.clone());
+            async move {
+                let mut key = Parts::default();
+                for part in [VERSION, ready.snapshot.content(), &ready.env.digest, &change.code] {
+                    key.add(part);
+                }
+                for part in [json!(instruction), json!(gold), json!(machine.backend.name())] {
+                    key.add(part.to_string());
+                }
+                let key = key.finish();
+                let outcome = match kept.get(&key).filter(|_| !fresh) {
+                    Some(outcome) => outcome,
+                    None => {
+                        let program = Program { code: change.code.clone(), kind: instruction.kind };
+                        let noticed_by = noticed_by(ready, instruction, gold, &program, true, machine).await?;
+                        let outcome = Outcome { noticed_by: noticed_by.map(str::to_owned) };
+                        kept.put(&key, &outcome)?;
+                        outcome
+                    }
+                };
+                let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                observer
+                    .on(RunEvent::Stage(Stage::new("changing constants of", &loaded.id).counted(done, all, "changes")));
+                Ok::<_, Error>((instruction, change, outcome.noticed_by))
+            }
+        })
+        .buffer_unordered(jobs.max(1))
+        .try_collect()
+        .await?;
+    let mut tried = Tried { counts: Changes { made: all, ..Changes::default() }, ..Tried::default() };
+    let mut missed: BTreeSet<(String, String)> = BTreeSet::new();
+    for (instruction, change, _) in outcomes.into_iter().filter(|(.., noticed)| noticed.is_none()) {
+        missed.insert((instruction.id.clone(), change.constant.clone()));
+        if instruction.expect.harmless.contains_key(&change.constant) {
+            tried.counts.harmless += 1;
+        } else {
+            let Change { constant, instead, .. } = change;
+            let instead = if instead.is_empty() { "nothing".to_owned() } else { format!("`{instead}`") };
+            let id = &instruction.id;
+            tried.counts.unnoticed += 1;
+            tried.faults.push(format!("instruction `{id}`: nobody notices {instead} in the place of `{constant}`"));
+        }
+    }
+    tried.faults.sort();
+    for instruction in &loaded.set.instructions {
+        let needless = instruction
+            .expect
+            .harmless
+            .keys()
+            .filter(|name| !missed.contains(&(instruction.id.clone(), (*name).clone())));
+        tried.faults.extend(needless.map(|name| {
+            format!("instruction `{}`: `{name}` is called harmless, and each change of it is noticed", instruction.id)
+        }));
+    }
+    Ok(tried)
+}
+
+/// Returns the evidence against a program, `failure`, `kind`, `arguments` or `outcome`; `None` where it passes.
+/// `reads_text` as in [`Judge`].
+///
+/// # Errors
+/// Kind `Infrastructure` when the sandbox is lost.
+pub async fn noticed_by(
+    ready: &ReadyCommands,
+    instruction: &Instruction,
+    gold: &GoldRun,
+    program: &Program,
+    reads_text: bool,
+    machine: &Machine,
+) -> Result<Option<&'static str>> {
+    let asked = instruction.asked().map_err(Error::suite)?;
+    let judge = Judge { instruction, gold, asked, rule: Rule::Strict, reads_text };
+    let plan = gold.plan(&ready.loaded.set);
+    if let [_] = gold.calls[..] {
+        // Parsed arguments that are wrong need no run to the end.
+        let parsed = ready.run(program, instruction, &plan.stopping(), machine).await?;
+        if parsed.calls.is_empty() {
+            return Ok(Some("failure"));
+        }
+        if !judge.parsed(&parsed) {
+            return Ok(Some("arguments"));
+        }
+    }
+    let observed = ready.run(program, instruction, &plan, machine).await?;
+    if observed.exit != Exit::Code(0) {
+        return Ok(Some("failure"));
+    }
+    let verdict = judge.verified(&Map::from_iter([(RUN.to_owned(), json!({ "result": observed }))]));
+    if verdict.pass {
+        return Ok(None);
+    }
+    let failed = verdict.experiments.iter().find(|check| !check.pass);
+    Ok(Some(match failed.map(|check| check.experiment.as_str()) {
+        Some("kind") => "kind",
+        Some(name) if name.starts_with("arguments") => "arguments",
+        _ => "outcome",
+    }))
+}
+
+/// The other files of the folder that a text names a file of, at most three.
+fn siblings(root: &Path, text: &str) -> Vec<String> {
+    let path = root.join(text);
+    let Some(folder) = path.parent().filter(|_| path.is_file()) else { return Vec::new() };
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_file());
+    let names: BTreeSet<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let others = names.into_iter().filter(|other| other != name);
+    others.take(3).map(|other| text.replacen(name, &other, 1)).collect()
+}
