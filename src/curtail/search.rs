@@ -76,7 +76,7 @@ pub struct CurtailedExperiment {
     pub given_up: usize,
     /// CPU seconds of the unmasked repo with the full setting.
     pub full_seconds: f64,
-    /// The cheapest setting that reaches the goal or, if none does, the best cheap alternative.
+    /// The cheapest setting that reaches the goal or, if none does, a cheap one that shows how close it comes.
     pub chosen: Option<ChosenSetting>,
     /// Reason why nothing was chosen or why fewer solutions than available were used.
     pub note: Option<String>,

@@ -12,7 +12,7 @@ use crate::run::event::{Observer, RunEvent, Stage};
 
 /// A repo's sources.
 #[derive(Debug, Default)]
-pub struct Sources {
+pub struct RepoSources {
     /// Python files that can be parsed.
     pub modules: BTreeMap<PathBuf, Module>,
     /// Errors of the Python files that can't.
@@ -23,8 +23,8 @@ pub struct Sources {
 
 /// Reads the files of a repo.
 #[must_use]
-pub fn sources(repo: &Path) -> Sources {
-    let mut found = Sources::default();
+pub fn sources(repo: &Path) -> RepoSources {
+    let mut found = RepoSources::default();
     for (path, module) in index_tree(repo) {
         match module {
             Ok(module) => drop(found.modules.insert(path, module)),
@@ -46,7 +46,7 @@ pub fn sources(repo: &Path) -> Sources {
 ///
 /// # Errors
 /// Kind `Baseline` if the experiments enter no function of the repo; errors of the sandbox.
-pub async fn entered(bench: &Bench, sources: &Sources, observer: &dyn Observer) -> Result<(Entered, Vec<String>)> {
+pub async fn entered(bench: &Bench, sources: &RepoSources, observer: &dyn Observer) -> Result<(Entered, Vec<String>)> {
     let paper = &bench.loaded().paper;
     let total = paper.experiments.len();
     let mut entered = Entered::new();

@@ -8,7 +8,7 @@ use toml::Table;
 
 /// A repository's dependencies, and the file that lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dependencies {
+pub struct PackageDependencies {
     /// Requirements in pip's notation.
     pub packages: Vec<String>,
     /// The file, relative to the repository.
@@ -18,9 +18,10 @@ pub struct Dependencies {
 /// Returns the dependencies from the first file that declares them, the most precise first: `pyproject.toml`, an
 /// sdist's `PKG-INFO`, `setup.cfg`, `setup.py`.
 #[must_use]
-pub fn dependencies(repo: &Path) -> Option<Dependencies> {
-    let found =
-        |file: &'static str, packages: Option<Vec<String>>| packages.map(|packages| Dependencies { packages, file });
+pub fn dependencies(repo: &Path) -> Option<PackageDependencies> {
+    let found = |file: &'static str, packages: Option<Vec<String>>| {
+        packages.map(|packages| PackageDependencies { packages, file })
+    };
     found("pyproject.toml", pyproject(repo).and_then(|table| declared(&table)))
         .or_else(|| found("PKG-INFO", text(repo, "PKG-INFO").and_then(|said| metadata(&said))))
         .or_else(|| {

@@ -24,7 +24,7 @@ pub struct TextSource {
 
 /// A paper's text as shown to agents.
 #[derive(Debug, Clone)]
-pub struct Scrubbed {
+pub struct ScrubbedPaper {
     /// The text.
     pub text: String,
     /// Number of numbers removed.
@@ -51,7 +51,7 @@ impl TextSource {
 
     /// Removes the results from the text, including roundings of gold values. LaTeX gets Markdown headings.
     #[must_use]
-    pub fn scrubbed(&self, gold: &Gold) -> Scrubbed {
+    pub fn scrubbed(&self, gold: &Gold) -> ScrubbedPaper {
         let mut values = Vec::new();
         for result in gold.results.values().flat_map(|results| results.values()) {
             result_numbers(&result.result, &mut |value| values.push(value));
@@ -59,7 +59,7 @@ impl TextSource {
         let scrubbed = scrub(&self.text, &Options { format: self.format, gold: &values });
         let (removed, numbers) = (scrubbed.removed(), scrubbed.numbers.len());
         let text = if self.format == Format::Latex { from_latex(&scrubbed.text) } else { scrubbed.text };
-        Scrubbed { text, removed, numbers }
+        ScrubbedPaper { text, removed, numbers }
     }
 }
 

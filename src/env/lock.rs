@@ -19,7 +19,7 @@ const FORMAT: u32 = 1;
 /// The lock of an env for all targets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Lock {
+pub(super) struct VenvLock {
     format: u32,
     /// SHA-256 of the solved yml in hex.
     pub(super) environment: String,
@@ -70,7 +70,7 @@ fn number(python: &str) -> u64 {
     python.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-impl Lock {
+impl VenvLock {
     pub(super) fn path(folder: &Path) -> PathBuf {
         folder.join("venv.lock")
     }

@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 use super::cache::Complete;
 use super::environment::Environment;
 use super::interpreter::{dotted, find, usual_places};
-use super::lock::{Lock, minor, platform};
+use super::lock::{VenvLock, minor, platform};
 use super::{Backend, Env, Progress, Venv, cached, remove_cached};
 use crate::error::{Error, Kind, Result};
 
@@ -81,8 +81,8 @@ fn the_nearest_target_gives_the_versions_and_its_hashes_hold_only_there() {
         target("3.12", "linux-x86_64", "12"),
         target("3.12", "linux-aarch64", "a12")
     );
-    std::fs::write(Lock::path(dir.path()), text).unwrap();
-    let (lock, _) = Lock::read(dir.path(), &environment).unwrap();
+    std::fs::write(VenvLock::path(dir.path()), text).unwrap();
+    let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     for (python, platform, requirements) in [
         ("3.12", "linux-x86_64", "six==12 --hash=sha256:12\n"),
         ("3.12", "linux-aarch64", "six==a12 --hash=sha256:a12\n"),
@@ -99,9 +99,9 @@ fn a_lock_that_is_missing_broken_or_outdated_says_to_lock_again() {
     let dir = folder("dependencies: [python]\n");
     let environment = Environment::read(dir.path()).unwrap();
     let id = environment.id.clone();
-    let write = |text: &str| std::fs::write(Lock::path(dir.path()), text).unwrap();
+    let write = |text: &str| std::fs::write(VenvLock::path(dir.path()), text).unwrap();
     let check = |words: &str| {
-        let error = Lock::read(dir.path(), &environment).unwrap_err();
+        let error = VenvLock::read(dir.path(), &environment).unwrap_err();
         assert_eq!(error.kind, Kind::Suite);
         assert!(error.message.contains(words), "{}", error.message);
         assert_eq!(error.hint.as_deref(), Some(format!("type `autoexperiment env lock {id}`").as_str()));
@@ -132,7 +132,7 @@ async fn locked() -> TempDir {
     });
     let (yml, lock) = made.await;
     let dir = folder(yml);
-    std::fs::write(Lock::path(dir.path()), lock).unwrap();
+    std::fs::write(VenvLock::path(dir.path()), lock).unwrap();
     dir
 }
 
@@ -273,7 +273,7 @@ async fn killed_builds_do_not_affect_the_next() {
 async fn a_download_with_another_hash_is_refused() {
     let dir = locked().await;
     let cache = TempDir::new().unwrap();
-    let path = Lock::path(dir.path());
+    let path = VenvLock::path(dir.path());
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(!text.contains("://"), "no address is written down: {text}");
     let quoted: Vec<&str> = text.split('"').collect();
@@ -294,7 +294,7 @@ async fn a_download_with_another_hash_is_refused() {
 async fn a_lock_has_sections_for_other_machines() {
     let dir = locked().await;
     let environment = Environment::read(dir.path()).unwrap();
-    let (lock, _) = Lock::read(dir.path(), &environment).unwrap();
+    let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     let here = &lock.targets[0].python;
     for platform in [platform().as_str(), "linux-x86_64", "linux-aarch64"] {
         assert!(lock.has(here, platform), "{platform}");
@@ -315,7 +315,7 @@ async fn a_target_that_needs_another_package_gets_no_section() {
     let dir = folder(&yml);
     Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap();
     let environment = Environment::read(dir.path()).unwrap();
-    let (lock, _) = Lock::read(dir.path(), &environment).unwrap();
+    let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     let platforms: Vec<&str> = lock.targets.iter().map(|target| target.platform.as_str()).collect();
     assert_eq!(platforms, [platform()], "the other processor needs iniconfig, which pip did not look for");
     assert_eq!(lock.targets[0].packages.len(), 1);
@@ -325,7 +325,7 @@ async fn a_target_that_needs_another_package_gets_no_section() {
 #[ignore = "installs packages from PyPI"]
 async fn an_unknown_target_gets_the_locked_versions_without_hashes_and_a_notice() {
     let dir = locked().await;
-    let path = Lock::path(dir.path());
+    let path = VenvLock::path(dir.path());
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace(&format!("\"{}\"", platform()), "\"beos-m68k\"")).unwrap();
     let cache = TempDir::new().unwrap();
@@ -349,15 +349,15 @@ async fn a_new_machine_in_a_lock_gets_the_locked_versions() {
          [[target.package]]\nname = \"six\"\nversion = \"1.15.0\"\nsha256 = [\"00\"]\n",
         environment.digest
     );
-    std::fs::write(Lock::path(dir.path()), text).unwrap();
+    std::fs::write(VenvLock::path(dir.path()), text).unwrap();
     Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap();
-    let (lock, _) = Lock::read(dir.path(), &environment).unwrap();
+    let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     assert!(lock.has(&here, &platform()) && lock.has(&here, "beos-m68k"));
     assert!(lock.targets.iter().all(|target| target.packages[0].version == "1.15.0"));
     // With a section for this machine, locking again may find newer versions, and removes the other machine's section
     // because it no longer agrees.
     Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap();
-    let (lock, _) = Lock::read(dir.path(), &environment).unwrap();
+    let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     assert!(lock.targets.iter().all(|target| target.packages[0].version != "1.15.0"));
     assert!(!lock.has(&here, "beos-m68k"));
 }

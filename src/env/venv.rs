@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::cache::{Complete, clear, lock as lock_folder, stamp};
 use super::environment::Environment;
 use super::interpreter::{dotted, find, usual_places};
-use super::lock::{Lock, Package, Target, minor, platform};
+use super::lock::{Package, Target, VenvLock, minor, platform};
 use super::pip::{Foreign, check, compile, install, make_venv, solve};
 use super::prefix::protect;
 use super::{Backend, Env, OnProgress, Progress, State};
@@ -75,7 +75,7 @@ impl Venv {
         &self,
         home: &Path,
         environment: &Environment,
-        lock: &Lock,
+        lock: &VenvLock,
         on_progress: OnProgress<'_>,
     ) -> Result<Complete> {
         let envs = home.parent().unwrap_or(home);
@@ -97,7 +97,7 @@ impl Venv {
         &self,
         home: &Path,
         environment: &Environment,
-        lock: &Lock,
+        lock: &VenvLock,
         taken: &File,
         on_progress: OnProgress<'_>,
     ) -> Result<Complete> {
@@ -122,7 +122,7 @@ impl Venv {
         let inside = prefix.join("bin/python");
         if !chosen.packages.is_empty() {
             on_progress(Progress::Task(format!("installing {} packages", chosen.packages.len())));
-            let lock_path = Lock::path(environment.path.parent().unwrap_or(home));
+            let lock_path = VenvLock::path(environment.path.parent().unwrap_or(home));
             let requirements = home.join("requirements.txt");
             std::fs::write(&requirements, chosen.requirements())
                 .map_err(|error| Error::io("write", &requirements, error))?;
@@ -172,7 +172,7 @@ impl Backend for Venv {
         on_progress(Progress::Task(format!("looking for {}", environment.python)));
         let interpreter = find(&environment, &self.places, |_| false).await?;
         let here = (minor(interpreter.version), platform());
-        let old = Lock::read(folder, &environment).ok().map(|(lock, _)| lock);
+        let old = VenvLock::read(folder, &environment).ok().map(|(lock, _)| lock);
         let binding =
             old.as_ref().filter(|lock| !lock.has(&here.0, &here.1)).and_then(|lock| lock.choose(&here.0, &here.1));
 
@@ -233,14 +233,14 @@ impl Backend for Venv {
                 targets.push(target);
             }
         }
-        Lock::new(&environment, targets).write(folder, &environment)
+        VenvLock::new(&environment, targets).write(folder, &environment)
     }
 
     /// The cache key consists of the yml, the lock and the build procedure. The interpreter is searched for only if
     /// something must be built, and a finished env is built again if its interpreter has been replaced.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
         let environment = Environment::read(folder)?;
-        let (lock, text) = Lock::read(folder, &environment)?;
+        let (lock, text) = VenvLock::read(folder, &environment)?;
         let home = home(&environment, &text, cache)?;
         let complete = if let Some(complete) = Complete::read(&home) {
             complete
@@ -252,11 +252,11 @@ impl Backend for Venv {
     }
 
     fn state(&self, folder: &Path, cache: &Path) -> Result<State> {
-        if !Lock::path(folder).exists() {
+        if !VenvLock::path(folder).exists() {
             return Ok(State { locked: false, built: false });
         }
         let environment = Environment::read(folder)?;
-        let (_, text) = Lock::read(folder, &environment)?;
+        let (_, text) = VenvLock::read(folder, &environment)?;
         Ok(State { locked: true, built: Complete::read(&home(&environment, &text, cache)?).is_some() })
     }
 }

@@ -11,7 +11,7 @@ use crate::score::{Tolerance, score_experiment};
 
 /// A published experiment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Experiment {
+pub struct PublishedExperiment {
     /// Id in the manifest.
     pub id: String,
     /// Its published number.
@@ -35,7 +35,7 @@ pub fn experiments(
     published: &Published,
     paper: &PublishedPaper,
     findings: &mut Vec<Finding>,
-) -> Result<Vec<Experiment>> {
+) -> Result<Vec<PublishedExperiment>> {
     let of_paper = |value: &&Value| value["paper_id"].as_str() == Some(&paper.id);
     let together: Vec<&Value> = published.experiments.iter().filter(of_paper).collect();
     let own: Vec<&Value> =
@@ -44,7 +44,7 @@ pub fn experiments(
         return Err(Error::suite(format!("paper `{}` has no experiments", paper.id))
             .hint("they belong in its `experiments.jsonl`"));
     }
-    let mut found: Vec<Experiment> = Vec::new();
+    let mut found: Vec<PublishedExperiment> = Vec::new();
     for value in own {
         let number = value.get("exp_id").map(plain).unwrap_or_default();
         let about = format!("experiment {number}");
@@ -68,7 +68,7 @@ pub fn experiments(
             }
         }
         let dependencies = value["func_dependencies"].as_str().unwrap_or_default();
-        found.push(Experiment {
+        found.push(PublishedExperiment {
             id: format!("e{number}"),
             number,
             description: text("description"),
@@ -122,7 +122,7 @@ fn sampled(samples: &[Value], paper: &str, command: &str) -> Option<Value> {
     None
 }
 
-/// Splits a sample's script into commands by the name printed before each: `echo Experiment 1`.
+/// Splits a sample's script into commands by the name printed before each: `echo PublishedExperiment 1`.
 fn commands(script: &str) -> BTreeMap<String, String> {
     let mut commands: BTreeMap<String, String> = BTreeMap::new();
     let mut name = None;
@@ -141,7 +141,7 @@ fn commands(script: &str) -> BTreeMap<String, String> {
 }
 
 /// Reports published results of one experiment that differ by more than 5%.
-fn disagreements(experiment: &Experiment, findings: &mut Vec<Finding>) {
+fn disagreements(experiment: &PublishedExperiment, findings: &mut Vec<Finding>) {
     let Some(((first, gold), others)) = experiment.results.split_first() else { return };
     let differing: Vec<&str> =
         others.iter().filter(|(_, other)| !agree(gold, other)).map(|(file, _)| file.as_str()).collect();
@@ -154,7 +154,7 @@ fn disagreements(experiment: &Experiment, findings: &mut Vec<Finding>) {
 }
 
 /// Reports experiments with equal results, because an answer to one would be right for all of them.
-fn twins(experiments: &[Experiment], findings: &mut Vec<Finding>) {
+fn twins(experiments: &[PublishedExperiment], findings: &mut Vec<Finding>) {
     let gold: Vec<Option<&Value>> = experiments.iter().map(|it| it.results.first().map(|(_, value)| value)).collect();
     for (place, experiment) in experiments.iter().enumerate() {
         let Some(own) = gold[place] else { continue };
@@ -181,7 +181,7 @@ fn agree(gold: &Value, other: &Value) -> bool {
 ///
 /// # Errors
 /// Kind `Internal` if serialisation fails.
-pub fn sets(experiments: &[Experiment]) -> Result<String> {
+pub fn sets(experiments: &[PublishedExperiment]) -> Result<String> {
     let by_id: Map<String, Value> = experiments
         .iter()
         .map(|experiment| (experiment.id.clone(), experiment.results.iter().cloned().collect::<Map<_, _>>().into()))

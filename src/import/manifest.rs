@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::find::FoundFunction;
-use super::gold::Experiment;
+use super::gold::PublishedExperiment;
 use super::published::PublishedPaper;
 use crate::suite::sections;
 
@@ -20,7 +20,7 @@ pub struct ImportedManifest<'a> {
     /// Its functions.
     pub functions: &'a [FoundFunction],
     /// Its experiments.
-    pub experiments: &'a [Experiment],
+    pub experiments: &'a [PublishedExperiment],
     /// Its text, as shown to agents.
     pub text: &'a str,
     /// Folder of its code.

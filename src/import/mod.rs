@@ -161,7 +161,7 @@ pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, deci
 fn needs(
     paper: &PublishedPaper,
     functions: &[find::FoundFunction],
-    experiments: &[gold::Experiment],
+    experiments: &[gold::PublishedExperiment],
     findings: &mut Vec<Finding>,
 ) -> BTreeMap<String, BTreeSet<String>> {
     let selectors: BTreeMap<&str, &str> =
@@ -200,7 +200,11 @@ fn needs(
 }
 
 /// Returns the paper's text without its results.
-fn paper_text(paper: &PublishedPaper, experiments: &[gold::Experiment], findings: &mut Vec<Finding>) -> Result<String> {
+fn paper_text(
+    paper: &PublishedPaper,
+    experiments: &[gold::PublishedExperiment],
+    findings: &mut Vec<Finding>,
+) -> Result<String> {
     let source = text::TextSource::read(&paper.text)?;
     let mut values = Vec::new();
     let results = experiments.iter().flat_map(|experiment| &experiment.results);

@@ -55,7 +55,7 @@ pub struct ParityDescription {
 /// An entry of `parity_experiment.json`, with the field names that Harbor's validator reads. The author fills in the
 /// links.
 #[derive(Debug, Serialize)]
-pub struct Experiment {
+pub struct ParityExperiment {
     adapter_name: String,
     agent: String,
     model: String,
@@ -153,9 +153,9 @@ pub fn parity_experiment(
     aspect: &Aspect,
     about: &ParityDescription,
     record: &AttemptRecord,
-) -> Experiment {
+) -> ParityExperiment {
     let [original_runs, harbor_runs] = parity.runs.clone();
-    Experiment {
+    ParityExperiment {
         adapter_name: about.adapter.clone(),
         agent: format!("{}@{}", record.agent, env!("CARGO_PKG_VERSION")),
         model: record.model.clone().unwrap_or_default(),

@@ -127,7 +127,7 @@ struct Found {
     proposal: MaskingProposal,
     doubts: Vec<String>,
     broken: Vec<Error>,
-    scrubbed: Option<text::Scrubbed>,
+    scrubbed: Option<text::ScrubbedPaper>,
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {

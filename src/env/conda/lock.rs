@@ -25,7 +25,7 @@ const SCHEME: &str = "channel";
 
 /// The lock of an env for all platforms.
 #[derive(Debug, Clone)]
-pub(super) struct Lock {
+pub(super) struct CondaLock {
     /// Names of the channels, in order.
     pub(super) channels: Vec<String>,
     pub(super) sections: Vec<Section>,
@@ -68,7 +68,7 @@ struct Ours {
     pip: BTreeMap<String, Vec<PipPackage>>,
 }
 
-impl Lock {
+impl CondaLock {
     pub(super) fn path(folder: &Path) -> PathBuf {
         folder.join("conda.lock")
     }

@@ -39,7 +39,7 @@ use super::prefix::{self, protect};
 use super::{Backend, Env, OnProgress, Progress, State};
 use crate::error::{Error, Result};
 use crate::files::hex;
-use lock::{Lock, Section, channel_name, from_lock, to_lock};
+use lock::{CondaLock, Section, channel_name, from_lock, to_lock};
 use settings::CondaSettings;
 use solve::{SolveOptions, check_machine};
 use spec::CondaRequest;
@@ -69,10 +69,10 @@ impl Conda {
     pub async fn answers(&self, folder: &Path) -> bool {
         let here = || {
             let source = EnvironmentFile::read(folder).ok()?;
-            let lock = Lock::read(folder, &source).ok()?;
+            let lock = CondaLock::read(folder, &source).ok()?;
             let section = lock.section(here().ok()?, folder, &source).ok()?;
             let names: BTreeSet<&str> = section.records.iter().filter_map(channel_name).collect();
-            let path = Lock::path(folder);
+            let path = CondaLock::path(folder);
             let channels = names.into_iter().map(|name| Some(self.settings.locate_one(name, &path).ok()?.urls));
             let mut channels = channels.collect::<Option<Vec<_>>>()?;
             // Channels that the yml gives by address.
@@ -251,25 +251,25 @@ impl Backend for Conda {
         let channels: Vec<String> = wanted.channels.iter().map(|channel| channel.name.clone()).collect();
         let records = records.into_iter().map(|record| to_lock(record, &wanted.channels, &places)).collect();
         let mut sections = vec![Section { platform, records, pip }];
-        if let Ok(old) = Lock::read(folder, &source) {
+        if let Ok(old) = CondaLock::read(folder, &source) {
             sections.extend(old.sections.into_iter().filter(|section| section.platform != platform));
         }
         sections.sort_by_key(|section| section.platform.to_string());
-        Lock { channels, sections }.write(folder, &source)
+        CondaLock { channels, sections }.write(folder, &source)
     }
 
     /// The cache key consists of the env's id and the digest of the installed packages, so neither the channels'
     /// locations nor an equivalent change of the yml matters.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
         let source = EnvironmentFile::read(folder)?;
-        let lock = Lock::read(folder, &source)?;
+        let lock = CondaLock::read(folder, &source)?;
         let section = lock.section(here()?, folder, &source)?;
         let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
         let home = home(&source, section, &cache)?;
         let complete = if let Some(complete) = Complete::read(&home) {
             complete
         } else {
-            let lock = Lock::path(folder);
+            let lock = CondaLock::path(folder);
             let build = Build { source: &source, section, lock: &lock, home: home.clone(), cache: &cache };
             self.build_once(&build, on_progress).await?
         };
@@ -289,7 +289,7 @@ impl Backend for Conda {
             return Ok(State { locked: false, built: false });
         }
         let source = EnvironmentFile::read(folder)?;
-        let lock = Lock::read(folder, &source)?;
+        let lock = CondaLock::read(folder, &source)?;
         let Ok(section) = lock.section(here()?, folder, &source) else {
             return Ok(State { locked: false, built: false });
         };
@@ -299,7 +299,7 @@ impl Backend for Conda {
 
 /// Whether the env of `folder` has a lock file for conda.
 pub(super) fn is_locked(folder: &Path) -> bool {
-    Lock::path(folder).exists()
+    CondaLock::path(folder).exists()
 }
 
 /// Returns this machine's platform.

@@ -7,7 +7,7 @@ use rattler_conda_types::{PackageRecord, RepoDataRecord, Subdir, Version};
 use tempfile::{TempDir, tempdir};
 
 use super::address::url;
-use super::lock::{Lock, PipPackage, Section, channel_name, from_lock, to_lock};
+use super::lock::{CondaLock, PipPackage, Section, channel_name, from_lock, to_lock};
 use super::settings::CondaSettings;
 use super::spec::CondaRequest;
 use super::{digest, replaces_conda};
@@ -60,7 +60,7 @@ fn write_lock(folder: &Path, platform: Subdir) -> Section {
     let places = [channels[0].urls[0].clone()];
     let found = record("python", "3.11.7", "https://conda.example.org/conda-forge");
     let section = Section { platform, records: vec![to_lock(found, &channels, &places)], pip: vec![six()] };
-    let lock = Lock { channels: vec!["conda-forge".to_owned()], sections: vec![section.clone()] };
+    let lock = CondaLock { channels: vec!["conda-forge".to_owned()], sections: vec![section.clone()] };
     lock.write(folder, &source).unwrap();
     section
 }
@@ -95,11 +95,11 @@ fn an_invalid_specification_is_an_error_with_its_line() {
 fn a_lock_stores_channel_names_and_round_trips() {
     let dir = folder(YML);
     let section = write_lock(dir.path(), Subdir::Linux64);
-    let text = std::fs::read_to_string(Lock::path(dir.path())).unwrap();
+    let text = std::fs::read_to_string(CondaLock::path(dir.path())).unwrap();
     assert!(text.contains("channel:///conda-forge/linux-64/python-3.11.7-0.conda"), "{text}");
     assert!(!text.contains("example.org"), "{text}");
     let source = EnvironmentFile::read(dir.path()).unwrap();
-    let lock = Lock::read(dir.path(), &source).unwrap();
+    let lock = CondaLock::read(dir.path(), &source).unwrap();
     let read = lock.section(Subdir::Linux64, dir.path(), &source).unwrap();
     assert_eq!(read.pip, section.pip);
     assert_eq!(read.records[0].package_record.sha256, section.records[0].package_record.sha256);
@@ -125,7 +125,7 @@ fn an_outdated_lock_suggests_the_command() {
     let dir = folder(YML);
     let check = |words: &str| {
         let source = EnvironmentFile::read(dir.path()).unwrap();
-        let error = Lock::read(dir.path(), &source).unwrap_err();
+        let error = CondaLock::read(dir.path(), &source).unwrap_err();
         assert_eq!(error.kind, Kind::Suite);
         assert!(error.message.contains(words), "{}", error.message);
         assert_eq!(error.hint.unwrap(), format!("type `autoexperiment env lock --env conda {}`", source.id));
@@ -134,9 +134,9 @@ fn an_outdated_lock_suggests_the_command() {
     write_lock(dir.path(), Subdir::Linux64);
     std::fs::write(dir.path().join("environment.yml"), YML.replace("3.11", "3.12")).unwrap();
     check("was changed after it was locked");
-    std::fs::write(Lock::path(dir.path()), "autoexperiment: 3\n").unwrap();
+    std::fs::write(CondaLock::path(dir.path()), "autoexperiment: 3\n").unwrap();
     check("");
-    std::fs::write(Lock::path(dir.path()), "autoexperiment: {format: 9, environment: x, pip: {}}\n").unwrap();
+    std::fs::write(CondaLock::path(dir.path()), "autoexperiment: {format: 9, environment: x, pip: {}}\n").unwrap();
     check("format 9");
 }
 

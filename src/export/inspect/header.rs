@@ -34,7 +34,7 @@ pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&Brief]) -> Value {
         "eval": {
             "eval_id": log.id,
             "run_id": super::identifier(&[&run.run, &run.created.to_string()]),
-            "created": Moment::of(run.created),
+            "created": Moment::start(run.created),
             "task": super::TASK,
             "task_id": log.id,
             "task_display_name": format!("AutoExperiment: {}", log.agent),
@@ -98,7 +98,7 @@ impl Totals {
         self.completed += usize::from(!record.is_infrastructure());
         self.usage += record.usage;
         self.cost += record.cost;
-        let ended = Moment::of(record.started).after(record.wall_seconds).timestamp();
+        let ended = Moment::start(record.started).after(record.wall_seconds).timestamp();
         self.began = Some(self.began.map_or(record.started, |began| began.min(record.started)));
         self.ended = Some(self.ended.map_or(ended, |before| before.max(ended)));
         let passes = [
@@ -141,8 +141,8 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&Brief], totals: &Totals
         "scores": scores,
     });
     header["stats"] = json!({
-        "started_at": totals.began.map(Moment::of),
-        "completed_at": totals.ended.map(Moment::of),
+        "started_at": totals.began.map(Moment::start),
+        "completed_at": totals.ended.map(Moment::start),
         "model_usage": model_usage,
     });
     header

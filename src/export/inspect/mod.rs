@@ -165,7 +165,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    fn of(begun: jiff::Timestamp) -> Self {
+    fn start(begun: jiff::Timestamp) -> Self {
         Self { begun, since: 0.0 }
     }
 

@@ -17,7 +17,7 @@ const SUMMARY_TEXT: usize = 1000;
 
 /// Inspect's `EvalSample`.
 #[derive(Serialize)]
-pub struct Sample<'a> {
+pub struct EvalSample<'a> {
     id: &'a str,
     epoch: u32,
     input: &'a str,
@@ -59,7 +59,7 @@ struct EventsData<'a> {
 
 /// Inspect's `EvalSampleSummary`.
 #[derive(Serialize)]
-pub struct Summary {
+pub struct EvalSampleSummary {
     id: String,
     epoch: u32,
     input: String,
@@ -90,12 +90,12 @@ pub fn write<E>(
     sentence: &str,
     lines: &[TimedEvent],
     log: &Log<'_>,
-    write: impl FnOnce(&Sample<'_>) -> Result<(), E>,
-) -> Result<Summary, E> {
+    write: impl FnOnce(&EvalSample<'_>) -> Result<(), E>,
+) -> Result<EvalSampleSummary, E> {
     let model = model_name(record.model.as_deref());
     let attempt = record.attempt.to_string();
     let uuid = identifier(&[log.run, &record.agent, &model, &record.sample, &attempt]);
-    let begun = Moment::of(record.started);
+    let begun = Moment::start(record.started);
     let mut pool = MessagePool::new(&uuid, record.model.as_ref().map(|_| model.as_str()));
     let mut entries = entries(lines, begun, &uuid, &mut pool);
     let input = pool.task().unwrap_or(sentence).to_owned();
@@ -128,7 +128,7 @@ pub fn write<E>(
         Entry::Tool(event) => Written::Tool(event),
         Entry::Info(event) => Written::Info(event),
     });
-    write(&Sample {
+    write(&EvalSample {
         id: &record.sample,
         epoch: record.attempt.saturating_add(1),
         input: &input,
@@ -150,7 +150,7 @@ pub fn write<E>(
         events_data: EventsData { messages: pool.all(), calls: [] },
         limit: limit.map(|(kind, limit)| json!({ "type": kind, "limit": limit })),
     })?;
-    Ok(Summary {
+    Ok(EvalSampleSummary {
         id: record.sample.clone(),
         epoch: record.attempt.saturating_add(1),
         input: cut(&input),
