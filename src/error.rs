@@ -43,11 +43,11 @@ pub enum Kind {
 pub struct Error {
     /// Category of the failure.
     pub kind: Kind,
-    /// What went wrong, as a lower-case fragment.
+    /// Description of the failure, as a lower-case fragment.
     pub message: String,
     /// The file, and the line (from 1) if known.
     pub place: Option<(PathBuf, Option<usize>)>,
-    /// What the user can do about it.
+    /// Advice to the user on how to solve the problem.
     pub hint: Option<String>,
     /// The underlying error.
     #[source]
@@ -110,7 +110,7 @@ impl Error {
         if is_named_wrongly { Self { kind: Kind::Usage, ..error } } else { error }
     }
 
-    /// Combines several errors into one, with one line for each; `None` if there are none. A single error is returned
+    /// Combines several errors into one, with one line for each; `None` for an empty list. A single error is returned
     /// unchanged.
     #[must_use]
     pub fn all(errors: Vec<Self>) -> Option<Self> {
