@@ -263,9 +263,9 @@ pub fn sweep_folders() {
 /// The variable that marks a process's sandbox, if that sandbox's private folder is gone or belongs to nobody any more.
 fn orphaned(pid: i32) -> Option<String> {
     let environ = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let entries = environ.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
+    let mut entries = environ.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
     let mark = format!("{OWN_VARIABLE}=");
-    let (variable, folder) = entries.filter_map(|entry| Some((entry, entry.strip_prefix(&mark)?))).next()?;
+    let (variable, folder) = entries.find_map(|entry| Some((entry, entry.strip_prefix(&mark)?)))?;
     let folder = Path::new(folder);
     let is_private = folder.is_absolute() && folder.file_name()?.to_str()?.starts_with(PREFIX);
     // What a path means in another mount namespace is not known here.
