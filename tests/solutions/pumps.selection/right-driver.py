@@ -4,7 +4,7 @@ from pathlib import Path
 file = Path('select_features.py')
 text = file.read_text()
 assert 'import numpy as np\n' in text
-text = text.replace('import numpy as np\n', 'import numpy as np\n\nnp.int, np.float, np.bool = int, float, bool\n')
+text = text.replace('import numpy as np\n', 'import numpy as np\n\nnp.int, np.float = int, float\n')
 file.write_text(text)
 # %%
 from pathlib import Path
