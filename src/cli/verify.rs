@@ -54,7 +54,7 @@ pub struct Arguments {
     /// each, `# replaces: BLOCK ...`, names the blocks whose cells it replaces.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck", "constants"])]
     solutions: Option<PathBuf>,
-    /// Only change the constants in the gold cells of notebook tasks, one at a time, and see which changes nobody notices.
+    /// Only change the constants of right solutions, one at a time, and list the changes that nobody notices.
     #[arg(long, conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck"])]
     constants: bool,
     /// Number of mutants per function.
@@ -181,8 +181,8 @@ async fn items(arguments: &Arguments) -> Result<()> {
         None if arguments.constants => Scope::Constants,
         None => Scope::Everything,
     };
-    if scope != Scope::Everything && arguments.family == COMMAND {
-        return Err(Error::usage("`--solutions` and `--constants` are for notebook tasks"));
+    if arguments.solutions.is_some() && arguments.family == COMMAND {
+        return Err(Error::usage("`--solutions` is for notebook tasks"));
     }
     verify_items::run(&place, &arguments.family, &arguments.papers.all(), &scope, arguments.json).await
 }
