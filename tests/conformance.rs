@@ -25,6 +25,7 @@ mod conformance {
     pub mod processes;
     pub mod resources;
     pub mod runner;
+    pub mod search;
     pub mod visibility;
 }
 

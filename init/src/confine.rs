@@ -12,7 +12,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::BpfProgram;
 
-use super::wire::{Place, Setup, Source};
+use super::wire::{OsBytes, Place, Setup, Source};
 use super::{calls, root};
 use crate::processes;
 
@@ -125,6 +125,26 @@ fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
     limits
 }
 
+/// Grants reading a folder, except what is masked in it: that takes rules for everything beside it, on each level. The names
+/// in such a folder can still be listed.
+fn grant(path: &Path, masked: &[PathBuf], allowed: &mut Vec<(PathBuf, BitFlags<AccessFs>)>) {
+    let read = AccessFs::from_read(LANDLOCK);
+    if masked.iter().any(|mask| mask == path) {
+        return;
+    }
+    if !masked.iter().any(|mask| mask.starts_with(path)) {
+        allowed.push((path.into(), read));
+        return;
+    }
+    allowed.push((path.into(), AccessFs::ReadDir.into()));
+    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        // What a link leads to has its own rules.
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            grant(&entry.path(), masked, allowed);
+        }
+    }
+}
+
 /// The landlock rules, or `None` where the kernel has none.
 fn landlock(setup: &Setup) -> Option<RulesetCreated> {
     let mut rules = Ruleset::default()
@@ -145,8 +165,13 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let mut allowed: Vec<(PathBuf, BitFlags<AccessFs>)> = Vec::new();
     if setup.place == Place::Host {
-        allowed.extend(root::readable().map(|path| (path.to_path_buf(), read)));
-        allowed.extend(setup.read_only.iter().map(|path| (path.as_path().into(), read)));
+        // By their real paths: `/bin` is a link into `/usr` on most systems.
+        let real = |path: &Path| path.canonicalize().ok();
+        let masked: Vec<PathBuf> = setup.masked.iter().filter_map(|path| real(path.as_path())).collect();
+        let shown = setup.read_only.iter().map(OsBytes::as_path).filter_map(real);
+        for path in root::readable().filter_map(real).chain(shown) {
+            grant(&path, &masked, &mut allowed);
+        }
         allowed.extend(HOST_FACTS.iter().map(|path| (path.into(), read)));
         allowed.extend(setup.scratch.iter().map(|path| (path.as_path().into(), all)));
         if let Source::Folder(dir) = &setup.source {

@@ -22,6 +22,7 @@ mod growth;
 pub mod left_out;
 mod memory;
 mod mount;
+pub mod needles;
 mod oom;
 mod outcome;
 mod pipes;
@@ -30,6 +31,8 @@ pub mod reap;
 mod relay;
 mod root;
 mod running;
+#[cfg(feature = "search")]
+pub mod search;
 mod serve;
 mod sockets;
 mod start;
@@ -67,6 +70,8 @@ pub use root::readable as shown_to_all;
 /// The workspace's path inside every sandbox that has its own file system view.
 pub const WORKDIR: &str = "/workspace";
 
+/// The argument that makes the program a search, see `search`.
+pub const SEARCH: &str = "search";
 /// The variable that marks a sandbox's processes where there are no namespaces. Its value is the sandbox's private folder.
 pub const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
 /// How long an init waits for its first message.

@@ -60,7 +60,7 @@ struct Sources {
     trees: Vec<(PathBuf, OwnedFd, bool)>,
     links: Vec<(PathBuf, PathBuf)>,
     files: Vec<(PathBuf, Vec<u8>)>,
-    /// Folders in the trees that are covered by empty ones.
+    /// Folders and files in the trees that are covered by empty ones.
     masks: Vec<PathBuf>,
 }
 
@@ -289,7 +289,15 @@ fn trees(sources: &Sources) -> io::Result<()> {
                 doing(format!("attach `{}`", path.display()), attach(tree, &to))?;
             }
             // A missing path is already covered by a mask around it.
-            None if !to.is_dir() => {}
+            None if !to.exists() => {}
+            None if !to.is_dir() => {
+                let empty = staged(Path::new("/covered"));
+                fs::write(&empty, b"")?;
+                let tree = clone_tree(&empty, READ_ONLY | NO_SUID | NO_DEVICES)?;
+                doing(format!("cover `{}`", path.display()), attach(&tree, &to))?;
+                // Its mounts keep it.
+                fs::remove_file(&empty)?;
+            }
             None => {
                 let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
                 let options = Some("mode=0755,size=64k,nr_inodes=1000");

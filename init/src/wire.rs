@@ -94,7 +94,8 @@ pub struct Setup {
     pub owner: Option<(u32, u32)>,
     pub source: Source,
     pub read_only: Vec<OsBytes>,
-    /// Folders inside the shown ones that are hidden: an empty folder covers each.
+    /// Folders and files inside the shown folders that are hidden: an empty folder or file covers each. Without namespaces,
+    /// no right to read is granted for them.
     pub masked: Vec<OsBytes>,
     /// Device files of the host that the sandbox shows in addition to the usual ones.
     pub devices: Vec<OsBytes>,

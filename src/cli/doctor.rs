@@ -8,7 +8,7 @@ use crate::model::{self, Description};
 use crate::report::clean;
 use crate::run::machine::private;
 use crate::sandbox::{SandboxKind, choose, doctor};
-use crate::suite::Suite;
+use crate::suite::{Suite, bundled, secrets};
 
 /// Show what works on this machine, and how to get the rest
 ///
@@ -50,7 +50,11 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         let description = arguments.describe.clone().unwrap_or_default();
         return probe::probe(spec, arguments.base_url.as_deref(), arguments.price, description).await;
     }
-    let mut findings = doctor::examine(&cache, &scratch, &hidden).await;
+    let secrets = match arguments.suite.own()?.filter(|suite| Suite::open(suite).is_ok()) {
+        Some(suite) => secrets(&suite),
+        None => secrets(&bundled()?),
+    };
+    let mut findings = doctor::examine(&cache, &scratch, &hidden, &secrets).await;
     findings.extend(model::keys().into_iter().map(|key| doctor::Finding {
         name: key.variable,
         ok: key.is_set,

@@ -7,6 +7,7 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::search::{self, Found, Wanted};
 use super::{Backend, Command, Evidence, EvidenceKind, ExecLimits, Exit, SandboxLimits, Spec};
 use crate::files::Temporary;
 use crate::workspace::{Layers, LayersKind};
@@ -39,7 +40,23 @@ pub(super) async fn try_out(backend: &dyn Backend) -> Result<(), String> {
     run(backend, &std::env::temp_dir(), CHANGE).await
 }
 
-async fn run(backend: &dyn Backend, place: &Path, script: &str) -> Result<(), String> {
+/// Searches everything that sandboxes show which show these folders and hide those.
+pub(super) async fn search(
+    backend: &dyn Backend,
+    (shown, hidden): (&[PathBuf], &[PathBuf]),
+    mut wanted: Wanted,
+) -> Result<Found, String> {
+    let (_folder, mut spec) = empty(backend, &std::env::temp_dir())?;
+    (spec.read_only, spec.hidden) = (shown.to_vec(), hidden.to_vec());
+    wanted.roots.extend(shown.iter().cloned());
+    let mut sandbox = backend.start(&spec).await.map_err(|error| crate::error::with_causes(&error))?;
+    let found = search::search(&mut *sandbox, wanted).await.map_err(|fault| fault.to_string())?;
+    sandbox.destroy().await.map_err(|fault| fault.to_string())?;
+    Ok(found)
+}
+
+/// What a fresh, empty sandbox is made of, and the folder that holds its workspace.
+fn empty(backend: &dyn Backend, place: &Path) -> Result<(Temporary, Spec), String> {
     let folder = Temporary::create(place, PREFIX, 0o700).map_err(|error| format!("no temporary folder: {error}"))?;
     let layers = layers(backend, folder.path())?;
     let spec = Spec {
@@ -51,6 +68,11 @@ async fn run(backend: &dyn Backend, place: &Path, script: &str) -> Result<(), St
         limits: SandboxLimits::default(),
         gpu: None,
     };
+    Ok((folder, spec))
+}
+
+async fn run(backend: &dyn Backend, place: &Path, script: &str) -> Result<(), String> {
+    let (_folder, spec) = empty(backend, place)?;
     let mut sandbox = backend.start(&spec).await.map_err(|error| crate::error::with_causes(&error))?;
     let limits =
         ExecLimits { wall: Duration::from_secs(10), patience: Duration::ZERO, grace: Duration::ZERO, output: 1000 };

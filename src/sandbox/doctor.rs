@@ -1,14 +1,17 @@
 //! `autoexperiment doctor`: what works on this machine, and how to get the rest to work.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Serialize;
 
+use super::canary;
 use super::docker::{Flavour, inspect};
 use super::exposed::{exposures, system};
-use super::local::Report;
+use super::local::{LocalBackend, Report};
+use super::search::Wanted;
 use crate::files::usable::{CACHE, Needed, SCRATCH, closed};
 
 /// Bytes of free disk that building an env and making a few attempts may need.
@@ -27,9 +30,12 @@ pub struct Finding {
     pub remedy: Option<String>,
 }
 
-/// Checks everything. `cache` and `scratch` are where envs and attempts will be kept, `hidden`
+/// How long the search inside a sandbox may take, in seconds. What is installed by hand comes first.
+const SEARCH: u64 = 20;
+
+/// Checks everything. `secrets` are texts that no sandbox may show, each with its name. `cache` and `scratch` are where envs and attempts will be kept, `hidden`
 /// what no agent may see.
-pub async fn examine(cache: &Path, scratch: &Path, hidden: &[PathBuf]) -> Vec<Finding> {
+pub async fn examine(cache: &Path, scratch: &Path, hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> Vec<Finding> {
     let report = Report::collect().await;
     let mut findings = sandbox(&report);
     findings.extend([engine(Flavour::Docker).await, engine(Flavour::Podman).await]);
@@ -38,7 +44,8 @@ pub async fn examine(cache: &Path, scratch: &Path, hidden: &[PathBuf]) -> Vec<Fi
     findings.push(place("cache", CACHE, cache, walker));
     findings.push(place("scratch folder", SCRATCH, scratch, walker));
     findings.push(disk(cache));
-    findings.push(out_of_sight(&in_sight(hidden), report.namespaces.is_ok()));
+    findings.push(out_of_sight(&in_sight(hidden)));
+    findings.push(searched(hidden, secrets).await);
     findings
 }
 
@@ -67,8 +74,43 @@ pub fn in_sight(hidden: &[PathBuf]) -> Vec<InSight> {
     found.into_iter().map(seen).collect()
 }
 
-fn out_of_sight(found: &[InSight], namespaces: bool) -> Finding {
-    let is_refused = |one: &&InSight| one.is_whole || !namespaces;
+/// Looks for the secrets from inside a sandbox.
+async fn searched(hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> Finding {
+    let mut wanted = Wanted::within(SEARCH);
+    let names: Vec<&str> = secrets.iter().filter_map(|(name, text)| wanted.add(text).map(|_| name.as_str())).collect();
+    let prefix: Vec<PathBuf> = interpreter().map(|found| found.prefix).into_iter().collect();
+    let found = match LocalBackend::probe().await {
+        Ok(backend) => canary::search(&backend, (&prefix, hidden), wanted).await,
+        Err(error) => Err(error.message),
+    };
+    let remedy =
+        "move what holds it out of the folders that sandboxes show, or name it with `--suite`, `--cache`, `--runs`";
+    let (ok, detail) = match found {
+        Err(why) => (false, format!("not searched: {why}")),
+        Ok(found) => {
+            let seen: BTreeSet<String> = found
+                .hits
+                .iter()
+                .filter_map(|(secret, at)| Some(format!("`{}` in `{at}`", names.get(*secret as usize)?)))
+                .collect();
+            let result = match (seen.first(), seen.len()) {
+                (None, _) => "no gold, no originals".to_owned(),
+                (Some(first), 1) => first.clone(),
+                (Some(first), count) => format!("{first} and {} more", count - 1),
+            };
+            let rest = if found.is_complete { "" } else { "; the rest not within the time" };
+            let amount = found.bytes as f64 / 1e9;
+            (
+                seen.is_empty(),
+                format!("searched {} files, {amount:.1} GB, for {} texts: {result}{rest}", found.files, names.len()),
+            )
+        }
+    };
+    Finding { name: "what sandboxes show", ok, detail, remedy: (!ok).then(|| remedy.to_owned()) }
+}
+
+fn out_of_sight(found: &[InSight]) -> Finding {
+    let is_refused = |one: &&InSight| one.is_whole;
     let refused = found.iter().find(is_refused);
     Finding {
         name: "suite, cache and home out of sight",
@@ -280,11 +322,9 @@ mod tests {
     #[test]
     fn what_would_be_seen_is_a_finding_that_names_both_folders() {
         let seen = |is_whole| InSight { hidden: "/usr/local/src/s".into(), shown: "/usr".into(), is_whole };
-        assert!(out_of_sight(&[], false).ok);
-        for (found, namespaces, ok) in
-            [(seen(false), true, true), (seen(false), false, false), (seen(true), true, false)]
-        {
-            let finding = out_of_sight(&[found], namespaces);
+        assert!(out_of_sight(&[]).ok);
+        for (found, ok) in [(seen(false), true), (seen(true), false)] {
+            let finding = out_of_sight(&[found]);
             assert_eq!((finding.ok, finding.remedy.is_none()), (ok, ok));
             assert!(finding.detail.contains("/usr/local/src/s") && finding.detail.contains("`/usr`"), "{finding:?}");
         }

@@ -1,19 +1,20 @@
-//! Folders that must stay out of sight although they lie in one that sandboxes show: a suite below `/usr/local/src`, a
-//! cache below an interpreter's own prefix.
+//! What must stay out of sight although it lies in a folder that sandboxes show: a suite below `/usr/local/src`, a cache
+//! below an interpreter's own prefix, this program in `/usr/local/bin`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use super::holders;
 use crate::error::Error;
 use autoexperiment_init::shown_to_all;
 
-/// A folder that must stay hidden, in one that is shown.
+/// A folder or file that must stay hidden, in a folder that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Exposure {
     /// The folder that is shown.
     pub(super) shown: PathBuf,
-    /// The folder that must stay hidden.
+    /// The folder or file that must stay hidden.
     pub(super) hidden: PathBuf,
     /// Where it would be seen: a path in `shown`, or `shown` itself.
     pub(super) at: PathBuf,
@@ -43,12 +44,16 @@ pub(super) fn system() -> impl Iterator<Item = &'static Path> {
     shown_to_all().filter(|folder| !folder.is_symlink())
 }
 
-/// Which of the hidden folders can be seen in those that are shown, by their real paths and by other mounts of their file
-/// system. Folders that do not exist can't be seen.
+/// Which of the hidden folders, and of the files that hold a suite, can be seen in those that are shown, by their real paths
+/// and by other mounts of their file system. What does not exist can't be seen.
 pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[PathBuf]) -> Vec<Exposure> {
     let mounts = Mount::all();
-    let hidden: Vec<(&PathBuf, Vec<PathBuf>)> =
-        hidden.iter().filter_map(|folder| Some((folder, aliases(&folder.canonicalize().ok()?, &mounts)))).collect();
+    let own = std::env::current_exe().ok();
+    let hidden: Vec<(&PathBuf, Vec<PathBuf>)> = hidden
+        .iter()
+        .chain(&own)
+        .filter_map(|path| Some((path, aliases(&path.canonicalize().ok()?, &mounts))))
+        .collect();
     let mut found = Vec::new();
     for shown in shown {
         let Ok(real) = shown.canonicalize() else { continue };
@@ -56,6 +61,13 @@ pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[Pat
             for rest in aliases.iter().filter_map(|alias| alias.strip_prefix(&real).ok()) {
                 let at = if rest.as_os_str().is_empty() { shown.to_owned() } else { shown.join(rest) };
                 found.push(Exposure { shown: shown.to_owned(), hidden: (*folder).clone(), at });
+            }
+        }
+        for holder in holders::below(&real) {
+            let Ok(rest) = holder.strip_prefix(&real) else { continue };
+            let at = if rest.as_os_str().is_empty() { shown.to_owned() } else { shown.join(rest) };
+            if !found.iter().any(|known: &Exposure| at.starts_with(&known.at)) {
+                found.push(Exposure { shown: shown.to_owned(), hidden: holder, at });
             }
         }
     }

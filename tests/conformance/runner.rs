@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::fixture::{Case, Fixture};
 use super::{
-    confinement, exclusion, files, harness, hoards, kernel, leftovers, listener, probes, processes, resources,
+    confinement, exclusion, files, harness, hoards, kernel, leftovers, listener, probes, processes, resources, search,
     visibility,
 };
 
@@ -41,6 +41,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         probes::CASES,
         processes::CASES,
         resources::CASES,
+        search::CASES,
         visibility::CASES,
     ];
     tables.into_iter().flatten()

@@ -190,13 +190,13 @@ crate::cases! {
                 );
                 let done = sandbox.exec(&Command::shell(&script), &limits(10.0)).await.map_err(|fault| fault.to_string())?;
                 let said = String::from_utf8_lossy(&done.stdout).into_owned();
-                ensure!(said == "usefulusefuluseful", "{said} {}", String::from_utf8_lossy(&done.stderr));
+                // By landlock alone the names in a hidden folder can be listed, and nothing of it can be read.
+                let said = said.lines().next().unwrap_or_default();
+                let names = fixture.backend.name() == "landlock" || done.stdout.len() == said.len();
+                ensure!(said.starts_with("usefulusefuluseful") && names, "{said} {}", String::from_utf8_lossy(&done.stderr));
+                ensure!(!String::from_utf8_lossy(&done.stdout).contains("SECRET"), "it was read");
+                ensure!(!done.stdout.ends_with(b"written\n"), "it was written");
                 sandbox.destroy().await.map_err(|fault| fault.to_string())?;
-            }
-            Err(error) if fixture.backend.name() == "landlock" => {
-                ensure!(told(&error, &link), "{error}");
-                let early = fixture.backend.conceals(&spec.read_only, &spec.hidden);
-                ensure!(early.is_err_and(|early| told(&early, &link)), "not told before");
             }
             Err(error) => return Err(error.to_string()),
         }

@@ -161,7 +161,7 @@ fn an_engine_that_does_not_answer_is_named_with_what_to_do() {
 
 #[tokio::test]
 async fn the_doctor_says_what_to_do_about_everything_that_does_not_work() {
-    let findings = doctor::examine(Path::new("/tmp"), Path::new("/tmp"), &[]).await;
+    let findings = doctor::examine(Path::new("/tmp"), Path::new("/tmp"), &[], &[]).await;
     for finding in &findings {
         println!("{} {}: {} {:?}", finding.ok, finding.name, finding.detail, finding.remedy);
         assert_eq!(finding.remedy.is_none(), finding.ok, "{finding:?}");

@@ -27,7 +27,7 @@ use crate::files::Temporary;
 use crate::files::usable::closed;
 use crate::workspace::{Disk, Layers, LayersKind, OwnDisk};
 use autoexperiment_init::wire::{Place, Setup};
-use autoexperiment_init::{MARKER, OWN_VARIABLE, processes};
+use autoexperiment_init::{OWN_VARIABLE, processes};
 use client::LocalSandbox;
 
 pub use probe::Report;
@@ -276,16 +276,12 @@ fn orphaned(pid: i32) -> Option<String> {
 }
 
 impl LocalBackend {
-    /// What is to be covered. Landlock can cover nothing in a folder that it shows.
+    /// What is to be covered.
     fn masks(&self, shown: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<Exposure>> {
         let found =
             exposures(shown.iter().map(PathBuf::as_path).chain(system().map(|folder| -> &Path { folder })), hidden);
-        let why = |exposure: &Exposure| match self.mode {
-            Mode::Landlock => Some("and without namespaces nothing in a folder can be covered"),
-            _ => exposure.is_whole().then_some("and nothing of that is left without it"),
-        };
-        match found.iter().find_map(|exposure| Some((exposure, why(exposure)?))) {
-            Some((exposure, why)) => Err(exposure.refusal(why)),
+        match found.iter().find(|exposure| exposure.is_whole()) {
+            Some(exposure) => Err(exposure.refusal("and nothing of that is left without it")),
             None => Ok(found),
         }
     }

@@ -1,0 +1,173 @@
+//! What a search looks for: secret texts, known by hashes of short windows alone, so that whoever searches does not hold them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a window.
+pub const WINDOW: usize = 24;
+/// Windows of one secret that must be found in one place. Any one of them may be in an innocent file.
+const ENOUGH: usize = 3;
+/// The most windows of one secret.
+const MOST: usize = 24;
+/// The multiplier of the rolling hash.
+const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A hash of the last [`WINDOW`] bytes of a stream.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rolling(u64);
+
+impl Rolling {
+    /// Adds a byte, and takes the one away that lies a window before it.
+    #[inline]
+    #[must_use]
+    pub fn next(self, byte: u8, leaves: u8) -> Self {
+        const LAST: u64 = BASE.wrapping_pow(WINDOW as u32);
+        let sum = self.0.wrapping_mul(BASE).wrapping_add(u64::from(byte) + 1);
+        Self(sum.wrapping_sub((u64::from(leaves) + 1).wrapping_mul(LAST)))
+    }
+
+    /// The state before the first byte: as after a window of zeros.
+    #[must_use]
+    pub fn start() -> Self {
+        Self((0..WINDOW).fold(0_u64, |sum, _| sum.wrapping_mul(BASE).wrapping_add(1)))
+    }
+
+    /// The hash.
+    #[must_use]
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
+fn hash(window: &[u8]) -> u64 {
+    window.iter().fold(Rolling::start(), |hash, byte| hash.next(*byte, 0)).value()
+}
+
+/// What to look for, and where.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Wanted {
+    /// Hashes of windows, each with the secret's number.
+    windows: Vec<(u64, u32)>,
+    /// How many different windows of each secret must be found in one place.
+    enough: Vec<u32>,
+    /// The folders to begin with, beside those that the search knows by itself.
+    pub roots: Vec<PathBuf>,
+    /// When to stop, in seconds.
+    pub seconds: u64,
+}
+
+impl Wanted {
+    /// Nothing yet, to be looked for until so many seconds have passed.
+    #[must_use]
+    pub fn within(seconds: u64) -> Self {
+        Self { seconds, ..Self::default() }
+    }
+
+    /// Adds a secret; its number, or `None` where it is too short to be told from other texts.
+    pub fn add(&mut self, secret: &[u8]) -> Option<u32> {
+        let windows = windows(secret);
+        if windows.len() < ENOUGH {
+            return None;
+        }
+        let number = self.enough.len() as u32;
+        self.enough.push(ENOUGH as u32);
+        self.windows.extend(windows.into_iter().map(|window| (window, number)));
+        Some(number)
+    }
+
+    /// How many secrets there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.enough.len()
+    }
+
+    /// Whether there is nothing to look for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.enough.is_empty()
+    }
+
+    /// The secrets by hash.
+    #[must_use]
+    pub fn by_hash(&self) -> BTreeMap<u64, Vec<u32>> {
+        let mut found: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        for (hash, secret) in &self.windows {
+            found.entry(*hash).or_default().push(*secret);
+        }
+        found
+    }
+
+    /// Whether so many different windows of a secret are enough.
+    #[must_use]
+    pub fn is_enough(&self, secret: u32, windows: usize) -> bool {
+        self.enough.get(secret as usize).is_some_and(|enough| windows >= *enough as usize)
+    }
+
+    /// The secrets whose windows these bytes hold enough of.
+    #[must_use]
+    pub fn found_in(&self, bytes: &[u8]) -> Vec<u32> {
+        let table = self.by_hash();
+        let mut seen: BTreeMap<u32, std::collections::BTreeSet<u64>> = BTreeMap::new();
+        let mut rolling = Rolling::start();
+        for (at, byte) in bytes.iter().enumerate() {
+            let leaves = at.checked_sub(WINDOW).map_or(0, |before| bytes[before]);
+            rolling = rolling.next(*byte, leaves);
+            for secret in table.get(&rolling.value()).into_iter().flatten() {
+                seen.entry(*secret).or_default().insert(rolling.value());
+            }
+        }
+        seen.into_iter().filter(|(secret, windows)| self.is_enough(*secret, windows.len())).map(|(it, _)| it).collect()
+    }
+}
+
+/// Windows that tell a secret from other texts: parts of its lines, without what they are indented by, that do not lie over each
+/// other. Where the lines are short, over their ends.
+fn windows(secret: &[u8]) -> Vec<u64> {
+    let lines = secret.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut found: Vec<&[u8]> = lines.flat_map(|line| line.chunks_exact(WINDOW)).filter(|it| is_telling(it)).collect();
+    if found.len() < ENOUGH {
+        found.extend(secret.chunks_exact(WINDOW).filter(|window| is_telling(window)));
+    }
+    let step = found.len().div_ceil(MOST).max(1);
+    let mut hashes: Vec<u64> = found.into_iter().step_by(step).map(hash).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
+}
+
+/// Whether a window has enough different bytes to be a part of one text only.
+fn is_telling(window: &[u8]) -> bool {
+    window.iter().collect::<std::collections::BTreeSet<_>>().len() >= 9
+}
+
+/// What a search found.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Found {
+    /// Files, environments, memories and sockets that were read.
+    pub files: u64,
+    /// Bytes that were looked at, as they were and unpacked.
+    pub bytes: u64,
+    /// Whether everything was read before the time was up.
+    pub is_complete: bool,
+    /// The secrets' numbers, and where each was seen.
+    pub hits: Vec<(u32, String)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_wherever_it_stands_and_however_it_is_indented_and_other_text_is_not() {
+        let secret = b"def answer(points, weights):\n    total = sum(weights) / len(points)\n    centre = points.mean(axis=0)\n    \
+                       return numpy.linalg.norm(points - centre, axis=1).sum() * total\n";
+        let mut wanted = Wanted::default();
+        assert_eq!((wanted.add(secret), wanted.add(b"return 1")), (Some(0), None));
+        let text = String::from_utf8_lossy(secret).replace('\n', "\n        ");
+        assert_eq!(wanted.found_in(format!("some text before {text} and after").as_bytes()), [0]);
+        assert!(wanted.found_in(b"return numpy.linalg.norm(points - others, axis=0)").is_empty());
+        assert!(wanted.found_in(&vec![b' '; 1000]).is_empty());
+    }
+}

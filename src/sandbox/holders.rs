@@ -1,0 +1,87 @@
+//! Finds the files that hold a suite where sandboxes would show them: this program, other installations of it, and what it
+//! is distributed as.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use walkdir::WalkDir;
+
+/// The section of the program's file in which `suite` keeps the archives.
+const SECTION: &[u8] = b".autoexperiment\0";
+/// How deep below a shown folder programs are looked for: `/usr/local/bin/autoexperiment` is three deep.
+const DEPTH: usize = 3;
+/// No program that holds a suite is smaller, in bytes.
+const SMALLEST: u64 = 1 << 20;
+
+/// The files below a folder that hold a suite. Looks once per folder and process.
+pub(super) fn below(folder: &Path) -> Vec<PathBuf> {
+    static FOUND: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    found.entry(folder.to_owned()).or_insert_with(|| search(folder)).clone()
+}
+
+fn search(folder: &Path) -> Vec<PathBuf> {
+    let entries = WalkDir::new(folder).max_depth(DEPTH).into_iter().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_file());
+    files.filter(|entry| is_distribution(entry.path()) || is_program(entry)).map(walkdir::DirEntry::into_path).collect()
+}
+
+/// Whether this is a wheel, an archive or a package of the program, by its name.
+fn is_distribution(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let kinds = [".whl", ".tar.gz", ".tgz", ".deb", ".crate", ".zip"];
+    (name.starts_with("autoexperiment-") || name.starts_with("autoexperiment_"))
+        && kinds.iter().any(|kind| name.ends_with(kind))
+}
+
+fn is_program(entry: &walkdir::DirEntry) -> bool {
+    let is_large = || entry.metadata().is_ok_and(|about| about.len() >= SMALLEST);
+    // Versions that keep no section are known by their name.
+    is_large()
+        && (entry.file_name() == "autoexperiment"
+            || File::open(entry.path()).is_ok_and(|file| has_section(&file).unwrap_or(false)))
+}
+
+/// Whether an ELF file of 64 bits has [`SECTION`].
+fn has_section(file: &File) -> io::Result<bool> {
+    let mut header = [0; 64];
+    file.read_exact_at(&mut header, 0)?;
+    if header[..5] != *b"\x7fELF\x02" {
+        return Ok(false);
+    }
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+    let (table, size, names) = (number(&header[40..48]), number(&header[58..60]), number(&header[62..64]));
+    let mut section = [0; 64];
+    file.read_exact_at(&mut section, table.saturating_add(size * names))?;
+    let (start, length) = (number(&section[24..32]), number(&section[32..40]));
+    let mut text = vec![0; length.min(1 << 20) as usize];
+    file.read_exact_at(&mut text, start)?;
+    Ok(text.windows(SECTION.len()).any(|window| window == SECTION))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_by_their_section_or_name_and_distributions_by_their_name() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("local/bin");
+        std::fs::create_dir_all(&folder).unwrap();
+        // These tests are a program that holds the suites.
+        std::fs::copy(std::env::current_exe().unwrap(), folder.join("renamed")).unwrap();
+        std::fs::write(folder.join("autoexperiment"), vec![0; 1 << 20]).unwrap();
+        std::fs::write(folder.join("autoexperiment-0.1.0-py3-none-any.whl"), "").unwrap();
+        std::fs::write(folder.join("autoexperiment-notes.txt"), "").unwrap();
+        std::fs::write(folder.join("large"), vec![0; 2 << 20]).unwrap();
+        std::fs::write(folder.join("elf"), [b"\x7fELF\x02".as_slice(), &vec![0xff; 2 << 20]].concat()).unwrap();
+        let mut found = search(place.path());
+        found.sort();
+        let names = ["autoexperiment", "autoexperiment-0.1.0-py3-none-any.whl", "renamed"];
+        assert_eq!(found, names.map(|name| folder.join(name)));
+    }
+}

@@ -1,0 +1,44 @@
+//! Looks for secrets from inside a sandbox, with the rights of a command of an agent's.
+
+use std::path::Path;
+use std::time::Duration;
+
+use autoexperiment_init::wire::{decode, put_item};
+use autoexperiment_init::{SEARCH, shown_to_all};
+
+pub use autoexperiment_init::needles::{Found, Wanted};
+
+use super::{Command, ExecLimits, Fault, Loss, Sandbox, program};
+
+/// Where the searching program is put in the workspace. A plain command starts it, as an agent's own.
+const PLACE: &str = "search-of-the-sandbox";
+/// Time for it to end after its own limit.
+const SPARE: Duration = Duration::from_secs(60);
+
+/// Searches everything that a command in the sandbox can read. `wanted` says for how long and, beside what every sandbox
+/// shows, where.
+///
+/// # Errors
+/// [`Fault::Refused`] if the search cannot be started or ends early, and the sandbox's own faults.
+pub async fn search(sandbox: &mut dyn Sandbox, mut wanted: Wanted) -> Result<Found, Fault> {
+    let garbled = |error: std::io::Error| Fault::Lost(Loss::new("the search's answer is garbled").because(error));
+    sandbox.write(Path::new(PLACE), program::BYTES).await?;
+    // Without namespaces no folder can be listed that holds these.
+    wanted.roots.extend(shown_to_all().map(Path::to_owned));
+    wanted.roots.push(sandbox.workdir().to_owned());
+    let mut stdin = Vec::new();
+    put_item(&mut stdin, &wanted).map_err(garbled)?;
+    let command = Command { stdin, ..Command::shell(&format!("chmod 755 {PLACE} && exec ./{PLACE} {SEARCH}")) };
+    let limits = ExecLimits {
+        wall: Duration::from_secs(wanted.seconds) + SPARE,
+        patience: Duration::ZERO,
+        grace: Duration::from_secs(1),
+        output: 4 << 20,
+    };
+    let done = sandbox.exec(&command, &limits).await?;
+    if !done.success() {
+        let why = String::from_utf8_lossy(&done.stderr);
+        return Err(Fault::Refused(format!("the search ended early: {:?} {}", done.exit, why.trim())));
+    }
+    decode(&done.stdout).map_err(garbled)
+}

@@ -1,0 +1,78 @@
+//! A search for gold and originals through everything that a command in a sandbox can read.
+
+use std::io::Write;
+use std::path::Path;
+
+use autoexperiment::sandbox::search::{Found, Wanted, search};
+use autoexperiment::suite::secrets;
+
+use super::fixture::Inside;
+use crate::ensure;
+
+/// The suite's secrets, and the names of those that are long enough to be looked for.
+fn wanted(seconds: u64) -> (Wanted, Vec<String>) {
+    let mut wanted = Wanted::within(seconds);
+    let all = secrets(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let names = all.into_iter().filter_map(|(name, text)| wanted.add(&text).map(|_| name)).collect();
+    (wanted, names)
+}
+
+/// Searches; the secrets that are seen, and where.
+async fn seen(inside: &mut Inside, seconds: u64, roots: &[&Path]) -> Result<(Vec<(String, String)>, Found), String> {
+    let (mut wanted, names) = wanted(seconds);
+    wanted.roots.extend(roots.iter().map(|root| root.to_path_buf()));
+    let found = search(&mut *inside.sandbox, wanted).await.map_err(|fault| fault.to_string())?;
+    Ok((found.hits.iter().map(|(secret, at)| (names[*secret as usize].clone(), at.clone())).collect(), found))
+}
+
+fn gold() -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("papers/ucb/gold.json")).unwrap()
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    to.write_all(bytes).unwrap();
+    to.finish().unwrap()
+}
+
+crate::cases! {
+    a_search_sees_what_is_planted_and_nothing_else(fixture) {
+        let mut inside = fixture.start().await?;
+        let binary = [&[0x7f; 1000][..], &packed(&gold()), &[0; 1000]].concat();
+        inside.write("planted", &binary).await.map_err(|fault| fault.to_string())?;
+        let exe = inside.exe.clone();
+        let (hits, found) = seen(&mut inside, 40, &[&exe]).await?;
+        println!("  searched {} files, {:.2} GB, complete: {}", found.files, found.bytes as f64 / 1e9, found.is_complete);
+        ensure!(hits.iter().any(|(name, at)| name == "papers/ucb/gold.json" && at.ends_with("planted")), "{hits:?}");
+        let others: Vec<_> = hits.iter().filter(|(_, at)| !at.ends_with("planted")).collect();
+        ensure!(others.is_empty(), "{others:?}");
+        inside.end().await?;
+    }
+
+    programs_and_packages_that_hold_a_suite_are_hidden_in_a_folder_that_is_shown(fixture) {
+        let prefix = fixture.host.path().join("prefix");
+        let secret = packed(&gold());
+        let write = |path: &str, bytes: &[u8]| {
+            let path = prefix.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        };
+        write("bin/autoexperiment", &[&vec![0; 1 << 20], secret.as_slice()].concat());
+        write("share/autoexperiment-0.1.0-py3-none-linux_x86_64.whl", &secret);
+        write("suite/papers/ucb/gold.json", &gold());
+        write("lib/shown.txt", b"shown");
+        for above in prefix.ancestors().take_while(|path| path.starts_with(std::env::temp_dir()) && *path != std::env::temp_dir()) {
+            std::fs::set_permissions(above, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        let (mut spec, written) = fixture.spec();
+        spec.read_only.push(prefix.clone());
+        spec.hidden.push(prefix.join("suite"));
+        let sandbox = fixture.backend.start(&spec).await.map_err(|error| error.to_string())?;
+        let mut inside = Inside { sandbox, exe: fixture.exe.clone(), written };
+        let shown = inside.say(&format!("cat {}/lib/shown.txt", prefix.display())).await?;
+        ensure!(shown.trim() == "shown", "what is not hidden is not shown: {shown}");
+        let (hits, _) = seen(&mut inside, 5, &[&prefix]).await?;
+        ensure!(hits.is_empty(), "{hits:?}");
+        inside.end().await?;
+    }
+}
