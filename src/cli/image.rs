@@ -54,7 +54,7 @@ enum Verb {
         /// Images to push, as `list` shows them [default: all].
         images: Vec<String>,
     },
-    /// List the images, and the volumes that hold this program.
+    /// List the images, and the volumes that hold sandboxes' first process.
     #[command(after_help = "Example:\n  autoexperiment image list --engine podman")]
     List {
         /// Print JSON.
