@@ -7,13 +7,12 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::program::PREFIX;
 use super::search::{self, Found, Wanted};
 use super::{Backend, Command, Evidence, EvidenceKind, ExecLimits, Exit, SandboxLimits, Spec};
 use crate::files::Temporary;
 use crate::workspace::{Layers, LayersKind};
 
-/// How the names of the canaries' folders begin. What killed processes left is swept with the sandboxes' own.
-pub(super) const PREFIX: &str = "autoexperiment-sandbox-";
 /// Bytes that a canary writes. A disk that has no room for so little is full whatever one attempt has written.
 const ROOM: u64 = 64 << 20;
 /// Changes a file of the workspace.

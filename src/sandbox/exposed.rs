@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use autoexperiment_init::shown_to_all;
+
 use super::holders;
 use crate::error::Error;
-use autoexperiment_init::shown_to_all;
 
 /// A folder or file that must stay hidden, in a folder that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub(super) fn system() -> impl Iterator<Item = &'static Path> {
 /// and by other mounts of their file system. What does not exist can't be seen.
 pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[PathBuf]) -> Vec<Exposure> {
     let mounts = Mount::all();
-    let own = std::env::current_exe().ok();
+    let own = std::env::current_exe().ok().filter(|path| holders::holds(path));
     let hidden: Vec<(&PathBuf, Vec<PathBuf>)> = hidden
         .iter()
         .chain(&own)

@@ -24,6 +24,11 @@ pub(super) fn below(folder: &Path) -> Vec<PathBuf> {
     found.entry(folder.to_owned()).or_insert_with(|| search(folder)).clone()
 }
 
+/// Whether a file holds a suite.
+pub(super) fn holds(file: &Path) -> bool {
+    !search(file).is_empty()
+}
+
 fn search(folder: &Path) -> Vec<PathBuf> {
     let entries = WalkDir::new(folder).max_depth(DEPTH).into_iter().flatten();
     let files = entries.filter(|entry| entry.file_type().is_file());

@@ -11,8 +11,10 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
-use super::canary::PREFIX;
 use crate::files::Temporary;
+
+/// How temporary folders of sandboxes begin. What killed processes left of them is swept by the next one.
+pub(super) const PREFIX: &str = "autoexperiment-sandbox-";
 
 /// The program, built by `build.rs`.
 pub(super) static BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sandbox-init"));

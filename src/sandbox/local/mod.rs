@@ -17,9 +17,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use nix::unistd::getuid;
 
-use super::canary::{self, PREFIX};
+use super::canary;
 use super::exposed::{Exposure, exposures, system};
-use super::program;
+use super::program::{self, PREFIX};
 use super::watch::Watch;
 use super::{Backend, Evidence, Gpu, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, Kind, Result};
