@@ -33,8 +33,8 @@ pub struct Finding {
 /// How long the search inside a sandbox may take, in seconds. What is installed by hand comes first.
 const SEARCH: u64 = 20;
 
-/// Checks everything. `secrets` are texts that no sandbox may show, each with its name. `cache` and `scratch` are where envs and attempts will be kept, `hidden`
-/// what no agent may see.
+/// Checks everything. `cache` and `scratch` are where envs and attempts will be kept, `hidden` the folders that no agent may
+/// see, and `secrets` texts that no sandbox may show, each with its name.
 pub async fn examine(cache: &Path, scratch: &Path, hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> Vec<Finding> {
     let report = Report::collect().await;
     let mut findings = sandbox(&report);
