@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
 use super::{Agent, Context, End, Ended, Event, Replication, Task, experiment};
-use crate::code::{Module, Selector};
+use crate::code::{Kind, Module, Selector};
 use crate::error::Result;
 use crate::model::Role;
 use crate::sample::MASKED;
@@ -50,7 +50,10 @@ impl Mutants {
             let equivalent = task.paper.units.iter().find(|it| it.at == function.at).map(|it| &it.equivalent);
             let marked = |id: &str| equivalent.is_some_and(|marks| marks.iter().any(|mark| mark.mutant == id));
             let mut mutants = index.map_or_else(|| Ok(Vec::new()), |index| module.mutants(index))?;
-            mutants.retain(|it| body.start <= it.range.start && it.range.end <= body.end && !marked(&it.id));
+            // Later kinds are left out, so that a seed gives the same attempts as before them.
+            mutants.retain(|it| {
+                body.start <= it.range.start && it.range.end <= body.end && !marked(&it.id) && it.kind < Kind::Argument
+            });
             let place = (share(seed, "which", &function.at) * mutants.len() as f64) as usize;
             if let Some(mutant) = mutants.get(place) {
                 let text = module.mutant_text(mutant);

@@ -13,14 +13,15 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
+use super::measures::MUTANT_SEED;
 use super::trial::{Bench, Outcome, Trial, limited};
 use crate::agent::TaskExperiment;
-use crate::code::{Mutant, choose};
+use crate::code::{Kind as MutantKind, Mutant, choose};
 use crate::error::{Error, Kind, Result};
 use crate::masked::gold::gold_of;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::sandbox::Exit;
-use crate::suite::{FunctionEvidence, LoadedPaper, Protocol};
+use crate::suite::{Evidence, FunctionEvidence, LoadedPaper, Protocol};
 use crate::workspace::unified_diff;
 
 /// Seconds that a mutant may take even for a short experiment.
@@ -94,6 +95,45 @@ pub fn score(functions: &[Mutation]) -> Option<f64> {
     let real: usize = functions.iter().map(|function| function.made - function.equivalent).sum();
     let killed: usize = functions.iter().map(Mutation::killed).sum();
     (real > 0).then(|| killed as f64 / real as f64)
+}
+
+/// How the mutants of one kind fared, over all functions of a paper.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// How many were run.
+    pub made: usize,
+    /// How many were killed.
+    pub killed: usize,
+    /// How many the manifest marks as equivalent.
+    pub equivalent: usize,
+}
+
+/// Counts a paper's mutants by kind, from its evidence.
+///
+/// # Errors
+/// Kind `Internal` when a file does not parse as it did before.
+pub fn by_kind(loaded: &LoadedPaper, evidence: &Evidence) -> Result<BTreeMap<MutantKind, Tally>> {
+    let mut kinds: BTreeMap<MutantKind, Tally> = BTreeMap::new();
+    for (place, function) in loaded.paper.units.iter().enumerate() {
+        let Some(known) = evidence.functions.get(&function.at) else { continue };
+        for mutant in drawn(loaded, evidence, place, known.mutants)? {
+            let tally = kinds.entry(mutant.kind).or_default();
+            tally.made += 1;
+            if is_marked(loaded, place, &mutant) {
+                tally.equivalent += 1;
+            } else if !known.survivors.contains(&mutant.id) {
+                tally.killed += 1;
+            }
+        }
+    }
+    Ok(kinds)
+}
+
+/// The mutants of a function that were run for its evidence, of the kinds that there were then.
+pub(super) fn drawn(loaded: &LoadedPaper, evidence: &Evidence, function: usize, count: usize) -> Result<Vec<Mutant>> {
+    let mut mutants = loaded.mutants(function)?;
+    mutants.retain(|mutant| (mutant.kind as usize) < evidence.known_kinds());
+    Ok(choose(&mutants, count, MUTANT_SEED).into_iter().cloned().collect())
 }
 
 /// How a mutant ended.

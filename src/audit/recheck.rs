@@ -9,8 +9,6 @@ use super::leaks;
 use super::matrix::{Effect, effect, masked};
 use super::mutation;
 use super::trial::{Bench, Job};
-use super::verify::MUTANT_SEED;
-use crate::code::choose;
 use crate::error::{Error, Kind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::suite::Evidence;
@@ -116,9 +114,8 @@ async fn mutants(
     let mut all = Vec::new();
     for (place, function) in paper.units.iter().enumerate() {
         let Some(evidence) = stored.functions.get(&function.at) else { continue };
-        let mut mutants = loaded.mutants(place)?;
-        mutants.retain(|mutant| !(stored.plain && mutant.kind.is_semantic()));
-        all.extend(choose(&mutants, evidence.mutants, MUTANT_SEED).into_iter().map(|mutant| (place, mutant.clone())));
+        let drawn = mutation::drawn(loaded, &stored, place, evidence.mutants)?;
+        all.extend(drawn.into_iter().map(|mutant| (place, mutant)));
     }
     let chosen = part.of(all, |(function, mutant)| format!("{} {} {}", paper.id, paper.units[*function].at, mutant.id));
     let total = chosen.len();

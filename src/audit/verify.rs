@@ -10,6 +10,7 @@ use super::matrix::Matrix;
 pub use super::measures::{MUTANT_SEED, Measures};
 use super::mutation::{self, Draw, Mutation};
 use super::trial::Bench;
+use crate::code::Kind;
 use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::run::event::Observer;
@@ -120,7 +121,8 @@ fn add_leaks(evidence: &mut Evidence, leaks: &LeakReport) {
 
 /// The evidence of all functions, with the results of their mutants.
 fn of_mutants(loaded: &LoadedPaper, repo: &str, mutations: &[Mutation]) -> Evidence {
-    let mut evidence = Evidence { format: EVIDENCE_FORMAT, repo: repo.to_owned(), ..Evidence::default() };
+    let mut evidence =
+        Evidence { format: EVIDENCE_FORMAT, repo: repo.to_owned(), kinds: Some(Kind::COUNT), ..Evidence::default() };
     for function in &loaded.paper.units {
         evidence.functions.insert(function.at.clone(), FunctionEvidence::default());
     }

@@ -36,6 +36,7 @@ pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> St
     if let Some(score) = score(verified) {
         let _ = writeln!(text, "mutation score: {score:.3}");
     }
+    text += &verified.evidence.as_ref().map(|evidence| kinds(loaded, evidence)).unwrap_or_default();
     for (title, functions) in [
         ("not essential (no experiment changes without it)", named(loaded, &verified.matrix.inessential())),
         ("fails by value, not by error (something swallows the error)", named(loaded, &verified.matrix.swallowed())),
@@ -85,11 +86,22 @@ pub fn stored(loaded: &LoadedPaper, evidence: &Evidence) -> String {
     if let Some(score) = evidence_score(evidence) {
         let _ = writeln!(text, "mutation score: {score:.3}");
     }
+    text += &kinds(loaded, evidence);
     let survivors: usize = evidence.functions.values().map(|function| function.survivors.len()).sum();
     if survivors > 0 {
         let _ = writeln!(text, "mutants that no experiment notices: {survivors} (`--survivors` shows them)");
     }
     text
+}
+
+/// A table of the mutants by kind.
+fn kinds(loaded: &LoadedPaper, evidence: &Evidence) -> String {
+    let tallies = mutation::by_kind(loaded, evidence).unwrap_or_default();
+    let rows = tallies.iter().map(|(kind, tally)| {
+        let figures = [tally.made, tally.killed, tally.equivalent].map(|figure| figure.to_string());
+        std::iter::once(kind.name().to_owned()).chain(figures).collect()
+    });
+    table(&["kind of mutant", "mutants", "killed", "equivalent"], &[1, 2, 3], rows)
 }
 
 const HEADER: [&str; 8] = ["function", "tests", "mutants", "killed", "equivalent", "score", "containment", "in"];
@@ -114,6 +126,7 @@ pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
         "paper": loaded.paper.id,
         "functions": functions.collect::<Vec<_>>(),
         "mutation_score": score(verified),
+        "mutants_by_kind": verified.evidence.as_ref().and_then(|evidence| mutation::by_kind(loaded, evidence).ok()),
         "not_essential": named(loaded, &verified.matrix.inessential()),
         "swallowed": named(loaded, &verified.matrix.swallowed()),
         "leaks": verified.leaks.functions,

@@ -22,6 +22,9 @@ pub struct Evidence {
     /// Whether its mutants were drawn when there were none of the semantic kinds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
+    /// Number of kinds of mutants when they were drawn; absent before there were those of ignored arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<usize>,
     /// Digest of all that it follows from, where what was measured was in order: while it is the same, `verify` measures
     /// nothing again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +60,16 @@ impl FunctionEvidence {
     }
 }
 
+/// Kinds of mutants when only tokens were changed, and when careless readings had been added.
+const FIRST_KINDS: (usize, usize) = (11, 19);
+
 impl Evidence {
+    /// How many of the kinds of mutants, in their order, the mutants were drawn from.
+    #[must_use]
+    pub fn known_kinds(&self) -> usize {
+        self.kinds.unwrap_or(if self.plain { FIRST_KINDS.0 } else { FIRST_KINDS.1 })
+    }
+
     /// Reads the file; `None` when there is none.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 use tree_sitter::Node;
 
 use super::Kind;
-use super::places::{Walk, children, is_keyword, parts};
+use super::places::{Walk, descendants, is_keyword, parts};
 
 /// Calls that a mutant leaves out at the end of a function, returning the first argument instead.
 const LAST_STEPS: &[&str] = &["cumsum", "exp", "flip", "log", "power", "rint", "sort", "square", "transpose", "unique"];
@@ -176,7 +176,7 @@ impl<'source> Walk<'source> {
     }
 
     /// An expression becomes a part of it, or another one, in parentheses unless it is simple.
-    fn becomes(&mut self, kind: Kind, node: Node<'_>, part: Node<'_>) {
+    pub(super) fn becomes(&mut self, kind: Kind, node: Node<'_>, part: Node<'_>) {
         let text = &self.source[part.byte_range()];
         let simple = matches!(
             part.kind(),
@@ -204,7 +204,7 @@ impl<'source> Walk<'source> {
     }
 
     /// What an assignment to `left` changes: a name, an attribute, or the object whose item is set.
-    fn base(&self, left: Node<'_>) -> &'source str {
+    pub(super) fn base(&self, left: Node<'_>) -> &'source str {
         let mut left = left;
         while left.kind() == "subscript" {
             let Some(value) = left.child_by_field_name("value") else { break };
@@ -226,16 +226,6 @@ impl<'source> Walk<'source> {
 /// What a statement assigns to, and whether it only assigns to it.
 fn target(statement: Node<'_>) -> Option<(bool, Node<'_>)> {
     statement.child_by_field_name("left").map(|left| (statement.kind() == "assignment", left))
-}
-
-/// A node and everything below it.
-fn descendants(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    let mut stack = vec![root];
-    std::iter::from_fn(move || {
-        let node = stack.pop()?;
-        stack.extend(children(node));
-        Some(node)
-    })
 }
 
 /// What parentheses hold.

@@ -8,10 +8,13 @@
 //! The kinds are those of the literature on mutation testing (DeMillo, Lipton and Sayward, "Hints on test data
 //! selection", 1978; Offutt et al., "An experimental determination of sufficient mutant operators", 1996), and some
 //! for the code of experiments: array slices and axes, keyword arguments, `min` for `max`. The kinds from `Tie` on are
-//! semantic: mistakes of a model that has read the paper carelessly (`careless`).
+//! semantic: mistakes of a model that has read the paper carelessly (`careless`), and from `Argument` on those of code that
+//! reads well (`habits`).
 
 mod careless;
 mod choice;
+mod habits;
+mod names;
 mod places;
 mod tables;
 
@@ -74,14 +77,19 @@ pub enum Kind {
     Order,
     /// A change relative to the other of two values.
     Relative,
+    /// An argument or an option ignored: its default in its place.
+    Argument,
+    /// A copy left out, or work in place on an argument.
+    Alias,
+    /// A formula that fails for large or small numbers.
+    Numerics,
+    /// A greedy choice in place of the best one.
+    Greedy,
 }
 
 impl Kind {
-    /// Whether it is of what a careless reader of the paper would write.
-    #[must_use]
-    pub fn is_semantic(self) -> bool {
-        self >= Self::Tie
-    }
+    /// The number of kinds.
+    pub const COUNT: usize = Self::Greedy as usize + 1;
 
     /// As it begins an id.
     #[must_use]
@@ -106,6 +114,10 @@ impl Kind {
             Self::Step => "step",
             Self::Order => "order",
             Self::Relative => "relative",
+            Self::Argument => "argument",
+            Self::Alias => "alias",
+            Self::Numerics => "numerics",
+            Self::Greedy => "greedy",
         }
     }
 }
@@ -124,8 +136,8 @@ pub struct Mutant {
     pub before: String,
     /// The text instead.
     pub after: String,
-    /// Whether any run of the function must notice, as when the only definition of a name is dropped: such a mutant
-    /// says little, and is chosen last.
+    /// Whether the mutant says little and is chosen last: any run of the function must notice, as when the only
+    /// definition of a name is dropped, or hardly any input shows it, as with sums in single precision.
     pub trivial: bool,
     /// The bytes of the file that are replaced.
     #[serde(skip)]

@@ -6,6 +6,7 @@ use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
 use super::Kind;
+use super::names::Names;
 use super::tables;
 use crate::code::{Function, Module};
 
@@ -41,9 +42,17 @@ pub(super) fn find(tree: &Tree, module: &Module, function: usize) -> Option<Vec<
     let function = &module.functions()[function];
     let node = definition(tree, function)?;
     let source = module.source();
-    let mut walk =
-        Walk { source, edits: Vec::new(), seen: HashSet::new(), nonlocal: HashSet::new(), scopes: Vec::new() };
+    let mut walk = Walk {
+        source,
+        edits: Vec::new(),
+        seen: HashSet::new(),
+        nonlocal: HashSet::new(),
+        scopes: Vec::new(),
+        names: Names::default(),
+    };
     walk.collect(node);
+    walk.learn(node);
+    walk.ignored_parameters(node);
     walk.function(node);
     Some(walk.edits)
 }
@@ -73,6 +82,8 @@ pub(super) struct Walk<'source> {
     pub(super) nonlocal: HashSet<&'source [u8]>,
     /// The first parameters (except `self` and `cls`) of the functions entered so far.
     scopes: Vec<Option<Range<usize>>>,
+    /// What `habits` has learnt of the function's names.
+    pub(super) names: Names<'source>,
 }
 
 impl<'source> Walk<'source> {
@@ -125,6 +136,7 @@ impl<'source> Walk<'source> {
             "binary_operator" | "boolean_operator" => {
                 self.operator(node);
                 self.division(node);
+                self.naive_exponential(node);
             }
             "augmented_assignment" => self.augmented(node),
             "comparison_operator" => self.comparison(node),
@@ -231,6 +243,7 @@ impl<'source> Walk<'source> {
         }
         let all: Vec<Node<'_>> = parts(arguments).collect();
         self.careless_call(node, name, &all);
+        self.habitual_call(node, callee, name, &all);
         if matches!(name, "range" | "arange") {
             self.range(&all);
         }
@@ -279,6 +292,7 @@ impl<'source> Walk<'source> {
             return;
         };
         if self.text(object) == "self" {
+            self.ignored_option(node, self.text(name));
             return;
         }
         if let Some(other) = tables::attribute(self.text(name)) {
@@ -481,6 +495,16 @@ pub(super) fn children(node: Node<'_>) -> impl DoubleEndedIterator<Item = Node<'
 /// The named children, without comments and backslashes at the ends of lines.
 pub(super) fn parts(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     children(node).filter(|child| child.is_named() && !is_space(*child))
+}
+
+/// A node and everything below it.
+pub(super) fn descendants(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let mut stack = vec![root];
+    std::iter::from_fn(move || {
+        let node = stack.pop()?;
+        stack.extend(children(node));
+        Some(node)
+    })
 }
 
 fn is_space(node: Node<'_>) -> bool {

@@ -42,6 +42,7 @@ def normalise(x, axis=0):
     return total / len(x), total
 "#;
     insta::assert_snapshot!(listed(source), @"
+    argument:1.5 nothing -> axis = 0
     condition:1.8 x.size < 2 and not axis -> not (x.size < 2 and not axis)
     compare:1.15 < -> <=
     compare:1.15 < -> >=
@@ -191,8 +192,61 @@ fn related_functions_are_called_instead() {
 }
 
 #[test]
-fn kinds_from_ties_on_are_semantic() {
-    assert!(!Kind::Name.is_semantic() && Kind::Tie.is_semantic() && Kind::Relative.is_semantic());
+fn evidence_drawn_before_a_kind_existed_does_not_include_it() {
+    assert_eq!((Kind::Tie as usize, Kind::Argument as usize, Kind::COUNT), (11, 19, 23));
+}
+
+#[test]
+fn parameters_and_options_take_their_defaults() {
+    let defaults = |source: &str, function: usize| {
+        let module = module(source);
+        let mutants = module.mutants(function).unwrap();
+        let ignored = mutants.iter().filter(|mutant| mutant.kind == Kind::Argument);
+        ignored.map(|mutant| mutant.id.clone()).collect::<Vec<_>>()
+    };
+    let source = "def f(a, b=2, *, c: float = -0.5, d=(), e=g, unused=1):\n    \"\"\"Doc.\"\"\"\n    if a:\n        return b * c + d + e\n";
+    assert_eq!(
+        defaults(source, 0),
+        ["argument:1.5 nothing -> b = 2", "argument:1.5 nothing -> c = -0.5", "argument:1.5 nothing -> d = ()"]
+    );
+    assert_eq!(defaults("def f(b=2): return b\n", 0), ["argument:1.13 nothing -> b = 2;"]);
+    let class = "class A:\n    rounds = 3\n    def __init__(self, x, y=1, z=-2.0):\n        self.x = x\n        self.y = y\n        self.z = z or 5\n    def g(self):\n        self.y = self.y + self.x + self.z\n        return self.rounds\n";
+    assert_eq!(defaults(class, 1), ["argument:1.18 self.y -> 1", "argument:2.16 self.rounds -> 3"]);
+}
+
+#[test]
+fn copies_that_matter_are_left_out_and_results_are_put_into_arguments() {
+    assert_eq!(of(Kind::Alias, "c = np.array(a)\nc[0] = b"), ["c = np.asarray(a)\nc[0] = b"]);
+    assert_eq!(of(Kind::Alias, "c = a.copy()\nc += b"), ["c = a\nc += b"]);
+    assert_eq!(
+        of(Kind::Alias, "c = np.copy(a)\nnp.fill_diagonal(c, b)"),
+        ["c = np.asarray(a)\nnp.fill_diagonal(c, b)"]
+    );
+    assert_eq!(of(Kind::Alias, "self.c = np.copy(a)"), ["self.c = np.asarray(a)"]);
+    assert_eq!(of(Kind::Alias, "c = np.array(a)\nreturn c + b"), Vec::<String>::new());
+    assert_eq!(of(Kind::Alias, "c = np.array([a, b])\nc[0] = 1"), Vec::<String>::new());
+    assert_eq!(of(Kind::Alias, "c = np.multiply(a, b)\nreturn c"), ["c = np.multiply(a, b, out=a)\nreturn c"]);
+    assert_eq!(of(Kind::Alias, "a = g(a)\nreturn np.exp(a)"), Vec::<String>::new());
+}
+
+#[test]
+fn formulas_become_naive() {
+    assert_eq!(of(Kind::Numerics, "c = a - a.max()\nreturn exp(c)"), ["c = a\nreturn exp(c)"]);
+    assert_eq!(
+        of(Kind::Numerics, "c = np.min(a)\nreturn np.exp((c - a) / b)"),
+        ["c = np.min(a)\nreturn np.exp(((-(a))) / b)"]
+    );
+    assert_eq!(of(Kind::Numerics, "return a - max(a)"), Vec::<String>::new());
+    assert_eq!(of(Kind::Numerics, "return norm.sf(a, loc=b)"), ["return (1.0 - norm.cdf(a, loc=b))"]);
+    assert_eq!(of(Kind::Numerics, "return math.erfc(a)"), ["return (1.0 - math.erf(a))"]);
+    assert_eq!(of(Kind::Numerics, "return np.sum(a, axis=b)"), ["return np.sum(a, axis=b, dtype=\"float32\")"]);
+}
+
+#[test]
+fn an_optimal_assignment_becomes_greedy() {
+    let greedy = of(Kind::Greedy, "return linear_sum_assignment(a, maximize=True)");
+    assert!(greedy[0].starts_with("return (lambda cost_matrix, maximize=False, np="), "{greedy:?}");
+    assert!(greedy[0].ends_with("(a, maximize=True)"), "{greedy:?}");
 }
 
 #[test]
