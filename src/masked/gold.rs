@@ -384,7 +384,9 @@ pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<Str
                 return Err(missing(format!("gold of {named} was recorded with another command")));
             }
             Some(gold) if experiment.tolerance.is_stochastic() && gold.repeats.len() < FEWEST_REPEATS => {
-                return Err(missing(format!("gold of {named} has fewer than {FEWEST_REPEATS} repeats, which its tolerance `stochastic` needs")));
+                return Err(missing(format!(
+                    "gold of {named} has fewer than {FEWEST_REPEATS} repeats, which its tolerance `stochastic` needs"
+                )));
             }
             Some(_) => {}
         }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::build::built;
 use crate::agent::files::EXPERIMENTS;
 use crate::agent::{Check, TaskExperiment};
-use crate::score::long_shape;
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::run::check::{Measurement, measure};
@@ -13,6 +12,7 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::run::results::Ran;
 use crate::sandbox::Fault;
+use crate::score::long_shape;
 use crate::suite::{Experiment, LoadedPaper, Protocol};
 use crate::workspace::Snapshot;
 

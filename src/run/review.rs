@@ -103,8 +103,7 @@ impl Review<'_> {
         if pass && asked.level > 0 {
             return Ok(None);
         }
-        let told =
-            tests(asked.level, &reported, verified.as_ref().map(|verdict| (verdict, &results)), &stderr);
+        let told = tests(asked.level, &reported, verified.as_ref().map(|verdict| (verdict, &results)), &stderr);
         Ok(Some(feedback(asked.level, &told)))
     }
 }

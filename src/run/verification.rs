@@ -184,13 +184,7 @@ impl RunContext {
 }
 
 /// Keeps what a check gave; a check that runs several times is one entry with all its results.
-fn keep(
-    measurement: Measurement,
-    cached: bool,
-    is_repeated: bool,
-    found: &mut Found,
-    trajectory: &mut Trajectory,
-) {
+fn keep(measurement: Measurement, cached: bool, is_repeated: bool, found: &mut Found, trajectory: &mut Trajectory) {
     let outcome = measurement.to_json();
     match found.results.get_mut(&measurement.id).filter(|_| is_repeated) {
         Some(earlier) => add_run(earlier, outcome),

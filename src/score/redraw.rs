@@ -133,8 +133,8 @@ fn score(compared: &[Comparison<'_>], level: f64) -> Vec<ExperimentVerdict> {
             let distance = (judged - gold).abs();
             value.error = Some(if gold == 0.0 { distance } else { distance / gold.abs() });
             value.pass = p > level;
-            value.reason =
-                (!value.pass).then(|| format!("{} (p = {p:.4} for all values together, {level} is the limit)", one.differs));
+            value.reason = (!value.pass)
+                .then(|| format!("{} (p = {p:.4} for all values together, {level} is the limit)", one.differs));
         }
         verdict.pass = verdict.reason.is_none() && verdict.values.iter().all(|value| value.pass);
     }

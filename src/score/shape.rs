@@ -20,7 +20,9 @@ pub fn long_shape(value: &Value, description: &str) -> Option<String> {
 /// Whether a description has all keys of a result, which has no long list.
 fn is_told(value: &Value, description: &str) -> bool {
     match value {
-        Value::Object(items) => items.iter().all(|(key, value)| description.contains(key) && is_told(value, description)),
+        Value::Object(items) => {
+            items.iter().all(|(key, value)| description.contains(key) && is_told(value, description))
+        }
         Value::Array(items) => items.len() <= MOST && items.iter().all(|item| is_told(item, description)),
         _ => true,
     }
@@ -46,7 +48,8 @@ fn written(value: &Value, most: usize) -> String {
             format!("[{}]", parts.join(", "))
         }
         Value::Object(items) => {
-            let entry = |(key, value): (&String, &Value)| format!("{}: {}", Value::from(key.as_str()), written(value, most));
+            let entry =
+                |(key, value): (&String, &Value)| format!("{}: {}", Value::from(key.as_str()), written(value, most));
             let mut parts: Vec<String> = items.iter().take(most).map(entry).collect();
             if items.len() > most {
                 parts.push("...".to_owned());

@@ -304,7 +304,8 @@ fn experiments_are_found_under_other_spellings_of_their_key_and_under_their_id()
         let raw = json!({first: 1, second: 2}).to_string();
         assert!(score_answer(Rule::Strict, &experiments, Some(&raw), &Runs::new()).pass, "{raw}");
     }
-    let verdict = score_answer(Rule::Strict, &experiments, Some(r#"{"3": 1, "12": 2, "Experiment 1": 5}"#), &Runs::new());
+    let verdict =
+        score_answer(Rule::Strict, &experiments, Some(r#"{"3": 1, "12": 2, "Experiment 1": 5}"#), &Runs::new());
     assert!(verdict.pass);
     assert_eq!(verdict.warnings, ["`Experiment 1` is not an experiment of this sample"]);
 }

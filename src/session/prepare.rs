@@ -13,12 +13,8 @@ use crate::sample::Sample;
 /// Prepares agents and items. With `options.baseline`, checks that the unmasked repos reproduce their gold.
 ///
 /// # Errors
-<<<<<<< HEAD
-/// Returns the errors of envs and snapshots; kind `Baseline` if gold is not reproduced.
-=======
-/// Kind `Suite` for what `check` calls wrong, unless `options.unchecked`; those of envs and snapshots; kind `Baseline` when
-/// gold is not reproduced.
->>>>>>> 4b1f651 (Judge experiments that vary on purpose by one level, compare counts exactly, and refuse to run what check calls wrong)
+/// Returns kind `Suite` for what `check` calls wrong, unless `options.unchecked`; the errors of envs and snapshots; kind
+/// `Baseline` if gold is not reproduced.
 pub(super) async fn prepare(
     items: Vec<Arc<dyn Item>>,
     agents: &[LabelledAgent],
@@ -43,9 +39,6 @@ pub(super) async fn prepare(
     Ok(ready)
 }
 
-<<<<<<< HEAD
-/// Digests of everything that the run's results depend on. `base` is the digest of the sandboxes' image.
-=======
 /// Refuses an item that something is wrong with.
 fn refuse(id: &str, problems: Vec<Error>) -> Result<()> {
     let Some(kind) = problems.first().map(|problem| problem.kind) else { return Ok(()) };
@@ -60,8 +53,7 @@ fn refuse(id: &str, problems: Vec<Error>) -> Result<()> {
     ))
 }
 
-/// Digests of what the run's results depend on. `base` is that of the sandboxes' image.
->>>>>>> 4b1f651 (Judge experiments that vary on purpose by one level, compare counts exactly, and refuse to run what check calls wrong)
+/// Digests of everything that the run's results depend on. `base` is the digest of the sandboxes' image.
 pub(super) fn digests(
     family: &dyn Family,
     items: &[Box<dyn Ready>],
@@ -105,14 +97,10 @@ pub(super) fn readable(then: &Digests, family: &dyn Family, items: &[Arc<dyn Ite
     Ok(now)
 }
 
-<<<<<<< HEAD
-/// Describes this session for `run.json`.
-=======
 /// The warning of a run that was not checked.
 const UNCHECKED: &str = "what `check` calls wrong was not refused (`--unchecked`)";
 
-/// This session, as `run.json` keeps it.
->>>>>>> 4b1f651 (Judge experiments that vary on purpose by one level, compare counts exactly, and refuse to run what check calls wrong)
+/// Describes this session for `run.json`.
 pub(super) fn facts(items: &[Box<dyn Ready>], options: &Options) -> SessionFacts {
     let backend = &options.machine.backend;
     SessionFacts {

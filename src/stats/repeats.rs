@@ -22,18 +22,7 @@ pub fn prediction_interval(values: &[f64], level: f64) -> Option<Interval> {
     Some(Interval { low: mean - half, high: mean + half })
 }
 
-<<<<<<< HEAD
-/// Half-width of the [`prediction_interval`] of `n` values, in standard deviations. `None` with fewer than two values.
-#[must_use]
-pub fn prediction_factor(n: usize, level: f64) -> Option<f64> {
-    let count = n as f64;
-    (n > 1).then(|| student::quantile(f64::midpoint(1.0, level), count - 1.0) * (1.0 + 1.0 / count).sqrt())
-}
-
 /// The mean, and the standard deviation with n - 1 in the denominator.
-=======
-/// The mean, and the standard deviation with n - 1 below the line.
->>>>>>> 4b1f651 (Judge experiments that vary on purpose by one level, compare counts exactly, and refuse to run what check calls wrong)
 fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

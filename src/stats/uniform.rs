@@ -1,12 +1,7 @@
 //! Reproducible random numbers for simulations, which depend on a seed alone.
 
-<<<<<<< HEAD
 /// A generator of numbers in [0, 1) (a linear congruential generator with Knuth's MMIX constants).
-pub(super) struct Uniform(pub(super) u64);
-=======
-/// A generator of numbers in [0, 1) (Knuth's MMIX constants).
 pub struct Uniform(pub(super) u64);
->>>>>>> 4b1f651 (Judge experiments that vary on purpose by one level, compare counts exactly, and refuse to run what check calls wrong)
 
 impl Uniform {
     /// A generator whose numbers follow from this seed.

@@ -26,8 +26,8 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use bundled::{BUNDLED, STARTER, bundled, is_bundled};
 pub(crate) use bodies::{Bodies, Hit};
+pub(crate) use bundled::{BUNDLED, STARTER, bundled, is_bundled};
 pub use check::check;
 pub(crate) use check::contradictions;
 pub use dates::When;

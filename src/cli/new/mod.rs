@@ -502,7 +502,9 @@ impl Found {
         if !licensed {
             todo.push("the repo holds no licence: find out whether it may be given on".to_owned());
         }
-        for problem in contradictions(&LoadedPaper::load(suite, id)?, Protocol::Curtailed).iter().filter(|problem| problem.fatal) {
+        for problem in
+            contradictions(&LoadedPaper::load(suite, id)?, Protocol::Curtailed).iter().filter(|problem| problem.fatal)
+        {
             todo.push(format!("correct what `check` says: {}", problem.error));
         }
         Ok(todo)

@@ -442,7 +442,8 @@ mod tests {
             let verified = score_results(Rule::Strict, &experiments, &runs, &BTreeMap::new()).pass;
             let reported = score_answer(Rule::Strict, &experiments, Some(&answer.to_string()), &runs).pass;
             seen.insert((verified, reported));
-            let code = "[all(one.values()) for one in [verify.verified_draws(*asked[:3]), verify.reported_draws(*asked)]]";
+            let code =
+                "[all(one.values()) for one in [verify.verified_draws(*asked[:3]), verify.reported_draws(*asked)]]";
             let asked = json!([listed, runs, redraw::settings(), answer]);
             assert_eq!(run(code, &asked), json!([verified, reported]), "{bias} {off}");
         }
