@@ -2,7 +2,7 @@
 //!
 //! The rule: every value of every experiment within its tolerance, relative to |gold|, or absolute where gold is 0.
 //! Unless the paper says otherwise, that is 5% for measured reals, and whole numbers must be equal. Experiments that vary
-//! on purpose are compared as distributions ([`redraw`]). [`Rule::Reference`] reproduces the published implementation,
+//! on purpose are compared as distributions (`redraw`). [`Rule::Reference`] reproduces the published implementation,
 //! faults included, so that old results stay comparable.
 
 mod answer;

@@ -334,7 +334,7 @@ fn no_answer_and_missing_experiments_fail_by_name() {
 #[test]
 fn results_of_verification_are_scored_by_id_with_the_reasons_for_missing_ones() {
     let experiments = [expected(1, json!(1)), expected(2, json!(2)), expected(3, json!(3))];
-    let results = json!({"exp_1": 1}).as_object().cloned().unwrap();
+    let results = Runs::from([("exp_1".to_owned(), vec![json!(1)])]);
     let failures = BTreeMap::from([("exp_2".to_owned(), "timed out".to_owned())]);
     let verdict = score_results(Rule::Strict, &experiments, &results, &failures);
     let reasons: Vec<_> = verdict.experiments.iter().map(|e| e.reason.as_deref()).collect();
