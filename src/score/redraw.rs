@@ -40,12 +40,12 @@ pub type Runs = BTreeMap<String, Vec<Value>>;
 /// The numbers of a result, in gold's order.
 type Numbers = Vec<f64>;
 
-/// What is compared of one experiment.
+/// The draws of one experiment, in their roles.
 struct Comparison<'a> {
     expected: &'a Expected,
-    /// What is judged.
+    /// The draws that are judged.
     judged: Vec<&'a Value>,
-    /// What it is compared with.
+    /// The draws that they are compared with.
     with: Vec<&'a Value>,
     /// More draws, for the spread.
     more: Vec<&'a Value>,

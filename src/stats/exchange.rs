@@ -26,8 +26,8 @@ pub struct Pool {
     pub second: usize,
 }
 
-/// The p of each value of each pool, adjusted for all of them together, from so many random assignments and the observed
-/// one. Assignments follow from a fixed seed, so the same draws have the same p everywhere.
+/// The p of each value of each pool, adjusted for all of them together, from `assignments` random assignments and the
+/// observed one. Assignments follow from a fixed seed, so the same draws have the same p everywhere.
 #[must_use]
 pub fn adjusted_p(pools: &[Pool], assignments: usize) -> Vec<Vec<f64>> {
     let prepared: Vec<Prepared> = pools.iter().map(Prepared::new).collect();

@@ -1,4 +1,4 @@
-//! What checks find.
+//! Findings of checks.
 
 use crate::error::Error;
 
@@ -7,7 +7,7 @@ use crate::error::Error;
 pub struct Problem {
     /// Whether results would be wrong; a warning otherwise.
     pub fatal: bool,
-    /// What, where, and what to do.
+    /// The finding, with its place and a hint.
     pub error: Error,
 }
 
