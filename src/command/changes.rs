@@ -15,7 +15,7 @@ use super::manifest::Instruction;
 use super::program::Program;
 use super::ready::ReadyCommands;
 use crate::error::{Error, Result};
-use crate::files::{Kept, Parts};
+use crate::files::{DiskCache, Parts};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::run::proof::Changes;
@@ -53,7 +53,7 @@ pub async fn search(
     observer: &dyn Observer,
 ) -> Result<Tried> {
     let loaded = &ready.loaded;
-    let kept = Kept::at(&machine.cache.join("changes"));
+    let kept = DiskCache::at(&machine.cache.join("changes"));
     let overlay = loaded.overlay();
     let mut trials = Vec::new();
     for instruction in &loaded.set.instructions {
