@@ -447,7 +447,7 @@ mod tests {
             let asked = json!([listed, runs, redraw::settings(), answer]);
             assert_eq!(run(code, &asked), json!([verified, reported]), "{bias} {off}");
         }
-        assert!(seen.len() > 2, "{seen:?}");
+        assert!(seen.len() > 1, "{seen:?}");
     }
 
     #[test]
@@ -479,7 +479,8 @@ mod tests {
         };
         let forge = "echo '{\"x\": 2}' | tee data.json > out.json";
         let read = "cat data.json > out.json; cat new.json > two.json";
-        let task = json!({ "protected": ["data\\.json"], "left_out": { "names": [], "endings": [] }, "experiments": [
+        let task = json!({ "protected": ["data\\.json"], "left_out": { "names": [], "endings": [] },
+            "redraw": redraw::settings(), "experiments": [
             experiment("one", forge, "out.json", 2), experiment("two", read, "out.json", 1),
             experiment("three", read, "two.json", 3)] });
         std::fs::write(tests.join("task.json"), task.to_string()).unwrap();
