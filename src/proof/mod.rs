@@ -221,7 +221,7 @@ impl ProofSetup {
 
     async fn options(&self, families: Families) -> Result<Options> {
         let machine = Machine::open(&self.machine).await?;
-        // Proofs measure what is wrong.
+        // A proof also measures items that a run would refuse.
         Ok(Options { families, baseline: false, unchecked: true, ..Options::on(machine) })
     }
 
