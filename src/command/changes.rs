@@ -75,15 +75,14 @@ pub async fn search(
                     key.add(part.to_string());
                 }
                 let key = key.finish();
-                let outcome = match kept.get(&key).filter(|_| !fresh) {
-                    Some(outcome) => outcome,
-                    None => {
-                        let program = Program { code: change.code.clone(), kind: instruction.kind };
-                        let noticed_by = noticed_by(ready, instruction, gold, &program, true, machine).await?;
-                        let outcome = Outcome { noticed_by: noticed_by.map(str::to_owned) };
-                        kept.put(&key, &outcome)?;
-                        outcome
-                    }
+                let outcome = if let Some(outcome) = kept.get(&key).filter(|_| !fresh) {
+                    outcome
+                } else {
+                    let program = Program { code: change.code.clone(), kind: instruction.kind };
+                    let noticed_by = noticed_by(ready, instruction, gold, &program, true, machine).await?;
+                    let outcome = Outcome { noticed_by: noticed_by.map(str::to_owned) };
+                    kept.put(&key, &outcome)?;
+                    outcome
                 };
                 let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 observer

@@ -168,6 +168,7 @@ fn pool(one: &Comparison<'_>) -> Result<(ExperimentVerdict, Pool), ExperimentVer
     let leaves: Vec<&Value> = verdict.values.iter().map(|value| &value.gold).filter(|gold| gold.is_number()).collect();
     for (column, leaf) in leaves.into_iter().enumerate() {
         let constant = repeats[0][column];
+        #[allow(clippy::float_cmp, reason = "the value of a constant is the same to the bit")]
         if repeats.iter().any(|row| row[column] != constant) {
             continue;
         }
@@ -216,7 +217,9 @@ pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
             let mut draws: Vec<Numbers> =
                 (0..RUNS).map(|_| rows[(random.next() * rows.len() as f64) as usize].clone()).collect();
             if place == experiment {
-                draws.iter_mut().for_each(|row| row[column] += bias * deviation((experiment, column)));
+                for row in &mut draws {
+                    row[column] += bias * deviation((experiment, column));
+                }
             }
             draws.extend(rows.iter().cloned());
             Pool { first: RUNS, second: rows.len(), draws }

@@ -22,7 +22,7 @@ pub(super) async fn prepare(
     observer: &dyn Observer,
 ) -> Result<Vec<Box<dyn Ready>>> {
     for item in items.iter().filter(|_| !options.unchecked) {
-        refuse(item.id(), item.problems())?;
+        refuse(item.id(), &item.problems())?;
     }
     for agent in agents {
         agent.agent.prepare(&options.machine.cache, &|told| observer.on(RunEvent::Env(told))).await?;
@@ -32,7 +32,7 @@ pub(super) async fn prepare(
     for item in items {
         let made = item.prepare(&options.machine, options.baseline, observer).await?;
         if !options.unchecked {
-            refuse(made.item().id(), made.problems())?;
+            refuse(made.item().id(), &made.problems())?;
         }
         ready.push(made);
     }
@@ -40,7 +40,7 @@ pub(super) async fn prepare(
 }
 
 /// Refuses an item that something is wrong with.
-fn refuse(id: &str, problems: Vec<Error>) -> Result<()> {
+fn refuse(id: &str, problems: &[Error]) -> Result<()> {
     let Some(kind) = problems.first().map(|problem| problem.kind) else { return Ok(()) };
     let told = problems.iter().map(|problem| match &problem.hint {
         Some(hint) => format!("{} ({hint})", with_causes(problem)),
