@@ -63,8 +63,11 @@ fn sandbox_init(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
         }
         said.push_str(&String::from_utf8_lossy(&done.stderr));
         if kind == "static" {
+            let reason =
+                String::from_utf8_lossy(&done.stderr).lines().find(|line| line.starts_with("error")).map(str::to_owned);
+            let reason = reason.unwrap_or_else(|| done.status.to_string());
             println!(
-                "cargo::warning=the sandbox's first process is not linked statically: this target has no static libc"
+                "cargo::warning=the sandbox's first process is linked to shared libraries, because a static build failed: {reason}"
             );
         }
     }

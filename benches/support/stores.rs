@@ -197,6 +197,7 @@ pub fn trajectory(random: &mut Random, steps: u32) -> String {
                 tool_calls: vec![call],
                 thoughts: Vec::new(),
                 estimated: false,
+                seed: None,
                 cached: false,
                 usage: Usage { input: 1000, output: 100, ..Usage::default() },
                 cost: 0.01,

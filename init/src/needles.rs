@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of a window.
 pub const WINDOW: usize = 24;
-/// Windows of one secret that must be found in one place. Any one of them may be in an innocent file.
+/// Minimum number of windows of one secret that must be found in one place. Any one of them may be in an innocent file.
 const ENOUGH: usize = 3;
+/// Share of a secret's windows that must be found in one place, in percent. Programs of one kind, as those that read the
+/// same options, have some lines in common.
+const MOST_OF_IT: usize = 60;
 /// The most windows of one secret.
 const MOST: usize = 24;
 /// The multiplier of the rolling hash.
@@ -72,7 +75,7 @@ impl Wanted {
             return None;
         }
         let number = self.enough.len() as u32;
-        self.enough.push(ENOUGH as u32);
+        self.enough.push((windows.len() * MOST_OF_IT).div_ceil(100).max(ENOUGH) as u32);
         self.windows.extend(windows.into_iter().map(|window| (window, number)));
         Some(number)
     }

@@ -34,6 +34,9 @@ fn experiments(task: &Replication) -> String {
             experiment.told_limit,
             experiment.command.trim().replace('\n', "\n    ")
         );
+        if let Some(shape) = &experiment.shape {
+            let _ = write!(text, "\nThe whole shape of the answer, `x` for a number:\n\n    {shape}\n");
+        }
     }
     text
 }

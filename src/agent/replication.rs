@@ -18,6 +18,8 @@ pub struct TaskExperiment {
     pub key: String,
     /// What is measured, and the answer's JSON shape.
     pub description: String,
+    /// The whole shape of its result, without values, where that is long.
+    pub shape: Option<String>,
     /// Shell command with its parameters filled in.
     pub command: String,
     /// Seconds that it may take.

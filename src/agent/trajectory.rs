@@ -13,8 +13,9 @@ use crate::files::{Appender, JsonLine, json_lines};
 use crate::kernel::CellRecord;
 use crate::model::{Message, Reply, Role, Sampling, Thought, Tool, ToolCall, Usage, Wishes};
 
-/// What can happen in an attempt.
+/// An event of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(clippy::large_enum_variant, reason = "events are written as they come, not kept in large numbers")]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// The attempt begins.

@@ -67,7 +67,7 @@ pub async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
             Ok(outcome) => {
                 // If the same run gives its gold once and another value the next time, it is random.
                 let gave =
-                    outcome.result.is_ok() && !bench.loaded().paper.experiments[experiment].tolerance.is_interval();
+                    outcome.result.is_ok() && !bench.loaded().paper.experiments[experiment].tolerance.is_stochastic();
                 confirm(bench, experiment, task)
                     .await
                     .and_then(|()| if gave { Err(rare(bench, experiment)) } else { Ok(()) })
@@ -97,14 +97,12 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
     let (mut worst, mut errors): (f64, Vec<Error>) = (0.0, Vec::new());
     for (outcome, experiment) in outcomes.iter().zip(&bench.loaded().paper.experiments) {
         let Some(gold) = gold.get(&experiment.id) else { continue };
-        let verdict = score_experiment(
-            &experiment.id,
-            &gold.result,
-            outcome.result.as_ref().ok(),
-            &tolerance(experiment, Some(gold)),
-        );
-        worst = verdict.values.iter().filter_map(|value| value.error).fold(worst, f64::max);
-        if !verdict.pass {
+        if !experiment.tolerance.is_stochastic() {
+            let tolerance = tolerance(experiment, Some(gold));
+            let verdict = score_experiment(&experiment.id, &gold.result, outcome.result.as_ref().ok(), &tolerance);
+            worst = verdict.values.iter().filter_map(|value| value.error).fold(worst, f64::max);
+        }
+        if !outcome.agrees(experiment, gold) {
             let paper = &bench.loaded().paper.id;
             let what = "its result depends on the number of threads of the linear algebra";
             errors.push(
@@ -140,6 +138,10 @@ fn rare(bench: &Bench, experiment: usize) -> Error {
 async fn one(bench: &Bench, experiment: usize, ask: &[Place]) -> Result<Trace> {
     let task = &bench.ready().experiments[experiment];
     let seen = trace(bench, task, ask).await?;
+    if bench.loaded().paper.experiments[experiment].tolerance.is_stochastic() {
+        // One traced run says little about a distribution.
+        return confirm(bench, experiment, task).await.map(|()| seen);
+    }
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);
     }
@@ -164,7 +166,7 @@ async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Res
     let wrong =
         |what: String| Error::new(Kind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", known.id));
     if let (Ok(one), Some(Ok(other))) = (&first.result, second.as_ref().map(|second| &second.result)) {
-        let varies = known.tolerance.is_interval();
+        let varies = known.tolerance.is_stochastic();
         let close = if varies { Tolerance::any_number() } else { tolerance(known, None) };
         let verdict = score_experiment(&known.id, one, Some(other), &close);
         if let Some(odd) = verdict.values.iter().find(|value| !value.pass) {

@@ -84,6 +84,7 @@ mod tests {
         let outcome = Outcome {
             exit: Exit::Code(0),
             result: Ok(serde_json::json!({"loss": 0.1})),
+            runs: Vec::new(),
             stderr: String::new(),
             wall: 1.5,
             cpu: 0.5,

@@ -14,12 +14,12 @@ use super::journal::Journal;
 use crate::agent::TaskExperiment;
 use crate::error::{Error, Kind, Result};
 use crate::files::Parts;
-use crate::masked::gold::{MOST_DRAWS, agrees, gold_of};
+use crate::masked::gold::{runs, verdict};
 use crate::masked::ready::ReadyPaper;
 use crate::run::check::measure;
 use crate::run::machine::Machine;
 use crate::sandbox::{EntryKind, Exit, Fault, Sandbox};
-use crate::suite::{Dependencies, Experiment, GoldResult, LoadedPaper, Protocol};
+use crate::suite::{Dependencies, Experiment, GoldResult, LoadedPaper};
 
 /// The most tries of a trial whose sandbox is lost.
 const TRIES: usize = 3;
@@ -43,6 +43,9 @@ pub struct Outcome {
     pub exit: Exit,
     /// The result, or why there is none.
     pub result: Result<Value, String>,
+    /// The results of all runs where the experiment varies on purpose, the first included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<Value>,
     /// The end of standard error when there is no result.
     pub stderr: String,
     /// Wall time in seconds.
@@ -55,7 +58,9 @@ impl Outcome {
     /// Whether the experiment gave the gold result, within its tolerance.
     #[must_use]
     pub fn agrees(&self, experiment: &Experiment, gold: &GoldResult) -> bool {
-        agrees(experiment, gold, self.result.as_ref().ok())
+        let Ok(result) = &self.result else { return false };
+        let runs = if self.runs.is_empty() { std::slice::from_ref(result) } else { &self.runs };
+        verdict(experiment, gold, runs).pass
     }
 }
 
@@ -149,8 +154,8 @@ impl Bench {
         self.cpu_micros.load(Ordering::Relaxed) as f64 / 1e6
     }
 
-    /// The result of this trial, from the cache or by running it. Waits for a free slot. If the experiment's tolerance
-    /// is an interval, runs it up to three times until the result is inside.
+    /// The result of this trial, from the cache or by running it. Waits for a free slot. Runs an experiment that varies on
+    /// purpose as many times as verification does.
     ///
     /// # Errors
     /// Kind `Infrastructure` when sandboxes are lost again and again, or what the workspace gives.
@@ -163,26 +168,17 @@ impl Bench {
         {
             return Ok(known);
         }
-        let (mut outcome, _) = self.make_anew(trial, None).await?;
-        for _ in 1..MOST_DRAWS {
-            if !self.is_outside(trial, &outcome) {
-                break;
-            }
-            outcome = self.make_anew(trial, None).await?.0;
-        }
+        let outcome = self.run_again(trial).await?;
         if self.keeps {
             self.journal.put(key, &outcome)?;
         }
         Ok(outcome)
     }
 
-    /// Whether a result is outside the interval that is its experiment's tolerance. By chance alone, one in twenty is.
-    fn is_outside(&self, trial: &Trial<'_>, outcome: &Outcome) -> bool {
-        let id = &trial.experiment.id;
-        let experiment = self.loaded().paper.experiments.iter().find(|one| one.id == *id);
-        let Some(experiment) = experiment.filter(|one| one.tolerance.is_interval()) else { return false };
-        let gold = gold_of(self.loaded(), Protocol::Curtailed).ok().and_then(|gold| gold.get(id));
-        outcome.result.is_ok() && gold.is_some_and(|gold| !outcome.agrees(experiment, gold))
+    /// How many times a trial runs its experiment.
+    fn runs(&self, trial: &Trial<'_>) -> usize {
+        let experiments = &self.loaded().paper.experiments;
+        experiments.iter().find(|one| one.id == trial.experiment.id).map_or(1, runs)
     }
 
     /// Like [`Bench::run`], but also reads the files that are then in `folder`, relative to the repo's root, without
@@ -211,7 +207,21 @@ impl Bench {
     /// # Errors
     /// As [`Bench::run`].
     pub async fn run_again(&self, trial: &Trial<'_>) -> Result<Outcome> {
-        self.make_anew(trial, None).await.map(|(outcome, _)| outcome)
+        let (mut outcome, _) = self.make_anew(trial, None).await?;
+        for _ in 1..self.runs(trial) {
+            let Ok(first) = &outcome.result else { break };
+            if outcome.runs.is_empty() {
+                outcome.runs.push(first.clone());
+            }
+            let (next, _) = self.make_anew(trial, None).await?;
+            let (wall, cpu) = (outcome.wall + next.wall, outcome.cpu + next.cpu);
+            match &next.result {
+                Ok(result) => outcome.runs.push(result.clone()),
+                Err(_) => outcome = next,
+            }
+            outcome = Outcome { wall, cpu, ..outcome };
+        }
+        Ok(outcome)
     }
 
     /// Runs these trials in parallel, and returns the results in their order. `on_done` gets the number that are done.
@@ -272,6 +282,7 @@ impl Bench {
         let outcome = Outcome {
             exit: measured.exit,
             result: measured.result,
+            runs: Vec::new(),
             stderr: measured.stderr,
             wall: measured.wall.as_secs_f64(),
             cpu: measured.cpu.as_secs_f64(),
@@ -295,6 +306,9 @@ impl Bench {
         }
         parts.add(&trial.experiment.command);
         parts.add(format!("{:?}", trial.experiment.result));
+        if self.runs(trial) > 1 {
+            parts.add(self.runs(trial).to_string());
+        }
         for (path, bytes) in trial.files {
             parts.add(path.as_os_str().as_encoded_bytes());
             parts.add(bytes);

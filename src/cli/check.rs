@@ -1,20 +1,23 @@
 //! `autoexperiment check`: is the suite in order?
 
+use std::path::Path;
+
 use super::env;
 use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print};
-use crate::env::Options;
+use crate::env::{Options, cached};
 use crate::error::{Error, Kind, Result};
 use crate::run::family::{Basis, Families, Family};
 use crate::sample::MASKED;
 use crate::sandbox::doctor::in_sight;
-use crate::suite::{Evidence, LoadedPaper, Problem, check, unfinished};
+use crate::suite::{Evidence, LoadedPaper, Problem, Protocol, check, copies};
 use crate::workspace::repo_digest;
 
 /// Check that papers, repos and envs fit together
 ///
 /// Checks, among other things, that nothing is left to write (`TODO`, a year of 0), that every selector names exactly one
 /// function that can be masked, that passages exist, that the paper's text contains no gold value, that gold covers every
-/// experiment, that protected files contain no maskable function, and that the env's lock fits its file. Warns of what
+/// experiment, that protected files contain no maskable function, that the env does not contain the paper's own package, and
+/// that the env's lock fits its file. `run` refuses what is wrong. Warns of what
 /// has changed since it was measured, and of what was never measured. Ends with exit code 3 if something is wrong.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment check\n  autoexperiment check kmeanspp\n  \
@@ -50,14 +53,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             seen.shown.display()
         );
     }
+    let built = cached(&arguments.places.cache()?)?;
     let (mut errors, mut warnings) = (0, 0);
     for id in &papers {
         // A paper that cannot be loaded must not hide what is wrong with the others.
         let problems = match LoadedPaper::load(&suite, id) {
             Ok(loaded) => {
-                let mut problems = unfinished(&loaded);
-                problems.extend(check(&loaded));
+                let mut problems = check(&loaded, Protocol::Curtailed);
                 problems.extend(arguments.env(&loaded)?);
+                let in_env = built.iter().filter(|env| env.complete && env.id == loaded.paper.env);
+                problems.extend(in_env.flat_map(|env| installed(&loaded, &env.path)).map(Problem::error));
                 problems.extend(digests(&loaded));
                 problems
             }
@@ -106,6 +111,12 @@ impl Arguments {
     }
 }
 
+/// The paper's own code in an env of the cache, whose prefix is a folder in this one.
+fn installed(loaded: &LoadedPaper, env: &Path) -> Vec<Error> {
+    let folders = std::fs::read_dir(env).into_iter().flatten().flatten().map(|entry| entry.path());
+    folders.filter(|folder| folder.join("lib").is_dir()).flat_map(|prefix| copies::installed(loaded, &prefix)).collect()
+}
+
 /// Checks the items of a family.
 fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.folder()?;
@@ -114,12 +125,12 @@ fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     for id in &items {
         let problems = match family.load(&suite, id, Basis::default()) {
             Ok(item) => item.problems(),
-            Err(error) => vec![error.to_string()],
+            Err(error) => vec![error],
         };
         errors += problems.len();
         print(&format!("{id}: {}\n", if problems.is_empty() { "ok" } else { "wrong" }))?;
         for problem in &problems {
-            print(&format!("  error: {}\n", crate::report::clean(problem)))?;
+            print(&format!("  error: {}\n", crate::report::clean(&problem.to_string())))?;
         }
     }
     match errors {

@@ -6,6 +6,7 @@ use super::environment::EnvOptions;
 use super::progress::Progress;
 use super::run::{MachineOptions, default_jobs};
 use super::shared::{PaperOptions, SuiteOptions, print, print_json, table};
+use super::verified::power_line;
 use crate::command::{self, Commands};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
@@ -19,9 +20,8 @@ use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
 ///
-/// Refuses results that are NaN, or that vary between repeats by more than their tolerance, unless that is `interval`: then
-/// the repeats are kept, three or more. With `--check`, records
-/// nothing, and compares what this machine gives, in this env and sandbox, with the recorded gold.
+/// Refuses results that are NaN, or that vary between repeats by more than their tolerance, unless that is `stochastic`:
+/// then the experiment runs 64 times or more, and all its results are kept. With `--check`, records nothing, and compares what this machine gives, in this env and sandbox, with the recorded gold.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment gold kmeanspp\n  autoexperiment gold kmeanspp --full --repeats 1\n  \
@@ -35,7 +35,7 @@ pub struct Arguments {
     /// run twice.
     #[arg(long, value_name = "NAME", default_value = MASKED)]
     family: String,
-    /// Number of runs of each experiment.
+    /// Number of runs of each experiment; one whose tolerance is `stochastic` runs at least 64 times.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
     /// Compare with the recorded gold value by value; exit code 4 if a value is out of its tolerance.
@@ -87,6 +87,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             vec![experiment.clone(), format!("{seconds:.2}"), format!("{:.1e}", result.spread)]
         });
         print(&table(&["experiment", "seconds", "spread"], &[1, 2], rows))?;
+        if let Some(line) = gold.results.get(&protocol).and_then(|results| power_line(&ready.loaded.paper, results)) {
+            print(&line)?;
+        }
         talk!("wrote {}", path.display());
     }
     if arguments.check { tell(&checks, machine.backend.name(), arguments.json) } else { Ok(()) }

@@ -40,6 +40,9 @@ pub struct Arguments {
     /// Skip the check that the unmasked repo reproduces its gold.
     #[arg(long)]
     no_baseline: bool,
+    /// Run papers and tasks that `autoexperiment check` calls wrong, for instance unfinished ones.
+    #[arg(long)]
+    unchecked: bool,
     #[command(flatten)]
     fresh: super::shared::FreshOptions,
     /// Continue even if the suite, an env or the prompts have changed since the run was started.
@@ -119,6 +122,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
     };
     let shown = Shown { k: configuration.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
     let (baseline, accept_changes) = (!arguments.no_baseline, arguments.changed_suite);
-    let options = Options { baseline, accept_changes, shards, ..Options::on(machine) };
+    let unchecked = arguments.unchecked;
+    let options = Options { baseline, accept_changes, unchecked, shards, ..Options::on(machine) };
     Box::pin(show(Run::resume(store, run, suite, options)?, &shown)).await
 }

@@ -131,6 +131,9 @@ pub struct Arguments {
     /// Skip the check that the unmasked repo reproduces its gold.
     #[arg(long, help_heading = "Scoring")]
     no_baseline: bool,
+    /// Run papers and tasks that `autoexperiment check` calls wrong, for instance unfinished ones.
+    #[arg(long, help_heading = "Scoring")]
+    unchecked: bool,
     #[command(flatten)]
     fresh: FreshOptions,
     /// End with exit code 9 if any attempt fails.
@@ -235,6 +238,7 @@ impl Arguments {
             arguments.push(format!("--scratch={}", scratch.display()));
         }
         arguments.extend(self.no_baseline.then(|| "--no-baseline".to_owned()));
+        arguments.extend(self.unchecked.then(|| "--unchecked".to_owned()));
         arguments.extend(self.fresh.argument());
         arguments.extend(self.shards.is_mixed().then(|| "--mixed-sandboxes".to_owned()));
         self.slurm.job(jobs, arguments)
@@ -344,7 +348,8 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
     let mut machine = arguments.machine.open(&arguments.env.options(), &configuration.suite).await?;
     arguments.fresh.apply(&mut machine);
     let shards = if arguments.plan_only || job.is_some() { Some(arguments.shards.only()) } else { shards };
-    let options = Options { baseline: !arguments.no_baseline, shards, ..Options::on(machine) };
+    let (baseline, unchecked) = (!arguments.no_baseline, arguments.unchecked);
+    let options = Options { baseline, unchecked, shards, ..Options::on(machine) };
     if arguments.plan_only {
         return show_plan(Run::open(configuration, folder, options)?).await;
     }

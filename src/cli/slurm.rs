@@ -128,7 +128,7 @@ async fn follow(array: &Array) -> Result<Exit> {
     let mut tell = |told: WatchEvent<'_>| match told {
         WatchEvent::Progress(seen) => talk!("{}", line(seen)),
         WatchEvent::Submitted(again) => {
-            talk!("submitted tasks {} again, as job {}", clean(&again.array), clean(&again.job))
+            talk!("submitted tasks {} again, as job {}", clean(&again.array), clean(&again.job));
         }
         WatchEvent::Unanswered(error) => talk!("warning: {}; asking again", clean(&with_causes(error))),
     };

@@ -1,5 +1,6 @@
 //! `autoexperiment verify --family NAME`: shows that the tasks of a family are sound.
 
+use std::fmt::Write;
 use std::time::Instant;
 
 use serde_json::json;
@@ -105,7 +106,7 @@ fn console(proof: &Proof, unit: &str) -> String {
     }
     if !proof.trials.is_empty() {
         let passed = proof.trials.iter().filter(|trial| trial.pass).count();
-        text += &format!("{} changed solutions were tried, {passed} pass\n", proof.trials.len());
+        let _ = writeln!(text, "{} changed solutions were tried, {passed} pass", proof.trials.len());
         let rows = proof.trials.iter().map(|trial| {
             let clean = |text: &str| crate::report::clean(text);
             vec![clean(&trial.name), if trial.pass { "passes" } else { "fails" }.to_owned(), clean(&trial.why)]

@@ -85,8 +85,12 @@ impl Expected {
 
     fn add_to(&self, watch: &mut Watch) {
         let names = watch.entry(self.function.clone()).or_insert_with(|| Some(BTreeSet::new()));
-        names.iter_mut().for_each(|names| names.extend(self.arguments().map(|(name, _)| name.clone())));
-        self.inner.iter().for_each(|inner| inner.add_to(watch));
+        if let Some(names) = names {
+            names.extend(self.arguments().map(|(name, _)| name.clone()));
+        }
+        for inner in &self.inner {
+            inner.add_to(watch);
+        }
     }
 
     /// The call in words, as `load(n=3)`.
@@ -132,8 +136,8 @@ pub fn is_same(right: &Value, got: &Value, path: &str, free: Leeway<'_>) -> bool
         (Value::Array(right), Value::Array(got)) => {
             let (mut right, mut got): (Vec<&Value>, Vec<&Value>) = (right.iter().collect(), got.iter().collect());
             if free.unordered.iter().any(|name| name == path) {
-                right.sort_by_cached_key(|value| value.to_string());
-                got.sort_by_cached_key(|value| value.to_string());
+                right.sort_by_cached_key(ToString::to_string);
+                got.sort_by_cached_key(ToString::to_string);
             }
             right.len() == got.len() && right.iter().zip(got).all(|(right, got)| is_same(right, got, path, free))
         }
@@ -175,7 +179,9 @@ fn build(call: &FunctionCall, record: &[FunctionCall]) -> Expected {
 #[must_use]
 pub fn watch(expected: &[Expected]) -> Watch {
     let mut watch = Watch::new();
-    expected.iter().for_each(|one| one.add_to(&mut watch));
+    for one in expected {
+        one.add_to(&mut watch);
+    }
     watch
 }
 

@@ -15,7 +15,7 @@ use super::manifest::Instruction;
 use super::program::Program;
 use super::ready::ReadyCommands;
 use crate::error::{Error, Result};
-use crate::files::{Kept, Parts};
+use crate::files::{DiskCache, Parts};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::run::proof::Changes;
@@ -53,7 +53,7 @@ pub async fn search(
     observer: &dyn Observer,
 ) -> Result<Tried> {
     let loaded = &ready.loaded;
-    let kept = Kept::at(&machine.cache.join("changes"));
+    let kept = DiskCache::at(&machine.cache.join("changes"));
     let overlay = loaded.overlay();
     let mut trials = Vec::new();
     for instruction in &loaded.set.instructions {
@@ -75,15 +75,14 @@ pub async fn search(
                     key.add(part.to_string());
                 }
                 let key = key.finish();
-                let outcome = match kept.get(&key).filter(|_| !fresh) {
-                    Some(outcome) => outcome,
-                    None => {
-                        let program = Program { code: change.code.clone(), kind: instruction.kind };
-                        let noticed_by = noticed_by(ready, instruction, gold, &program, true, machine).await?;
-                        let outcome = Outcome { noticed_by: noticed_by.map(str::to_owned) };
-                        kept.put(&key, &outcome)?;
-                        outcome
-                    }
+                let outcome = if let Some(outcome) = kept.get(&key).filter(|_| !fresh) {
+                    outcome
+                } else {
+                    let program = Program { code: change.code.clone(), kind: instruction.kind };
+                    let noticed_by = noticed_by(ready, instruction, gold, &program, true, machine).await?;
+                    let outcome = Outcome { noticed_by: noticed_by.map(str::to_owned) };
+                    kept.put(&key, &outcome)?;
+                    outcome
                 };
                 let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 observer

@@ -96,9 +96,12 @@ fn numbers(text: &str) -> Option<Vec<String>> {
     Some(vec![written(number * 1.5 + 0.01), written(number * 0.9)])
 }
 
-/// Other texts than this one: longer, shorter, and without its first word.
+/// Other texts than this one: longer, shorter, and without its first word. A shorter option may mean the same one.
 fn texts(text: &str) -> Vec<String> {
     let mut others = vec![format!("{text}x")];
+    if text.starts_with("--") {
+        return others;
+    }
     let mut shorter = text.to_owned();
     shorter.pop();
     others.extend(Some(shorter).filter(|text| !text.is_empty()));

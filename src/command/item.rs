@@ -69,8 +69,8 @@ impl Item for CommandItem {
         }
     }
 
-    fn problems(&self) -> Vec<String> {
-        problems(&self.loaded)
+    fn problems(&self) -> Vec<Error> {
+        problems(&self.loaded).into_iter().map(Error::suite).collect()
     }
 
     fn count(&self, n: usize) -> Option<u128> {

@@ -196,7 +196,7 @@ impl Search<'_> {
             found.note = Some("not begun: the budget is spent; repeat the command to continue".to_owned());
             return Ok(found);
         }
-        if experiment.tolerance.is_interval() {
+        if experiment.tolerance.is_stochastic() {
             found.note = Some("not searched: its tolerance is an interval, and a setting has no repeats".to_owned());
             return Ok(found);
         }

@@ -198,6 +198,7 @@ impl RequestedExperiment {
             result,
             tolerance: self.tolerance.unwrap_or_default(),
             absolute_tolerance: 1e-9,
+            count_tolerance: 0.0,
             time_limit: None,
         }
     }

@@ -286,10 +286,10 @@ mod tests {
         assert_eq!(script("sh: 1: other: not found", root), None);
         let wanted = |command: &str| [crate::draft::command::parse(&format!("one={command}")).unwrap()];
         let refused = refuse_scripts(&wanted("A=1 dig --deep"), root).unwrap_err();
-        assert_eq!(refused.message, "experiment `one` begins with `dig`, which is not there");
+        assert_eq!(refused.message, "experiment `one` begins with `dig`, which does not exist");
         assert!(refuse_scripts(&wanted("python dig.py"), root).is_ok());
         assert_eq!(step("inner.gone"), "`src/inner` is in the repo, but has no `inner.gone`");
-        assert_eq!(step("tests.tools"), "`tests` was left out of the repo: take it over with `--keep tests`");
+        assert_eq!(step("tests.tools"), "`tests` was left out of the repo: include it with `--keep tests`");
         assert!(step("torch").contains("the env has no `torch`"));
         assert!(next_step("No module named torch", root, &left_out).contains("`torch`"));
         assert!(next_step("No such file or directory", root, &left_out).contains("`--keep GLOB`"));

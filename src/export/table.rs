@@ -45,8 +45,7 @@ pub struct AttemptRow {
     pub end: String,
     /// Details about the end.
     pub end_detail: Option<String>,
-    /// Whether the attempt passes: its report and, unless the run did not verify, its verification are right; null for
-    /// a lost attempt.
+    /// Whether the attempt passes, by its report and, if the run verifies, by verification; null if it was lost.
     pub pass: Option<bool>,
     /// Whether the answer agrees with gold; null if it was not scored.
     pub reported: Option<bool>,

@@ -12,26 +12,31 @@ use crate::run::check::Measurement;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::run::round;
-use crate::score::{Tolerance, ValueVerdict, check_gold, score_experiment};
+use crate::score::redraw::{self, RUNS};
+use crate::score::{Expected, ExperimentVerdict, Tolerance, ValueVerdict, check_gold, score_experiment};
 use crate::suite::{
-    EnvStamp, Experiment, FEWEST_REPEATS, GOLD_FORMAT, Gold, GoldResult, LoadedPaper, Protocol, ToleranceRule,
+    EnvStamp, Experiment, FEWEST_REPEATS, GOLD_FORMAT, Gold, GoldResult, LoadedPaper, NamedTolerance, Paper, Protocol,
+    ToleranceRule,
 };
 
-/// Most runs of an unmasked experiment whose tolerance is an interval until one is within: one in twenty is not, though
-/// nothing is wrong.
-pub const MOST_DRAWS: usize = 3;
-
-/// How values of this experiment are compared with its gold. Without gold there is no interval, and two values agree by
+/// How values of this experiment are compared with its gold. Without gold there are no repeats, and two values agree by
 /// the usual tolerance.
 #[must_use]
 pub fn tolerance(experiment: &Experiment, gold: Option<&GoldResult>) -> Tolerance {
-    let usual = Tolerance { absolute: experiment.absolute_tolerance, ..Tolerance::default() };
+    let (absolute, counts) = (experiment.absolute_tolerance, experiment.count_tolerance);
+    let usual = Tolerance { absolute, counts, ..Tolerance::default() };
     match experiment.tolerance {
         ToleranceRule::Relative(relative) => Tolerance { relative, ..usual },
-        ToleranceRule::Named(_) => {
+        ToleranceRule::Named(NamedTolerance::Stochastic) => {
             Tolerance { repeats: gold.map(|gold| gold.repeats.clone()).unwrap_or_default(), ..usual }
         }
     }
+}
+
+/// How many times an experiment runs where it is compared with gold.
+#[must_use]
+pub const fn runs(experiment: &Experiment) -> usize {
+    if experiment.tolerance.is_stochastic() { RUNS } else { 1 }
 }
 
 /// What is recorded or compared is measured now.
@@ -39,12 +44,12 @@ const fn never(_: &Experiment) -> bool {
     false
 }
 
-/// Runs every experiment `repeats` times and puts the results into a new gold, beside those of the other protocol that
+/// Runs every experiment `repeats` times, one that varies on purpose at least [`FEWEST_REPEATS`] times, and puts the results into a new gold, beside those of the other protocol that
 /// the old one holds for the same repo and env.
 ///
 /// # Errors
-/// Kind `Baseline`, naming the experiment, when one fails, gives a NaN, or varies by more than its tolerance; of one whose
-/// tolerance is an interval numbers may vary. Kind `Usage` for fewer repeats than an interval needs.
+/// Kind `Baseline`, naming the experiment, when one fails, gives a NaN, or varies by more than its tolerance; numbers of one
+/// that varies on purpose may vary.
 pub async fn record(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -53,36 +58,33 @@ pub async fn record(
     observer: &dyn Observer,
 ) -> Result<Gold> {
     let paper = &ready.loaded.paper;
-    if repeats < FEWEST_REPEATS
-        && let Some(one) = paper.experiments.iter().find(|experiment| experiment.tolerance.is_interval())
-    {
-        let what =
-            format!("the tolerance of experiment `{}` is an interval, which {repeats} repeats do not give", one.id);
-        return Err(Error::usage(what).hint(format!("give `--repeats {FEWEST_REPEATS}` or more")));
-    }
-    let mut runs = Vec::with_capacity(repeats);
-    for repeat in 1..=repeats {
-        let mut done = 0;
-        let each = ready.experiments.len();
-        let stage = |done: usize| {
-            let stage = Stage::new(format!("recording {} gold of", protocol.name()), &paper.id);
-            observer.on(RunEvent::Stage(stage.counted((repeat - 1) * each + done, repeats * each, "experiments")));
-        };
-        stage(0);
-        let measured = ready
-            .measure_original(protocol, machine, never, |_| {
+    let wanted = |experiment: &Experiment| {
+        if experiment.tolerance.is_stochastic() { repeats.max(FEWEST_REPEATS) } else { repeats }
+    };
+    let total: usize = paper.experiments.iter().map(wanted).sum();
+    let mut done = 0;
+    let stage = |done: usize| {
+        let stage = Stage::new(format!("recording {} gold of", protocol.name()), &paper.id);
+        observer.on(RunEvent::Stage(stage.counted(done, total, "experiments")));
+    };
+    stage(0);
+    let mut runs: Vec<Vec<Measurement>> = vec![Vec::new(); paper.experiments.len()];
+    for repeat in 0..paper.experiments.iter().map(wanted).max().unwrap_or(0) {
+        for (place, experiment) in paper.experiments.iter().enumerate() {
+            if repeat < wanted(experiment) {
+                let check = ready.original_check(place, protocol);
+                runs[place].push(ready.measure_one(place, &check, machine).await?);
                 done += 1;
                 stage(done);
-            })
-            .await?;
-        runs.push(measured);
+            }
+        }
     }
     let mut results = BTreeMap::new();
     for (place, experiment) in paper.experiments.iter().enumerate() {
         let named = |what: String| Error::new(Kind::Baseline, format!("experiment `{}`: {what}", experiment.id));
-        let mut values: Vec<&Value> = Vec::with_capacity(repeats);
-        for run in &runs {
-            let measurement = &run[place];
+        let runs = &runs[place];
+        let mut values: Vec<&Value> = Vec::with_capacity(runs.len());
+        for measurement in runs {
             match &measurement.result {
                 Ok(value) => values.push(value),
                 Err(reason) => {
@@ -97,19 +99,19 @@ pub async fn record(
         let first = values[0];
         check_gold(first).map_err(&named)?;
         let mut spread: f64 = 0.0;
-        let is_interval = experiment.tolerance.is_interval();
-        let close = if is_interval { Tolerance::any_number() } else { tolerance(experiment, None) };
+        let is_stochastic = experiment.tolerance.is_stochastic();
+        let close = if is_stochastic { Tolerance::any_number() } else { tolerance(experiment, None) };
         for [one, other] in values.iter().array_combinations() {
             let verdict = score_experiment(&experiment.id, one, Some(other), &close);
             if let Some(odd) = verdict.values.iter().find(|value| !value.pass) {
                 let (from, got) = (&odd.gold, odd.got.as_ref().map_or("nothing".to_owned(), ToString::to_string));
                 let varies = format!("`{}` varies from {from} to {got} between repeats", odd.path);
-                return Err(if is_interval {
-                    named(format!("{varies}, and only numbers have an interval"))
+                return Err(if is_stochastic {
+                    named(format!("{varies}, and only numbers may vary"))
                         .hint("leave out of the result what is not a number and varies")
                 } else {
                     named(format!("{varies}, more than its tolerance of {}", experiment.tolerance)).hint(
-                        "fix the experiment's seeds, or its number of threads; or write `tolerance = \"interval\"` for \
+                        "fix the experiment's seeds, or its number of threads; or write `tolerance = \"stochastic\"` for \
                          one that is to vary",
                     )
                 });
@@ -124,9 +126,9 @@ pub async fn record(
             GoldResult {
                 command: ready.experiments[place].command.clone(),
                 result: first.clone(),
-                seconds: runs.iter().map(|run| round(run[place].wall.as_secs_f64())).collect(),
+                seconds: runs.iter().map(|run| round(run.wall.as_secs_f64())).collect(),
                 spread,
-                repeats: if is_interval { values.into_iter().cloned().collect() } else { Vec::new() },
+                repeats: if is_stochastic { values.into_iter().cloned().collect() } else { Vec::new() },
             },
         );
     }
@@ -210,9 +212,13 @@ pub async fn check_baseline(
             Err(reason) => return Err(named(format!("{reason}\n{}", measurement.stderr))),
         };
         let gold = gold.get(&experiment.id).ok_or_else(|| named("no gold".to_owned()))?;
-        let verdict = score_experiment(&experiment.id, &gold.result, Some(value), &tolerance(experiment, Some(gold)));
-        let again = !verdict.pass && experiment.tolerance.is_interval();
-        if !(verdict.pass || again && drawn_again(ready, place, gold, machine).await?) {
+        let runs = if experiment.tolerance.is_stochastic() {
+            more_runs(ready, place, value.clone(), machine).await?
+        } else {
+            vec![value.clone()]
+        };
+        let verdict = verdict(experiment, gold, &runs);
+        if !verdict.pass {
             let odd = verdict.values.iter().find(|value| !value.pass);
             return Err(named(odd.map_or_else(
                 || verdict.reason.unwrap_or_default(),
@@ -226,22 +232,49 @@ pub async fn check_baseline(
     Ok(measured)
 }
 
-/// Whether an experiment whose value was outside the interval of its gold is within it when it is run again.
-async fn drawn_again(ready: &ReadyPaper, place: usize, gold: &GoldResult, machine: &Machine) -> Result<bool> {
-    let experiment = &ready.loaded.paper.experiments[place];
-    for _ in 1..MOST_DRAWS {
+/// The results of an experiment that varies on purpose: `first`, and those of its further runs on the unmasked repo.
+///
+/// # Errors
+/// Kind `Baseline` for a run without a result; those of [`ReadyPaper::measure_one`].
+async fn more_runs(ready: &ReadyPaper, place: usize, first: Value, machine: &Machine) -> Result<Vec<Value>> {
+    let id = &ready.loaded.paper.experiments[place].id;
+    let mut runs = vec![first];
+    while runs.len() < RUNS {
         let measured = ready.measure_one(place, &ready.experiments[place].check(), machine).await?;
-        if agrees(experiment, gold, measured.result.ok().as_ref()) {
-            return Ok(true);
-        }
+        let failed = |why| Error::new(Kind::Baseline, format!("experiment `{id}`: {why}\n{}", measured.stderr));
+        runs.push(measured.result.map_err(failed)?);
     }
-    Ok(false)
+    Ok(runs)
 }
 
-/// Whether a result is within its experiment's tolerance of gold.
+/// Compares the runs of an experiment with its gold, as the baseline and `verify` do: one that varies on purpose at a level
+/// at which the unmasked repo fails once in a thousand times.
 #[must_use]
-pub fn agrees(experiment: &Experiment, gold: &GoldResult, result: Option<&Value>) -> bool {
-    result.is_some() && score_experiment(&experiment.id, &gold.result, result, &tolerance(experiment, Some(gold))).pass
+pub fn verdict(experiment: &Experiment, gold: &GoldResult, runs: &[Value]) -> ExperimentVerdict {
+    let tolerance = tolerance(experiment, Some(gold));
+    if tolerance.repeats.is_empty() {
+        return score_experiment(&experiment.id, &gold.result, runs.first(), &tolerance);
+    }
+    let (id, key) = (experiment.id.clone(), String::new());
+    redraw::baseline(&Expected { id, key, gold: gold.result.clone(), tolerance }, runs)
+}
+
+/// Biases for which [`power`] is told, in standard deviations of gold's repeats.
+const BIASES: [f64; 3] = [1.0, 2.0, 4.0];
+
+/// The chances of solutions to pass verification although one of their values is biased: pairs of a bias, in standard
+/// deviations of gold's repeats, and a simulated chance. Empty for a paper in which nothing varies on purpose.
+#[must_use]
+pub fn power(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Vec<(f64, f64)> {
+    let varying = paper.experiments.iter().filter(|experiment| experiment.tolerance.is_stochastic());
+    let expected: Vec<Expected> = varying
+        .filter_map(|experiment| {
+            let gold = gold.get(&experiment.id)?;
+            let (id, key) = (experiment.id.clone(), String::new());
+            Some(Expected { id, key, gold: gold.result.clone(), tolerance: tolerance(experiment, Some(gold)) })
+        })
+        .collect();
+    BIASES.iter().filter_map(|&bias| Some((bias, redraw::chance_to_pass(&expected, bias)?))).collect()
 }
 
 /// An experiment measured here and now, beside its gold.
@@ -255,7 +288,7 @@ pub struct Comparison {
     pub equal: usize,
     /// The largest |here - gold| / |gold|, without division where gold is 0; none when a value is missing.
     pub worst: Option<f64>,
-    /// How far a value may be from its gold, relative to it; or `interval`.
+    /// How far a value may be from its gold, relative to it; or the rule's name.
     pub tolerance: ToleranceRule,
     /// Whether all values are.
     pub pass: bool,
@@ -287,7 +320,16 @@ pub async fn compare(
             observer.on(RunEvent::Stage(stage.counted(done, total, "experiments")));
         })
         .await?;
-    let compared = paper.experiments.iter().zip(&measured).map(|(experiment, measurement)| {
+    let mut results: Vec<Result<Vec<Value>, String>> = Vec::with_capacity(total);
+    for (place, (experiment, measurement)) in paper.experiments.iter().zip(measured).enumerate() {
+        results.push(match measurement.result {
+            Ok(first) if experiment.tolerance.is_stochastic() => {
+                more_runs(ready, place, first, machine).await.map_err(|error| error.to_string())
+            }
+            other => other.map(|result| vec![result]),
+        });
+    }
+    let compared = paper.experiments.iter().zip(&results).map(|(experiment, runs)| {
         let mut comparison = Comparison {
             experiment: experiment.id.clone(),
             values: 0,
@@ -297,10 +339,9 @@ pub async fn compare(
             pass: false,
             reason: None,
         };
-        match (gold.get(&experiment.id), &measurement.result) {
-            (Some(gold), Ok(value)) => {
-                let tolerance = tolerance(experiment, Some(gold));
-                let verdict = score_experiment(&experiment.id, &gold.result, Some(value), &tolerance);
+        match (gold.get(&experiment.id), runs) {
+            (Some(gold), Ok(runs)) => {
+                let verdict = verdict(experiment, gold, runs);
                 // Words have no distance: equal or not.
                 let error = |value: &ValueVerdict| value.error.or(value.pass.then_some(0.0));
                 comparison.values = verdict.values.len();
@@ -342,8 +383,10 @@ pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<Str
             Some(gold) if Ok(&gold.command) != experiment.command_line(protocol).as_ref() => {
                 return Err(missing(format!("gold of {named} was recorded with another command")));
             }
-            Some(gold) if experiment.tolerance.is_interval() && gold.repeats.len() < FEWEST_REPEATS => {
-                return Err(missing(format!("gold of {named} has no repeats to make its tolerance `interval` of")));
+            Some(gold) if experiment.tolerance.is_stochastic() && gold.repeats.len() < FEWEST_REPEATS => {
+                return Err(missing(format!(
+                    "gold of {named} has fewer than {FEWEST_REPEATS} repeats, which its tolerance `stochastic` needs"
+                )));
             }
             Some(_) => {}
         }

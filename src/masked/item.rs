@@ -6,21 +6,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::gold::{check_baseline, gold_of};
+use super::gold::{check_baseline, gold_of, runs};
 use super::guard::Guard;
 use super::judge::Judge;
 use super::ready::ReadyPaper;
 use super::{parts, question, task};
 use crate::agent::files::task_files;
 use crate::env::Env;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::run::Draw;
 use crate::run::event::Observer;
-use crate::run::family::{Basis, CheckFacts, Item, ItemFacts, Listed, Parts, Question, Ready, Staged};
+use crate::run::family::{Basis, CheckFacts, Findings, Item, ItemFacts, Listed, Parts, Question, Ready, Staged};
 use crate::run::machine::Machine;
 use crate::sample::{MASKED, Sample, UnitChoice, Withheld, draw};
 use crate::score::Verdict;
-use crate::suite::{GoldResult, LoadedPaper, When};
+use crate::suite::{GoldResult, LoadedPaper, When, check, copies};
 use crate::workspace::repo_digest;
 
 /// A sample's paper and the places of its masked functions, from its id.
@@ -67,6 +67,11 @@ impl Item for PaperItem {
         gold_of(&self.loaded, self.basis.protocol).map(drop)
     }
 
+    fn problems(&self) -> Vec<Error> {
+        let problems = check(&self.loaded, self.basis.protocol).into_iter();
+        problems.filter(|problem| problem.fatal).map(|problem| problem.error).collect()
+    }
+
     fn repo(&self) -> Option<Result<String>> {
         Some(repo_digest(&self.loaded.repo_dir))
     }
@@ -107,7 +112,11 @@ impl Item for PaperItem {
     }
 
     fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
-        self.judge().reported(&self.functions(sample)?, answer)
+        self.judge().reported(&self.functions(sample)?, answer, &Map::new())
+    }
+
+    fn reported_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
+        self.judge().reported(&self.functions(sample)?, findings.answer, findings.results)
     }
 
     fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
@@ -218,6 +227,10 @@ impl Ready for ReadyItem {
         &self.paper.env
     }
 
+    fn problems(&self) -> Vec<Error> {
+        copies::installed(&self.paper.loaded, &self.paper.env.prefix)
+    }
+
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>> {
         let functions = self.item.functions(sample)?;
         let loaded = &self.paper.loaded;
@@ -237,6 +250,11 @@ impl Ready for ReadyItem {
     fn is_exact(&self, check: &str) -> bool {
         let gold = gold_of(&self.item.loaded, self.item.basis.protocol);
         gold.is_ok_and(|gold| gold.get(check).is_some_and(GoldResult::is_exact))
+    }
+
+    fn runs(&self, check: &str) -> usize {
+        let experiments = &self.paper.loaded.paper.experiments;
+        experiments.iter().find(|experiment| experiment.id == check).map_or(1, runs)
     }
 
     fn keeps_out(&self, path: &str) -> bool {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::gold::{gold_of, tolerance};
 use super::ready::experiment_key;
 use crate::error::Result;
-use crate::score::{Expected, Rule, Verdict, score_answer, score_results};
+use crate::score::{Expected, Rule, Runs, Verdict, score_answer, score_results};
 use crate::suite::{LoadedPaper, Protocol};
 
 /// A paper's judge.
@@ -43,27 +43,36 @@ impl Judge<'_> {
             .collect())
     }
 
-    /// Scores what an agent reported.
+    /// Scores what an agent reported. `results` are those of verification, as in [`Judge::verified`]; empty before it.
     ///
     /// # Errors
     /// As [`Judge::expected`].
-    pub fn reported(&self, functions: &[usize], answer: Option<&str>) -> Result<Verdict> {
-        Ok(score_answer(self.rule, &self.expected(functions)?, answer))
+    pub fn reported(&self, functions: &[usize], answer: Option<&str>, results: &Map<String, Value>) -> Result<Verdict> {
+        Ok(score_answer(self.rule, &self.expected(functions)?, answer, &runs(results).0))
     }
 
-    /// Scores what its code gave when we ran it: `{"result": ...}` or `{"error": "..."}` by the experiment's id.
+    /// Scores what its code gave when we ran it: `{"result": ...}` or `{"error": "..."}` by the experiment's id, with all
+    /// results under `runs` where it ran several times.
     ///
     /// # Errors
     /// As [`Judge::expected`].
     pub fn verified(&self, functions: &[usize], results: &Map<String, Value>) -> Result<Verdict> {
-        let (mut values, mut failures) = (Map::new(), BTreeMap::new());
-        for (id, outcome) in results {
-            if let Some(value) = outcome.get("result") {
-                values.insert(id.clone(), value.clone());
-            } else if let Some(reason) = outcome.get("error").and_then(Value::as_str) {
-                failures.insert(id.clone(), reason.to_owned());
-            }
-        }
-        Ok(score_results(self.rule, &self.expected(functions)?, &values, &failures))
+        let (runs, failures) = runs(results);
+        Ok(score_results(self.rule, &self.expected(functions)?, &runs, &failures))
     }
+}
+
+/// The runs of each experiment, and why an experiment failed.
+fn runs(results: &Map<String, Value>) -> (Runs, BTreeMap<String, String>) {
+    let (mut runs, mut failures) = (Runs::new(), BTreeMap::new());
+    for (id, outcome) in results {
+        if let Some(all) = outcome.get("runs").and_then(Value::as_array) {
+            runs.insert(id.clone(), all.clone());
+        } else if let Some(value) = outcome.get("result") {
+            runs.insert(id.clone(), vec![value.clone()]);
+        } else if let Some(reason) = outcome.get("error").and_then(Value::as_str) {
+            failures.insert(id.clone(), reason.to_owned());
+        }
+    }
+    (runs, failures)
 }

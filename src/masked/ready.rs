@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::build::built;
+use crate::agent::files::EXPERIMENTS;
 use crate::agent::{Check, TaskExperiment};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
@@ -11,6 +12,7 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::run::results::Ran;
 use crate::sandbox::Fault;
+use crate::score::long_shape;
 use crate::suite::{Experiment, LoadedPaper, Protocol};
 use crate::workspace::Snapshot;
 
@@ -89,10 +91,9 @@ impl ReadyPaper {
         mut on_done: impl FnMut(&Measurement) + Send,
     ) -> Result<Vec<Measurement>> {
         let mut measurements = Vec::with_capacity(self.experiments.len());
-        for (place, task) in self.experiments.iter().enumerate() {
-            let experiment = &self.loaded.paper.experiments[place];
-            let time_limit = given_limit(experiment, protocol).unwrap_or(ORIGINAL_TIME_LIMIT);
-            let check = Check { time_limit, ..task.check() };
+        for (place, experiment) in self.loaded.paper.experiments.iter().enumerate() {
+            let check = self.original_check(place, protocol);
+            let time_limit = check.time_limit;
             let key = if known(experiment) { self.key(&check, machine) } else { None };
             let measurement = if let Some(known) = key.as_ref().and_then(|key| machine.results.get(key, time_limit)) {
                 known.measurement(&check.id)
@@ -107,6 +108,13 @@ impl ReadyPaper {
             measurements.push(measurement);
         }
         Ok(measurements)
+    }
+
+    /// An experiment under a time limit that any machine can keep.
+    #[must_use]
+    pub fn original_check(&self, place: usize, protocol: Protocol) -> Check {
+        let given = given_limit(&self.loaded.paper.experiments[place], protocol);
+        Check { time_limit: given.unwrap_or(ORIGINAL_TIME_LIMIT), ..self.experiments[place].check() }
     }
 
     /// Runs one experiment, by its place, on the unmasked repo in a fresh sandbox.
@@ -154,10 +162,12 @@ pub fn task_experiments(loaded: &LoadedPaper, protocol: Protocol) -> Result<Vec<
             let measured = loaded.gold.as_ref().and_then(|gold| gold.results.get(&protocol)?.get(&experiment.id));
             let slowest = measured.map_or(0.0, |gold| gold.seconds.iter().copied().fold(0.0, f64::max));
             let time_limit = given_limit(experiment, protocol).unwrap_or(limit(slowest));
+            let shape = measured.and_then(|gold| long_shape(&gold.result, &experiment.description));
             Ok(TaskExperiment {
                 id: experiment.id.clone(),
                 key: experiment_key(place),
-                description: experiment.description.trim().to_owned(),
+                description: described(experiment, shape.as_deref()),
+                shape,
                 command: experiment.command_line(protocol).map_err(|what| {
                     Error::suite(format!("experiment `{}` of paper `{}`: {what}", experiment.id, loaded.paper.id))
                 })?,
@@ -167,6 +177,15 @@ pub fn task_experiments(loaded: &LoadedPaper, protocol: Protocol) -> Result<Vec<
             })
         })
         .collect()
+}
+
+/// An experiment's description. If it leaves out keys of a long answer, it says where they are.
+fn described(experiment: &Experiment, shape: Option<&str>) -> String {
+    let text = experiment.description.trim();
+    match shape {
+        Some(_) => format!("{text} The whole shape of the answer is in `{EXPERIMENTS}`."),
+        None => text.to_owned(),
+    }
 }
 
 /// The key under which an answer reports the experiment at this place of the manifest, from 0.

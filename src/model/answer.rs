@@ -112,7 +112,7 @@ impl Provider {
                     }
                     None => wire::reply(kind, response),
                 };
-                Ok((said.ending(kind, reply, stop)?, told))
+                Ok((said.ending(kind, reply, stop.as_ref())?, told))
             }
             Err(genai::Error::ChatResponseGeneration { ref response_body, .. })
                 if kind == AdapterKind::OpenAI
@@ -120,7 +120,7 @@ impl Provider {
             {
                 let stop = response_body.pointer("/choices/0/finish_reason").and_then(serde_json::Value::as_str);
                 let stop = stop.map(|reason| StopReason::from(reason.to_owned()));
-                Ok((Said::in_body(kind, response_body).ending(kind, reply, stop)?, Usage::default()))
+                Ok((Said::in_body(kind, response_body).ending(kind, reply, stop.as_ref())?, Usage::default()))
             }
             Err(error) => Err(Failure::from_genai(&error, key, first)),
         }
@@ -185,7 +185,7 @@ impl Provider {
                         }
                         kind => wire::streamed_reply(kind, text, thoughts, end),
                     };
-                    return Ok((said.ending(kind, reply, stop)?, Usage::default()));
+                    return Ok((said.ending(kind, reply, stop.as_ref())?, Usage::default()));
                 }
                 _ => continue,
             };

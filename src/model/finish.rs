@@ -71,9 +71,9 @@ impl Said {
         self,
         kind: AdapterKind,
         mut reply: Reply,
-        stop: Option<StopReason>,
+        stop: Option<&StopReason>,
     ) -> Result<Ending, Failure> {
-        let reason = stop.as_ref().map_or("", StopReason::raw).to_owned();
+        let reason = stop.map_or("", StopReason::raw).to_owned();
         let usage = reply.usage;
         let failed = |failure: Failure| Err(Failure { usage, ..failure });
         let lasting = |error: ModelError| failed(Failure::lasting(error));

@@ -72,7 +72,9 @@ impl Permitted {
 /// New files are left out here: [`Permitted::allows_file`] decides about them.
 pub fn changed_parts(tree: &Path, changes: &Changes, patches: &Map<String, Value>) -> Vec<String> {
     let mut parts = Vec::new();
-    for change in changes.files.iter().filter(|change| !change.path.ends_with(".md")) {
+    for change in
+        changes.files.iter().filter(|change| Path::new(&change.path).extension().is_none_or(|ending| ending != "md"))
+    {
         let Ok(original) = std::fs::read(tree.join(&change.path)) else { continue };
         let is_file = matches!(change.kind, ChangeKind::Added | ChangeKind::Modified);
         if is_file && is_python(&change.path) {

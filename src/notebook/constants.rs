@@ -84,7 +84,7 @@ fn next(word: &str) -> Option<String> {
         Some((front, last)) if front.contains('.') => {
             Some(format!("{front}.{}", last.parse::<u64>().ok()?.checked_add(1)?))
         }
-        _ => word.parse::<f64>().ok().map(|number| (number * 1.5).to_string()),
+        _ => word.parse::<f64>().ok().map(|number| ((number * 1.5e9).round() / 1e9).to_string()),
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
         };
         assert_eq!(changed("config[\"bm25\"] = {\"k1\": 0.6, \"n\": 50}"), "bm25>bm25x k1>k1x 0.6>0.9 n>nx 50>51");
         assert_eq!(changed("!sed -i 's/SEED = .*/SEED = 7/; s/\\(a\\)/\\1/' x.py 2>&1 | tail -2"), "7>8 2>3");
-        assert_eq!(changed("%pip install Boruta==0.3 networkx==3.4.2"), "0.3>0.44999999999999996 3.4.2>3.4.3");
+        assert_eq!(changed("%pip install Boruta==0.3 networkx==3.4.2"), "0.3>0.45 3.4.2>3.4.3");
         assert_eq!(changed("# 5 rows\nx = True\ny2 = v[0]"), "True>False 0>1");
         assert_eq!(changed("%%writefile c.json\n{\"a\": \"b.c\"}"), "a>ax");
         assert_eq!(changed("%%bash\nsed -i 's/a: .*/a: 1/' \"f\""), "1>2");

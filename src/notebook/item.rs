@@ -11,7 +11,7 @@ use super::judge;
 use super::ready::ReadyTask;
 use super::task::TaskItem;
 use super::told::instructions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::run::Draw;
 use crate::run::event::Observer;
 use crate::run::family::{CheckFacts, Findings, Item, ItemFacts, Listed, Part, Parts, Question, Ready};
@@ -34,8 +34,8 @@ impl Item for TaskItem {
         self.loaded.gold().map(drop)
     }
 
-    fn problems(&self) -> Vec<String> {
-        check::problems(&self.loaded)
+    fn problems(&self) -> Vec<Error> {
+        check::problems(&self.loaded).into_iter().map(Error::suite).collect()
     }
 
     fn count(&self, n: usize) -> Option<u128> {

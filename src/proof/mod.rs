@@ -221,7 +221,8 @@ impl ProofSetup {
 
     async fn options(&self, families: Families) -> Result<Options> {
         let machine = Machine::open(&self.machine).await?;
-        Ok(Options { families, baseline: false, ..Options::on(machine) })
+        // A proof also measures items that a run would refuse.
+        Ok(Options { families, baseline: false, unchecked: true, ..Options::on(machine) })
     }
 
     /// Tries solutions, a few at a time, so that a stopped proof continues. Outcomes are kept in the cache.

@@ -156,7 +156,6 @@ fn spent(rows: &[Row]) -> String {
         "output tokens",
         "tool seconds",
         "model seconds",
-        "tokens/s",
         "verify seconds",
     ]
     .map(str::to_owned);
@@ -170,12 +169,10 @@ fn spent(rows: &[Row]) -> String {
             tokens(row.usage.output),
             decimal(row.tool_seconds),
             decimal(row.model_seconds),
-            decimal(row.tokens_per_second),
             decimal(row.verify_seconds),
         ]
     });
     let legend = "cost and tokens: in all, lost attempts included. steps, format errors, seconds: mean an attempt. \
-                  tokens/s: tokens written per second of waiting for the model. \
                   cost per sample: of all attempts at it that count.";
     format!("What they took\n{table}\n{}", wrap(legend, ""))
 }

@@ -395,7 +395,7 @@ fn hostile() -> AttemptRecord {
     let mut record = record(evil, 1, 0, 0, false);
     record.model = Some(evil.into());
     record.end_detail = Some(evil.into());
-    record.reported = Some(score_answer(Rule::Strict, &[expected], Some(&raw)));
+    record.reported = Some(score_answer(Rule::Strict, &[expected], Some(&raw), &crate::score::Runs::new()));
     record.sample = format!("{evil}{evil}{evil}");
     record
 }
@@ -604,8 +604,8 @@ fn verdict_lines_show_each_value_with_gold_reported_and_verified() {
     let reported = r#"{"Experiment 1": {"mean": 2.51, "list": [0.25, "x"], "more": 1}, "2": "kmeans++", "7": 0}"#;
     let verified = json!({"Experiment 1": {"mean": 2.5, "list": [0, 4]}}).to_string();
     let mut record = record("react", 1, 0, 0, false);
-    record.reported = Some(score_answer(Rule::Strict, &experiments, Some(reported)));
-    record.verified = Some(score_answer(Rule::Strict, &experiments, Some(&verified)));
+    record.reported = Some(score_answer(Rule::Strict, &experiments, Some(reported), &crate::score::Runs::new()));
+    record.verified = Some(score_answer(Rule::Strict, &experiments, Some(&verified), &crate::score::Runs::new()));
     record.end_detail = Some("used 50 steps".into());
     let text = verdict_lines(&record).join("\n");
     assert_fits(&text);

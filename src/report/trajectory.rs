@@ -116,7 +116,7 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
             }
         }
         Event::NotPassed { what } => {
-            heading(LineKind::Heading, &format!("not passed to the model: {}", short(what, 200)))
+            heading(LineKind::Heading, &format!("not passed to the model: {}", short(what, 200)));
         }
         Event::CallRefused { what } => {
             heading(LineKind::Bad, "the agent asked the model and was refused");

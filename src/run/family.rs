@@ -127,9 +127,10 @@ pub trait Item: Send + Sync {
     fn scorable(&self) -> Result<()> {
         Ok(())
     }
-    /// What is wrong with it, as far as can be seen without running anything; a fragment each.
-    fn problems(&self) -> Vec<String> {
-        self.scorable().err().iter().map(ToString::to_string).collect()
+    /// What is wrong with it, as far as can be seen without running anything. Runs refuse it, unless they are told not to
+    /// check.
+    fn problems(&self) -> Vec<Error> {
+        self.scorable().err().into_iter().collect()
     }
     /// Digest of its repo as it is now, as [`Ready::repo`] will have it; `None` where that shows only once it is ready.
     fn repo(&self) -> Option<Result<String>> {
@@ -157,7 +158,8 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// As [`Item::scorable`] and [`Item::require`].
     fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict>;
-    /// Scores what verification found: `{"result": ...}` or `{"error": "..."}` by the check's id.
+    /// Scores what verification found: `{"result": ...}` or `{"error": "..."}` by the check's id; all results under `runs`
+    /// where a check ran several times.
     ///
     /// # Errors
     /// As [`Item::scorable`] and [`Item::require`].
@@ -228,6 +230,10 @@ pub trait Ready: Send + Sync {
     }
     /// The env of its sandboxes.
     fn env(&self) -> &Env;
+    /// What is wrong with it and shows only now, such as the paper's own code in the env. Treated like [`Item::problems`].
+    fn problems(&self) -> Vec<Error> {
+        Vec::new()
+    }
     /// What an attempt is given.
     ///
     /// # Errors
@@ -264,6 +270,10 @@ pub trait Ready: Send + Sync {
     /// results are kept, and only of checks that are independent.
     fn is_exact(&self, _check: &str) -> bool {
         false
+    }
+    /// How many times verification runs this check, each time in a fresh sandbox, in families whose checks are independent.
+    fn runs(&self, _check: &str) -> usize {
+        1
     }
     /// Verifies an attempt in a fresh sandbox over the same files and what the agent changed: runs the checks, one
     /// after another, and hands over what each gave. A family that verifies what was reported reads it from the

@@ -74,10 +74,10 @@ impl Review<'_> {
         let changes = tokio::task::block_in_place(|| {
             if is_aside { self.workspace.changes_aside(&limits) } else { self.workspace.changes(&limits) }
         })?;
-        let (observed, none) = (Map::new(), Map::new());
+        let observed = Map::new();
+        let mut results = Map::new();
         let Under { ready, job, .. } = self.under;
         let item = ready.item();
-        let reported = item.reported_by(&job.sample, &Findings { answer, observed: &observed, results: &none })?;
         let mut verified = None;
         let mut stderr = BTreeMap::new();
         if self.run.configuration.verify {
@@ -85,14 +85,16 @@ impl Review<'_> {
             let evidence = Evidence { answer, changes: &changes, work: &work };
             let verification = self.run.verify(self.under, &evidence, trajectory, &self.cancel).await?;
             stderr = verification.stderr;
-            let findings = Findings { answer, observed: &observed, results: &verification.results };
-            verified = Some((item.verified_by(&job.sample, &findings)?, verification.results));
+            results = verification.results;
+            let findings = Findings { answer, observed: &observed, results: &results };
+            verified = Some(item.verified_by(&job.sample, &findings)?);
         }
-        let pass = reported.pass && verified.as_ref().is_none_or(|(verdict, _)| verdict.pass);
+        let reported = item.reported_by(&job.sample, &Findings { answer, observed: &observed, results: &results })?;
+        let pass = reported.pass && verified.as_ref().is_none_or(|verdict| verdict.pass);
         let round = Round {
             pass,
             reported: reported.pass,
-            verified: verified.as_ref().map(|(verdict, _)| verdict.pass),
+            verified: verified.as_ref().map(|verdict| verdict.pass),
             steps: asked.steps,
             cost: asked.cost,
         };
@@ -101,8 +103,7 @@ impl Review<'_> {
         if pass && asked.level > 0 {
             return Ok(None);
         }
-        let told =
-            tests(asked.level, &reported, verified.as_ref().map(|(verdict, results)| (verdict, results)), &stderr);
+        let told = tests(asked.level, &reported, verified.as_ref().map(|verdict| (verdict, &results)), &stderr);
         Ok(Some(feedback(asked.level, &told)))
     }
 }
@@ -186,8 +187,9 @@ mod tests {
         let mut kept: Map<String, Value> =
             results.iter().map(|(id, value)| (id.clone(), json!({ "result": value }))).collect();
         kept.extend(errors.iter().map(|(id, why)| ((*id).to_owned(), json!({ "error": why }))));
-        let verified = score_results(Rule::Strict, &experiments, results, &failures);
-        let reported = score_answer(Rule::Strict, &experiments, Some(&json!(results).to_string()));
+        let runs = results.iter().map(|(id, value)| (id.clone(), vec![value.clone()])).collect();
+        let verified = score_results(Rule::Strict, &experiments, &runs, &failures);
+        let reported = score_answer(Rule::Strict, &experiments, Some(&json!(results).to_string()), &runs);
         let stderr = errors.iter().map(|(id, _)| ((*id).to_owned(), "Traceback: here".to_owned())).collect();
         feedback(level, &tests(level, &reported, Some((&verified, &kept)), &stderr))
     }

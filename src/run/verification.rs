@@ -20,7 +20,7 @@ use crate::sandbox::{EvidenceKind, Fault, Loss, evidence_in};
 pub(super) struct Verification {
     /// Paths of changes that were not taken over because the paper protects them.
     pub ignored: Vec<String>,
-    /// `{"result": ...}` or `{"error": "..."}` by the check's id.
+    /// `{"result": ...}` or `{"error": "..."}` by the check's id; all results under `runs` where it ran several times.
     pub results: Map<String, Value>,
     /// The checks that were not run, because their result was known.
     pub cached: Vec<String>,
@@ -105,7 +105,12 @@ impl RunContext {
     ) -> Result<Verified> {
         let begun = Instant::now();
         let mut part = ready.stage(&job.sample, job.attempt)?;
-        let mut checks = std::mem::take(&mut part.checks).into_iter().peekable();
+        let mut all = Vec::new();
+        for check in std::mem::take(&mut part.checks) {
+            let runs = runs(ready, &check.id);
+            all.extend(std::iter::repeat_n(check, runs));
+        }
+        let mut checks = all.into_iter().peekable();
         let without = self.agents[job.agent].agent.goes_without();
         part.files.retain(|(path, _)| !without.iter().any(|left_out| path == Path::new(left_out)));
         let together = if ready.checks_are_independent() { 1 } else { usize::MAX };
@@ -113,12 +118,13 @@ impl RunContext {
         let mut cached = Vec::new();
         let ignored = loop {
             part.checks = checks.by_ref().take(together).collect();
+            let is_repeated = part.checks.first().is_some_and(|check| runs(ready, &check.id) > 1);
             let key = self.key(ready, &part, evidence, base.as_deref());
             let known = part.checks.first().zip(key.as_ref());
             let known =
                 known.and_then(|(check, key)| Some((&check.id, self.machine.results.get(key, check.time_limit)?)));
             if let Some((id, known)) = known {
-                keep(known.measurement(id), true, found, trajectory);
+                keep(known.measurement(id), true, is_repeated, found, trajectory);
                 cached.push(id.clone());
                 if checks.peek().is_none() {
                     break known.ignored;
@@ -132,7 +138,7 @@ impl RunContext {
             let mut measured = None;
             let mut done = |measurement: Measurement| {
                 measured = Some(measurement.clone());
-                keep(measurement, false, found, trajectory);
+                keep(measurement, false, is_repeated, found, trajectory);
             };
             ready.verify(&part, evidence, sandbox.as_mut(), &mut done).await.map_err(lost)?;
             sandbox.destroy().await.map_err(lost)?;
@@ -147,7 +153,7 @@ impl RunContext {
         if ready.repeats(staged, evidence, &found.results) {
             let workspace = self.workspace(staged, without).map_err(not_made)?;
             let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
-            let mut done = |measurement: Measurement| keep(measurement, false, found, trajectory);
+            let mut done = |measurement: Measurement| keep(measurement, false, false, found, trajectory);
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;
             repeated.map_err(lost)?;
             sandbox.destroy().await.map_err(lost)?;
@@ -177,9 +183,13 @@ impl RunContext {
     }
 }
 
-/// Keeps what a check gave.
-fn keep(measurement: Measurement, cached: bool, found: &mut Found, trajectory: &mut Trajectory) {
-    found.results.insert(measurement.id.clone(), measurement.to_json());
+/// Keeps what a check gave; a check that runs several times is one entry with all its results.
+fn keep(measurement: Measurement, cached: bool, is_repeated: bool, found: &mut Found, trajectory: &mut Trajectory) {
+    let outcome = measurement.to_json();
+    match found.results.get_mut(&measurement.id).filter(|_| is_repeated) {
+        Some(earlier) => add_run(earlier, outcome),
+        None => drop(found.results.insert(measurement.id.clone(), outcome)),
+    }
     if !measurement.stderr.is_empty() {
         found.stderr.insert(measurement.id.clone(), measurement.stderr.clone());
     }
@@ -191,6 +201,25 @@ fn keep(measurement: Measurement, cached: bool, found: &mut Found, trajectory: &
         stderr: measurement.stderr,
         cached,
     });
+}
+
+/// How many times verification runs a check.
+fn runs(ready: &dyn Ready, check: &str) -> usize {
+    if ready.checks_are_independent() { ready.runs(check).max(1) } else { 1 }
+}
+
+/// Adds another run's outcome to that of a check. A run without a result fails the check.
+fn add_run(earlier: &mut Value, outcome: Value) {
+    let (Some(first), Some(result)) = (earlier.get("result").cloned(), outcome.get("result").cloned()) else {
+        if earlier.get("error").is_none() {
+            *earlier = outcome;
+        }
+        return;
+    };
+    match earlier.get_mut("runs").and_then(Value::as_array_mut) {
+        Some(runs) => runs.push(result),
+        None => earlier["runs"] = json!([first, result]),
+    }
 }
 
 /// What verification says of a check whose sandbox ended while nothing shows that the machine failed.

@@ -15,7 +15,7 @@ use autoexperiment_init::disk::OUT_OF_ROOM;
 use autoexperiment_init::wire::{self, ENVELOPE, Job, LONGEST_REQUEST, Reply, Request, Setup};
 
 /// How long the init may take beyond a command's own limits before it is given up.
-const MARGIN: Duration = Duration::from_secs(60);
+const MARGIN: Duration = Duration::from_mins(1);
 /// A command's first look at the disk, and the time between looks.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);

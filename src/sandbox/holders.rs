@@ -77,8 +77,13 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("local/bin");
         std::fs::create_dir_all(&folder).unwrap();
-        // These tests are a program that holds the suites.
-        std::fs::copy(std::env::current_exe().unwrap(), folder.join("renamed")).unwrap();
+        // An ELF file with one section, which holds the sections' names.
+        let mut renamed = vec![0; 2 << 20];
+        renamed[..5].copy_from_slice(b"\x7fELF\x02");
+        (renamed[40], renamed[58], renamed[60]) = (64, 64, 1);
+        (renamed[64 + 24], renamed[64 + 32]) = (128, 40);
+        renamed[129..129 + SECTION.len()].copy_from_slice(SECTION);
+        std::fs::write(folder.join("renamed"), renamed).unwrap();
         std::fs::write(folder.join("autoexperiment"), vec![0; 1 << 20]).unwrap();
         std::fs::write(folder.join("autoexperiment-0.1.0-py3-none-any.whl"), "").unwrap();
         std::fs::write(folder.join("autoexperiment-notes.txt"), "").unwrap();

@@ -13,7 +13,7 @@ use super::{Command, ExecLimits, Fault, Loss, Sandbox, program};
 /// Where the searching program is put in the workspace. A plain command starts it, as an agent's own.
 const PLACE: &str = "search-of-the-sandbox";
 /// Time for it to end after its own limit.
-const SPARE: Duration = Duration::from_secs(60);
+const SPARE: Duration = Duration::from_mins(1);
 
 /// Searches everything that a command in the sandbox can read. `wanted` says for how long and, beside what every sandbox
 /// shows, where.

@@ -1,7 +1,8 @@
 //! Values against gold: pure functions over JSON, used on what an agent reports and on what its code prints.
 //!
-//! The rule: every value of every experiment within its tolerance (5% unless the paper says otherwise), relative
-//! to |gold|; an absolute tolerance where gold is 0. [`Rule::Reference`] reproduces the published implementation,
+//! The rule: every value of every experiment within its tolerance, relative to |gold|, or absolute where gold is 0.
+//! Unless the paper says otherwise, that is 5% for measured reals, and whole numbers must be equal. Experiments that vary
+//! on purpose are compared as distributions (`redraw`). [`Rule::Reference`] reproduces the published implementation,
 //! faults included, so that old results stay comparable.
 
 mod answer;
@@ -9,8 +10,10 @@ mod comments;
 mod json;
 pub(crate) mod ml_bench;
 pub(crate) mod python;
+pub(crate) mod redraw;
 mod reference;
 mod result;
+mod shape;
 mod strict;
 pub(crate) mod super_bench;
 #[cfg(test)]
@@ -24,7 +27,9 @@ use serde_json::{Map, Value};
 
 pub use answer::{find_answer, parse_answer};
 pub(crate) use json::read_as_python as read_python_json;
+pub use redraw::Runs;
 pub(crate) use result::{last_json_line, read_result};
+pub(crate) use shape::{long_shape, shape};
 pub(crate) use strict::check_gold;
 pub use strict::{LEVEL, score_experiment};
 
@@ -46,16 +51,19 @@ pub struct Tolerance {
     pub relative: f64,
     /// Absolute, where gold is 0.
     pub absolute: f64,
-    /// What each of gold's repeats gave, where a number must be one that a further repeat could give: within their 95%
-    /// prediction interval, in place of the other two bounds.
+    /// Relative to |gold|, where gold is a whole number such as a count.
+    #[serde(default)]
+    pub counts: f64,
+    /// What each of gold's repeats gave, where an experiment varies on purpose: the other bounds are then for those of
+    /// its values that never varied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<Value>,
 }
 
 impl Default for Tolerance {
-    /// 5%, as in the paper, and 1e-9 where gold is 0.
+    /// 5%, as in the paper, and 1e-9 where gold is 0; whole numbers exactly.
     fn default() -> Self {
-        Self { relative: 0.05, absolute: 1e-9, repeats: Vec::new() }
+        Self { relative: 0.05, absolute: 1e-9, counts: 0.0, repeats: Vec::new() }
     }
 }
 
@@ -63,7 +71,7 @@ impl Tolerance {
     /// Any number in the place of a number: what is compared is the shape.
     #[must_use]
     pub const fn any_number() -> Self {
-        Self { relative: f64::INFINITY, absolute: f64::INFINITY, repeats: Vec::new() }
+        Self { relative: f64::INFINITY, absolute: f64::INFINITY, counts: f64::INFINITY, repeats: Vec::new() }
     }
 }
 
@@ -78,6 +86,14 @@ pub struct Expected {
     pub gold: Value,
     /// How far a value may be from it.
     pub tolerance: Tolerance,
+}
+
+impl Expected {
+    /// Whether the experiment varies on purpose, so that it is compared with all repeats of gold.
+    #[must_use]
+    pub fn varies(&self) -> bool {
+        !self.tolerance.repeats.is_empty()
+    }
 }
 
 /// One value against its gold.
@@ -142,9 +158,10 @@ pub struct Verdict {
     pub unchecked: bool,
 }
 
-/// Scores what an agent reported, as it wrote it; `None` when it reported nothing.
+/// Scores what an agent reported, as it wrote it; `None` when it reported nothing. Experiments that vary on purpose are
+/// compared with `runs` of the agent's code, or with gold while there are none.
 #[must_use]
-pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>) -> Verdict {
+pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>, runs: &Runs) -> Verdict {
     if rule == Rule::Reference {
         return reference::score_answer(experiments, answer);
     }
@@ -154,13 +171,25 @@ pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>) 
         Err(reason) => (Map::new(), Some(reason)),
     };
     let (placed, unknown) = answer::place(&answer, experiments);
-    let scored = experiments.iter().zip(placed).map(|(expected, placed)| match placed {
-        Ok(got) => score_experiment(&expected.id, &expected.gold, got, &expected.tolerance),
-        Err(reason) => failed_experiment(expected, reason),
+    let varying: Vec<(&Expected, Option<&Value>)> = experiments
+        .iter()
+        .zip(&placed)
+        .filter(|(expected, _)| expected.varies())
+        .map(|(expected, placed)| (expected, placed.as_ref().ok().copied().flatten()))
+        .collect();
+    let mut varying = redraw::reported(&varying, runs).into_iter();
+    let scored = experiments.iter().zip(placed).map(|(expected, placed)| {
+        let drawn = if expected.varies() { varying.next() } else { None };
+        match (placed, drawn) {
+            (Err(reason), _) => failed_experiment(expected, reason),
+            (Ok(_), Some(drawn)) => drawn,
+            (Ok(got), None) => score_experiment(&expected.id, &expected.gold, got, &expected.tolerance),
+        }
     });
+    let scored = scored.collect();
     let warnings =
         unknown.into_iter().map(|key| format!("`{}` is not an experiment of this sample", json::excerpt(key)));
-    conclude(reason, scored.collect(), warnings.collect())
+    conclude(reason, scored, warnings.collect())
 }
 
 /// What an answer reports, by the experiments' keys, however the answer spells them. Leaves out what it reports twice
@@ -173,21 +202,26 @@ pub fn placed_answer(experiments: &[Expected], answer: Option<&str>) -> Map<Stri
     known.filter_map(|(expected, value)| Some((expected.key.clone(), value.ok()??.clone()))).collect()
 }
 
-/// Scores what verification read: `results` by the experiments' ids, `failures` (also by id) saying why an experiment
-/// has none, as "timed out" or "exit code 1".
+/// Scores what verification read: every run of each experiment, and by id why an experiment has no result, as "timed out"
+/// or "exit code 1".
 #[must_use]
 pub fn score_results(
     rule: Rule,
     experiments: &[Expected],
-    results: &Map<String, Value>,
+    runs: &Runs,
     failures: &BTreeMap<String, String>,
 ) -> Verdict {
+    let first = |expected: &Expected| runs.get(&expected.id).and_then(|runs| runs.first());
     if rule == Rule::Reference {
-        return reference::score_map(experiments, results, |expected| &expected.id);
+        return reference::score_map(experiments, first);
     }
-    let scored = experiments.iter().map(|expected| match (results.get(&expected.id), failures.get(&expected.id)) {
-        (None, Some(reason)) => failed_experiment(expected, reason.clone()),
-        (got, _) => score_experiment(&expected.id, &expected.gold, got, &expected.tolerance),
+    let varying: Vec<&Expected> =
+        experiments.iter().filter(|one| one.varies() && !failures.contains_key(&one.id)).collect();
+    let mut varying = redraw::verified_attempt(&varying, runs).into_iter();
+    let scored = experiments.iter().map(|expected| match failures.get(&expected.id) {
+        Some(reason) => failed_experiment(expected, reason.clone()),
+        None if expected.varies() => varying.next().unwrap_or_else(|| failed_experiment(expected, String::new())),
+        None => score_experiment(&expected.id, &expected.gold, first(expected), &expected.tolerance),
     });
     conclude(None, scored.collect(), Vec::new())
 }

@@ -9,11 +9,12 @@ use crate::stats::{Interval, prediction_interval};
 /// The probability that another repeat of gold is inside the interval that serves as a tolerance.
 pub const LEVEL: f64 = 0.95;
 
-/// Scores one experiment's result: it passes when every leaf of gold has its counterpart within tolerance.
+/// Scores one experiment's result against a single gold result: it passes when every leaf of gold has its counterpart within tolerance.
 ///
 /// Each leaf of `gold` gets exactly one [`ValueVerdict`], in gold's order, whatever `got` looks like. Numbers may be
 /// written as strings. Leaves of gold that are not numbers (strings, booleans) compare for equality. Extra metrics are
 /// warned of; a list of another length than gold's fails the experiment. Gold that [`check_gold`] refuses never passes.
+/// With repeats in the tolerance, each number must be within their 95% prediction interval, CORE-Bench's published rule.
 #[must_use]
 pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: &Tolerance) -> ExperimentVerdict {
     let mut walk = Walk { tolerance, values: Vec::new(), warnings: Vec::new(), reason: None };
@@ -148,6 +149,11 @@ fn unwrap_text(got: Got<'_>) -> Option<Value> {
     }
 }
 
+/// Whether gold's number is a count: written without a point or an exponent.
+fn is_count(gold: &Value) -> bool {
+    gold.is_i64() || gold.is_u64()
+}
+
 fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, tolerance: &Tolerance) -> ValueVerdict {
     let Some(expected) = gold.as_f64() else {
         let pass = gold == got;
@@ -156,7 +162,8 @@ fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, t
     };
     match read_number(got) {
         Ok(number) => {
-            let (error, close) = compare_numbers(expected, number, tolerance);
+            let relative = if is_count(gold) { tolerance.counts } else { tolerance.relative };
+            let (error, close) = compare_numbers(expected, number, (relative, tolerance.absolute));
             let (pass, reason) = match interval(repeats, tolerance) {
                 Some(Ok(interval)) => (
                     is_within(number, interval),
@@ -178,12 +185,12 @@ fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, t
 /// "No more than 5%" is meant in decimal: 1.05 passes against 1.0 although its double is slightly larger. Rounding two
 /// decimals to doubles shifts their difference by at most one unit in the last place of the larger one, and the bound
 /// itself is rounded too, so the bound is widened by four such units: 1e-15 of the value, far below any real error.
-fn compare_numbers(gold: f64, got: f64, tolerance: &Tolerance) -> (f64, bool) {
+fn compare_numbers(gold: f64, got: f64, (relative, absolute): (f64, f64)) -> (f64, bool) {
     let difference = (got - gold).abs();
     if gold == 0.0 {
-        (difference, difference <= tolerance.absolute * (1.0 + SLACK))
+        (difference, difference <= absolute * (1.0 + SLACK))
     } else {
-        let bound = tolerance.relative * gold.abs() + SLACK * gold.abs().max(got.abs());
+        let bound = relative * gold.abs() + SLACK * gold.abs().max(got.abs());
         (difference / gold.abs(), difference.is_finite() && difference <= bound)
     }
 }

@@ -48,6 +48,8 @@ pub struct Options {
     pub baseline: bool,
     /// Whether a stored run may continue although its suite, envs or prompts have changed.
     pub accept_changes: bool,
+    /// Run also what `check` calls wrong.
+    pub unchecked: bool,
     /// Settings for sharing the run with other processes; `None` if this is the only one.
     pub shards: Option<Shards>,
 }
@@ -67,7 +69,8 @@ impl Options {
     /// Default options for this machine: this program's families, with the baseline check, refusing changes.
     #[must_use]
     pub fn on(machine: Machine) -> Self {
-        Self { families: Families::standard(), machine, baseline: true, accept_changes: false, shards: None }
+        let families = Families::standard();
+        Self { families, machine, baseline: true, accept_changes: false, unchecked: false, shards: None }
     }
 }
 

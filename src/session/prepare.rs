@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Options;
-use crate::error::Result;
+use crate::error::{Error, Result, with_causes};
 use crate::run::attempt::LabelledAgent;
 use crate::run::event::{Observer, RunEvent};
 use crate::run::family::{Family, Item, Ready};
@@ -13,22 +13,44 @@ use crate::sample::Sample;
 /// Prepares agents and items. With `options.baseline`, checks that the unmasked repos reproduce their gold.
 ///
 /// # Errors
-/// Returns the errors of envs and snapshots; kind `Baseline` if gold is not reproduced.
+/// Returns kind `Suite` for what `check` calls wrong, unless `options.unchecked`; the errors of envs and snapshots; kind
+/// `Baseline` if gold is not reproduced.
 pub(super) async fn prepare(
     items: Vec<Arc<dyn Item>>,
     agents: &[LabelledAgent],
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<Vec<Box<dyn Ready>>> {
+    for item in items.iter().filter(|_| !options.unchecked) {
+        refuse(item.id(), &item.problems())?;
+    }
     for agent in agents {
         agent.agent.prepare(&options.machine.cache, &|told| observer.on(RunEvent::Env(told))).await?;
         options.machine.conceals(&agent.agent.read_only())?;
     }
     let mut ready = Vec::with_capacity(items.len());
     for item in items {
-        ready.push(item.prepare(&options.machine, options.baseline, observer).await?);
+        let made = item.prepare(&options.machine, options.baseline, observer).await?;
+        if !options.unchecked {
+            refuse(made.item().id(), &made.problems())?;
+        }
+        ready.push(made);
     }
     Ok(ready)
+}
+
+/// Refuses an item that something is wrong with.
+fn refuse(id: &str, problems: &[Error]) -> Result<()> {
+    let Some(kind) = problems.first().map(|problem| problem.kind) else { return Ok(()) };
+    let told = problems.iter().map(|problem| match &problem.hint {
+        Some(hint) => format!("{} ({hint})", with_causes(problem)),
+        None => with_causes(problem),
+    });
+    let told: Vec<String> = told.collect();
+    Err(Error::new(kind, format!("`{id}` is not fit to be run:\n{}", told.join("\n"))).hint(
+        "correct it until `autoexperiment check` finds nothing wrong; `--unchecked` runs it all the same, but its scores may \
+         mean nothing",
+    ))
 }
 
 /// Digests of everything that the run's results depend on. `base` is the digest of the sandboxes' image.
@@ -75,6 +97,9 @@ pub(super) fn readable(then: &Digests, family: &dyn Family, items: &[Arc<dyn Ite
     Ok(now)
 }
 
+/// The warning of a run that was not checked.
+const UNCHECKED: &str = "what `check` calls wrong was not refused (`--unchecked`)";
+
 /// Describes this session for `run.json`.
 pub(super) fn facts(items: &[Box<dyn Ready>], options: &Options) -> SessionFacts {
     let backend = &options.machine.backend;
@@ -84,7 +109,7 @@ pub(super) fn facts(items: &[Box<dyn Ready>], options: &Options) -> SessionFacts
         sandbox: backend.name().to_owned(),
         envs: items.iter().map(|ready| (ready.item().id().to_owned(), ready.env().backend.to_owned())).collect(),
         baseline: options.baseline,
-        warnings: backend.warnings(),
+        warnings: backend.warnings().into_iter().chain(options.unchecked.then(|| UNCHECKED.to_owned())).collect(),
         differences: Vec::new(),
         shard: None,
         node: None,

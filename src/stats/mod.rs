@@ -3,6 +3,7 @@
 mod beta;
 #[cfg(test)]
 mod coverage;
+mod exchange;
 mod gap;
 mod logistic;
 mod normal;
@@ -20,6 +21,7 @@ mod uniform;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use exchange::{FURTHEST, Pool, ROUNDING, adjusted_p};
 pub(crate) use gap::gap_closed;
 pub(crate) use logistic::{Logistic, TryCounts, chance, fit_correlated};
 pub(crate) use paired::{Discordant, FEWEST_PAIRS, difference_interval, holm, mcnemar, sign_flip};
@@ -28,8 +30,9 @@ pub use power::Design;
 pub(crate) use power::{Aim, Spread};
 pub use rate::weighted_rate_interval;
 pub(crate) use rate::{FEWEST_PAPERS, FEWEST_SAMPLES, rate_interval};
-pub(crate) use repeats::{prediction_factor, prediction_interval, standard_error};
+pub(crate) use repeats::{prediction_interval, standard_error};
 pub use sampled::{Intervals, Measured, Population};
+pub(crate) use uniform::Uniform;
 
 /// A closed interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

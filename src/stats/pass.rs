@@ -2,8 +2,8 @@
 
 use super::{Interval, normal};
 
-/// The probability that at least one of k attempts passes, estimated without bias from n attempts of which c passed: 1
-/// - C(n-c, k) / C(n, k), as a product that neither overflows nor cancels (Chen et al., "Evaluating Large Language
+/// The probability that at least one of k attempts passes, estimated without bias from n attempts of which c passed:
+/// `1 - C(n-c, k) / C(n, k)`, as a product that neither overflows nor cancels (Chen et al., "Evaluating Large Language
 /// Models Trained on Code", 2021, section 2.1 and figure 3). Average it over samples, not over attempts.
 ///
 /// `None` if n < k, k = 0 or c > n.

@@ -17,15 +17,9 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
 #[must_use]
 pub fn prediction_interval(values: &[f64], level: f64) -> Option<Interval> {
     let (mean, deviation) = mean_and_deviation(values)?;
-    let half = prediction_factor(values.len(), level)? * deviation;
+    let count = values.len() as f64;
+    let half = student::quantile(f64::midpoint(1.0, level), count - 1.0) * (1.0 + 1.0 / count).sqrt() * deviation;
     Some(Interval { low: mean - half, high: mean + half })
-}
-
-/// Half-width of the [`prediction_interval`] of `n` values, in standard deviations. `None` with fewer than two values.
-#[must_use]
-pub fn prediction_factor(n: usize, level: f64) -> Option<f64> {
-    let count = n as f64;
-    (n > 1).then(|| student::quantile(f64::midpoint(1.0, level), count - 1.0) * (1.0 + 1.0 / count).sqrt())
 }
 
 /// The mean, and the standard deviation with n - 1 in the denominator.

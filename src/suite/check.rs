@@ -3,35 +3,25 @@
 use std::collections::BTreeSet;
 
 use super::gold::FEWEST_REPEATS;
-use super::{GoldValues, LoadedPaper, Protocol, ToleranceRule};
+use super::problem::Problem;
+use super::unfinished::unfinished;
+use super::{GoldValues, LoadedPaper, Protocol, copies};
 use crate::error::Error;
 
-/// Something that is wrong, or odd, with a paper.
-#[derive(Debug)]
-pub struct Problem {
-    /// Whether results would be wrong; a warning otherwise.
-    pub fatal: bool,
-    /// What, where, and what to do.
-    pub error: Error,
-}
-
-impl Problem {
-    /// Something that makes results wrong.
-    #[must_use]
-    pub const fn error(error: Error) -> Self {
-        Self { fatal: true, error }
-    }
-
-    /// Something odd.
-    pub const fn warning(error: Error) -> Self {
-        Self { fatal: false, error }
-    }
-}
-
-/// Checks a paper that could be loaded: its selectors are known to name one function each.
+/// Checks a paper that could be loaded, whose selectors name one function each, for runs of this protocol: everything that
+/// shows without building or running anything. `check` prints it, and a run refuses what is fatal.
 #[must_use]
-pub fn check(loaded: &LoadedPaper) -> Vec<Problem> {
+pub fn check(loaded: &LoadedPaper, protocol: Protocol) -> Vec<Problem> {
+    let mut problems = unfinished(loaded);
+    problems.extend(contradictions(loaded, protocol));
+    problems
+}
+
+/// The problems of a paper that [`check`] finds beside what is still to be written.
+#[must_use]
+pub fn contradictions(loaded: &LoadedPaper, protocol: Protocol) -> Vec<Problem> {
     let mut problems = Vec::new();
+    problems.extend(copies::listed(loaded).into_iter().map(Problem::error));
     functions(loaded, &mut problems);
     passages(loaded, &mut problems);
     if loaded.dependencies.is_none() {
@@ -52,7 +42,7 @@ pub fn check(loaded: &LoadedPaper) -> Vec<Problem> {
     if let Err(error) = loaded.refuse_results() {
         problems.push(Problem::error(error));
     }
-    gold(loaded, &mut problems);
+    gold(loaded, protocol, &mut problems);
     leaked_gold(loaded, &mut problems);
     files(loaded, &mut problems);
     problems
@@ -117,11 +107,12 @@ fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Gold covers every curtailed experiment, with today's command, and nothing else.
-fn gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
+/// Gold covers every experiment of the protocol, with today's command, and nothing else.
+fn gold(loaded: &LoadedPaper, protocol: Protocol, problems: &mut Vec<Problem>) {
     let path = loaded.dir.join("gold.json");
-    let hint = format!("record it with `autoexperiment gold {}`", loaded.paper.id);
-    let results = loaded.gold.as_ref().and_then(|gold| gold.results.get(&Protocol::Curtailed));
+    let full = if protocol == Protocol::Full { " --full" } else { "" };
+    let hint = format!("record it with `autoexperiment gold {}{full}`", loaded.paper.id);
+    let results = loaded.gold.as_ref().and_then(|gold| gold.results.get(&protocol));
     let Some(results) = results else {
         problems.push(Problem::error(Error::suite("no gold").at(path, None).hint(hint)));
         return;
@@ -132,7 +123,7 @@ fn gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
                 Error::suite(format!("experiment `{}` has no gold", experiment.id)).at(&path, None).hint(&hint),
             )),
             Some(gold) => {
-                if Ok(&gold.command) != experiment.command_line(Protocol::Curtailed).as_ref() {
+                if Ok(&gold.command) != experiment.command_line(protocol).as_ref() {
                     problems.push(Problem::error(
                         Error::suite(format!(
                             "gold of experiment `{}` was recorded with another command",
@@ -142,10 +133,10 @@ fn gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
                         .hint(&hint),
                     ));
                 }
-                if experiment.tolerance.is_interval() && gold.repeats.len() < FEWEST_REPEATS {
+                if experiment.tolerance.is_stochastic() && gold.repeats.len() < FEWEST_REPEATS {
                     problems.push(Problem::error(
                         Error::suite(format!(
-                            "gold of experiment `{}` has {} stored repeats, and its tolerance `interval` needs {FEWEST_REPEATS} or more",
+                            "gold of experiment `{}` has {} stored repeats, and its tolerance `stochastic` needs {FEWEST_REPEATS} or more",
                             experiment.id,
                             gold.repeats.len()
                         ))
@@ -153,7 +144,7 @@ fn gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
                         .hint(&hint),
                     ));
                 }
-                if let ToleranceRule::Relative(tolerance) = experiment.tolerance
+                if let Some(tolerance) = experiment.tolerance.relative()
                     && gold.spread > tolerance / 5.0
                 {
                     problems.push(Problem::warning(

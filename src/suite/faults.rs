@@ -118,6 +118,9 @@ fn experiment(one: &Experiment) -> Vec<String> {
     {
         faults.push(format!("tolerance {relative} is not between 0 and 1"));
     }
+    if !(0.0..1.0).contains(&one.count_tolerance) {
+        faults.push(format!("count_tolerance {} is not between 0 and 1", one.count_tolerance));
+    }
     if !(one.absolute_tolerance >= 0.0 && one.absolute_tolerance.is_finite()) {
         faults.push("absolute_tolerance must be 0 or more".to_owned());
     }

@@ -3,8 +3,10 @@
 //! A suite is a folder with `papers/<id>/`, `repos/<id>/` and `envs/<id>/`. [`Suite`] finds them, [`LoadedPaper`] is
 //! one paper with everything that a run needs of it, each file read and parsed once.
 
+mod bodies;
 mod bundled;
 mod check;
+pub(crate) mod copies;
 mod dates;
 mod dependencies;
 mod evidence;
@@ -15,6 +17,7 @@ mod loaded;
 mod marked;
 mod paper;
 mod pieces;
+mod problem;
 mod secrets;
 mod section;
 mod spans;
@@ -23,8 +26,10 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use bodies::{Bodies, Hit};
 pub(crate) use bundled::{BUNDLED, STARTER, bundled, is_bundled};
-pub use check::{Problem, check};
+pub use check::check;
+pub(crate) use check::contradictions;
 pub use dates::When;
 pub use dependencies::Dependencies;
 pub(crate) use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
@@ -34,13 +39,14 @@ pub(crate) use gold_values::{CHANCE_IN_PROSE, GoldValues};
 pub use loaded::LoadedPaper;
 pub(crate) use loaded::MaskedFile;
 pub(crate) use marked::{plain, settings};
-pub(crate) use paper::CurtailedEvidence;
+pub(crate) use paper::{CurtailedEvidence, NamedTolerance};
 pub use paper::{Experiment, Function, Paper, Parameters, Protocol, Region, ResultRule, Stdout, ToleranceRule, Unit};
 pub(crate) use pieces::Piece;
+pub use problem::Problem;
 pub use secrets::secrets;
 pub use section::Section;
 pub(crate) use section::sections;
-pub(crate) use unfinished::{TODO, unfinished};
+pub(crate) use unfinished::TODO;
 pub(crate) use written::{result_numbers, roundings, written_numbers};
 
 use crate::error::{Error, Result};

@@ -151,9 +151,12 @@ pub struct Experiment {
     pub parameters: Parameters,
     /// How the result is read.
     pub result: ResultRule,
-    /// Relative tolerance; or `interval`, for what varies from run to run on purpose.
+    /// Relative tolerance of measured reals; or `stochastic`, for what varies from run to run on purpose.
     #[serde(default)]
     pub tolerance: ToleranceRule,
+    /// Relative tolerance of whole numbers, such as counts, which are compared exactly otherwise.
+    #[serde(default)]
+    pub count_tolerance: f64,
     /// Absolute tolerance, for values whose gold is 0.
     #[serde(default = "default_absolute_tolerance")]
     pub absolute_tolerance: f64,
@@ -164,11 +167,11 @@ pub struct Experiment {
 
 /// How far a number may be from its gold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "a tolerance is a number between 0 and 1, or \"interval\"")]
+#[serde(untagged, expecting = "a tolerance is a number between 0 and 1, or \"stochastic\"")]
 pub enum ToleranceRule {
-    /// So much, relative to |gold|.
+    /// This much, relative to |gold|.
     Relative(f64),
-    /// As far as a further repeat of gold might be.
+    /// A rule with a name.
     Named(NamedTolerance),
 }
 
@@ -176,8 +179,9 @@ pub enum ToleranceRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedTolerance {
-    /// Within the 95% prediction interval over gold's stored repeats, as in CORE-Bench.
-    Interval,
+    /// From the same distribution as gold's stored repeats. `interval` is its former name.
+    #[serde(alias = "interval")]
+    Stochastic,
 }
 
 impl Default for ToleranceRule {
@@ -188,10 +192,19 @@ impl Default for ToleranceRule {
 }
 
 impl ToleranceRule {
-    /// Whether it is the interval of gold's repeats.
+    /// How far a real may be from its gold, relative to it; `None` if the experiment varies on purpose.
     #[must_use]
-    pub const fn is_interval(self) -> bool {
-        matches!(self, Self::Named(NamedTolerance::Interval))
+    pub const fn relative(self) -> Option<f64> {
+        match self {
+            Self::Relative(relative) => Some(relative),
+            Self::Named(NamedTolerance::Stochastic) => None,
+        }
+    }
+
+    /// Whether the experiment varies on purpose.
+    #[must_use]
+    pub const fn is_stochastic(self) -> bool {
+        matches!(self, Self::Named(NamedTolerance::Stochastic))
     }
 }
 
@@ -199,7 +212,7 @@ impl std::fmt::Display for ToleranceRule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Relative(relative) => relative.fmt(f),
-            Self::Named(NamedTolerance::Interval) => f.write_str("interval"),
+            Self::Named(NamedTolerance::Stochastic) => f.write_str("stochastic"),
         }
     }
 }
@@ -486,7 +499,7 @@ result = { json_line = "stdout" }
     fn a_manifest_is_read_with_its_defaults() {
         let paper = load(GOOD).unwrap();
         let experiment = &paper.experiments[0];
-        assert_eq!((experiment.tolerance, experiment.time_limit), (ToleranceRule::Relative(0.05), None));
+        assert_eq!((experiment.tolerance, experiment.time_limit), (ToleranceRule::default(), None));
         assert_eq!(experiment.command_line(Protocol::Full).unwrap(), "run --n 10");
         assert_eq!(experiment.command_line(Protocol::Curtailed).unwrap(), "run --n 2");
     }

@@ -1,6 +1,6 @@
 //! What `new` left for a person to write: placeholders that agents would be shown.
 
-use super::check::Problem;
+use super::problem::Problem;
 use super::spans::{Part, line_of};
 use super::{LoadedPaper, Protocol};
 use crate::error::Error;

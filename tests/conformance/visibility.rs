@@ -195,7 +195,9 @@ crate::cases! {
                 let names = fixture.backend.name() == "landlock" || done.stdout.len() == said.len();
                 ensure!(said.starts_with("usefulusefuluseful") && names, "{said} {}", String::from_utf8_lossy(&done.stderr));
                 ensure!(!String::from_utf8_lossy(&done.stdout).contains("SECRET"), "it was read");
-                ensure!(!done.stdout.ends_with(b"written\n"), "it was written");
+                // By landlock alone `touch` is told that it has set the times of files that it could not create.
+                let echoed = fixture.backend.name() != "landlock" && done.stdout.ends_with(b"written\n");
+                ensure!(!echoed && !at("cache/x").exists() && !at("src/suite/x").exists(), "it was written");
                 sandbox.destroy().await.map_err(|fault| fault.to_string())?;
             }
             Err(error) => return Err(error.to_string()),

@@ -588,7 +588,7 @@ fn names_longer_than_file_systems_take_are_cut_and_stay_apart() {
 fn a_run_with_nothing_finished_and_a_file_for_several_logs_are_refused() {
     let lab = ran();
     let message = lab.fails(2, &["export", "r", "--format", "inspect", "-o", "all.eval"]);
-    assert!(message.contains("3 combinations of agent and model") && message.contains("name a folder"), "{message}");
+    assert!(message.contains("3 combinations of agent and model") && message.contains("give a folder"), "{message}");
     assert!(!lab.path("all.eval").exists());
     lab.write("runs/empty/run.json", &lab.read("runs/r/run.json"));
     assert!(lab.fails(7, &["export", "empty", "--format", "jsonl", "-o", "x"]).contains("has no finished attempt"));
@@ -909,7 +909,7 @@ fn what_strangers_write_breaks_no_export_and_gets_nothing_written_elsewhere() {
     }
     assert_eq!(outside(&lab), before);
     assert!(said.contains("`tiny_2` is cut off before its line 18: unexpected end of hex escape"), "{said}");
-    assert!(said.contains("the diff of attempt 0 of `react` at `tiny_1` is no UTF-8"), "{said}");
+    assert!(said.contains("the diff of attempt 0 of `react` at `tiny_1` is not UTF-8"), "{said}");
     let csv = lab.read("out/csv/attempts.csv") + &lab.read("out/csv/values.csv");
     assert!(!csv.contains(['\u{1b}', '\u{7}', '\u{0}', '\u{202e}']));
     assert!(!csv.contains(",=cmd") && !csv.contains(",\"=cmd"));

@@ -116,7 +116,20 @@ fn a_repo_with_a_c_extension_is_built_once_and_verified() {
 
     let verified = lab.ok(&["verify", "ring", "--mutants", "2", "--offline"]);
     assert!(!verified.stdout.contains("compiled code"), "{}", verified.stdout);
-    let ran = lab.ok(&["run", "-p", "ring", "-n", "1..2", "--agent", "gold", "--agent", "noop", "--name", "out"]);
+    let ran = lab.ok(&[
+        "run",
+        "--unchecked",
+        "-p",
+        "ring",
+        "-n",
+        "1..2",
+        "--agent",
+        "gold",
+        "--agent",
+        "noop",
+        "--name",
+        "out",
+    ]);
     assert!(ran.stdout.contains("gold"), "{}", ran.stdout);
     let passes = |agent: &str| {
         let records = lab.records("out");
@@ -151,7 +164,19 @@ fn vandalised(lab: &Lab, name: &str, sandbox: &str) -> (String, bool) {
     let step = serde_json::json!({"tool": "command_line", "arguments": {"command": VANDAL}});
     lab.write("vandal", &crate::support::json_lines(&[step]));
     let agent = format!("scripted:{}", lab.path("vandal").display());
-    let run = ["run", "--sample", "ring_", "--agent", &agent, "--name", name, "--sandbox", sandbox, "--no-baseline"];
+    let run = [
+        "run",
+        "--unchecked",
+        "--sample",
+        "ring_",
+        "--agent",
+        &agent,
+        "--name",
+        name,
+        "--sandbox",
+        sandbox,
+        "--no-baseline",
+    ];
     lab.ok(&run);
     let seen = lab.ok(&["show", name, "ring_"]).stdout;
     let record = &lab.records(name)[0];
@@ -183,8 +208,18 @@ fn what_was_built_in_a_container_is_shown_in_the_others_and_no_change_of_it_coun
     let step = serde_json::json!({"tool": "command_line", "arguments": {"command": VANDAL}});
     lab.write("vandal", &crate::support::json_lines(&[step]));
     let agent = format!("scripted:{}", lab.path("vandal").display());
-    let mut run =
-        lab.command(&["run", "--sample", "ring_", "--sample", "ring_0", "--agent", "gold", "--agent", &agent]);
+    let mut run = lab.command(&[
+        "run",
+        "--unchecked",
+        "--sample",
+        "ring_",
+        "--sample",
+        "ring_0",
+        "--agent",
+        "gold",
+        "--agent",
+        &agent,
+    ]);
     run.args(["--sandbox", kind.name(), "--no-baseline", "--name", "r"]).env(kind.variable(), engine.address());
     let ran = crate::support::Ran::from(run.output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);

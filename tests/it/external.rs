@@ -576,7 +576,8 @@ post('/chat/completions', {'messages': [{'role': 'user', 'content': 'hi'}], 'n':
         let record = &lab.records(name)[0];
         assert_eq!(record["end"], "sandbox_lost", "{record:#}");
         let detail = record["end_detail"].as_str().unwrap();
-        let said = "none of its 2 requests could be answered: this gateway gives one choice a call: leave `n` at 1";
+        let said =
+            "lost: none of its 2 requests could be answered: this gateway gives one choice a call: leave `n` at 1";
         assert_eq!(detail, said);
     }
     let lines = trajectory(&lab, "own");

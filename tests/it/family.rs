@@ -19,7 +19,6 @@ use autoexperiment::view::Reader;
 use tokio_util::sync::CancellationToken;
 
 use crate::puzzles::Puzzles;
-use crate::support::PROGRAM;
 
 struct Silent;
 

@@ -305,7 +305,7 @@ fn results_that_disagree_or_cannot_tell_experiments_apart_are_told() {
     let (_, said) = import(&lab, &[]);
     assert!(said.contains("doubt: experiment 0: its published results disagree by more than 5%: the paper's experiments.jsonl and mlrc_n=1.jsonl"), "{said}");
     assert!(said.contains("doubt: experiment 1: its published results disagree by more than 5%: the paper's experiments.jsonl and experiments.jsonl"), "{said}");
-    assert!(said.contains("doubt: experiment 1: answers of experiments 0 pass for it"), "{said}");
+    assert!(said.contains("doubt: experiment 1: answers of experiments 0 would pass for it"), "{said}");
     assert!(
         said.contains("doubt: experiment 2: its result in the paper's experiments.jsonl is not JSON: `loss: 3`"),
         "{said}"

@@ -12,7 +12,7 @@ use autoexperiment::run::{Configuration, Store, VerifierSpec};
 use autoexperiment::session::{Folder, Options, Run};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Lab, PROGRAM, prepared};
+use crate::support::{Lab, prepared};
 
 /// Keeps the names of what happens, and stops the run at the first attempt that ends, if it is to.
 #[derive(Default)]

@@ -58,6 +58,7 @@ mod sight;
 mod slurm;
 mod suite;
 mod terminal;
+mod unfit;
 mod verifiers;
 mod verify;
 mod view;

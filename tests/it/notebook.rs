@@ -176,7 +176,7 @@ fn a_sound_task_is_proven_and_what_is_wrong_with_another_is_said() {
         "data: `rows` becomes `rowsx`",
         "config: `path` becomes `pathx` (2)",
     ] {
-        manifest += &format!("[[harmless]]\nchange = '{change}'\nbecause = 'it is only printed'\n");
+        manifest.extend(["[[harmless]]\nchange = '", change, "'\nbecause = 'it is only printed'\n"]);
     }
     lab.write("tasks/sums.adder/task.toml", &manifest);
     let proven = lab.ok(&["verify", "--family", "notebook", "--json"]).stdout;

@@ -62,7 +62,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "retrieve tiny nope", "no function `nope`", "`autoexperiment list tiny`"),
     (2, "import mlrc nope", "failed to read `nope`", "check the path"),
     (2, "import mlrc file", "failed to read `file`", "a file is where a folder must be"),
-    (2, "import mlrc empty", "no published paper in `empty`", "name the folder"),
+    (2, "import mlrc empty", "no published paper in `empty`", "give the folder"),
     (2, "import super-trajectories nope", "failed to read `nope`", "check the path"),
     (3, "import super-trajectories zero.md", "the file is empty", "one JSON object per line"),
     (3, "import super-trajectories torn.json", "not JSON", "one JSON object per line"),

@@ -14,7 +14,7 @@ use autoexperiment::run::event::Observer;
 use autoexperiment::run::family::{Basis, CheckFacts, Family, Item, ItemFacts, Listed, Parts, Question, Ready, Staged};
 use autoexperiment::run::machine::Machine;
 use autoexperiment::sample::{Nesting, Sample, Withheld, draw};
-use autoexperiment::score::{Expected, Rule, Tolerance, Verdict, placed_answer, score_answer, score_results};
+use autoexperiment::score::{Expected, Rule, Runs, Tolerance, Verdict, placed_answer, score_answer, score_results};
 use autoexperiment::suite::ResultRule;
 use autoexperiment::workspace::Snapshot;
 use serde_json::{Map, Value, json};
@@ -155,11 +155,11 @@ impl Item for Puzzle {
     }
 
     fn reported(&self, _sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
-        Ok(Self::graded(score_answer(Rule::Strict, &self.expected(), answer)))
+        Ok(Self::graded(score_answer(Rule::Strict, &self.expected(), answer, &Runs::new())))
     }
 
     fn verified(&self, _sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
-        let read = results.iter().filter_map(|(id, outcome)| Some((id.clone(), outcome.get("result")?.clone())));
+        let read = results.iter().filter_map(|(id, outcome)| Some((id.clone(), vec![outcome.get("result")?.clone()])));
         Ok(Self::graded(score_results(Rule::Strict, &self.expected(), &read.collect(), &BTreeMap::new())))
     }
 

@@ -96,6 +96,7 @@ pub struct Survey {
 
 impl Survey {
     /// Completes a survey that was cut with what [`survey_known`] found at these paths, which comes first.
+    #[must_use]
     pub fn completed(self, paths: &BTreeSet<Vec<u8>>, found: Self) -> Self {
         let others = self.entries.into_iter().filter(|entry| !paths.contains(&entry.path));
         Self { entries: found.entries.into_iter().chain(others).collect(), is_cut: found.is_cut }

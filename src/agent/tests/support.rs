@@ -431,6 +431,7 @@ pub fn task() -> Replication {
         id: format!("double-{number}"),
         key: format!("Experiment {number}"),
         description: "Doubles a number. Report {\"value\": number}.".into(),
+        shape: None,
         command: command.into(),
         time_limit: 20.0,
         told_limit: 20.0,

@@ -1,7 +1,5 @@
-//! Things that cannot be compared with masked bodies but may still reveal them: compiled code, archives, git objects,
-//! and the paper's own package among the installed ones.
+//! Things that cannot be compared with masked bodies but may still reveal them: compiled code, archives, git objects.
 
-use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
@@ -148,93 +146,4 @@ fn names(bytes: &[u8]) -> Vec<String> {
         }
     }
     names
-}
-
-/// Packages in the env's lock file or `environment.yml` with the name of the paper's own package: agents would find the
-/// original installed.
-pub fn locked(loaded: &LoadedPaper) -> Vec<Finding> {
-    let own = own_names(&loaded.repo_dir);
-    let mut findings = Vec::new();
-    for file in ["environment.yml", "venv.lock"] {
-        let path = loaded.env_dir.join(file);
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let named = |line: &str| {
-            let line = line.trim().trim_start_matches("- ").trim_start_matches("name = ").trim_matches('"');
-            let end = line.find(|letter: char| !(letter.is_alphanumeric() || "-_.".contains(letter)));
-            normalised(&line[..end.unwrap_or(line.len())])
-        };
-        // A yml's first line names the env itself, not a package.
-        let lines = text.lines().filter(|line| {
-            let line = line.trim_start();
-            if file == "venv.lock" { line.starts_with("name = ") } else { line.starts_with("- ") }
-        });
-        let packages: BTreeSet<String> = lines.map(named).collect();
-        findings.extend(packages.intersection(&own).map(|name| {
-            Finding {
-                kind: FindingKind::Installed,
-                error: Error::suite(format!("the environment has a package `{name}`, which is the paper's own"))
-                    .at(&path, None)
-                    .hint("leave it out of the environment: agents would find the masked functions there"),
-            }
-        }));
-    }
-    findings
-}
-
-/// Packages and modules in a built environment with the name of the paper's own. `prefix` is its folder, which contains
-/// `lib/python3.*/site-packages`.
-#[must_use]
-pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Finding> {
-    let own = own_names(&loaded.repo_dir);
-    let entries = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let pythons = entries(&prefix.join("lib")).map(|python| python.join("site-packages"));
-    let mut found: Vec<_> = pythons
-        .flat_map(|site| entries(&site).collect::<Vec<_>>())
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // `package`, `module.py`, `name-1.0.dist-info`, `name.egg-link`, `__editable__.name-1.0.pth`
-            let name = name.trim_start_matches("__editable__.").trim_start_matches("__editable___");
-            let end = name.find(".py").or_else(|| name.find(".egg")).or_else(|| name.find('-')).unwrap_or(name.len());
-            own.contains(&normalised(&name[..end]))
-        })
-        .collect();
-    found.sort();
-    found
-        .into_iter()
-        .map(|path| Finding {
-            kind: FindingKind::Installed,
-            error: Error::suite("installed under the name of the paper's own package")
-                .at(path, None)
-                .hint("leave it out of the environment: agents would find the masked functions there"),
-        })
-        .collect()
-}
-
-/// The names of the packages and modules that can be imported from the repo's root or from `src`, and the project's
-/// name.
-fn own_names(repo: &Path) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for root in [repo.to_owned(), repo.join("src"), repo.join("lib")] {
-        for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let is_module = path.extension().is_some_and(|ending| ending == "py");
-            if path.join("__init__.py").is_file() || is_module {
-                names.insert(normalised(&path.file_stem().unwrap_or_default().to_string_lossy()));
-            }
-        }
-    }
-    let project = std::fs::read_to_string(repo.join("pyproject.toml")).ok();
-    let project = project.and_then(|text| text.parse::<toml::Table>().ok());
-    let name = |table: &str| project.as_ref()?.get(table)?.get("name")?.as_str().map(normalised);
-    names.extend(name("project"));
-    // Every other repo has these.
-    for common in ["setup", "conftest", "tests", "test", "main", "utils", "scripts", "examples", "--init--"] {
-        names.remove(common);
-    }
-    names
-}
-
-/// A package's name, normalised as in PEP 503.
-fn normalised(name: &str) -> String {
-    name.to_lowercase().replace(['_', '.'], "-")
 }

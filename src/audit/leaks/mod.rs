@@ -8,7 +8,6 @@
 //! A masked body cannot be read in its own place. So for each function we leave its own body, and everything nested in
 //! it, out of its file. The docstring stays, as in the masked file.
 
-mod bodies;
 mod findings;
 mod readings;
 mod search;
@@ -20,10 +19,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::suite::{GoldValues, LoadedPaper};
+use crate::suite::{Bodies, GoldValues, LoadedPaper, copies};
 use crate::workspace::{Snapshot, is_left_out};
-use bodies::Bodies;
-pub use findings::installed;
 use search::{Search, Visible};
 
 /// A function with at least this containment leaks.
@@ -198,9 +195,19 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
             findings.extend(values.into_iter().map(|error| Finding { kind: FindingKind::GoldValue, error }));
         }
     }
-    findings.extend(findings::locked(loaded));
+    findings.extend(in_env(copies::listed(loaded)));
     let (functions, pairs) = search.finish();
     Ok(LeakReport { functions, pairs, findings })
+}
+
+/// The paper's own code in a built environment, whose folder is `prefix`.
+#[must_use]
+pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Finding> {
+    in_env(copies::installed(loaded, prefix)).collect()
+}
+
+fn in_env(errors: Vec<Error>) -> impl Iterator<Item = Finding> {
+    errors.into_iter().map(|error| Finding { kind: FindingKind::Installed, error })
 }
 
 /// The files of a repo that agents see, sorted. Folders that belong to git are added to `findings`.

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::bodies::{Bodies, Hit};
 use super::readings::{Reading, of_python, of_text, without_tables};
 use super::{FunctionLeak, LEAK, Pair};
 use crate::code::Module;
-use crate::suite::{LoadedPaper, Piece};
+use crate::suite::{Bodies, Hit, LoadedPaper, Piece};
 
 /// Something that agents see.
 pub struct Visible<'a> {

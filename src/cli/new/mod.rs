@@ -30,7 +30,8 @@ use crate::masked::gold::record;
 use crate::masked::ready::{ReadyPaper, task_experiments};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
-use crate::suite::{Experiment, LoadedPaper, Paper, Protocol, Suite, TODO, check};
+use crate::score::shape;
+use crate::suite::{Experiment, LoadedPaper, Paper, Protocol, Suite, TODO, contradictions};
 use crate::workspace::Snapshot;
 
 /// Seconds of a curtailed experiment from which on samples take long to test.
@@ -248,7 +249,7 @@ impl Arguments {
                 let described = wanted
                     .description
                     .clone()
-                    .unwrap_or_else(|| format!("{TODO}: what is measured. Answer: {}", result::shape(&tried.value)));
+                    .unwrap_or_else(|| format!("{TODO}: what is measured. Answer: {}", shape(&tried.value)));
                 wanted.experiment(tried.rule.clone(), described)
             })
             .collect();
@@ -501,7 +502,9 @@ impl Found {
         if !licensed {
             todo.push("the repo holds no licence: find out whether it may be given on".to_owned());
         }
-        for problem in check(&LoadedPaper::load(suite, id)?).iter().filter(|problem| problem.fatal) {
+        for problem in
+            contradictions(&LoadedPaper::load(suite, id)?, Protocol::Curtailed).iter().filter(|problem| problem.fatal)
+        {
             todo.push(format!("correct what `check` says: {}", problem.error));
         }
         Ok(todo)

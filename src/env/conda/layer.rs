@@ -269,7 +269,7 @@ mod tests {
         keep(&layers, "key", &prefix);
         fs::remove_file(layers.join("key/files/lib/six.py")).unwrap();
         let other = place.path().join("other");
-        assert!(apply(&layers, "key", &other).unwrap_err().hint.unwrap().contains("again"));
+        assert!(apply(&layers, "key", &other).unwrap_err().hint.unwrap().contains("repeat"));
         assert!(!apply(&layers, "key", &other).unwrap());
     }
 }

@@ -24,15 +24,14 @@ use serde_json::{Value, json};
 use self::copy::copy_repo;
 use super::names::file_name;
 use super::{Source, atif};
-use crate::agent::{Replication, files::task_files};
+use crate::agent::{Replication, TaskExperiment, files::task_files};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
-use crate::masked::gold::{gold_of, tolerance};
+use crate::masked::gold::{gold_of, runs, tolerance};
 use crate::masked::ready::task_experiments;
 use crate::masked::{replication, withheld};
 use crate::sample::{MASKED, Withheld};
-use crate::score::{LEVEL, Tolerance};
-use crate::stats::prediction_factor;
+use crate::score::redraw;
 use crate::suite::{LoadedPaper, Suite};
 use crate::workspace::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES};
 
@@ -195,13 +194,15 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
                 "time_limit": experiment.time_limit,
                 "result": experiment.result,
                 "gold": gold.get(&experiment.id).map(|gold| &gold.result),
-                "tolerance": declared.map(|it| serialised_tolerance(&tolerance(it, gold.get(&it.id)))),
+                "tolerance": declared.map(|it| tolerance(it, gold.get(&it.id))),
+                "runs": declared.map_or(1, runs),
             })
         })
         .collect();
     let measured = json!({
         "protected": expressions(&loaded.paper.protected_globs()),
         "left_out": { "names": LEFT_OUT_NAMES, "endings": LEFT_OUT_ENDINGS },
+        "redraw": redraw::settings(),
         "experiments": listed,
     });
     save(&tests.join("task.json"), &pretty(&measured)?)?;
@@ -223,7 +224,7 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
         .cloned()
         .map(|mut experiment| {
             if let Some(fields) = experiment.as_object_mut() {
-                fields.retain(|name, _| name != "gold" && name != "tolerance");
+                fields.retain(|name, _| name != "gold" && name != "tolerance" && name != "runs");
             }
             experiment
         })
@@ -234,16 +235,6 @@ fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize],
                  python3 \"$here/measure.py\" \"$here/experiments.json\" /workspace\n";
     script(&solution.join("solve.sh"), solve)?;
     Ok(folder.to_owned())
-}
-
-/// Serialises a tolerance for the verifier, including the half-width of the prediction interval of gold's repeats, in
-/// standard deviations.
-fn serialised_tolerance(tolerance: &Tolerance) -> Value {
-    let mut value = json!(tolerance);
-    if let Some(factor) = prediction_factor(tolerance.repeats.len(), LEVEL) {
-        value["factor"] = factor.into();
-    }
-    value
 }
 
 /// Converts globs to regular expressions over bytes that Python interprets in the same way.
@@ -313,7 +304,11 @@ fn configuration(
     (sample, masked_lines): (&str, usize),
     loaded: &LoadedPaper,
 ) -> Result<String> {
-    let verify: f64 = task.experiments.iter().map(|experiment| experiment.time_limit + 5.0).sum::<f64>() + BESIDE;
+    let seconds = |experiment: &TaskExperiment| {
+        let declared = loaded.paper.experiments.iter().find(|it| it.id == experiment.id);
+        (experiment.time_limit + 5.0) * declared.map_or(1, runs) as f64
+    };
+    let verify: f64 = task.experiments.iter().map(seconds).sum::<f64>() + BESIDE;
     let limits = source.run.configuration.limits;
     let value = json!({
         "schema_version": SCHEMA,
@@ -354,7 +349,7 @@ fn script(path: &Path, text: &str) -> Result<()> {
 mod tests {
     use super::*;
     use crate::masked::guard::tests::{KEPT_OUT, PROTECTED, TAKEN, example};
-    use crate::score::{Expected, score_experiment};
+    use crate::score::{Expected, Rule, Tolerance, score_answer, score_experiment, score_results};
 
     /// Runs Python code that has imported the verifier, with `asked` as JSON input, and returns the JSON that it
     /// prints.
@@ -419,19 +414,54 @@ mod tests {
     }
 
     #[test]
-    fn harbors_verifier_uses_the_same_intervals() {
-        let repeats = [1.0, 2.0, 3.0].map(|a| json!({ "a": a, "l": [3, 0.5] }));
-        let tolerance = Tolerance { repeats: repeats.to_vec(), ..Tolerance::default() };
-        let half = 4.302_652_729_7 * (4.0_f64 / 3.0).sqrt();
-        let got = |a: f64, first: f64| json!({ "a": a, "l": [first, 0.5] });
-        let near = 2.0 + half - 1e-6;
-        let tried =
-            [got(2.0, 3.0), got(near, 3.0), got(near + 2e-6, 3.0), got(4.0 - near - 2e-6, 3.0), got(2.0, 3.001)];
-        let ours: Vec<bool> =
-            tried.iter().map(|got| score_experiment("e", &repeats[0], Some(got), &tolerance).pass).collect();
-        assert_eq!(ours, [true, true, false, false, false]);
-        let code = "[verify.agrees(asked[0], got, asked[1]) for got in asked[2]]";
-        assert_eq!(run(code, &json!([repeats[0], serialised_tolerance(&tolerance), tried])), json!(ours));
+    fn the_verifier_judges_draws_as_they_are_judged_here() {
+        let mut random = crate::stats::Uniform::seeded(5);
+        let mut draw = |off: f64| {
+            let spread = random.next() + random.next();
+            json!({ "a": spread + off, "l": [3, (10.0 * random.next()).floor()], "fixed": 0.25, "text": "x" })
+        };
+        let repeats: Vec<Value> = (0..64).map(|_| draw(0.0)).collect();
+        let expected = |id: &str| Expected {
+            id: id.to_owned(),
+            key: id.to_owned(),
+            gold: repeats[0].clone(),
+            tolerance: Tolerance { repeats: repeats.clone(), ..Tolerance::default() },
+        };
+        let experiments = [expected("one"), expected("two")];
+        let listed: Vec<Value> = experiments
+            .iter()
+            .map(|one| json!({ "id": one.id, "key": one.key, "gold": one.gold, "tolerance": one.tolerance }))
+            .collect();
+        let mut seen = std::collections::BTreeSet::new();
+        for (bias, off) in [(0.0, 0.0), (0.0, 0.0), (0.3, 0.3), (1.5, 1.5), (0.0, 2.0)] {
+            let runs: crate::score::Runs = ["one", "two"]
+                .iter()
+                .map(|id| ((*id).to_owned(), (0..redraw::RUNS).map(|_| draw(bias)).collect()))
+                .collect();
+            let answer = json!({ "one": draw(off), "two": draw(off) });
+            let verified = score_results(Rule::Strict, &experiments, &runs, &BTreeMap::new()).pass;
+            let reported = score_answer(Rule::Strict, &experiments, Some(&answer.to_string()), &runs).pass;
+            seen.insert((verified, reported));
+            let code =
+                "[all(one.values()) for one in [verify.verified_draws(*asked[:3]), verify.reported_draws(*asked)]]";
+            let asked = json!([listed, runs, redraw::settings(), answer]);
+            assert_eq!(run(code, &asked), json!([verified, reported]), "{bias} {off}");
+        }
+        assert!(seen.len() > 1, "{seen:?}");
+    }
+
+    #[test]
+    fn the_verifier_compares_counts_and_reals_as_they_are_compared_here() {
+        let (gold, usual) = (json!({ "n": 40, "x": 40.0 }), Tolerance::default());
+        let loose = Tolerance { counts: 0.05, ..usual.clone() };
+        let tried = [json!({ "n": 40.0, "x": 41 }), json!({ "n": 41, "x": 40 }), json!({ "n": 40, "x": 43 })];
+        for (tolerance, wanted) in [(usual, [true, false, false]), (loose, [true, true, false])] {
+            let ours: Vec<bool> =
+                tried.iter().map(|got| score_experiment("e", &gold, Some(got), &tolerance).pass).collect();
+            assert_eq!(ours, wanted);
+            let code = "[verify.agrees(asked[0], got, asked[1]) for got in asked[2]]";
+            assert_eq!(run(code, &json!([gold, tolerance, tried])), json!(ours));
+        }
     }
 
     #[test]
@@ -449,7 +479,8 @@ mod tests {
         };
         let forge = "echo '{\"x\": 2}' | tee data.json > out.json";
         let read = "cat data.json > out.json; cat new.json > two.json";
-        let task = json!({ "protected": ["data\\.json"], "left_out": { "names": [], "endings": [] }, "experiments": [
+        let task = json!({ "protected": ["data\\.json"], "left_out": { "names": [], "endings": [] },
+            "redraw": redraw::settings(), "experiments": [
             experiment("one", forge, "out.json", 2), experiment("two", read, "out.json", 1),
             experiment("three", read, "two.json", 3)] });
         std::fs::write(tests.join("task.json"), task.to_string()).unwrap();

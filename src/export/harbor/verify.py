@@ -53,36 +53,164 @@ def number(value):
     return value if math.isfinite(value) else None
 
 
-def agrees(gold, got, tolerance, repeats=None):
-    """Whether every value of gold has its counterpart within tolerance. `repeats` is what gold's repeats have there."""
-    repeats = tolerance.get("repeats", []) if repeats is None else repeats
+def agrees(gold, got, tolerance):
+    """Whether every value of gold has its counterpart within tolerance."""
     if isinstance(gold, dict):
-        below = {key: [one[key] for one in repeats if isinstance(one, dict) and key in one] for key in gold}
-        return isinstance(got, dict) and all(
-            key in got and agrees(gold[key], got[key], tolerance, below[key]) for key in gold
-        )
+        return isinstance(got, dict) and all(key in got and agrees(gold[key], got[key], tolerance) for key in gold)
     if isinstance(gold, list):
-        below = [[one[at] for one in repeats if isinstance(one, list) and at < len(one)] for at in range(len(gold))]
         same = isinstance(got, list) and len(got) == len(gold)
-        return same and all(agrees(*values, tolerance, at) for *values, at in zip(gold, got, below))
-    if isinstance(gold, bool) or not isinstance(gold, (int, float)):
+        return same and all(agrees(one, other, tolerance) for one, other in zip(gold, got))
+    if not is_number(gold):
         return type(gold) is type(got) and gold == got
     found = number(got)
     if found is None:
         return False
-    if tolerance.get("repeats"):
-        numbers = [one for one in repeats if isinstance(one, (int, float)) and not isinstance(one, bool)]
-        if len(numbers) < len(tolerance["repeats"]):
-            return False
-        mean = sum(numbers) / len(numbers)
-        deviation = math.sqrt(sum((one - mean) ** 2 for one in numbers) / (len(numbers) - 1))
-        low, high = mean - tolerance["factor"] * deviation, mean + tolerance["factor"] * deviation
-        slack = SLACK * max(abs(found), abs(low), abs(high))
-        return low - slack <= found <= high + slack
+    relative = tolerance.get("counts", 0.0) if isinstance(gold, int) else tolerance["relative"]
     difference = abs(found - gold)
     if gold == 0:
         return difference <= tolerance["absolute"] * (1.0 + SLACK)
-    return difference <= tolerance["relative"] * abs(gold) + SLACK * max(abs(gold), abs(found))
+    return difference <= relative * abs(gold) + SLACK * max(abs(gold), abs(found))
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def numbers(gold, got):
+    """What is in the places of gold's numbers; None where the shape or anything else differs."""
+    if isinstance(gold, dict) or isinstance(gold, list):
+        keys = gold.keys() if isinstance(gold, dict) else range(len(gold))
+        if type(got) is not type(gold) or (isinstance(gold, list) and len(got) != len(gold)):
+            return None
+        if isinstance(gold, dict) and not all(key in got for key in keys):
+            return None
+        below = [numbers(gold[key], got[key]) for key in keys]
+        return None if None in below else [one for part in below for one in part]
+    if is_number(gold):
+        found = number(got)
+        return None if found is None else [found]
+    return [] if type(gold) is type(got) and gold == got else None
+
+
+class Random:
+    """The generator of assignments; the same numbers everywhere."""
+
+    def __init__(self):
+        self.state = 1
+
+    def next(self):
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (self.state >> 11) / 2**53
+
+
+def middle(values):
+    values = sorted(values)
+    half = len(values) // 2
+    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2.0
+
+
+def total(values):
+    """A sum from left to right: Python's own is rounded otherwise."""
+    result = 0.0
+    for value in values:
+        result += value
+    return result
+
+
+def standard_units(values, settings):
+    """Values as distances from their median in standard deviations, far ones moved in; zeros where all are equal."""
+    centre = middle(values)
+    reach = max(abs(value - centre) for value in values)
+    size = max(map(abs, values))
+    if reach <= settings["rounding"] * size:
+        return [0.0] * len(values)
+    robust = 1.4826 * middle([abs(value - centre) for value in values])
+    most = settings["furthest"] * robust if robust > settings["rounding"] * size else reach
+    near = [min(max(value - centre, -most), most) for value in values]
+    mean = total(near) / len(near)
+    deviation = math.sqrt(total((value - mean) ** 2 for value in near) / len(near))
+    return [value / deviation for value in near]
+
+
+def least_p(pools, settings):
+    """The smallest p of any value in a permutation test of all pools together (single-step max-T).
+
+    A pool is its draws, the size of the group that is judged, which comes first, and that of the one it is compared with.
+    """
+    prepared = []
+    for draws, first, second in pools:
+        columns = [standard_units(column, settings) for column in zip(*draws)]
+        rows = [list(row) for row in zip(*columns)] if columns else [[] for _ in draws]
+        prepared.append((rows, [total(column) for column in columns], first, second, list(range(len(draws)))))
+
+    def largest():
+        most = 0.0
+        for rows, totals, first, second, order in prepared:
+            for value, whole in enumerate(totals):
+                one = total(rows[place][value] for place in order[:first])
+                if first + second == len(order):
+                    other = whole - one
+                else:
+                    other = total(rows[place][value] for place in order[first : first + second])
+                most = max(most, abs(one / first - other / second))
+        return most
+
+    observed, random, reached = largest(), Random(), 0
+    for _ in range(settings["assignments"]):
+        for _, _, first, second, order in prepared:
+            for place in range(first if first + second == len(order) else first + second):
+                other = place + int(random.next() * (len(order) - place))
+                order[place], order[other] = order[other], order[place]
+        reached += largest() >= observed * (1.0 - settings["rounding"])
+    return (1 + reached) / (1 + settings["assignments"])
+
+
+def pool(experiment, judged, runs):
+    """The pool of an experiment: what is judged, against `runs`, or against gold's repeats where there are none."""
+    gold, tolerance = experiment["gold"], experiment["tolerance"]
+    groups = [[numbers(gold, one) for one in group] for group in [judged, runs, tolerance["repeats"]]]
+    if not groups[0] or any(None in group for group in groups):
+        return None
+    judged, runs, repeats = groups
+    for column, leaf in enumerate(leaves(gold)):
+        constant = repeats[0][column]
+        if all(row[column] == constant for row in repeats):
+            for row in judged + runs:
+                if agrees(leaf, row[column], tolerance):
+                    row[column] = constant
+    if any(row != repeats[0] for row in repeats):
+        judged, runs = [group[:1] if all(row == group[0] for row in group) else group for group in [judged, runs]]
+    second = len(runs) if runs else len(repeats)
+    return judged + runs + repeats, len(judged), second
+
+
+def leaves(gold):
+    """Gold's numbers."""
+    if isinstance(gold, dict):
+        return [one for part in gold.values() for one in leaves(part)]
+    if isinstance(gold, list):
+        return [one for part in gold for one in leaves(part)]
+    return [gold] if is_number(gold) else []
+
+
+def judged_draws(pools, level, settings):
+    """By the experiments' ids, whether they pass. All do together, or those fail that are in no shape to be compared."""
+    whole = [one for one in pools.values() if one is not None]
+    right = not whole or least_p(whole, settings) > level
+    return {name: one is not None and right for name, one in pools.items()}
+
+
+def verified_draws(experiments, runs, settings):
+    """Experiments that vary on purpose: the runs of the attempt's code against gold's repeats."""
+    pools = {one["id"]: pool(one, runs.get(one["id"], []), []) for one in experiments}
+    return judged_draws(pools, settings["level"], settings)
+
+
+def reported_draws(experiments, runs, settings, reported):
+    """The reported results of experiments that vary on purpose, against the runs of the attempt's code."""
+    given = {one["id"]: [reported[one["key"]]] if one["key"] in reported else [] for one in experiments}
+    pools = {one["id"]: pool(one, given[one["id"]], runs.get(one["id"], [])) for one in experiments}
+    return judged_draws(pools, settings["level"], settings)
 
 
 def same(one, other):
@@ -344,15 +472,29 @@ def verify(tests, workspace):
     guard = Guard(original, compiled(task["protected"]), task["left_out"])
     gone, changed, ignored = changes(guard, workspace, task["left_out"])
     verdict = {"ignored": ignored, "experiments": {}}
+    runs = {}
     for experiment in task["experiments"]:
-        outcome, in_the_way = again(task, experiment, (original, gone, changed), user)
-        verdict["ignored"] = sorted({*verdict["ignored"], *in_the_way})
+        outcomes = []
+        for _ in range(experiment.get("runs", 1)):
+            outcome, in_the_way = again(task, experiment, (original, gone, changed), user)
+            verdict["ignored"] = sorted({*verdict["ignored"], *in_the_way})
+            outcomes.append(outcome)
+            if "result" not in outcome:
+                break
+        outcome = outcomes[-1]
         gold, tolerance = experiment["gold"], experiment["tolerance"]
+        if experiment.get("runs", 1) > 1:
+            runs[experiment["id"]] = [one["result"] for one in outcomes] if "result" in outcome else []
         verdict["experiments"][experiment["id"]] = {
             "reported": agrees(gold, reported.get(experiment["key"]), tolerance),
             "verified": "result" in outcome and agrees(gold, outcome["result"], tolerance),
             **outcome,
         }
+    varying = [one for one in task["experiments"] if one["id"] in runs]
+    verified = verified_draws(varying, runs, task.get("redraw"))
+    told = reported_draws(varying, runs, task.get("redraw"), reported)
+    for name in verified:
+        verdict["experiments"][name].update(reported=told[name], verified=verified[name], runs=runs[name])
     scores = list(verdict["experiments"].values())
     both = [all(score[source] for score in scores) and bool(scores) for source in ["reported", "verified"]]
     reward = {"reward": float(all(both)), "reported": float(both[0]), "verified": float(both[1])}

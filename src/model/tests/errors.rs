@@ -159,7 +159,7 @@ async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_s
     let server = Server::start(vec![Answer::status(400, json!({"error": {"message": "invalid messages[3]"}}))]).await;
     let model = open_here("m", &options(&server.url));
     let later = model.query(&request()).await.unwrap_err();
-    assert_eq!(later.to_string(), "the provider refused the conversation: status 400: invalid messages[3]");
+    assert_eq!(later.to_string(), "the provider rejected the request: status 400: invalid messages[3]");
     let first = model.query(&Request { call: 0, ..request() }).await.unwrap_err();
     assert_eq!(first.to_string(), "the model cannot be used: status 400: invalid messages[3]");
     // A program of its own writes its first request, too.
@@ -183,7 +183,7 @@ async fn a_reply_that_a_filter_withheld_is_refused_and_charged() {
     {
         let server = Server::start(vec![Answer::ok(body)]).await;
         let failed = open_here(spec, &options(&server.url)).query(&request()).await.unwrap_err();
-        let told = format!("the provider refused the conversation: the reply was withheld: {reason}");
+        let told = format!("the provider refused the conversation: {reason}: the reply was withheld");
         assert_eq!(failed.to_string(), told, "{spec}");
         assert!((failed.cost - 0.0011).abs() < 1e-12, "{spec}: {}", failed.cost);
         assert_eq!(server.asked().len(), 1, "{spec}");

@@ -138,7 +138,7 @@ async fn arguments_that_are_no_json_are_kept_as_the_model_wrote_them() {
     let server = Server::start(vec![Answer::ok(body)]).await;
     let reply = open_here("m", &options(&server.url)).query(&request()).await.unwrap();
     let calls: Vec<_> = reply.tool_calls.iter().map(|call| (call.id.as_str(), &call.arguments)).collect();
-    assert_eq!(calls, [("a", &json!("{\"path\": \"x")), ("call-1", &json!({"path": "."})), ("c", &json!({}))]);
+    assert_eq!(calls, [("a", &json!("{\"path\": \"x")), ("c00001000", &json!({"path": "."})), ("c", &json!({}))]);
     assert_eq!(reply.usage, Usage { input: 5, cached: 3, output: 6, ..Usage::default() });
     assert_eq!(server.asked().len(), 1, "a malformed call is the model's doing and not asked for again");
 }

@@ -69,7 +69,8 @@ async fn a_bound_of_our_own_that_a_server_refuses_is_lowered_or_left_out() {
             assert_eq!((bounds[0], bounds[3]), (Some(8000), Some(700)), "{words}");
             for lowered in &bounds[1..3] {
                 match lowered {
-                    Some(lowered) => assert!((1024..=8192 - 1512).contains(lowered), "{words}: {bounds:?}"),
+                    // The server counts a thousand tokens once it has answered.
+                    Some(lowered) => assert!((1024..=8192 - 1000).contains(lowered), "{words}: {bounds:?}"),
                     None => assert_eq!(words, "Bad Request"),
                 }
             }

@@ -14,8 +14,7 @@ use super::watch::EngineWatch;
 use crate::error::{Error, Kind, Result};
 use autoexperiment_init::processes;
 
-/// The label of everything that this program makes in an engine. Nothing without it is ever removed.
-pub(super) const LABEL: &str = "autoexperiment";
+pub(super) use super::LABEL;
 /// What an object is for: `attempt`, `build`, `base`, `env`, `repo`, `init`.
 pub(super) const KIND: &str = "autoexperiment.kind";
 /// The process that a container belongs to, see [`Owner`].

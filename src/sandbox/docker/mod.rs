@@ -36,6 +36,8 @@ use tools::Tools;
 pub use engine::Flavour;
 pub use store::{Store, Swept};
 
+/// The label of everything that this program makes in an engine. Nothing without it is ever removed.
+const LABEL: &str = "autoexperiment";
 /// User and group of everything in a container: a number that no system assigns by default and that engines without root
 /// can map.
 const USER: u32 = 61_978;

@@ -10,7 +10,7 @@ use bollard::models::EventMessage;
 use bollard::query_parameters::EventsOptionsBuilder;
 use futures_util::{Stream, StreamExt};
 
-use super::engine::LABEL;
+use super::LABEL;
 use crate::sandbox::{Evidence, EvidenceKind};
 
 /// Actions by which others end a container through the engine, or keep it from answering.

@@ -198,7 +198,7 @@ impl Drop for Cgroup {
 
 /// How long a group's processes are killed. Only one that the kernel cannot end, as in the middle of a disk access, lasts so
 /// long.
-const LONGEST_KILL: Duration = Duration::from_secs(60);
+const LONGEST_KILL: Duration = Duration::from_mins(1);
 
 /// Kills every process in these groups of one sandbox until none is left. A chain of processes that each start the next one
 /// and end is always ahead of whoever reads the list, so they are first kept from making new ones.

@@ -163,7 +163,7 @@ impl Backend for LocalBackend {
     }
 
     fn conceals(&self, shown: &[PathBuf], hidden: &[PathBuf]) -> Result<()> {
-        self.masks(shown, hidden).map(drop)
+        Self::masks(shown, hidden).map(drop)
     }
 
     fn disk(&self, bytes: u64, folder: &Path) -> Option<Disk> {
@@ -176,7 +176,7 @@ impl Backend for LocalBackend {
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
-        let masks = self.masks(&spec.read_only, &spec.hidden)?;
+        let masks = Self::masks(&spec.read_only, &spec.hidden)?;
         if spec.limits.cpus.is_some() && !self.cgroups.cpu() {
             return Err(Error::machine("CPUs cannot be limited here: no cpu control group is writable")
                 .hint("omit `--cpus`, or use `--sandbox docker`"));
@@ -277,7 +277,7 @@ fn orphaned(pid: i32) -> Option<String> {
 
 impl LocalBackend {
     /// What is to be covered.
-    fn masks(&self, shown: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<Exposure>> {
+    fn masks(shown: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<Exposure>> {
         let found =
             exposures(shown.iter().map(PathBuf::as_path).chain(system().map(|folder| -> &Path { folder })), hidden);
         match found.iter().find(|exposure| exposure.is_whole()) {

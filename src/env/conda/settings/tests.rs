@@ -274,7 +274,7 @@ fn an_invalid_channel_is_an_error_with_its_line() {
         (&["x", "y", "a/../b"], 5, "not a channel name"),
         (&["http://"], 3, ""),
         (&["conda-forge[linux-64]"], 3, "not a channel name"),
-        (&["local"], 3, "built here"),
+        (&["local"], 3, "locally built"),
         (&["nodefaults"], 3, "the only entry"),
     ] {
         let error = located(&settings, channels).unwrap_err();

@@ -194,7 +194,7 @@ async fn a_stream_that_waits_is_kept_alive_and_a_late_refusal_is_its_last_event(
 
 #[tokio::test]
 async fn a_refusal_is_a_reply_that_declines_in_every_protocol() {
-    let reasons = ["\"content_filter\"", "\"refusal\":\"I will not\"", "\"stop_reason\":\"refusal\"", "\"SAFETY\""];
+    let reasons = ["\"content_filter\"", "\"stop_reason\":\"refusal\"", "\"refusal\":\"I will not\"", "\"SAFETY\""];
     for (path, reason) in PATHS.iter().zip(reasons) {
         for streams in [true, false] {
             let refuse = |ask: Ask| {
@@ -210,7 +210,7 @@ async fn a_refusal_is_a_reply_that_declines_in_every_protocol() {
 
 #[tokio::test]
 async fn a_reply_that_breaks_off_after_its_beginning_is_an_error_that_clients_try_again() {
-    for (path, kind) in PATHS.iter().zip(["server_error", "server_error", "overloaded_error", "UNAVAILABLE"]) {
+    for (path, kind) in PATHS.iter().zip(["server_error", "overloaded_error", "server_error", "UNAVAILABLE"]) {
         let breaks = |ask: Ask| {
             ask.pieces.unwrap().send(Piece::Text("Let".into()));
             ask.answer.send(Err(Refusal { why: Why::Unavailable, message: "it broke off".into() })).unwrap();

@@ -3,11 +3,15 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::LoadedPaper;
 use crate::code::{Identifiers, SHINGLE, Tokens};
-use crate::suite::LoadedPaper;
 
 /// Both ways of comparing names.
 pub const WAYS: [Identifiers; 2] = [Identifiers::Kept, Identifiers::Normalised];
+
+/// Fewest tokens of a body that is compared, by the places of [`WAYS`]: a loop of two lines is in any code, above all where
+/// names do not count.
+const LEAST: [usize; 2] = [24, 32];
 
 /// All bodies of a paper.
 pub struct Bodies {
@@ -16,9 +20,8 @@ pub struct Bodies {
     tables: Vec<Table>,
 }
 
-/// The shingles of one width, compared in one way.
+/// The shingles, compared in one way.
 struct Table {
-    width: usize,
     way: usize,
     /// The functions that have each shingle, and its number in each of them.
     index: HashMap<u64, Vec<(usize, usize)>>,
@@ -42,21 +45,19 @@ pub struct Hit {
 const FILTER: usize = 1 << 16;
 
 impl Bodies {
-    /// Indexes the bodies, without docstrings. A body shorter than a shingle counts as one shingle of its own length,
-    /// with names as they are, because without names so few tokens occur in any code.
+    /// Indexes the bodies, without docstrings. Those that are too short to be told from other code have no shingles.
     pub fn new(loaded: &LoadedPaper) -> Self {
         let mut this = Self { sizes: Vec::new(), tables: Vec::new() };
         for function in 0..loaded.paper.units.len() {
             let body = Tokens::of(loaded.source(function).source(), loaded.code(function));
-            let width = SHINGLE.min(body.len());
             this.sizes.push([0, 0]);
             for (way, &identifiers) in WAYS.iter().enumerate() {
-                if width == 0 || (width < SHINGLE && identifiers == Identifiers::Normalised) {
+                if body.len() < LEAST[way] {
                     continue;
                 }
-                let table = this.table(width, way);
+                let table = this.table(way);
                 let mut size = 0;
-                for (shingle, _) in body.shingles(width, identifiers) {
+                for (shingle, _) in body.shingles(SHINGLE, identifiers) {
                     let owners = table.index.entry(shingle).or_default();
                     if owners.last().is_none_or(|(last, _)| *last != function) {
                         owners.push((function, size));
@@ -70,10 +71,10 @@ impl Bodies {
         this
     }
 
-    fn table(&mut self, width: usize, way: usize) -> &mut Table {
-        let known = self.tables.iter().position(|table| (table.width, table.way) == (width, way));
+    fn table(&mut self, way: usize) -> &mut Table {
+        let known = self.tables.iter().position(|table| table.way == way);
         let place = known.unwrap_or_else(|| {
-            self.tables.push(Table { width, way, index: HashMap::new(), filter: vec![false; FILTER] });
+            self.tables.push(Table { way, index: HashMap::new(), filter: vec![false; FILTER] });
             self.tables.len() - 1
         });
         &mut self.tables[place]
@@ -82,7 +83,7 @@ impl Bodies {
     /// Every shingle of a text that is also in some body.
     pub fn hits(&self, text: &Tokens<'_>, found: &mut impl FnMut(Hit)) {
         for table in &self.tables {
-            for (shingle, at) in text.shingles(table.width, WAYS[table.way]) {
+            for (shingle, at) in text.shingles(SHINGLE, WAYS[table.way]) {
                 if !table.filter[shingle as usize % FILTER] {
                     continue;
                 }

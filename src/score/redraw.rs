@@ -1,0 +1,231 @@
+//! Experiments that vary on purpose: does the agent's code draw from the same distribution as gold?
+//!
+//! Verification runs such an experiment [`RUNS`] times and compares these runs with gold's repeats. The reported result is
+//! one more draw of the agent's code, so it is compared with these runs; gold's repeats only add to what is known of the
+//! spread. Both are permutation tests with one level for all values of all experiments of a sample, so the whole decision
+//! has one level, whatever the distributions are and however many values there are.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::strict::{read_number, score_experiment};
+use super::{Expected, ExperimentVerdict, Tolerance};
+use crate::stats::{FURTHEST, Pool, ROUNDING, Uniform, adjusted_p, standard_error};
+
+/// Assignments of draws to groups that a test tries, beside the observed one.
+const ASSIGNMENTS: usize = 9_999;
+
+/// The same where many tests are simulated.
+const ASSIGNMENTS_IN_SIMULATIONS: usize = 999;
+
+/// Simulated solutions from which a chance to pass is estimated.
+const SIMULATIONS: usize = 200;
+
+/// Runs of the agent's code in verification, per experiment that varies on purpose.
+pub const RUNS: usize = 5;
+
+/// The chance of a right solution to fail in verification, and the same for its report.
+const PART: f64 = 0.015;
+
+/// The chance of a right solution to fail where only its report is judged.
+const WHOLE: f64 = 0.03;
+
+/// The chance that an experiment of the unmasked repo fails the check before a run.
+const BASELINE: f64 = 0.001;
+
+/// Results of experiments that were run by us, by id: every run of each.
+pub type Runs = BTreeMap<String, Vec<Value>>;
+
+/// The numbers of a result, in gold's order.
+type Numbers = Vec<f64>;
+
+/// The draws of one experiment, in their roles.
+struct Comparison<'a> {
+    expected: &'a Expected,
+    /// The draws that are judged.
+    judged: Vec<&'a Value>,
+    /// The draws that they are compared with.
+    with: Vec<&'a Value>,
+    /// More draws, for the spread.
+    more: Vec<&'a Value>,
+    /// How a failure is worded.
+    differs: String,
+}
+
+/// The numbers of the tests, for programs that do them elsewhere.
+#[must_use]
+pub fn settings() -> Value {
+    json!({ "level": PART, "assignments": ASSIGNMENTS, "furthest": FURTHEST, "rounding": ROUNDING })
+}
+
+/// Scores runs of the unmasked repo, or of a trial of `verify`, for one experiment that varies on purpose.
+#[must_use]
+pub fn baseline(expected: &Expected, runs: &[Value]) -> ExperimentVerdict {
+    let runs = Runs::from([(expected.id.clone(), runs.to_vec())]);
+    verified(&[expected], &runs, BASELINE).swap_remove(0)
+}
+
+/// Scores what verification found of experiments that vary on purpose, in their order.
+fn verified(experiments: &[&Expected], runs: &Runs, level: f64) -> Vec<ExperimentVerdict> {
+    let compared = experiments.iter().map(|expected| {
+        let judged: Vec<&Value> = runs.get(&expected.id).into_iter().flatten().collect();
+        let repeats: Vec<&Value> = expected.tolerance.repeats.iter().collect();
+        let differs = match judged.len() {
+            1 => format!("the run differs from gold's {} repeats", repeats.len()),
+            count => format!("the mean of {count} runs differs from gold's {} repeats", repeats.len()),
+        };
+        Comparison { expected, judged, with: repeats, more: Vec::new(), differs }
+    });
+    score(&compared.collect::<Vec<_>>(), level)
+}
+
+/// Same as [`verified`], at the level of an attempt's verification.
+pub(super) fn verified_attempt(experiments: &[&Expected], runs: &Runs) -> Vec<ExperimentVerdict> {
+    verified(experiments, runs, PART)
+}
+
+/// Scores what an agent reported of experiments that vary on purpose: against the runs of its code where there are some,
+/// otherwise against gold.
+pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &Runs) -> Vec<ExperimentVerdict> {
+    let compared = experiments.iter().map(|(expected, reported)| {
+        let repeats: Vec<&Value> = expected.tolerance.repeats.iter().collect();
+        let runs: Vec<&Value> = runs.get(&expected.id).into_iter().flatten().collect();
+        let differs = if runs.is_empty() {
+            format!("differs from gold's {} repeats", repeats.len())
+        } else {
+            "differs from what the code gave in verification".to_owned()
+        };
+        let (with, more) = if runs.is_empty() { (repeats, Vec::new()) } else { (runs, repeats) };
+        Comparison { expected, judged: reported.iter().copied().collect(), with, more, differs }
+    });
+    score(&compared.collect::<Vec<_>>(), if runs.is_empty() { WHOLE } else { PART })
+}
+
+fn score(compared: &[Comparison<'_>], level: f64) -> Vec<ExperimentVerdict> {
+    let mut verdicts = Vec::with_capacity(compared.len());
+    let mut pools = Vec::new();
+    // The experiments that are of gold's shape, with a pool each.
+    let mut tested = Vec::new();
+    for (place, one) in compared.iter().enumerate() {
+        match pool(one) {
+            Ok((verdict, pool)) => {
+                verdicts.push(verdict);
+                pools.push(pool);
+                tested.push(place);
+            }
+            Err(verdict) => verdicts.push(verdict),
+        }
+    }
+    let adjusted = adjusted_p(&pools, ASSIGNMENTS);
+    for ((place, pool), adjusted) in tested.into_iter().zip(&pools).zip(adjusted) {
+        let (one, verdict) = (&compared[place], &mut verdicts[place]);
+        let numbers = verdict.values.iter_mut().filter(|value| value.gold.is_number());
+        for (column, (value, p)) in numbers.zip(adjusted).enumerate() {
+            let mean = |rows: &[Vec<f64>]| rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64;
+            // The pool ends with gold's repeats.
+            let gold = mean(&pool.draws[pool.draws.len() - one.expected.tolerance.repeats.len()..]);
+            value.gold = gold.into();
+            let judged = mean(&pool.draws[..pool.first]);
+            if pool.first > 1 {
+                value.got = Some(judged.into());
+            }
+            let distance = (judged - gold).abs();
+            value.error = Some(if gold == 0.0 { distance } else { distance / gold.abs() });
+            value.pass = p > level;
+            value.reason = (!value.pass)
+                .then(|| format!("{} (p = {p:.4} for all values together, {level} is the limit)", one.differs));
+        }
+        verdict.pass = verdict.reason.is_none() && verdict.values.iter().all(|value| value.pass);
+    }
+    verdicts
+}
+
+/// The numbers of a draw, in gold's order, and the verdict on its shape; only the verdict if that is not gold's.
+fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Numbers), ExperimentVerdict> {
+    let shape = score_experiment(&expected.id, &expected.gold, Some(draw), &Tolerance::any_number());
+    if !shape.pass {
+        return Err(shape);
+    }
+    let leaves = shape.values.iter().filter(|value| value.gold.is_number());
+    let row = leaves.filter_map(|value| read_number(value.got.as_ref()?).ok()).collect();
+    Ok((shape, row))
+}
+
+/// The draws of an experiment, and the verdict on its shape; only the verdict if that is not gold's.
+fn pool(one: &Comparison<'_>) -> Result<(ExperimentVerdict, Pool), ExperimentVerdict> {
+    let expected = one.expected;
+    let rows = |draws: &[&Value]| -> Result<Vec<Numbers>, ExperimentVerdict> {
+        draws.iter().map(|draw| numbers(expected, draw).map(|(_, row)| row)).collect()
+    };
+    let none = || score_experiment(&expected.id, &expected.gold, None, &Tolerance::any_number());
+    let (verdict, _) = numbers(expected, one.judged.first().ok_or_else(none)?)?;
+    let mut judged = rows(&one.judged)?;
+    let mut with = rows(&one.with)?;
+    let mut more = rows(&one.more)?;
+    // A value that gold never varied is judged as in any other experiment, unless it is outside of that tolerance.
+    let repeats = if more.is_empty() { with.clone() } else { more.clone() };
+    let leaves: Vec<&Value> = verdict.values.iter().map(|value| &value.gold).filter(|gold| gold.is_number()).collect();
+    for (column, leaf) in leaves.into_iter().enumerate() {
+        let constant = repeats[0][column];
+        #[allow(clippy::float_cmp, reason = "the value of a constant is the same to the bit")]
+        if repeats.iter().any(|row| row[column] != constant) {
+            continue;
+        }
+        let usual = Tolerance { repeats: Vec::new(), ..expected.tolerance.clone() };
+        for row in judged.iter_mut().chain(&mut with).chain(&mut more) {
+            if score_experiment("", leaf, Some(&row[column].into()), &usual).pass {
+                row[column] = constant;
+            }
+        }
+    }
+    // Code with a seed of its own gives the same every time: several runs of it are one draw.
+    let varies = |rows: &[Numbers]| rows.iter().any(|row| *row != rows[0]);
+    for runs in [&mut judged, &mut with] {
+        if varies(&repeats) && !varies(runs) {
+            runs.truncate(1);
+        }
+    }
+    let (first, second) = (judged.len(), with.len());
+    Ok((verdict, Pool { draws: judged.into_iter().chain(with).chain(more).collect(), first, second }))
+}
+
+/// The chance of a biased solution to pass verification: one value of one of these experiments is off by `bias` standard
+/// deviations of gold's repeats. Simulated from gold's repeats; the value is another one each time.
+#[must_use]
+pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
+    let rows = |one: &Expected| -> Option<Vec<Numbers>> {
+        one.tolerance.repeats.iter().map(|draw| numbers(one, draw).ok().map(|(_, row)| row)).collect()
+    };
+    let gold: Vec<Vec<Numbers>> = experiments.iter().map(rows).collect::<Option<_>>()?;
+    let deviation = |(experiment, column): (usize, usize)| {
+        let values: Vec<f64> = gold[experiment].iter().map(|row| row[column]).collect();
+        standard_error(&values).map_or(0.0, |error| error * (values.len() as f64).sqrt())
+    };
+    let places = gold.iter().enumerate().flat_map(|(experiment, rows)| {
+        let columns = rows.first().map_or(0, Vec::len);
+        (0..columns).map(move |column| (experiment, column))
+    });
+    let places: Vec<(usize, usize)> = places.filter(|&place| deviation(place) > 0.0).collect();
+    if places.is_empty() {
+        return None;
+    }
+    let mut random = Uniform::seeded(1);
+    let passed = (0..SIMULATIONS).filter(|simulation| {
+        let (experiment, column) = places[simulation % places.len()];
+        let pools = gold.iter().enumerate().map(|(place, rows)| {
+            let mut draws: Vec<Numbers> =
+                (0..RUNS).map(|_| rows[(random.next() * rows.len() as f64) as usize].clone()).collect();
+            if place == experiment {
+                for row in &mut draws {
+                    row[column] += bias * deviation((experiment, column));
+                }
+            }
+            draws.extend(rows.iter().cloned());
+            Pool { first: RUNS, second: rows.len(), draws }
+        });
+        let pools: Vec<Pool> = pools.collect();
+        adjusted_p(&pools, ASSIGNMENTS_IN_SIMULATIONS).iter().flatten().all(|&p| p > PART)
+    });
+    Some(passed.count() as f64 / SIMULATIONS as f64)
+}

@@ -1,0 +1,123 @@
+//! Whether several draws come from the same distribution: a permutation test with one level for all values together.
+//!
+//! If they do, every assignment of the pooled draws to the groups is equally likely, whatever the distribution is. The
+//! statistic of a value is the distance between two groups' means in standard deviations of the pool, and each value's p
+//! is the share of assignments in which the largest statistic of all values is at least its own (Westfall and Young,
+//! *Resampling-Based Multiple Testing*, 1993, single-step max-T). So the chance that any value of a right solution gets a
+//! p of at most the level is at most the level, for any number of values, correlated or not.
+
+use super::uniform::Uniform;
+
+/// Values further from the pool's median count as if they were this far away, in robust standard deviations. One wild
+/// draw of a heavy-tailed distribution would otherwise hide every difference.
+pub const FURTHEST: f64 = 4.0;
+
+/// Values that differ by less, relative to the largest, are equal: rounding.
+pub const ROUNDING: f64 = 1e-9;
+
+/// Draws of one experiment. The test compares the first group with the second; the third says more about the spread.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    /// The draws, group after group. All have the same number of values.
+    pub draws: Vec<Vec<f64>>,
+    /// The size of the first group.
+    pub first: usize,
+    /// The size of the second group.
+    pub second: usize,
+}
+
+/// The p of each value of each pool, adjusted for all of them together, from `assignments` random assignments and the
+/// observed one. Assignments follow from a fixed seed, so the same draws have the same p everywhere.
+#[must_use]
+pub fn adjusted_p(pools: &[Pool], assignments: usize) -> Vec<Vec<f64>> {
+    let prepared: Vec<Prepared> = pools.iter().map(Prepared::new).collect();
+    let observed: Vec<Vec<f64>> = prepared
+        .iter()
+        .map(|pool| {
+            let mut statistics = Vec::new();
+            let order: Vec<usize> = (0..pool.rows.len()).collect();
+            pool.statistics(&order, &mut |statistic| statistics.push(statistic));
+            statistics
+        })
+        .collect();
+    let mut random = Uniform::seeded(1);
+    let mut orders: Vec<Vec<usize>> = prepared.iter().map(|pool| (0..pool.rows.len()).collect()).collect();
+    let mut largest = Vec::with_capacity(assignments);
+    for _ in 0..assignments {
+        let mut most: f64 = 0.0;
+        for (pool, order) in prepared.iter().zip(&mut orders) {
+            // The groups that are summed: nobody looks at the order of the rest.
+            let chosen = if pool.first + pool.second == order.len() { pool.first } else { pool.first + pool.second };
+            for place in 0..chosen {
+                let other = place + (random.next() * (order.len() - place) as f64) as usize;
+                order.swap(place, other);
+            }
+            pool.statistics(order, &mut |statistic| most = most.max(statistic));
+        }
+        largest.push(most);
+    }
+    largest.sort_by(f64::total_cmp);
+    let p = |statistic: f64| {
+        // Sums in another order are equal up to rounding.
+        let below = largest.partition_point(|&other| other < statistic * (1.0 - ROUNDING));
+        (1 + largest.len() - below) as f64 / (1 + largest.len()) as f64
+    };
+    observed.into_iter().map(|statistics| statistics.into_iter().map(p).collect()).collect()
+}
+
+/// A pool in standard units.
+struct Prepared {
+    rows: Vec<Vec<f64>>,
+    totals: Vec<f64>,
+    first: usize,
+    second: usize,
+}
+
+impl Prepared {
+    fn new(pool: &Pool) -> Self {
+        let mut rows = pool.draws.clone();
+        let values = rows.first().map_or(0, Vec::len);
+        for value in 0..values {
+            let scaled = standard_units(&rows.iter().map(|row| row[value]).collect::<Vec<_>>());
+            for (row, scaled) in rows.iter_mut().zip(scaled) {
+                row[value] = scaled;
+            }
+        }
+        let totals = (0..values).map(|value| rows.iter().map(|row| row[value]).sum()).collect();
+        Self { rows, totals, first: pool.first, second: pool.second }
+    }
+
+    /// Hands over the statistic of each value for an assignment: the first group's draws come first in `order`.
+    fn statistics(&self, order: &[usize], found: &mut impl FnMut(f64)) {
+        let (first, second) = (self.first, self.second);
+        for (value, total) in self.totals.iter().enumerate() {
+            let sum = |places: &[usize]| places.iter().map(|&place| self.rows[place][value]).sum::<f64>();
+            let one = sum(&order[..first]);
+            let other = if first + second == order.len() { total - one } else { sum(&order[first..first + second]) };
+            found((one / first as f64 - other / second as f64).abs());
+        }
+    }
+}
+
+/// Values as distances from their median in standard deviations, far ones moved in; zeros where all are equal.
+fn standard_units(values: &[f64]) -> Vec<f64> {
+    let middle = median(values.to_vec());
+    let reach = values.iter().fold(0.0_f64, |most, value| most.max((value - middle).abs()));
+    let size = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+    if reach <= ROUNDING * size {
+        return vec![0.0; values.len()];
+    }
+    // 1.4826 median deviations are a standard deviation, if values are normal.
+    let robust = 1.4826 * median(values.iter().map(|value| (value - middle).abs()).collect());
+    let most = if robust > ROUNDING * size { FURTHEST * robust } else { reach };
+    let near: Vec<f64> = values.iter().map(|value| (value - middle).clamp(-most, most)).collect();
+    let mean = near.iter().sum::<f64>() / near.len() as f64;
+    let deviation = (near.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / near.len() as f64).sqrt();
+    near.into_iter().map(|value| value / deviation).collect()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    if values.len() % 2 == 1 { values[half] } else { f64::midpoint(values[half - 1], values[half]) }
+}
