@@ -203,10 +203,10 @@ impl<'source> Walk<'source> {
             .collect();
         let function = callee.child_by_field_name("attribute").unwrap_or(callee).byte_range();
         match (name, arguments) {
-            ("array" | "copy", [value, ..]) if numpy && !keywords.contains("copy") => {
-                if !is_fresh(*value) && self.copy_matters(node) {
-                    self.push(Kind::Alias, function, "asarray");
-                }
+            ("array" | "copy", [value, ..])
+                if numpy && !keywords.contains("copy") && !is_fresh(*value) && self.copy_matters(node) =>
+            {
+                self.push(Kind::Alias, function, "asarray");
             }
             ("copy", []) if self.copy_matters(node) => self.push(Kind::Alias, node.byte_range(), object),
             ("deepcopy", [value]) if self.copy_matters(node) => {
@@ -231,7 +231,7 @@ impl<'source> Walk<'source> {
             }
             _ => {}
         }
-        if numpy && ELEMENTWISE.contains(&name) && !keywords.contains("out") && self.is_whole_value(node) {
+        if numpy && ELEMENTWISE.contains(&name) && !keywords.contains("out") && is_whole_value(node) {
             let given = arguments.iter().find(|it| self.names.parameters.contains(self.text(**it)));
             if let (Some(given), Some(last)) = (given, arguments.last()) {
                 let out = format!(", out={}", self.text(*given));
@@ -285,14 +285,6 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// Whether a call is all that an assignment assigns, or that the function returns.
-    fn is_whole_value(&self, call: Node<'_>) -> bool {
-        call.parent().is_some_and(|parent| match parent.kind() {
-            "assignment" => parent.child_by_field_name("left").is_some_and(|left| left.kind() == "identifier"),
-            kind => kind == "return_statement",
-        })
-    }
-
     /// The last part of what is called.
     fn called(&self, callee: Node<'_>) -> &'source str {
         self.text(callee.child_by_field_name("attribute").unwrap_or(callee))
@@ -316,4 +308,12 @@ fn is_literal(node: Node<'_>) -> bool {
         "tuple" => children(node).filter(Node::is_named).all(is_literal),
         _ => false,
     }
+}
+
+/// Whether a call is all that an assignment assigns, or that the function returns.
+fn is_whole_value(call: Node<'_>) -> bool {
+    call.parent().is_some_and(|parent| match parent.kind() {
+        "assignment" => parent.child_by_field_name("left").is_some_and(|left| left.kind() == "identifier"),
+        kind => kind == "return_statement",
+    })
 }
