@@ -33,6 +33,10 @@ pub fn search(wanted: &Wanted) -> Found {
     let mut search = Search::new(wanted);
     search.is_stopped = false;
     search.processes();
+    // The attempt's own places first: they are small, and the system's folders may take all of the time.
+    for own in std::env::current_dir().into_iter().chain(["/tmp".into(), "/dev/shm".into()]) {
+        search.tree(&own);
+    }
     for root in &wanted.roots {
         search.tree(root);
     }
