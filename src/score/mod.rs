@@ -17,6 +17,8 @@ mod shape;
 mod strict;
 pub(crate) mod super_bench;
 #[cfg(test)]
+mod table;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

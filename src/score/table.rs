@@ -1,0 +1,105 @@
+//! The table of docs/statistics.md: how often right and biased solutions of simulated papers pass.
+
+use serde_json::json;
+
+use super::*;
+use crate::stats::Uniform;
+use crate::suite::FEWEST_REPEATS;
+
+/// Attempts per kind of paper and bias, and the golds that they are spread over.
+const ATTEMPTS: usize = 300;
+const GOLDS: usize = 30;
+
+/// A standard normal number.
+fn normal(random: &mut Uniform) -> f64 {
+    let radius = (-2.0 * (1.0 - random.next()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.next()).cos()
+}
+
+/// The experiments of a kind of paper, each with the values of one run.
+fn draw(kind: &str, random: &mut Uniform) -> Vec<Vec<f64>> {
+    let mut repeat =
+        |count: usize, value: &dyn Fn(&mut Uniform) -> f64| -> Vec<f64> { (0..count).map(|_| value(random)).collect() };
+    match kind {
+        "1 normal" => vec![repeat(1, &normal)],
+        "5 normal" => vec![repeat(5, &normal)],
+        "50 normal" => vec![repeat(50, &normal)],
+        "20 correlated" => {
+            let common = repeat(1, &normal)[0];
+            vec![repeat(20, &|random| 0.9 * common + 0.4 * normal(random))]
+        }
+        "5 lognormal" => vec![repeat(5, &|random| (1.5 * normal(random)).exp())],
+        "5 of t with 2 degrees" => vec![repeat(5, &|random| {
+            let spread = -(1.0 - random.next()).ln();
+            normal(random) / spread.sqrt()
+        })],
+        "5 of 0 and 1" => vec![repeat(5, &|random| f64::from(u8::from(random.next() < 0.1)))],
+        "5 binomial" => vec![repeat(5, &|random| (0..20).map(|_| f64::from(u8::from(random.next() < 0.3))).sum())],
+        "12 experiments of 4 normal" => (0..12).map(|_| repeat(4, &normal)).collect(),
+        _ => (0..6)
+            .map(|place| {
+                repeat(5, &|random| if place % 2 == 0 { (1.5 * normal(random)).exp() } else { normal(random) })
+            })
+            .collect(),
+    }
+}
+
+#[test]
+#[ignore = "minutes: makes a table of the documentation"]
+fn the_table_of_experiments_that_vary() {
+    const KINDS: [&str; 10] = [
+        "1 normal",
+        "5 normal",
+        "50 normal",
+        "20 correlated",
+        "5 lognormal",
+        "5 of t with 2 degrees",
+        "5 of 0 and 1",
+        "5 binomial",
+        "12 experiments of 4 normal",
+        "6 experiments of 5, mixed",
+    ];
+    println!("| values | right | biased | twice |\n|---|--:|--:|--:|");
+    for kind in KINDS {
+        let mut random = Uniform::seeded(11);
+        let mut passed = [0; 3];
+        for _ in 0..GOLDS {
+            let gold: Vec<Vec<Vec<f64>>> = (0..FEWEST_REPEATS).map(|_| draw(kind, &mut random)).collect();
+            let experiments: Vec<Expected> = (0..gold[0].len())
+                .map(|place| {
+                    let repeats: Vec<Value> = gold.iter().map(|run| json!(run[place])).collect();
+                    Expected {
+                        id: format!("e{place}"),
+                        key: format!("e{place}"),
+                        gold: repeats[0].clone(),
+                        tolerance: Tolerance { repeats, ..Tolerance::default() },
+                    }
+                })
+                .collect();
+            let values: Vec<f64> = gold.iter().map(|run| run[0][0]).collect();
+            let error = crate::stats::standard_error(&values).unwrap();
+            for (bias, passed) in passed.iter_mut().enumerate() {
+                let mut run = |place: usize| {
+                    let mut values = draw(kind, &mut random).swap_remove(place);
+                    if place == 0 {
+                        values[0] += 2.0 * bias as f64 * error;
+                    }
+                    json!(values)
+                };
+                for _ in 0..ATTEMPTS / GOLDS {
+                    let runs: Runs = (0..experiments.len())
+                        .map(|place| (format!("e{place}"), (0..redraw::RUNS).map(|_| run(place)).collect()))
+                        .collect();
+                    let answer: Map<String, Value> =
+                        (0..experiments.len()).map(|place| (format!("e{place}"), run(place))).collect();
+                    let answer = Value::Object(answer).to_string();
+                    let verified = score_results(Rule::Strict, &experiments, &runs, &BTreeMap::new()).pass;
+                    let reported = score_answer(Rule::Strict, &experiments, Some(&answer), &runs).pass;
+                    *passed += usize::from(verified && reported);
+                }
+            }
+        }
+        let rate = |count: usize| format!("{:.1}%", 100.0 * count as f64 / ATTEMPTS as f64);
+        println!("| {kind} | {} | {} | {} |", rate(passed[0]), rate(passed[1]), rate(passed[2]));
+    }
+}
