@@ -200,7 +200,10 @@ pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
     let gold: Vec<Vec<Numbers>> = experiments.iter().map(rows).collect::<Option<_>>()?;
     let deviation = |(experiment, column): (usize, usize)| {
         let values: Vec<f64> = gold[experiment].iter().map(|row| row[column]).collect();
-        standard_error(&values).map_or(0.0, |error| error * (values.len() as f64).sqrt())
+        let size = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        // The rounding of a mean makes equal values seem to vary.
+        let deviation = standard_error(&values).map(|error| error * (values.len() as f64).sqrt());
+        deviation.filter(|&deviation| deviation > ROUNDING * size).unwrap_or(0.0)
     };
     let places = gold.iter().enumerate().flat_map(|(experiment, rows)| {
         let columns = rows.first().map_or(0, Vec::len);

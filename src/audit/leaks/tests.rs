@@ -370,6 +370,29 @@ fn the_papers_own_package_in_the_environment_is_found() {
 }
 
 #[test]
+fn a_copy_in_the_environment_is_found_under_any_name_by_its_content() {
+    let lab = Lab::new();
+    let folder = "venv/lib/python3.13/site-packages/elsewhere";
+    lab.write(&format!("{folder}/other.py"), format!("def smoothed(values, width):\n{OTHER}"));
+    assert!(installed(&lab.loaded(), &lab.folder.path().join("venv")).is_empty());
+    lab.write(&format!("{folder}/deep/copy.py"), format!("def smoothed(xs, h):\n{RENAMED}"));
+    let found = installed(&lab.loaded(), &lab.folder.path().join("venv"));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].error.to_string().contains("deep/copy.py"), "{}", found[0].error);
+}
+
+#[test]
+fn a_loop_of_two_lines_is_not_given_away_by_another_one() {
+    let lab = Lab::new();
+    let looped =
+        |name: &str| format!("\n\ndef {name}(out, xs):\n    for i in range(len(xs)):\n        out[i] = f(xs[i])\n");
+    lab.append("repos/p/pkg/core.py", &(looped("one") + &looped("other")));
+    lab.append("papers/p/paper.toml", "\n[[function]]\nat = 'pkg/core.py::one'\ndescription = 'd'\n");
+    let leak = lab.measure().functions.remove(1);
+    assert_eq!((leak.at.as_str(), leak.containment), ("pkg/core.py::one", 0.0));
+}
+
+#[test]
 fn gold_values_are_found_in_every_text() {
     let gold = r#"{"format": 1, "recorded": "2026-11-21T00:00:00Z", "repo": "", "sandbox": "none",
         "env": {"backend": "venv", "digest": "", "python": "3.13.0"}, "results": {"curtailed": {"one": {
