@@ -2,5 +2,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    // A target folder outlives the place where it was made.
+    println!("cargo::rerun-if-env-changed=CARGO_MANIFEST_DIR");
     println!("cargo::metadata=folder={}", std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
 }

@@ -25,11 +25,15 @@ const SIMULATIONS: usize = 200;
 /// Runs of the agent's code in verification, per experiment that varies on purpose.
 pub const RUNS: usize = 5;
 
-/// The chance of a right solution to fail in verification, and the same for its report.
-const PART: f64 = 0.015;
+/// The chance of a right solution to fail in verification.
+const VERIFIED: f64 = 0.012;
+
+/// The chance of a right solution to fail by its report, where its code was run, too. A report is one of at least 70
+/// draws with the [`RUNS`] and the fewest repeats of gold, so one that is further off than all others can have a p of 1/70.
+const REPORTED: f64 = 0.018;
 
 /// The chance of a right solution to fail where only its report is judged.
-const WHOLE: f64 = 0.03;
+const REPORTED_ALONE: f64 = VERIFIED + REPORTED;
 
 /// The chance that an experiment of the unmasked repo fails the check before a run.
 const BASELINE: f64 = 0.001;
@@ -56,7 +60,7 @@ struct Comparison<'a> {
 /// The numbers of the tests, for programs that do them elsewhere.
 #[must_use]
 pub fn settings() -> Value {
-    json!({ "level": PART, "assignments": ASSIGNMENTS, "furthest": FURTHEST, "rounding": ROUNDING })
+    json!({ "verified": VERIFIED, "reported": REPORTED, "assignments": ASSIGNMENTS, "furthest": FURTHEST, "rounding": ROUNDING })
 }
 
 /// Scores runs of the unmasked repo, or of a trial of `verify`, for one experiment that varies on purpose.
@@ -82,7 +86,7 @@ fn verified(experiments: &[&Expected], runs: &Runs, level: f64) -> Vec<Experimen
 
 /// Same as [`verified`], at the level of an attempt's verification.
 pub(super) fn verified_attempt(experiments: &[&Expected], runs: &Runs) -> Vec<ExperimentVerdict> {
-    verified(experiments, runs, PART)
+    verified(experiments, runs, VERIFIED)
 }
 
 /// Scores what an agent reported of experiments that vary on purpose: against the runs of its code where there are some,
@@ -99,7 +103,7 @@ pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &Runs)
         let (with, more) = if runs.is_empty() { (repeats, Vec::new()) } else { (runs, repeats) };
         Comparison { expected, judged: reported.iter().copied().collect(), with, more, differs }
     });
-    score(&compared.collect::<Vec<_>>(), if runs.is_empty() { WHOLE } else { PART })
+    score(&compared.collect::<Vec<_>>(), if runs.is_empty() { REPORTED_ALONE } else { REPORTED })
 }
 
 fn score(compared: &[Comparison<'_>], level: f64) -> Vec<ExperimentVerdict> {
@@ -228,7 +232,7 @@ pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
             Pool { first: RUNS, second: rows.len(), draws }
         });
         let pools: Vec<Pool> = pools.collect();
-        adjusted_p(&pools, ASSIGNMENTS_IN_SIMULATIONS).iter().flatten().all(|&p| p > PART)
+        adjusted_p(&pools, ASSIGNMENTS_IN_SIMULATIONS).iter().flatten().all(|&p| p > VERIFIED)
     });
     Some(passed.count() as f64 / SIMULATIONS as f64)
 }

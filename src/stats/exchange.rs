@@ -28,6 +28,10 @@ pub struct Pool {
 
 /// The p of each value of each pool, adjusted for all of them together, from `assignments` random assignments and the
 /// observed one. Assignments follow from a fixed seed, so the same draws have the same p everywhere.
+///
+/// Pools of the same sizes are assigned together: the draws of one number are a single joint draw. Otherwise one judged
+/// draw that is far off in two pools would look like two of the draws that are rare, and its p could not get below two in
+/// the number of draws.
 #[must_use]
 pub fn adjusted_p(pools: &[Pool], assignments: usize) -> Vec<Vec<f64>> {
     let prepared: Vec<Prepared> = pools.iter().map(Prepared::new).collect();
@@ -41,18 +45,31 @@ pub fn adjusted_p(pools: &[Pool], assignments: usize) -> Vec<Vec<f64>> {
         })
         .collect();
     let mut random = Uniform::seeded(1);
-    let mut orders: Vec<Vec<usize>> = prepared.iter().map(|pool| (0..pool.rows.len()).collect()).collect();
+    // The sizes of pools, in the order in which they first appear, with an order of their draws for each.
+    let mut orders: Vec<(Sizes, Vec<usize>)> = Vec::new();
+    let shared: Vec<usize> = prepared
+        .iter()
+        .map(|pool| {
+            let sizes = pool.sizes();
+            orders.iter().position(|(known, _)| *known == sizes).unwrap_or_else(|| {
+                orders.push((sizes, (0..pool.rows.len()).collect()));
+                orders.len() - 1
+            })
+        })
+        .collect();
     let mut largest = Vec::with_capacity(assignments);
     for _ in 0..assignments {
-        let mut most: f64 = 0.0;
-        for (pool, order) in prepared.iter().zip(&mut orders) {
-            // The groups that are summed: nobody looks at the order of the rest.
-            let chosen = if pool.first + pool.second == order.len() { pool.first } else { pool.first + pool.second };
+        for ((draws, first, second), order) in &mut orders {
+            // Only the draws of groups that are summed need a new place.
+            let chosen = if *first + *second == *draws { *first } else { *first + *second };
             for place in 0..chosen {
-                let other = place + (random.next() * (order.len() - place) as f64) as usize;
+                let other = place + (random.next() * (*draws - place) as f64) as usize;
                 order.swap(place, other);
             }
-            pool.statistics(order, &mut |statistic| most = most.max(statistic));
+        }
+        let mut most: f64 = 0.0;
+        for (pool, &place) in prepared.iter().zip(&shared) {
+            pool.statistics(&orders[place].1, &mut |statistic| most = most.max(statistic));
         }
         largest.push(most);
     }
@@ -64,6 +81,9 @@ pub fn adjusted_p(pools: &[Pool], assignments: usize) -> Vec<Vec<f64>> {
     };
     observed.into_iter().map(|statistics| statistics.into_iter().map(p).collect()).collect()
 }
+
+/// The number of draws of a pool, and the sizes of its first and second group.
+type Sizes = (usize, usize, usize);
 
 /// A pool in standard units.
 struct Prepared {
@@ -85,6 +105,10 @@ impl Prepared {
         }
         let totals = (0..values).map(|value| rows.iter().map(|row| row[value]).sum()).collect();
         Self { rows, totals, first: pool.first, second: pool.second }
+    }
+
+    const fn sizes(&self) -> Sizes {
+        (self.rows.len(), self.first, self.second)
     }
 
     /// Hands over the statistic of each value for an assignment: the first group's draws come first in `order`.

@@ -64,7 +64,9 @@ fn an_experiment_that_varies_on_purpose_is_compared_with_all_repeats_of_gold() {
 
     // Other draws fail.
     let far = json!({"arithmetic": 3.0 * centre, "geometric": mean});
-    known["results"]["curtailed"]["means"]["repeats"] = json!(vec![far; 64]);
+    let means = &mut known["results"]["curtailed"]["means"];
+    means["result"] = far.clone();
+    means["repeats"] = json!(vec![far; 64]);
     lab.write("papers/tiny/gold.json", &known.to_string());
     lab.fails(4, &["run", "--sample", "tiny_0", "--agent", "gold", "--name", "far"]);
     lab.ok(&["run", "--sample", "tiny_0", "--agent", "gold", "--no-baseline", "--name", "far"]);

@@ -136,12 +136,14 @@ def least_p(pools, settings):
     """The smallest p of any value in a permutation test of all pools together (single-step max-T).
 
     A pool is its draws, the size of the group that is judged, which comes first, and that of the one it is compared with.
+    Pools of the same sizes are assigned together.
     """
-    prepared = []
+    prepared, orders = [], {}
     for draws, first, second in pools:
         columns = [standard_units(column, settings) for column in zip(*draws)]
         rows = [list(row) for row in zip(*columns)] if columns else [[] for _ in draws]
-        prepared.append((rows, [total(column) for column in columns], first, second, list(range(len(draws)))))
+        order = orders.setdefault((len(draws), first, second), list(range(len(draws))))
+        prepared.append((rows, [total(column) for column in columns], first, second, order))
 
     def largest():
         most = 0.0
@@ -157,9 +159,9 @@ def least_p(pools, settings):
 
     observed, random, reached = largest(), Random(), 0
     for _ in range(settings["assignments"]):
-        for _, _, first, second, order in prepared:
-            for place in range(first if first + second == len(order) else first + second):
-                other = place + int(random.next() * (len(order) - place))
+        for (draws, first, second), order in orders.items():
+            for place in range(first if first + second == draws else first + second):
+                other = place + int(random.next() * (draws - place))
                 order[place], order[other] = order[other], order[place]
         reached += largest() >= observed * (1.0 - settings["rounding"])
     return (1 + reached) / (1 + settings["assignments"])
@@ -203,14 +205,14 @@ def judged_draws(pools, level, settings):
 def verified_draws(experiments, runs, settings):
     """Experiments that vary on purpose: the runs of the attempt's code against gold's repeats."""
     pools = {one["id"]: pool(one, runs.get(one["id"], []), []) for one in experiments}
-    return judged_draws(pools, settings["level"], settings)
+    return judged_draws(pools, settings["verified"], settings)
 
 
 def reported_draws(experiments, runs, settings, reported):
     """The reported results of experiments that vary on purpose, against the runs of the attempt's code."""
     given = {one["id"]: [reported[one["key"]]] if one["key"] in reported else [] for one in experiments}
     pools = {one["id"]: pool(one, given[one["id"]], runs.get(one["id"], [])) for one in experiments}
-    return judged_draws(pools, settings["level"], settings)
+    return judged_draws(pools, settings["reported"], settings)
 
 
 def same(one, other):
