@@ -21,7 +21,7 @@ use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
 ///
 /// Refuses results that are NaN, or that vary between repeats by more than their tolerance, unless that is `stochastic`:
-/// then the experiment runs 64 times or more, and all its results are kept. With `--check`, records nothing, and compares what this machine gives, in this env and sandbox, with the recorded gold.
+/// then the experiment runs 96 times or more, and all its results are kept. With `--check`, records nothing, and compares what this machine gives, in this env and sandbox, with the recorded gold.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment gold kmeanspp\n  autoexperiment gold kmeanspp --full --repeats 1\n  \
@@ -35,7 +35,7 @@ pub struct Arguments {
     /// run twice.
     #[arg(long, value_name = "NAME", default_value = MASKED)]
     family: String,
-    /// Number of runs of each experiment; one whose tolerance is `stochastic` runs at least 64 times.
+    /// Number of runs of each experiment; one whose tolerance is `stochastic` runs at least 96 times.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
     /// Compare with the recorded gold value by value; exit code 4 if a value is out of its tolerance.

@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::strict::{read_number, score_experiment};
 use super::{Expected, ExperimentVerdict, Tolerance};
-use crate::stats::{FURTHEST, Pool, ROUNDING, Uniform, adjusted_p, standard_error};
+use crate::stats::{Pool, ROUNDING, Uniform, adjusted_p, standard_error};
 
 /// Assignments of draws to groups that a test tries, beside the observed one.
 const ASSIGNMENTS: usize = 9_999;
@@ -25,18 +26,27 @@ const SIMULATIONS: usize = 200;
 /// Runs of the agent's code in verification, per experiment that varies on purpose.
 pub const RUNS: usize = 5;
 
-/// The chance of a right solution to fail in verification.
-const VERIFIED: f64 = 0.012;
+/// A test of the draws of an attempt.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Test {
+    /// The chance of a right solution to fail.
+    level: f64,
+    /// [`Pool::furthest`]. Means of several runs show more of a small bias where wild draws count little; one draw that is
+    /// invented can only be told from the others by its distance.
+    furthest: f64,
+}
 
-/// The chance of a right solution to fail by its report, where its code was run, too. A report is one of at least 70
-/// draws with the [`RUNS`] and the fewest repeats of gold, so one that is further off than all others can have a p of 1/70.
-const REPORTED: f64 = 0.018;
+/// The test of the runs in verification.
+const VERIFIED: Test = Test { level: 0.012, furthest: 4.0 };
 
-/// The chance of a right solution to fail where only its report is judged.
-const REPORTED_ALONE: f64 = VERIFIED + REPORTED;
+/// The test of the report where the code was run, too.
+const REPORTED: Test = Test { level: 0.018, furthest: 8.0 };
 
-/// The chance that an experiment of the unmasked repo fails the check before a run.
-const BASELINE: f64 = 0.001;
+/// The test where only the report is judged.
+const REPORTED_ALONE: Test = Test { level: 0.03, furthest: 8.0 };
+
+/// The test of an experiment of the unmasked repo before a run.
+const BASELINE: Test = Test { level: 0.001, furthest: 4.0 };
 
 /// Results of experiments that were run by us, by id: every run of each.
 pub type Runs = BTreeMap<String, Vec<Value>>;
@@ -60,7 +70,7 @@ struct Comparison<'a> {
 /// The numbers of the tests, for programs that do them elsewhere.
 #[must_use]
 pub fn settings() -> Value {
-    json!({ "verified": VERIFIED, "reported": REPORTED, "assignments": ASSIGNMENTS, "furthest": FURTHEST, "rounding": ROUNDING })
+    json!({ "verified": VERIFIED, "reported": REPORTED, "assignments": ASSIGNMENTS, "rounding": ROUNDING })
 }
 
 /// Scores runs of the unmasked repo, or of a trial of `verify`, for one experiment that varies on purpose.
@@ -71,7 +81,7 @@ pub fn baseline(expected: &Expected, runs: &[Value]) -> ExperimentVerdict {
 }
 
 /// Scores what verification found of experiments that vary on purpose, in their order.
-fn verified(experiments: &[&Expected], runs: &Runs, level: f64) -> Vec<ExperimentVerdict> {
+fn verified(experiments: &[&Expected], runs: &Runs, test: Test) -> Vec<ExperimentVerdict> {
     let compared = experiments.iter().map(|expected| {
         let judged: Vec<&Value> = runs.get(&expected.id).into_iter().flatten().collect();
         let repeats: Vec<&Value> = expected.tolerance.repeats.iter().collect();
@@ -81,7 +91,7 @@ fn verified(experiments: &[&Expected], runs: &Runs, level: f64) -> Vec<Experimen
         };
         Comparison { expected, judged, with: repeats, more: Vec::new(), differs }
     });
-    score(&compared.collect::<Vec<_>>(), level)
+    score(&compared.collect::<Vec<_>>(), test)
 }
 
 /// Same as [`verified`], at the level of an attempt's verification.
@@ -106,13 +116,13 @@ pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &Runs)
     score(&compared.collect::<Vec<_>>(), if runs.is_empty() { REPORTED_ALONE } else { REPORTED })
 }
 
-fn score(compared: &[Comparison<'_>], level: f64) -> Vec<ExperimentVerdict> {
+fn score(compared: &[Comparison<'_>], test: Test) -> Vec<ExperimentVerdict> {
     let mut verdicts = Vec::with_capacity(compared.len());
     let mut pools = Vec::new();
     // The experiments that are of gold's shape, with a pool each.
     let mut tested = Vec::new();
     for (place, one) in compared.iter().enumerate() {
-        match pool(one) {
+        match pool(one, test.furthest) {
             Ok((verdict, pool)) => {
                 verdicts.push(verdict);
                 pools.push(pool);
@@ -136,9 +146,9 @@ fn score(compared: &[Comparison<'_>], level: f64) -> Vec<ExperimentVerdict> {
             }
             let distance = (judged - gold).abs();
             value.error = Some(if gold == 0.0 { distance } else { distance / gold.abs() });
-            value.pass = p > level;
+            value.pass = p > test.level;
             value.reason = (!value.pass)
-                .then(|| format!("{} (p = {p:.4} for all values together, {level} is the limit)", one.differs));
+                .then(|| format!("{} (p = {p:.4} for all values together, {} is the limit)", one.differs, test.level));
         }
         verdict.pass = verdict.reason.is_none() && verdict.values.iter().all(|value| value.pass);
     }
@@ -157,7 +167,7 @@ fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Numb
 }
 
 /// The draws of an experiment, and the verdict on its shape; only the verdict if that is not gold's.
-fn pool(one: &Comparison<'_>) -> Result<(ExperimentVerdict, Pool), ExperimentVerdict> {
+fn pool(one: &Comparison<'_>, furthest: f64) -> Result<(ExperimentVerdict, Pool), ExperimentVerdict> {
     let expected = one.expected;
     let rows = |draws: &[&Value]| -> Result<Vec<Numbers>, ExperimentVerdict> {
         draws.iter().map(|draw| numbers(expected, draw).map(|(_, row)| row)).collect()
@@ -191,7 +201,7 @@ fn pool(one: &Comparison<'_>) -> Result<(ExperimentVerdict, Pool), ExperimentVer
         }
     }
     let (first, second) = (judged.len(), with.len());
-    Ok((verdict, Pool { draws: judged.into_iter().chain(with).chain(more).collect(), first, second }))
+    Ok((verdict, Pool { draws: judged.into_iter().chain(with).chain(more).collect(), first, second, furthest }))
 }
 
 /// The chance of a biased solution to pass verification: one value of one of these experiments is off by `bias` standard
@@ -229,10 +239,10 @@ pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
                 }
             }
             draws.extend(rows.iter().cloned());
-            Pool { first: RUNS, second: rows.len(), draws }
+            Pool { first: RUNS, second: rows.len(), draws, furthest: VERIFIED.furthest }
         });
         let pools: Vec<Pool> = pools.collect();
-        adjusted_p(&pools, ASSIGNMENTS_IN_SIMULATIONS).iter().flatten().all(|&p| p > VERIFIED)
+        adjusted_p(&pools, ASSIGNMENTS_IN_SIMULATIONS).iter().flatten().all(|&p| p > VERIFIED.level)
     });
     Some(passed.count() as f64 / SIMULATIONS as f64)
 }

@@ -8,10 +8,6 @@
 
 use super::uniform::Uniform;
 
-/// Values further from the pool's median count as if they were this far away, in robust standard deviations. One wild
-/// draw of a heavy-tailed distribution would otherwise hide every difference.
-pub const FURTHEST: f64 = 4.0;
-
 /// Values that differ by less, relative to the largest, are equal: rounding.
 pub const ROUNDING: f64 = 1e-9;
 
@@ -24,6 +20,9 @@ pub struct Pool {
     pub first: usize,
     /// The size of the second group.
     pub second: usize,
+    /// Values further from the pool's median count as if they were this far away, in robust standard deviations. One wild
+    /// draw of a heavy-tailed distribution would otherwise hide every difference.
+    pub furthest: f64,
 }
 
 /// The p of each value of each pool, adjusted for all of them together, from `assignments` random assignments and the
@@ -98,7 +97,7 @@ impl Prepared {
         let mut rows = pool.draws.clone();
         let values = rows.first().map_or(0, Vec::len);
         for value in 0..values {
-            let scaled = standard_units(&rows.iter().map(|row| row[value]).collect::<Vec<_>>());
+            let scaled = standard_units(&rows.iter().map(|row| row[value]).collect::<Vec<_>>(), pool.furthest);
             for (row, scaled) in rows.iter_mut().zip(scaled) {
                 row[value] = scaled;
             }
@@ -124,7 +123,7 @@ impl Prepared {
 }
 
 /// Values as distances from their median in standard deviations, far ones moved in; zeros where all are equal.
-fn standard_units(values: &[f64]) -> Vec<f64> {
+fn standard_units(values: &[f64], furthest: f64) -> Vec<f64> {
     let middle = median(values.to_vec());
     let reach = values.iter().fold(0.0_f64, |most, value| most.max((value - middle).abs()));
     let size = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
@@ -133,7 +132,7 @@ fn standard_units(values: &[f64]) -> Vec<f64> {
     }
     // 1.4826 median deviations are a standard deviation, if values are normal.
     let robust = 1.4826 * median(values.iter().map(|value| (value - middle).abs()).collect());
-    let most = if robust > ROUNDING * size { FURTHEST * robust } else { reach };
+    let most = if robust > ROUNDING * size { furthest * robust } else { reach };
     let near: Vec<f64> = values.iter().map(|value| (value - middle).clamp(-most, most)).collect();
     let mean = near.iter().sum::<f64>() / near.len() as f64;
     let deviation = (near.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / near.len() as f64).sqrt();

@@ -21,7 +21,7 @@ mod uniform;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use exchange::{FURTHEST, Pool, ROUNDING, adjusted_p};
+pub(crate) use exchange::{Pool, ROUNDING, adjusted_p};
 pub(crate) use gap::gap_closed;
 pub(crate) use logistic::{Logistic, TryCounts, chance, fit_correlated};
 pub(crate) use paired::{Discordant, FEWEST_PAIRS, difference_interval, holm, mcnemar, sign_flip};

@@ -63,10 +63,10 @@ pub struct GoldResult {
     pub repeats: Vec<Value>,
 }
 
-/// Fewest repeats of gold of an experiment that varies on purpose. With 64, the least p of a single reported result, one in
-/// all draws, is below the level of a report, so that an invented number can be refused; and 95% of all golds leave a right
-/// solution a chance of 90% or more.
-pub const FEWEST_REPEATS: usize = 64;
+/// Fewest repeats of gold of an experiment that varies on purpose. With 96, the least p of a single reported result, one in
+/// all draws, is well below the level of a report, so that an invented number is refused (docs/statistics.md); and 95% of
+/// all golds leave a right solution a chance of 90% or more.
+pub const FEWEST_REPEATS: usize = 96;
 
 impl GoldResult {
     /// Whether it was the same every time, as far as was tried, and is not expected to vary.

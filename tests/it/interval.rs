@@ -29,12 +29,12 @@ fn gold(lab: &Lab) -> Value {
 fn an_experiment_that_varies_on_purpose_is_compared_with_all_repeats_of_gold() {
     let lab = lab();
     let refused = lab.fails(4, &["run", "-n", "1", "--agent", "gold"]);
-    assert!(refused.contains("has fewer than 64 repeats"), "{refused}");
+    assert!(refused.contains("has fewer than 96 repeats"), "{refused}");
     let power = lab.ok(&["gold", "tiny", "--repeats", "2"]).stdout;
     assert!(power.contains("a right solution passes with at least 95%") && power.contains("off by 4"), "{power}");
     let mut known = gold(&lab);
     let results = &mut known["results"]["curtailed"];
-    assert_eq!(results["means"]["repeats"].as_array().unwrap().len(), 64);
+    assert_eq!(results["means"]["repeats"].as_array().unwrap().len(), 96);
     assert_eq!(results["means"]["repeats"][0], results["means"]["result"]);
     assert!(results["spread"].get("repeats").is_none(), "kept where they are needed");
     let mean = results["means"]["repeats"][0]["geometric"].clone();
@@ -66,12 +66,12 @@ fn an_experiment_that_varies_on_purpose_is_compared_with_all_repeats_of_gold() {
     let far = json!({"arithmetic": 3.0 * centre, "geometric": mean});
     let means = &mut known["results"]["curtailed"]["means"];
     means["result"] = far.clone();
-    means["repeats"] = json!(vec![far; 64]);
+    means["repeats"] = json!(vec![far; 96]);
     lab.write("papers/tiny/gold.json", &known.to_string());
     lab.fails(4, &["run", "--sample", "tiny_0", "--agent", "gold", "--name", "far"]);
     lab.ok(&["run", "--sample", "tiny_0", "--agent", "gold", "--no-baseline", "--name", "far"]);
     let reason = &lab.records("far")[0]["verified"]["experiments"][0]["values"][0]["reason"];
-    assert!(reason.as_str().unwrap().starts_with("the mean of 5 runs differs from gold's 64 repeats"), "{reason}");
+    assert!(reason.as_str().unwrap().starts_with("the mean of 5 runs differs from gold's 96 repeats"), "{reason}");
 }
 
 #[test]

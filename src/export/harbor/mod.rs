@@ -420,7 +420,7 @@ mod tests {
             let spread = random.next() + random.next();
             json!({ "a": spread + off, "l": [3, (10.0 * random.next()).floor()], "fixed": 0.25, "text": "x" })
         };
-        let repeats: Vec<Value> = (0..64).map(|_| draw(0.0)).collect();
+        let repeats: Vec<Value> = (0..96).map(|_| draw(0.0)).collect();
         let expected = |id: &str| Expected {
             id: id.to_owned(),
             key: id.to_owned(),

@@ -117,22 +117,22 @@ def total(values):
     return result
 
 
-def standard_units(values, settings):
+def standard_units(values, furthest, rounding):
     """Values as distances from their median in standard deviations, far ones moved in; zeros where all are equal."""
     centre = middle(values)
     reach = max(abs(value - centre) for value in values)
     size = max(map(abs, values))
-    if reach <= settings["rounding"] * size:
+    if reach <= rounding * size:
         return [0.0] * len(values)
     robust = 1.4826 * middle([abs(value - centre) for value in values])
-    most = settings["furthest"] * robust if robust > settings["rounding"] * size else reach
+    most = furthest * robust if robust > rounding * size else reach
     near = [min(max(value - centre, -most), most) for value in values]
     mean = total(near) / len(near)
     deviation = math.sqrt(total((value - mean) ** 2 for value in near) / len(near))
     return [value / deviation for value in near]
 
 
-def least_p(pools, settings):
+def least_p(pools, furthest, settings):
     """The smallest p of any value in a permutation test of all pools together (single-step max-T).
 
     A pool is its draws, the size of the group that is judged, which comes first, and that of the one it is compared with.
@@ -140,7 +140,7 @@ def least_p(pools, settings):
     """
     prepared, orders = [], {}
     for draws, first, second in pools:
-        columns = [standard_units(column, settings) for column in zip(*draws)]
+        columns = [standard_units(column, furthest, settings["rounding"]) for column in zip(*draws)]
         rows = [list(row) for row in zip(*columns)] if columns else [[] for _ in draws]
         order = orders.setdefault((len(draws), first, second), list(range(len(draws))))
         prepared.append((rows, [total(column) for column in columns], first, second, order))
@@ -195,10 +195,10 @@ def leaves(gold):
     return [gold] if is_number(gold) else []
 
 
-def judged_draws(pools, level, settings):
+def judged_draws(pools, test, settings):
     """By the experiments' ids, whether they pass. All do together, or those fail that are in no shape to be compared."""
     whole = [one for one in pools.values() if one is not None]
-    right = not whole or least_p(whole, settings) > level
+    right = not whole or least_p(whole, test["furthest"], settings) > test["level"]
     return {name: one is not None and right for name, one in pools.items()}
 
 
