@@ -1,4 +1,4 @@
-//! An attempt's Python session, within its budget: cells are run, recorded, and shown to models.
+//! The Python session of an attempt, within its budget: runs cells, records them and shows them to models.
 
 use std::time::{Duration, Instant};
 
@@ -20,10 +20,10 @@ impl Host for Context<'_> {
     }
 }
 
-/// Runs a cell for as long as a call may take, and says how it went. What an earlier call has left running is interrupted.
+/// Runs a cell for at most the time of one call. Code still running from an earlier call is interrupted first.
 ///
 /// # Errors
-/// What the sandbox says; [`Fault::Refused`] where no session can be started.
+/// The errors of the sandbox; [`Fault::Refused`] if no session can be started.
 pub async fn cell(code: &str, context: &mut Context<'_>) -> Result<CellOutput, Fault> {
     stop(context).await?;
     let mut kernel = match context.session.kernel.take() {
@@ -36,10 +36,10 @@ pub async fn cell(code: &str, context: &mut Context<'_>) -> Result<CellOutput, F
     keep(kernel, shown, Some(code), begun, context)
 }
 
-/// Runs a cell to its end, however many calls that takes, for an agent that waits for each.
+/// Runs a cell to its end, waiting as often as necessary.
 ///
 /// # Errors
-/// As [`cell`].
+/// Same as [`cell`].
 pub async fn to_end(code: &str, context: &mut Context<'_>) -> Result<CellOutput, Fault> {
     let mut shown = cell(code, context).await?;
     while shown.state == State::Running {
@@ -48,18 +48,18 @@ pub async fn to_end(code: &str, context: &mut Context<'_>) -> Result<CellOutput,
     Ok(shown)
 }
 
-/// Runs a cell, for a model.
+/// Runs a cell and returns its output as shown to a model.
 ///
 /// # Errors
-/// As [`cell`].
+/// Same as [`cell`].
 pub async fn execute(code: &str, context: &mut Context<'_>) -> Result<String, Fault> {
     Ok(told(&cell(code, context).await?, context))
 }
 
-/// Waits for what is running, for a model.
+/// Waits for running code and returns its output as shown to a model.
 ///
 /// # Errors
-/// [`Fault::Refused`] when nothing is; what the sandbox says.
+/// [`Fault::Refused`] if nothing is running, and the errors of the sandbox.
 pub async fn wait(context: &mut Context<'_>) -> Result<String, Fault> {
     Ok(told(&wait_on(context).await?, context))
 }
@@ -71,10 +71,10 @@ async fn wait_on(context: &mut Context<'_>) -> Result<CellOutput, Fault> {
     keep(kernel, shown, None, begun, context)
 }
 
-/// Interrupts what is running, for a model; where that does not help, ends the session.
+/// Interrupts running code and returns its output as shown to a model. Ends the session if the code does not stop.
 ///
 /// # Errors
-/// [`Fault::Refused`] when nothing is running; what the sandbox says.
+/// [`Fault::Refused`] if nothing is running, and the errors of the sandbox.
 pub async fn interrupt(context: &mut Context<'_>) -> Result<String, Fault> {
     let mut kernel = running(context)?;
     let begun = Instant::now();
@@ -83,10 +83,10 @@ pub async fn interrupt(context: &mut Context<'_>) -> Result<String, Fault> {
     Ok(told(&shown, context))
 }
 
-/// Interrupts what an earlier call has left running, if anything.
+/// Interrupts code still running from an earlier call, if any.
 ///
 /// # Errors
-/// What the sandbox says.
+/// The errors of the sandbox.
 pub async fn stop(context: &mut Context<'_>) -> Result<(), Fault> {
     if let Ok(mut kernel) = running(context) {
         let begun = Instant::now();
@@ -96,13 +96,14 @@ pub async fn stop(context: &mut Context<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The session with running code.
+/// Returns the session if code is running in it.
 fn running(context: &Context<'_>) -> Result<Kernel, Fault> {
     let nothing = || Fault::Refused("nothing is running".to_owned());
     context.session.kernel.clone().filter(Kernel::is_running).ok_or_else(nothing)
 }
 
-/// Keeps the session where it still lives, and records the cell. `code` is `None` for one that had begun before.
+/// Stores the session unless it has ended, and records the cell. `code` is `None` for a cell that began in an earlier
+/// call.
 fn keep(
     kernel: Kernel,
     shown: Result<CellOutput, Fault>,
@@ -117,7 +118,7 @@ fn keep(
     Ok(shown)
 }
 
-/// Records a cell where cells count. One that had begun before gets its output anew.
+/// Records a cell if the task's cells are recorded. A cell that began in an earlier call gets its output replaced.
 pub fn record(by: By, code: Option<&str>, shown: &CellOutput, took: Duration, context: &mut Context<'_>) {
     let Some(cells) = &mut context.session.cells else { return };
     let CellOutput { state, output } = shown.clone();
@@ -136,7 +137,7 @@ pub fn record(by: By, code: Option<&str>, shown: &CellOutput, took: Duration, co
     }
 }
 
-/// What a model is shown.
+/// Formats a cell's outcome for a model.
 fn told(shown: &CellOutput, context: &Context<'_>) -> String {
     let CellOutput { state, output } = shown;
     let output = output.strip_suffix('\n').unwrap_or(output);

@@ -1,25 +1,25 @@
-//! What an attempt keeps of its Python session.
+//! State of an attempt's Python session.
 
 use std::time::Duration;
 
 use crate::kernel::{CellRecord, Kernel};
 
-/// Seconds after which a call returns though its code is still running, as in SUPER.
+/// Time after which a call returns although its code is still running, as in SUPER.
 pub const PATIENCE: Duration = if cfg!(test) { Duration::from_secs(5) } else { Duration::from_mins(5) };
 
 /// The Python session of an attempt.
 #[derive(Debug, Default)]
 pub struct PythonSession {
-    /// The session, once it has begun.
+    /// The running session; `None` before its start and after its end.
     pub kernel: Option<Kernel>,
-    /// How long a call may take, where that is not 5 minutes.
+    /// Time limit of a call, if not the default of 5 minutes.
     pub patience: Option<Duration>,
-    /// The cells that were run, where they count: in tasks that are a notebook.
+    /// The cells run so far; recorded only for notebook tasks.
     pub cells: Option<Vec<CellRecord>>,
 }
 
 impl PythonSession {
-    /// How long a call may take.
+    /// Time limit of a call.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.patience.unwrap_or(PATIENCE)

@@ -1,4 +1,4 @@
-//! `random`: reports plausible numbers and writes no code. Nothing of it may ever be verified.
+//! `random`: reports plausible numbers and writes no code. None of its results may ever be verified.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use super::{Agent, Context, End, Ended, Replication, Task, TaskExperiment, exper
 use crate::sample::MASKED;
 use crate::suite::ResultRule;
 
-/// The agent.
+/// The `random` agent.
 #[derive(Debug)]
 pub struct Random;
 
@@ -36,7 +36,7 @@ impl Agent for Random {
     }
 }
 
-/// An answer of the shape that the description asks for, as far as it shows one.
+/// Builds an answer of the shape shown in the experiment's description.
 fn made_up(experiment: &TaskExperiment, seed: u64) -> Value {
     let mut numbers = Numbers { seed, id: &experiment.id, count: 0 };
     if let ResultRule::Regex(names) = &experiment.result {
@@ -47,7 +47,7 @@ fn made_up(experiment: &TaskExperiment, seed: u64) -> Value {
     object(&mut characters, &mut numbers, 0)
 }
 
-/// Made-up numbers between 0.01 and 100, small ones as likely as large ones.
+/// Generator of numbers between 0.01 and 100, uniform on a logarithmic scale.
 struct Numbers<'a> {
     seed: u64,
     id: &'a str,
@@ -63,7 +63,8 @@ impl Numbers<'_> {
     }
 }
 
-/// Reads something like `{"a": {"b": x, ...}, ...}`: keys in quotes, whatever else stands for a number.
+/// Parses a shape such as `{"a": {"b": x, ...}, ...}` and fills it: keys are quoted, every other value becomes a
+/// number.
 fn object(text: &mut std::iter::Peekable<std::str::Chars<'_>>, numbers: &mut Numbers<'_>, depth: usize) -> Value {
     let mut found = Map::new();
     text.next();

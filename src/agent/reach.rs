@@ -1,33 +1,33 @@
-//! How far `ml-agent` looks for the repo that an instruction belongs to, and at it.
+//! Limits of `ml-agent`'s search for the repo that an instruction belongs to.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Limits of each of its stages.
+/// Limits of the stages of `ml-agent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Reach {
-    /// Most words that the model may search with.
+    /// Maximum number of search words.
     pub words: usize,
-    /// Most repos that are looked at.
+    /// Maximum number of repos considered.
     pub repos: usize,
-    /// Most replies for one repo until there is a program.
+    /// Maximum replies per repo until there is a program.
     pub replies: usize,
-    /// Characters of a repo's documentation that the model plans by.
+    /// Characters shown of a repo's documentation for planning.
     pub docs: usize,
-    /// Characters of a file that it reads.
+    /// Characters shown of each file that the model reads.
     pub file: usize,
 }
 
 impl Default for Reach {
-    /// Five repos, as published.
+    /// Returns the default limits: five repos, as published.
     fn default() -> Self {
         Self { words: 8, repos: 5, replies: 8, docs: 12_000, file: 8000 }
     }
 }
 
 impl Reach {
-    /// Whether nothing else was asked for.
+    /// Whether these are the default limits.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()

@@ -1,5 +1,5 @@
-//! `react`: the model decides, step by step: it thinks, calls tools and sees the results (Yao et al., 2023), as in
-//! the original's main agent. Prompt, history, tools and the way of calling them are settings.
+//! `react`: the model decides step by step: it thinks, calls tools and sees the results (Yao et al., 2023), like the
+//! main agent of the original. Prompt, history, tools and the call protocol are settings.
 
 use std::path::{Path, PathBuf};
 
@@ -21,24 +21,24 @@ use crate::error::{Error, Result};
 use crate::model::{Message, Model, ModelError, Reply, Request, Role};
 use crate::sample::MASKED;
 
-/// An attempt ends after this many replies in a row that could not be acted upon.
+/// Number of consecutive unusable replies that ends an attempt.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
 
-/// The agent.
+/// The `react` agent.
 pub struct React {
     name: String,
     settings: Settings,
     tool_calling: ToolCalling,
     retriever: Retriever,
-    /// Bytes of the tools as they are sent with each call.
+    /// Bytes of the tool descriptions sent with each call.
     tools_bytes: usize,
 }
 
-/// What a try begins with and leaves behind.
+/// Inputs and state of one try.
 struct Work {
-    /// What it may spend, as its prompt says.
+    /// The try's limits, as stated in its prompt.
     limits: Limits,
-    /// What its prompt says about the try before.
+    /// Text of the prompt about the previous try.
     lesson: Option<String>,
     /// The conversation.
     request: Request,
@@ -46,10 +46,10 @@ struct Work {
 }
 
 impl React {
-    /// With these settings, under this name. Vectors are kept in `cache`.
+    /// Creates the agent with these settings and this name. Embedding vectors are stored in `cache`.
     ///
     /// # Errors
-    /// Those of the embedding model; kind `Usage` for settings that a preset has no place for.
+    /// The errors of the embedding model; kind `Usage` for settings that the preset does not support.
     pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
         let retrieves = settings.paper.is_some_and(|paper| paper != PaperChoice::None)
             || settings.code.is_some_and(|code| !matches!(code, CodeChoice::Agent | CodeChoice::None));
@@ -69,7 +69,7 @@ impl React {
         Ok(Self { name, settings, tool_calling, retriever, tools_bytes })
     }
 
-    /// Several tries, each with its share of the budget, until nothing speaks against one.
+    /// Runs several tries, each with its share of the budget, until one has no known failure.
     async fn reflect(&self, task: &Task, model: &dyn Model, context: &mut Context<'_>) -> Ended {
         let tries = self.settings.reflexion;
         let mut why = None;
@@ -82,7 +82,7 @@ impl React {
             let limits = context.budget.share(tries);
             let mut work = Work { limits, lesson: lesson.take(), request: Request::default(), session };
             let ended = self.work(task, model, &mut work, context).await;
-            // What comes now belongs to no try, and may use what is left of the whole.
+            // The code below belongs to no try and may use the whole remaining budget.
             context.budget.share(1);
             if ended.end.is_infrastructure() {
                 return ended;
@@ -109,7 +109,7 @@ impl React {
         }
     }
 
-    /// What follows a step: after an answer another round, where feedback is asked for and has something to say.
+    /// Decides what follows a step: another round after an answer, if feedback is on and there is some.
     async fn reviewed(
         &self,
         next: Next,
@@ -132,7 +132,7 @@ impl React {
         }
     }
 
-    /// One try, from the prompts to an end.
+    /// Runs one try, from the prompts to an end.
     async fn work(&self, task: &Task, model: &dyn Model, work: &mut Work, context: &mut Context<'_>) -> Ended {
         let tool_calling = &self.tool_calling;
         let Work { limits, lesson, request, session } = work;
@@ -173,10 +173,10 @@ impl React {
         let mut memory = Memory::new(history, most, &request.messages, self.tools_bytes);
         let mut errors = 0;
         let mut told = false;
-        // Why the conversation was refused before it was shortened.
+        // The error by which the conversation was refused before it was shortened.
         let mut refused: Option<ModelError> = None;
         loop {
-            // Where no call can be made, nothing is summed up and no last reply is announced either.
+            // Check first: without another call, neither a summary nor the announcement of the last reply is of use.
             if let Err(refused) = context.may_ask() {
                 return refused.into();
             }
@@ -235,13 +235,13 @@ impl Agent for React {
         true
     }
 
-    /// What is put into its task is found by masked functions, and feedback is given on experiments.
+    /// Retrieval depends on masked functions, and feedback on experiments; both exist only in masked replication.
     fn only(&self) -> Option<&'static str> {
         let by_code = !matches!(self.retriever.code, CodeChoice::Agent | CodeChoice::None);
         (self.retriever.paper != PaperChoice::None || by_code || self.settings.feedback.is_some()).then_some(MASKED)
     }
 
-    /// That of a preset's prompts, which the digest of all prompts leaves out.
+    /// Digest of the preset's prompts, which the digest of all prompts leaves out.
     fn digest(&self) -> Option<String> {
         (self.settings.preset == Preset::Super).then(prompts::preset_digest)
     }

@@ -1,9 +1,9 @@
-//! `--reflexion K`: up to K tries within one attempt (Shinn et al., 2023). Each has a K-th of the budget; after one that
-//! failed the model writes a plan from what it did, which becomes part of the next try's task.
+//! `--reflexion K`: up to K tries within one attempt (Shinn et al., 2023). Each gets 1/K of the budget. After a failed
+//! try the model writes a plan based on what it did, which becomes part of the next try's task.
 //!
-//! Nobody tells the agent whether its results are right. A try has failed when it gave no answer, when an experiment has no
-//! result in it, or when an experiment that is run again gives none: what the agent itself could have noticed. Files stay as
-//! the try before left them.
+//! The agent does not learn whether its results are right. A try counts as failed if it gave no answer, if the answer
+//! lacks an experiment, or if an experiment gives no result when run again: all of this the agent itself could have
+//! noticed. Files stay as the previous try left them.
 
 use super::experiment;
 use super::prompts::dynamic;
@@ -12,7 +12,7 @@ use super::{Context, End, Ended, Replication, Task, transcript};
 use crate::model::{Message, Role};
 use crate::score::parse_answer;
 
-/// Why a try has failed, a fragment; `None` when nothing speaks against it. The error ends the attempt.
+/// Why a try failed, as a fragment; `None` if there is no sign of failure. An error ends the attempt.
 pub async fn failed(ended: &Ended, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, Ended> {
     let Some(answer) = context.answer.as_deref().filter(|_| ended.end == End::Answered) else {
         let why = match ended.end {
@@ -27,7 +27,7 @@ pub async fn failed(ended: &Ended, task: &Task, context: &mut Context<'_>) -> Re
         Err(what) => return Ok(Some(format!("the report could not be read: {what}"))),
     };
     let has = |key: &str| reported.keys().any(|reported| reported.trim().eq_ignore_ascii_case(key));
-    // Of other tasks nothing is known that could be run again.
+    // Other tasks have no checks that could be run again.
     let Some(task) = task.part::<Replication>() else { return Ok(None) };
     let missing: Vec<&str> = task.experiments.iter().map(|it| it.key.as_str()).filter(|key| !has(key)).collect();
     if !missing.is_empty() {
@@ -36,7 +36,7 @@ pub async fn failed(ended: &Ended, task: &Task, context: &mut Context<'_>) -> Re
     let outcome = experiment::run_all(&task.checks(), context, false).await;
     match outcome.stopped {
         Some(stopped) if matches!(stopped.end, End::SandboxLost | End::SandboxKilled) => return Err(stopped),
-        // Without the time to run them nothing more is known.
+        // The time does not suffice to run the experiments, so there is no sign of failure.
         Some(_) => return Ok(None),
         None => {}
     }
@@ -51,7 +51,8 @@ pub async fn failed(ended: &Ended, task: &Task, context: &mut Context<'_>) -> Re
     Ok((!failures.is_empty()).then(|| format!("run again, experiments gave no result: {}", failures.join("; "))))
 }
 
-/// The plan for the next try; `None` where the model may not be asked or has nothing to say. The error ends the attempt.
+/// Asks for a plan for the next try; `None` if the model may not be asked or replies nothing. An error ends the
+/// attempt.
 pub async fn plan(why: &str, messages: &[Message], context: &mut Context<'_>) -> Result<Option<String>, Ended> {
     let question = Message::new(Role::User, dynamic::reflect(why, &transcript::of(messages)));
     match ask("reflexion", vec![question], context).await {

@@ -1,4 +1,4 @@
-//! What masked replication gives its agents beside the general task: the paper, the masked functions, the experiments.
+//! Masked replication's part of a task: the paper, the masked functions, the experiments.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -9,29 +9,29 @@ use crate::code::Selector;
 use crate::error::Error;
 use crate::suite::{Paper, ResultRule};
 
-/// An experiment as an agent is to run and report it.
+/// An experiment that an agent has to run and report.
 #[derive(Debug, Clone)]
 pub struct TaskExperiment {
     /// Id in the manifest.
     pub id: String,
     /// Key in the answer: "Experiment 3".
     pub key: String,
-    /// What is measured, and the answer's JSON shape.
+    /// Description of the measurement and of the answer's JSON shape.
     pub description: String,
-    /// The whole shape of its result, without values, where that is long.
+    /// The complete shape of the result, without values; only for long results.
     pub shape: Option<String>,
     /// Shell command with its parameters filled in.
     pub command: String,
-    /// Seconds that it may take.
+    /// Time limit in seconds.
     pub time_limit: f64,
-    /// The limit that agents are told: the same on every machine, so that recorded conversations play back.
+    /// Time limit in seconds stated in prompts. The same on every machine, so that recorded conversations play back.
     pub told_limit: f64,
-    /// How its result is read.
+    /// How to read the result.
     pub result: ResultRule,
 }
 
 impl TaskExperiment {
-    /// What is run and read of it.
+    /// The command to run and the rule for its result.
     #[must_use]
     pub fn check(&self) -> Check {
         Check {
@@ -44,39 +44,39 @@ impl TaskExperiment {
     }
 }
 
-/// A masked function as it is described to an agent.
+/// A masked function as described to an agent.
 #[derive(Debug, Clone)]
 pub struct TaskFunction {
     /// `path/file.py::Class.method`.
     pub at: String,
-    /// What it does.
+    /// Description from the manifest.
     pub description: String,
-    /// Headings of the paper's sections that describe it.
+    /// Headings of the paper's sections that describe the function.
     pub passages: Vec<String>,
-    /// Where only a part of a function is masked: that part.
+    /// The masked part, if not the whole function is masked.
     pub region: Option<TaskRegion>,
 }
 
-/// Masked statements of a function. What the original has there is on the host only, as [`Replication::originals`].
+/// Masked statements of a function. The original statements are only on the host, in [`Replication::originals`].
 #[derive(Debug, Clone)]
 pub struct TaskRegion {
     /// Its file.
     pub file: PathBuf,
     /// The name of its function in the file; `None` outside of functions.
     pub function: Option<String>,
-    /// Lines of code that are masked.
+    /// Number of masked lines of code.
     pub lines: usize,
-    /// The bytes of the masked file that stand for it.
+    /// Byte range in the masked file of the statement that replaces the region.
     pub stand_in: Range<usize>,
-    /// The bytes of the original file that it has.
+    /// Byte range of the region in the original file.
     pub range: Range<usize>,
 }
 
 impl TaskFunction {
-    /// The file and the name of the function, which for a region is the one around it.
+    /// File and name of the function; for a region, of the function around it.
     ///
     /// # Errors
-    /// A fragment for a region outside of functions.
+    /// An error fragment for a region outside of functions.
     pub fn selector(&self) -> Result<Selector, String> {
         match &self.region {
             None => self.at.parse().map_err(|error: Error| error.to_string()),
@@ -85,7 +85,7 @@ impl TaskFunction {
         }
     }
 
-    /// What an agent is told of it beside its name.
+    /// The description for agents, with a sentence about the masked part of a region.
     #[must_use]
     pub fn told(&self) -> String {
         let description = self.description.trim();
@@ -101,24 +101,24 @@ impl TaskFunction {
     }
 }
 
-/// A sample of masked replication as agents that know papers and functions see it.
+/// A sample of masked replication, for agents that use papers and functions.
 #[derive(Debug, Clone)]
 pub struct Replication {
     /// The paper's manifest.
     pub paper: Arc<Paper>,
-    /// The paper's text, numbers removed.
+    /// The paper's text without its results.
     pub text: Arc<str>,
     /// The sample's tests.
     pub experiments: Vec<TaskExperiment>,
     /// The masked functions.
     pub functions: Vec<TaskFunction>,
-    /// The files that hold masked functions, as they were: path in the repo and bytes. On the host only, for the
-    /// baselines; no other agent may look.
+    /// The original files that hold masked functions: path in the repo and bytes. On the host only and for the
+    /// baselines; no other agent may use them.
     pub originals: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Replication {
-    /// The task of an attempt at this sample.
+    /// Builds the task of an attempt at this sample.
     #[must_use]
     pub fn task(self, sample: &str, attempt: u32) -> Task {
         let keys: Vec<String> = self.experiments.iter().map(|experiment| format!("\"{}\"", experiment.key)).collect();
@@ -138,14 +138,14 @@ impl Replication {
         }
     }
 
-    /// What is run and reported.
+    /// The commands to run and report.
     #[must_use]
     pub fn checks(&self) -> Vec<Check> {
         self.experiments.iter().map(TaskExperiment::check).collect()
     }
 
-    /// The end of an agent that knows masked replication only, at a sample of another family: runs refuse this before
-    /// they begin.
+    /// The end of an agent limited to masked replication at a sample of another family. Runs reject this combination
+    /// before they begin.
     #[must_use]
     pub fn missing(agent: &str) -> Ended {
         End::GaveUp.because(format!("`{agent}` attempts masked replication only"))

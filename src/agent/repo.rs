@@ -1,4 +1,4 @@
-//! The repo's Python files as an agent finds them in its sandbox.
+//! The repo's Python files as they are in the agent's sandbox.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use super::Context;
 use super::retrieval::Code;
 use crate::sandbox::{EntryKind, Fault};
 
-/// Most files that are read, and the largest one.
+/// Maximum number of files read, and maximum size of a file in bytes.
 const MOST_FILES: usize = 4000;
 const LARGEST: u64 = 1 << 20;
 
-/// Reads every Python file; hidden folders and caches are left out, and so is what cannot be read.
+/// Reads every Python file. Skips hidden folders, caches and unreadable files.
 ///
 /// # Errors
-/// [`Fault::Lost`] when the sandbox died, [`Fault::Refused`] when the time is used up.
+/// [`Fault::Lost`] if the sandbox died, [`Fault::Refused`] if the time is used up.
 pub async fn python_files(context: &mut Context<'_>) -> Result<Code, Fault> {
     let mut folders = vec![PathBuf::new()];
     let mut files = Vec::new();

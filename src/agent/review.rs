@@ -1,6 +1,6 @@
-//! Feedback between the rounds of an attempt, without a model: the harness looks at the work as it does in the end and
-//! says as much of it as the level allows (as RECODE-H, "A Benchmark for Research Code Development with Interactive Human
-//! Feedback", 2025).
+//! Feedback between the rounds of an attempt, without a model: the harness evaluates the work as it does at the end and
+//! reveals as much as the level allows (as in RECODE-H, "A Benchmark for Research Code Development with Interactive
+//! Human Feedback", 2025).
 
 use async_trait::async_trait;
 
@@ -8,17 +8,17 @@ use super::{End, Ended, Trajectory};
 use crate::error::Error;
 use crate::sandbox::{Sandbox, evidence_in};
 
-/// Most that feedback can say.
+/// The highest level of feedback.
 pub const MOST_FEEDBACK: u32 = 4;
 
-/// Who looks at an attempt's work between its rounds.
+/// Evaluates an attempt's work between its rounds.
 #[async_trait]
 pub trait Reviewer: Send + Sync {
-    /// Looks at the work as it is now in its sandbox, and at what was reported. What the agent is told; nothing when the
-    /// attempt ends here.
+    /// Evaluates the current work in the sandbox and the reported answer. Returns the feedback for the agent, or `None`
+    /// if the attempt ends here.
     ///
     /// # Errors
-    /// The attempt's end, when the work cannot be looked at.
+    /// The attempt's end, if the work cannot be evaluated.
     async fn review(
         &self,
         asked: Asked,
@@ -28,10 +28,10 @@ pub trait Reviewer: Send + Sync {
     ) -> Result<Option<String>, Ended>;
 }
 
-/// Which look is asked for.
+/// The review that is requested.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Asked {
-    /// How much is told, from 0 (nothing) to [`MOST_FEEDBACK`].
+    /// Level of detail, from 0 (nothing) to [`MOST_FEEDBACK`].
     pub level: u32,
     /// The round that has ended, from 0.
     pub round: u32,
@@ -41,7 +41,7 @@ pub struct Asked {
     pub cost: f64,
 }
 
-/// The end of an attempt whose work could not be looked at.
+/// The end of an attempt whose work could not be evaluated.
 pub(crate) fn lost(error: &Error) -> Ended {
     let what = format!("feedback: {}", crate::error::with_causes(error));
     match evidence_in(error) {

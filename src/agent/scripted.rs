@@ -1,4 +1,4 @@
-//! `scripted:FILE`: a fixed list of tool calls, one a step, without a model. For tests, demos and benchmarks of the
+//! `scripted:FILE`: a fixed list of tool calls, one per step, without a model. For tests, demos and benchmarks of the
 //! harness itself: everything but the model is real.
 
 use std::path::Path;
@@ -17,18 +17,18 @@ use crate::error::{Error, Kind, Result};
 use crate::files::json_lines;
 use crate::model::{Reply, ToolCall};
 
-/// The agent and its script.
+/// The `scripted:FILE` agent with its script.
 #[derive(Debug)]
 pub struct Scripted {
     tool_calling: ToolCalling,
     script: Vec<ScriptedCall>,
 }
 
-/// One call of a script: a line.
+/// One call, a line of a script.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptedCall {
-    /// The tool's name, which may not exist: that is what some tests are about.
+    /// The tool's name. Unknown tools are allowed, because tests use them.
     tool: String,
     /// Its arguments.
     #[serde(default)]
@@ -36,11 +36,11 @@ struct ScriptedCall {
 }
 
 impl Scripted {
-    /// Reads a script: a JSON object a line, `{"tool": "command_line", "arguments": {"command": "ls"}}`. Empty lines
-    /// are skipped.
+    /// Reads a script with one JSON object per line: `{"tool": "command_line", "arguments": {"command": "ls"}}`. Empty
+    /// lines are skipped.
     ///
     /// # Errors
-    /// Kind `Usage` when the file cannot be read or a line is no such object.
+    /// Kind `Usage` if the file cannot be read or a line isn't such an object.
     pub fn open(path: &Path) -> Result<Self> {
         let text = std::fs::read(path).map_err(|error| {
             Error::new(Kind::Usage, format!("failed to read script `{}`", path.display()))
@@ -74,7 +74,7 @@ impl Agent for Scripted {
 
     async fn attempt(&self, _task: &Task, context: &mut Context<'_>) -> Ended {
         let mut session = Session::default();
-        // Nobody reads them, and a script may be long.
+        // Required by the tools but never sent; not kept between steps, because a script may be long.
         let mut messages = Vec::new();
         for line in &self.script {
             if let Some(end) = context.budget.exceeded() {

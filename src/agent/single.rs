@@ -1,4 +1,4 @@
-//! `single`: one call of the model without tools; its reply is the answer.
+//! `single`: one model call without tools; the reply is the answer.
 
 use async_trait::async_trait;
 
@@ -7,7 +7,7 @@ use super::{Agent, Context, End, Ended, OneReply, Task, experiment};
 use crate::model::Role;
 use crate::sample::COMMAND;
 
-/// The agent.
+/// The `single` agent.
 #[derive(Debug)]
 pub struct Single;
 

@@ -1,17 +1,17 @@
-//! What an attempt has used so far, for those who watch it while it goes on.
+//! Progress of a running attempt, for display.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Steps and dollars of an attempt that runs.
+/// Steps and dollars of a running attempt.
 #[derive(Debug, Default)]
 pub struct SoFar {
     steps: AtomicU32,
-    /// The bits of the dollars.
+    /// Dollars, as the bits of an `f64`.
     cost: AtomicU64,
 }
 
 impl SoFar {
-    /// Tells how far it is.
+    /// Updates the progress.
     pub fn set(&self, steps: u32, cost: f64) {
         self.steps.store(steps, Ordering::Relaxed);
         self.cost.store(cost.to_bits(), Ordering::Relaxed);

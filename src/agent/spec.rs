@@ -1,4 +1,4 @@
-//! Which agent, with which settings: what a user names, `run.json` keeps, and labels and figures follow from.
+//! An agent with its settings, as named by a user and stored in `run.json`. Labels are derived from it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,51 +14,51 @@ use super::settings::{Kind, Overrides, Settings};
 use super::{Agent, copycat, fixed, forger, gold, ml_agent, mutant, noop, random, react, scripted, single};
 use crate::error::{Error, Result};
 
-/// The forms that an agent's name can have.
+/// The accepted forms of an agent's name.
 const FORMS: &str = "`react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
      `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...`, \
      `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` with settings of their own";
 
-/// The words before the colon.
+/// Agent names, without what follows the colon.
 pub const NAMES: [&str; 12] = [
     "react", "fixed", "single", "ml-agent", "gold", "noop", "forger", "mutant", "random", "copycat", "scripted", "cli",
 ];
 
-/// An agent, as a user names it on the command line.
+/// An agent, as named on the command line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum AgentSpec {
     /// `react`: the model decides step by step.
     React(Overrides),
-    /// `fixed`: a fixed course.
+    /// `fixed`: a fixed procedure.
     Fixed(Overrides),
-    /// `cli:NAME`: a program of its own.
+    /// `cli:NAME`: an external program.
     Program(ProgramSpec),
     /// `python:FILE.py:NAME`: a Python function.
     Function(FunctionSpec),
     /// `scripted:FILE`: a fixed list of tool calls.
     Scripted(PathBuf),
-    /// `mutant:P`: the originals, each replaced by a mutant with this probability.
+    /// `mutant:P`: the original functions, each replaced by a mutant with this probability.
     Mutant(f64),
-    /// `single`: one reply.
+    /// `single`: a single reply.
     Single,
     /// `ml-agent`: finds the repo among all of the suite, then writes the program.
     MlAgent(Overrides),
-    /// `gold`: the originals.
+    /// `gold`: the original functions.
     Gold,
-    /// `noop`: nothing.
+    /// `noop`: does nothing.
     Noop,
-    /// `forger`: meets what can be measured without running its work.
+    /// `forger`: satisfies what can be measured without re-running its work.
     Forger,
     /// `random`: made-up results.
     Random,
-    /// `copycat`: bodies of the likest functions.
+    /// `copycat`: bodies of the most similar functions.
     Copycat,
 }
 
 impl AgentSpec {
-    /// The kind of agent that settings are for, with those of its own.
+    /// The kind and own settings of an agent that has settings.
     const fn configurable(&self) -> Option<(Kind, &Overrides)> {
         match self {
             Self::React(own) => Some((Kind::React, own)),
@@ -68,26 +68,26 @@ impl AgentSpec {
         }
     }
 
-    /// All that is set for it in a run with these settings; `None` where it takes none.
+    /// The complete settings of this agent in a run; `None` if it takes none.
     #[must_use]
     pub fn settings(&self, run: &Settings) -> Option<Settings> {
         self.configurable().map(|(kind, own)| run.with(own).for_kind(kind))
     }
 
-    /// Whether it asks for embeddings in a run with these settings.
+    /// Whether the agent uses embeddings in a run with these settings.
     #[must_use]
     pub fn embeds(&self, run: &Settings) -> bool {
         self.configurable().is_some_and(|(kind, own)| kind != Kind::MlAgent && run.with(own).embeds())
     }
 
-    /// Its name in file names and tables: with the settings that are not its defaults behind it. A colon, which not every
-    /// file system and archive takes in a name, becomes a dash.
+    /// Name used in file names and tables, followed by the settings that differ from the defaults. Colons become
+    /// dashes, because not every file system and archive accepts them in names.
     #[must_use]
     pub fn label(&self, run: &Settings) -> String {
         self.label_without(run, None)
     }
 
-    /// The same without the setting of this key.
+    /// Same as [`Self::label`], without the setting `key`.
     #[must_use]
     pub fn label_without(&self, run: &Settings, key: Option<&str>) -> String {
         match self {
@@ -125,11 +125,11 @@ impl AgentSpec {
         }
     }
 
-    /// Makes the agent. `cache` is the folder that embeddings are kept in.
+    /// Creates the agent. `cache` is the folder for embedding vectors.
     ///
     /// # Errors
-    /// Kind `Usage` for settings that do not fit it, a program that does not exist and a script that cannot be read;
-    /// `Suite` for a broken manifest; those of an embedding model that is needed.
+    /// Kind `Usage` for unsuitable settings, a missing program or an unreadable script; `Suite` for an invalid
+    /// manifest; and the errors of the embedding model.
     pub fn open(&self, run: &Settings, cache: Option<&Path>) -> Result<Arc<dyn Agent>> {
         let label = self.label(run);
         let settings = || self.settings(run).unwrap_or_default();
@@ -152,8 +152,8 @@ impl AgentSpec {
 }
 
 impl AgentSpec {
-    /// The agents of a list as `fixed:paper=none,repair=2,gold`: what begins with no agent's name belongs to the one
-    /// before it, as a setting or as the rest of a file's name.
+    /// Splits a list such as `fixed:paper=none,repair=2,gold`. A part that does not begin with an agent's name belongs
+    /// to the previous agent, as a setting or as the rest of a file name.
     #[must_use]
     pub fn split(list: &str) -> Vec<String> {
         let is_name = |part: &str| {
@@ -228,8 +228,7 @@ impl fmt::Display for AgentSpec {
 
 crate::files::stored_as_text!(AgentSpec);
 
-/// Agents with the names that they have in a run with these settings: of several that would have the same, the second is
-/// called `NAME-2`.
+/// Returns the agents with their labels in a run with these settings. If labels collide, the second becomes `NAME-2`.
 pub fn labelled<'a>(agents: &'a [AgentSpec], run: &Settings) -> Vec<(String, &'a AgentSpec)> {
     let mut all: Vec<(String, &AgentSpec)> = Vec::new();
     for spec in agents {

@@ -1,7 +1,7 @@
-//! Which tool calls a reply makes: the provider's own, or written into the text as JSON.
+//! Finds the tool calls of a reply: the provider's own, or JSON written into the text.
 //!
-//! Pure, and tolerant of what small local models write: a call in a code fence, between tags or bare, with other
-//! names for its two parts, its arguments as a JSON text, or with line breaks inside strings.
+//! Pure functions, tolerant of what small local models write: a call in a code fence, between tags or bare, with other
+//! names for its two parts, with its arguments as a JSON text, or with raw line breaks inside strings.
 
 pub mod text;
 
@@ -11,39 +11,39 @@ use serde_json::{Map, Value};
 
 use crate::model::ToolCall;
 
-/// How a model makes calls.
+/// How a model calls tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// By the provider's tool calling; a call written into the text as JSON is taken, too
+    /// The provider's tool calling; a call written into the text as JSON is accepted, too
     #[default]
     Tools,
-    /// By a thought and one code fence, for models without tool calling
+    /// A thought and one code fence in the text, for models without tool calling
     Text,
 }
 
-/// A tool call as it was read.
+/// A parsed tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// The provider's id of the call; `None` for one written into the text.
+    /// The provider's id of the call; `None` for a call written into the text.
     pub id: Option<String>,
-    /// The tool's name, which may not exist.
+    /// The tool's name; there may be no such tool.
     pub name: String,
-    /// The arguments, or what they are instead of a JSON object.
+    /// The arguments, or an error fragment if they aren't a JSON object.
     pub arguments: Result<Map<String, Value>, String>,
 }
 
-/// How much text the search for objects may look at in all, in bytes: hostile nesting must not cost minutes.
+/// Maximum bytes scanned for objects in total, so that hostile nesting cannot cost minutes.
 const SEARCH: usize = 8 << 20;
 
 const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENTS: [&str; 4] = ["arguments", "args", "parameters", "input"];
 
-/// The calls of a reply, in order. The provider's own calls win over the text. `known` says which tools exist: an
-/// object without a part named like arguments is a call only when it names one of them.
+/// Extracts the calls of a reply, in order. If the provider reports calls, the text is ignored. `known` tells which
+/// tools exist: an object without a key for its arguments counts as a call only if it names one of them.
 ///
 /// # Errors
-/// What was wrong, a fragment for the model, when there is no call at all.
+/// If there is no call at all: the fault, as a fragment for the model.
 pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) -> Result<Vec<Call>, String> {
     if !tool_calls.is_empty() {
         return Ok(tool_calls.iter().map(provided).collect());
@@ -60,7 +60,7 @@ pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) 
         looked_at += end.unwrap_or(text.len()) - start;
         from = start + 1;
         let Some(end) = end else {
-            // A reply that was cut off, or a brace in prose.
+            // Either a reply that was cut off, or a brace in prose.
             if trouble.is_none() && mentions_call(&text[start..]) {
                 trouble = Some("the JSON object is not closed".to_owned());
             }
@@ -85,12 +85,12 @@ pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) 
     }
 }
 
-/// One of the provider's own calls.
+/// Converts one of the provider's calls.
 fn provided(call: &ToolCall) -> Call {
     Call { id: Some(call.id.clone()), name: call.name.clone(), arguments: object(&call.arguments) }
 }
 
-/// The object that the arguments are, or that their text holds; nothing at all is an empty object.
+/// Returns the arguments as an object; parses them if they are a text. Missing arguments are an empty object.
 fn object(arguments: &Value) -> Result<Map<String, Value>, String> {
     match arguments {
         Value::Object(map) => Ok(map.clone()),
@@ -101,9 +101,9 @@ fn object(arguments: &Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The call that an object written into the text is, if it is one.
+/// Interprets an object in the text as a call; `None` if it isn't one.
 fn written(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<Call> {
-    // {"function": {"name": .., "arguments": ..}}: the inner object is found when the search goes on inside.
+    // For {"function": {"name": .., "arguments": ..}}, the inner object is found when the search continues inside.
     let Some(name_key) = NAMES.iter().find(|key| map.get(**key).is_some_and(Value::is_string)) else {
         return misnamed(map, known);
     };
@@ -117,8 +117,8 @@ fn written(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<
     Some(Call { id: None, name, arguments })
 }
 
-/// The call that an object is which has no part named like a name: `{"command": "list_files", "arguments": {..}}`, with a
-/// known tool under another key, or `{"list_files": {..}}`.
+/// Interprets an object without a name key as a call: `{"command": "list_files", "arguments": {..}}`, with a known tool
+/// under another key, or `{"list_files": {..}}`.
 fn misnamed(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<Call> {
     if let Some(key) = ARGUMENTS.iter().find(|key| map.get(**key).is_some_and(Value::is_object)) {
         let arguments = object(&map.shift_remove(*key)?);
@@ -129,13 +129,13 @@ fn misnamed(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option
     Some(Call { id: None, name: meant(key, known)?, arguments: object(value) })
 }
 
-/// The known tool that a name means, which small models write as words: `Command line`.
+/// The known tool that a name refers to. Small models write names as words: `Command line`.
 fn meant(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
     let plain = name.trim().to_lowercase().replace([' ', '-'], "_");
     [name.to_owned(), plain].into_iter().find(|name| known(name))
 }
 
-/// Where the next JSON object may begin: a brace and then a quote or the end of an object.
+/// The position of the next possible JSON object: an opening brace followed by a quote or a closing brace.
 fn next_object(text: &str, from: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -149,7 +149,7 @@ fn next_object(text: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// One past the brace that closes the object at `start`, by braces and strings alone.
+/// The position after the brace that closes the object at `start`; looks only at braces and strings.
 fn object_end(text: &str, start: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut in_string = false;
@@ -172,20 +172,20 @@ fn object_end(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// Strict JSON, or JSON whose strings hold raw line breaks and tabs.
+/// Parses JSON; if it contains control characters, also accepts raw line breaks and tabs in strings.
 fn parse(text: &str) -> Result<Map<String, Value>, serde_json::Error> {
     serde_json::from_str(text)
         .or_else(|error| if text.contains(char::is_control) { serde_json::from_str(&escape(text)) } else { Err(error) })
 }
 
-/// The same text with the control characters inside its strings escaped.
+/// Escapes the control characters inside a text's JSON strings.
 fn escape(text: &str) -> String {
     let mut escaped_text = String::with_capacity(text.len() + 64);
     let mut in_string = false;
     let mut escaped = false;
     for character in text.chars() {
         match character {
-            // A backslash at a line's end, as in a shell script, is meant as itself.
+            // A backslash at the end of a line, as in a shell script, is meant literally.
             '\n' if escaped => escaped_text.push_str("\\\\n"),
             '\n' if in_string => escaped_text.push_str("\\n"),
             '\r' if in_string => escaped_text.push_str("\\r"),
@@ -202,7 +202,7 @@ fn escape(text: &str) -> String {
     escaped_text
 }
 
-/// The last JSON object in a text that has experiments as its keys: results that were reported by no tool.
+/// The last JSON object in a text with keys that begin with "experiment": results reported without a tool.
 #[must_use]
 pub fn results(text: &str) -> Option<String> {
     let (mut found, mut from, mut looked_at) = (None, 0, 0);
@@ -224,13 +224,13 @@ pub fn results(text: &str) -> Option<String> {
     found
 }
 
-/// Whether a broken object was meant as a call.
+/// Whether an unclosed object was probably meant as a call.
 fn mentions_call(text: &str) -> bool {
     let head: String = text.chars().take(200).collect();
     NAMES.iter().any(|key| head.contains(&format!("\"{key}\"")))
 }
 
-/// A JSON value's kind, for messages.
+/// Names the type of a JSON value, for messages.
 #[must_use]
 pub fn kind(value: &Value) -> &'static str {
     match value {

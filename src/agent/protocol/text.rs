@@ -1,32 +1,33 @@
-//! Calls of models without tool calling: a thought, then one code fence.
+//! Calls by models without tool calling: a thought, then one code fence.
 //!
-//! A fence labelled `json` holds the call as a JSON object. One labelled with a tool's name holds its arguments: as a JSON
-//! object, as the only argument itself, or as lines `name: value` with the long argument below them. `bash` and `python`
-//! name the tools of the set that run such code. Where no fence is a call, JSON outside of fences is taken.
+//! A fence labelled `json` holds the call as a JSON object. A fence labelled with a tool's name holds its arguments: as
+//! a JSON object, as the only argument itself, or as lines `name: value` followed by the long argument. `bash` and
+//! `python` refer to the tools of the set that run such code. If no fence is a call, JSON outside of fences is
+//! accepted.
 
 use serde_json::{Map, Value};
 
 use super::{Call, parse};
 use crate::agent::tools::ToolSet;
 
-/// How fences of Python are labelled.
+/// Labels of Python fences.
 const PYTHON: [&str; 3] = ["python", "py", "ipython"];
 
 /// A code fence.
 #[derive(Debug, PartialEq)]
 struct Fence<'a> {
-    /// The first word behind the backticks, in lower case.
+    /// The first word after the backticks, in lower case.
     label: String,
-    /// Its contents, line breaks included.
+    /// Its contents with their line breaks.
     body: &'a str,
-    /// Whether it ends.
+    /// Whether the closing line is present.
     closed: bool,
 }
 
-/// The calls of a reply, in order.
+/// Extracts the calls of a reply, in order.
 ///
 /// # Errors
-/// What was wrong, a fragment for the model, when there is no call at all.
+/// If there is no call at all: the fault, as a fragment for the model.
 pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<Call>, String> {
     let mut found = Vec::new();
     let mut trouble = None;
@@ -43,7 +44,7 @@ pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<Call>, String> {
     let anywhere = super::calls(text, &[], &|name| tools.get(name).is_some());
     anywhere.map_err(|what| {
         let what = trouble.unwrap_or_else(|| what.replace("tool call", "code fence with a call"));
-        // Small models show the code that they were to write, again and again.
+        // Small models keep showing code in replies that they should write to a file.
         let has_code = fences(text).iter().any(|fence| PYTHON.contains(&fence.label.as_str()));
         if has_code && what.ends_with("no code fence with a call") {
             return format!("{what}, and code that only stands in a reply is in no file");
@@ -52,12 +53,12 @@ pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<Call>, String> {
     })
 }
 
-/// The call that a fence is, if it is one.
+/// Interprets a fence as a call; `None` if it isn't one.
 fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<Call>, String>> {
     let known = |name: &str| tools.get(name).is_some();
     let name = match fence.label.as_str() {
         "" | "json" | "tool_call" => {
-            // Where it is no call, the search outside of fences says what is wrong with it.
+            // If this is not a call, the search outside of fences reports the fault.
             let written = super::calls(fence.body, &[], &known).ok();
             // `"list_files": {..}`, an object without its braces.
             let bare = || super::calls(&format!("{{{}}}", fence.body), &[], &known).ok();
@@ -75,7 +76,7 @@ fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<Call>, String>>
     Some(Ok(vec![Call { id: None, name: name.to_owned(), arguments }]))
 }
 
-/// The arguments that a fence's text is.
+/// Parses a fence's text as arguments.
 fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, String> {
     let nothing = Map::new();
     let properties = parameters["properties"].as_object().unwrap_or(&nothing);
@@ -97,7 +98,7 @@ fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, Strin
         let Some(schema) = properties.get(name).filter(|_| !given.contains_key(name)) else { break };
         rest = rest.split_once('\n').map_or("", |(_, after)| after);
         if value.trim().is_empty() && schema["type"] == "string" {
-            // The long argument, named.
+            // The name of the long argument, which takes the rest of the text.
             given.insert(name.to_owned(), Value::from(std::mem::take(&mut rest)));
         } else {
             given.insert(name.to_owned(), typed(schema, value.trim()));
@@ -116,13 +117,14 @@ fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, Strin
     let Some(long) = open(true).or_else(|| open(false)) else {
         return Err("followed by text that belongs to none of them".to_owned());
     };
-    // The one thing that a call needs is a command or code; what needs more is a file's text, which stays as it is.
+    // If the only required argument is the long one, it is a command or code, whose trailing newlines don't matter;
+    // otherwise it is a file's text and is kept verbatim.
     let is_command = parameters["required"].as_array().is_some_and(|all| all.len() == 1 && is_required(&long));
     given.insert(long, Value::from(if is_command { rest.trim_end_matches('\n') } else { rest }));
     Ok(given)
 }
 
-/// A value as its schema wants it, where the text allows.
+/// Converts a value to the type its schema demands, if possible.
 fn typed(schema: &Value, text: &str) -> Value {
     if schema["type"] == "string" {
         return Value::from(text);
@@ -130,7 +132,7 @@ fn typed(schema: &Value, text: &str) -> Value {
     serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::from(text))
 }
 
-/// The fences of a text, in order. One ends at a line of its own that has as many backticks as the one that began it.
+/// The code fences of a text, in order. A fence ends at a line of only backticks, at least as many as opened it.
 fn fences(text: &str) -> Vec<Fence<'_>> {
     let mut found = Vec::new();
     let mut open: Option<(usize, String, usize)> = None;
@@ -143,7 +145,7 @@ fn fences(text: &str) -> Vec<Fence<'_>> {
         match &open {
             None if ticks >= 3 => {
                 let info = line[ticks..].trim();
-                // ```code``` in a line of its own is no fence that begins.
+                // ```code``` on one line doesn't open a fence.
                 if !info.contains('`') {
                     let label = info.split_whitespace().next().unwrap_or_default().trim_matches(['{', '}', '.']);
                     open = Some((ticks, label.to_lowercase(), end));

@@ -1,7 +1,7 @@
-//! Code near a function in the syntax tree: its callers, what they call beside it, the methods of its class and the
-//! functions of its file.
+//! Code related to a function by the syntax tree: its callers, other callees of these callers, the methods of its class
+//! and the functions of its file.
 //!
-//! What the function itself called is not known: it is masked.
+//! The function's own callees are unknown, because its body is masked.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,13 +9,13 @@ use std::path::Path;
 use super::snippet::{Code, Snippet};
 use crate::code::last_part;
 
-/// A score for each snippet by how near it stands to a function: 4 for a caller, 3 for a method of the same class, 2 for
-/// what a caller calls too, 1 for a function of the same file, 0 for all others.
+/// Scores each snippet by its relation to a function: 4 for a caller, 3 for a method of the same class, 2 for another
+/// callee of a caller, 1 for a function of the same file, 0 for all others.
 #[must_use]
 pub fn nearness(code: &Code, snippets: &[Snippet], file: &Path, function: usize) -> Vec<f64> {
     let Some(module) = code.modules.get(file) else { return vec![0.0; snippets.len()] };
     let Some(target) = module.functions().get(function) else { return vec![0.0; snippets.len()] };
-    // A constructor and the like is called by the name of its class.
+    // Constructors and other special methods are called by the name of their class.
     let own = last_part(&target.name);
     let called = match &target.class {
         Some(class) if own.starts_with("__") => last_part(class),

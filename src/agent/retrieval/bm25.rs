@@ -1,23 +1,23 @@
-//! BM25: how well documents fit a query by the words that they share, rare ones counting more.
+//! BM25: scores how well documents fit a query by the words they share; rare words count more.
 //!
 //! Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with k1 = 1.2 and b = 0.75,
-//! and the inverse document frequency that is never negative (as Lucene's): ln(1 + (N - n + 0.5) / (n + 0.5)).
+//! and with the inverse document frequency that is never negative (as Lucene's): ln(1 + (N - n + 0.5) / (n + 0.5)).
 
 use std::collections::{BTreeMap, HashMap};
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// An index over documents.
+/// An index of documents.
 #[derive(Debug, Default)]
 pub struct Bm25 {
-    /// For each word the documents that hold it, and how often.
+    /// For each word, the documents that contain it, with counts.
     postings: HashMap<String, Vec<(usize, u32)>>,
     lengths: Vec<usize>,
 }
 
 impl Bm25 {
-    /// Indexes documents; their places are those in the list.
+    /// Indexes documents. A document's index is its place in the list.
     pub fn new<'a>(documents: impl IntoIterator<Item = &'a str>) -> Self {
         let mut this = Self::default();
         for (place, document) in documents.into_iter().enumerate() {
@@ -34,7 +34,7 @@ impl Bm25 {
         this
     }
 
-    /// The score of every document, 0 for one that shares no word with the query.
+    /// The score of every document; 0 for a document that shares no word with the query.
     #[must_use]
     pub fn scores(&self, query: &str) -> Vec<f64> {
         let mut scores = vec![0.0; self.lengths.len()];
@@ -56,8 +56,8 @@ impl Bm25 {
     }
 }
 
-/// The words of a text or of code, in lower case; `squared_distances` and `squaredDistances` are two each, and of a
-/// plural the singular is one too.
+/// Splits text or code into words in lower case. `squared_distances` and `squaredDistances` are two words each, and a
+/// plural also yields its singular.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -84,7 +84,7 @@ fn push(found: &mut Vec<String>, word: String) {
     }
 }
 
-/// Places ordered by score, the best first, ties in their order.
+/// Indices ordered by score, best first; ties keep their order.
 #[must_use]
 pub fn ranked(scores: &[f64]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..scores.len()).collect();

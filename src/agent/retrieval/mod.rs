@@ -1,7 +1,7 @@
-//! Retrieval: the passages of the paper and the snippets of the repo that a function's prompt is given.
+//! Retrieval of paper passages and repo snippets for a function's prompt.
 //!
-//! The query is what is left of the function: its name, its signature, its docstring and the manifest's description.
-//! Snippets come from the files as the agent sees them, so that no masked body can be retrieved.
+//! The query consists of what masking leaves of the function: its name, its signature, its docstring and the manifest's
+//! description. Snippets come from the files in the agent's sandbox, so that no masked body can be retrieved.
 
 mod ast;
 pub mod bm25;
@@ -24,27 +24,27 @@ use bm25::{Bm25, ranked};
 pub use passage::{Passage, passages};
 pub use snippet::{Code, Snippet};
 
-/// Which of the paper's text a prompt is given.
+/// Text of the paper in a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum PaperChoice {
-    /// None of it
+    /// None of the text
     None,
-    /// All of it
+    /// The whole text
     Full,
     /// The passages that BM25 ranks first
     Bm25,
-    /// The passages that are nearest by their embeddings
+    /// The passages with the most similar embeddings
     Embedding,
     /// The passages that the manifest names
     Oracle,
 }
 
-/// Which of the repo's code a prompt is given, beside the function's own file.
+/// Code of the repo in a prompt, in addition to the function's own file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum CodeChoice {
-    /// None: the agent looks for itself
+    /// None: the agent explores the repo itself
     Agent,
     /// None
     None,
@@ -52,35 +52,35 @@ pub enum CodeChoice {
     Full,
     /// The functions that BM25 ranks first
     Bm25,
-    /// Callers, what they call, methods of the same class and functions of the same file
+    /// Callers, their other callees, methods of the same class and functions of the same file
     Ast,
-    /// The functions that are nearest by their embeddings
+    /// The functions with the most similar embeddings
     Embedding,
 }
 
-/// What retrieval works with.
+/// Settings of retrieval.
 #[derive(Clone)]
 pub struct Retriever {
-    /// Of the paper.
+    /// Choice of the paper's text.
     pub paper: PaperChoice,
-    /// Of the code.
+    /// Choice of the repo's code.
     pub code: CodeChoice,
-    /// Most passages.
+    /// Maximum number of passages.
     pub passages: usize,
-    /// Most snippets.
+    /// Maximum number of snippets.
     pub snippets: usize,
-    /// The embedding model, where one is chosen.
+    /// The embedding model, if any.
     pub embedder: Option<Arc<dyn Embedder>>,
 }
 
-/// A masked function, as far as it can be seen.
+/// A masked function and the query for it.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// Its file.
     pub file: PathBuf,
     /// Its index in the file's module.
     pub function: usize,
-    /// The query.
+    /// The search query.
     pub query: String,
     /// The headings that the manifest names.
     pub oracle: Vec<String>,
@@ -90,7 +90,7 @@ impl Wanted {
     /// Finds a task's function in the code.
     ///
     /// # Errors
-    /// A fragment when the file or the function is not there.
+    /// An error fragment if the file or the function is missing.
     pub fn new(function: &TaskFunction, code: &Code) -> Result<Self, String> {
         let selector = function.selector()?;
         let module = code
@@ -110,10 +110,10 @@ impl Wanted {
 }
 
 impl Retriever {
-    /// The chosen passages, the best first, but those that the manifest names and all of them in the paper's order.
+    /// The chosen passages, best first; with [`PaperChoice::Full`] and [`PaperChoice::Oracle`] in the paper's order.
     ///
     /// # Errors
-    /// What the embedding model says.
+    /// The errors of the embedding model.
     pub async fn passages(&self, text: &str, wanted: &Wanted) -> Result<Vec<Passage>, String> {
         let all = passages(text);
         Ok(match self.paper {
@@ -127,20 +127,20 @@ impl Retriever {
         })
     }
 
-    /// All passages' places by how well they fit, the best first.
+    /// Indices of all passages, the best match first.
     ///
     /// # Errors
-    /// What the embedding model says.
+    /// The errors of the embedding model.
     pub async fn rank_passages(&self, all: &[Passage], wanted: &Wanted) -> Result<Vec<usize>, String> {
         let shown: Vec<String> = all.iter().map(Passage::shown).collect();
         Ok(ranked(&self.scores(&shown, &wanted.query, self.paper == PaperChoice::Embedding).await?))
     }
 
-    /// The chosen snippets, the best first, from these files only where some are given. The function itself is none, and
-    /// neither are those of files that are shown anyway.
+    /// The chosen snippets, best first; only from `files` if given. Leaves out the function itself and files that are
+    /// shown anyway.
     ///
     /// # Errors
-    /// What the embedding model says.
+    /// The errors of the embedding model.
     pub async fn snippets(
         &self,
         code: &Code,
@@ -161,7 +161,7 @@ impl Retriever {
                 let near = ast::nearness(code, &all, &wanted.file, wanted.function);
                 let texts: Vec<String> = all.iter().map(|it| it.text.clone()).collect();
                 let alike = self.scores(&texts, &wanted.query, false).await?;
-                // Words decide among those that are equally near.
+                // Shared words decide between equally near functions.
                 let most = alike.iter().copied().fold(1.0, f64::max);
                 near.iter()
                     .zip(&alike)
@@ -188,7 +188,7 @@ impl Retriever {
     }
 }
 
-/// The share of the wanted headings that are among these passages; 1 where none is wanted.
+/// Share of the wanted headings that are among these passages; 1 if none is wanted.
 #[must_use]
 pub fn recall<'a>(oracle: &[String], found: impl IntoIterator<Item = &'a Passage>) -> f64 {
     let wanted: BTreeSet<&str> = oracle.iter().map(String::as_str).collect();

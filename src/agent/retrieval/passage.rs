@@ -1,8 +1,8 @@
-//! A paper's text in passages: its sections, long ones in parts.
+//! A paper's text as passages: its sections, with long ones split.
 
 use crate::suite::sections;
 
-/// Characters above which a section is split between paragraphs.
+/// Length in bytes above which a section is split between paragraphs.
 const MOST: usize = 2400;
 
 /// A part of a paper.
@@ -15,14 +15,14 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// Heading and text, as it is embedded, indexed and shown.
+    /// Heading and text as embedded, indexed and shown.
     #[must_use]
     pub fn shown(&self) -> String {
         format!("### {}\n\n{}", self.heading, self.text)
     }
 }
 
-/// The passages of a paper, in its order; sections without text are none.
+/// Splits a paper into passages, in order. Sections without text are left out.
 #[must_use]
 pub fn passages(text: &str) -> Vec<Passage> {
     let mut found = Vec::new();

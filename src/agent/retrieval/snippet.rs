@@ -1,14 +1,14 @@
-//! A repo's code in snippets: its functions and methods, as they stand in the masked files.
+//! A repo's code as snippets: the functions and methods of the masked files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::code::Module;
 
-/// Python files of a repo as an agent sees them: masked, or with what it has written.
+/// Python files of a repo as an agent sees them: masked, or with the code written so far.
 #[derive(Debug, Clone, Default)]
 pub struct Code {
-    /// Every file that parses, by its path.
+    /// Every file that parses, by path.
     pub modules: BTreeMap<PathBuf, Module>,
 }
 
@@ -26,7 +26,7 @@ pub struct Snippet {
 }
 
 impl Code {
-    /// Parses files. Those that do not parse are left out: nothing can be told of their functions.
+    /// Parses files. Files that do not parse are left out.
     pub fn new(files: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) -> Self {
         let parsed = files.into_iter().filter_map(|(path, bytes)| {
             let module = Module::parse(path.clone(), bytes).ok()?;
@@ -35,7 +35,7 @@ impl Code {
         Self { modules: parsed.collect() }
     }
 
-    /// All functions that are not nested in others, by file and place.
+    /// All functions that are not nested in others, ordered by file and position.
     #[must_use]
     pub fn snippets(&self) -> Vec<Snippet> {
         let mut found = Vec::new();
@@ -57,7 +57,7 @@ impl Code {
     }
 }
 
-/// The lines without the indentation of the first one.
+/// Removes the first line's indentation from all lines.
 fn dedent(text: &str) -> String {
     let indent = &text[..text.len() - text.trim_start_matches([' ', '\t']).len()];
     let lines: Vec<&str> = text.lines().map(|line| line.strip_prefix(indent).unwrap_or(line)).collect();

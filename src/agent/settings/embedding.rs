@@ -1,4 +1,4 @@
-//! The embedding model that retrieval needs, and the retriever of an agent.
+//! The embedding model for retrieval, and the retriever of an agent.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use crate::error::{Error, Result};
 use crate::model::embedding::{self, Embedder};
 
 impl Settings {
-    /// Whether any choice needs an embedding model.
+    /// Whether these settings need an embedding model.
     #[must_use]
     pub fn embeds(&self) -> bool {
         self.paper == Some(PaperChoice::Embedding) || self.code == Some(CodeChoice::Embedding)
     }
 
-    /// Settles which embedding model is used: the given one, or the one in the cache's folder `embedding`.
+    /// Decides which embedding model is used: the given one, or the one in the cache's folder `embedding`.
     ///
     /// # Errors
-    /// Kind `Usage` where embeddings are asked for and there is no model for them: another way to search would be
-    /// measured under the name of this one.
+    /// Kind `Usage` if embeddings are requested and there is no model for them. Another search method would be measured
+    /// under the wrong name.
     pub fn settle(&mut self, cache: &Path) -> Result<()> {
         let local = cache.join("embedding");
         if self.embedding.is_none() && embedding::is_model(&local) {
@@ -28,7 +28,7 @@ impl Settings {
         if self.embeds() && self.embedding.is_none() { Err(Self::without_embedding(cache)) } else { Ok(()) }
     }
 
-    /// What is wrong where embeddings are asked for and there is no model for them.
+    /// The error for embeddings without an embedding model.
     #[must_use]
     pub fn without_embedding(cache: &Path) -> Error {
         Error::usage("`embedding` is asked for, and there is no embedding model").hint(format!(
@@ -37,10 +37,10 @@ impl Settings {
         ))
     }
 
-    /// The retriever of an agent with these settings. Vectors are kept in `cache`.
+    /// Builds the retriever of an agent with these settings. Embedding vectors are stored in `cache`.
     ///
     /// # Errors
-    /// Those of [`embedding::open`]; kind `Usage` for embeddings without a model.
+    /// The errors of [`embedding::open`]; kind `Usage` for embeddings without a model.
     pub(crate) fn retriever(&self, cache: Option<&Path>) -> Result<Retriever> {
         let embedder: Option<Arc<dyn Embedder>> = match &self.embedding {
             Some(spec) if self.embeds() => Some(embedding::open(spec, self.embedding_url.as_deref(), cache)?),

@@ -1,4 +1,4 @@
-//! The table of everything that can be set about agents: names, options, reading, writing, and who heeds it.
+//! The table of all agent settings: names, options, parsing, formatting, and which agents use each.
 
 use clap::ValueEnum;
 
@@ -6,21 +6,21 @@ use super::{Kind, Preset, Settings};
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
 use crate::agent::review::MOST_FEEDBACK;
 
-/// One thing that can be set: how it is called, read and written, and which agents heed it.
+/// One setting: its names, how to read and write it, and which agents use it.
 pub(super) struct Key {
-    /// Behind an agent's name, and in labels.
+    /// Name after an agent's name and in labels.
     pub(super) name: &'static str,
-    /// On the command line.
+    /// Name of the command-line option.
     pub(super) option: &'static str,
-    /// Sets it; the error is a hint.
+    /// Parses and sets a value; the error is a hint.
     pub(super) read: fn(&mut Settings, &str) -> Result<(), String>,
-    /// As it is read.
+    /// Formats the value as `read` parses it.
     pub(super) write: fn(&Settings) -> String,
-    /// Whether an agent of this kind with these settings heeds it.
+    /// Whether an agent of this kind with these settings uses it.
     pub(super) heeded: fn(Kind, &Settings) -> bool,
 }
 
-/// By the dynamic agent and the fixed one.
+/// Used by `react` and `fixed`.
 fn by_both(kind: Kind, _: &Settings) -> bool {
     kind != Kind::MlAgent
 }
@@ -37,12 +37,12 @@ fn by_ml_agent(kind: Kind, _: &Settings) -> bool {
     kind == Kind::MlAgent
 }
 
-/// By a dynamic agent that follows no preset.
+/// Used by `react` without a preset.
 fn by_free_react(kind: Kind, settings: &Settings) -> bool {
     kind == Kind::React && settings.preset == Preset::None
 }
 
-/// All that can be set for an agent alone, in the order of labels.
+/// All settings that can differ between agents, in the order of labels.
 pub(super) static KEYS: [Key; 23] = [
     Key {
         name: "paper",
@@ -197,7 +197,7 @@ pub(super) static KEYS: [Key; 23] = [
             settings.reflexion = number(text)?;
             Ok(())
         },
-        // No try beyond the first and one try are the same.
+        // 0 and 1 tries mean the same.
         write: |settings| settings.reflexion.max(1).to_string(),
         heeded: by_react,
     },
@@ -287,7 +287,7 @@ pub(super) static KEYS: [Key; 23] = [
     },
 ];
 
-/// The keys that agents of these kinds heed, and no others.
+/// Names of the keys used by exactly these kinds of agents.
 fn keys_of(kinds: &[Kind]) -> String {
     let settings = Settings {
         paper: Some(PaperChoice::Bm25),
@@ -301,7 +301,7 @@ fn keys_of(kinds: &[Kind]) -> String {
     names.map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
 }
 
-/// The keys of agents' own settings, for hints and help.
+/// Names of the settings for each agent, for hints and help.
 #[must_use]
 pub fn setting_keys() -> String {
     let both = keys_of(&[Kind::Fixed, Kind::React]);
@@ -310,18 +310,18 @@ pub fn setting_keys() -> String {
     format!("{both}; {}", own.join("; "))
 }
 
-/// A whole number; the error is a hint, in which the key is put in.
+/// Parses a whole number. The error is a hint in which the caller replaces `{key}`.
 fn number(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "`{key}` takes a whole number".to_owned())
 }
 
-/// A whole number from 1; likewise.
+/// Parses a whole number from 1, with errors as [`number`].
 fn at_least_one(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "`{key}` takes a whole number from 1".to_owned())
 }
 
-/// As a choice is written.
+/// The command-line spelling of a choice.
 pub(crate) fn written<T: ValueEnum + Copy>(choice: T) -> String {
     choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }

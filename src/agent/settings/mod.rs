@@ -1,7 +1,7 @@
-//! What can be set about agents: retrieval, order and repair of a fixed agent's functions, reasoning; prompt, history,
-//! tools and protocol of a dynamic one.
+//! Settings of agents: retrieval, function order, repair and reasoning of `fixed`; prompt, history, tools and protocol
+//! of `react`.
 //!
-//! Settings come from the command line and are kept with the run. An agent's own settings follow its name:
+//! Settings come from the command line and are stored with the run. An agent's own settings follow its name:
 //! `fixed:paper=none,repair=2`.
 
 mod embedding;
@@ -22,25 +22,25 @@ pub use keys::setting_keys;
 pub(crate) use keys::written;
 pub use overrides::Overrides;
 
-/// What a fixed agent shows, while it writes one function, of those that it has written before.
+/// How the `fixed` agent shows the functions it has written before while it writes another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Fill {
-    /// Their masks, as at the beginning
+    /// Still masked
     Masked,
-    /// What it has written
+    /// As written
     #[default]
     Filled,
 }
 
-/// The course of a dynamic agent.
+/// A published agent that `react` imitates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// As prompt, history, tools and protocol say
+    /// None: prompt, history, tools and protocol are as set
     #[default]
     None,
-    /// That of SUPER's own agent: one prompt with three shots, the history as one message, actions as text
+    /// SUPER's own agent: one prompt with three shots, the history as one message, actions as text
     Super,
 }
 
@@ -49,59 +49,59 @@ const fn is_none(preset: &Preset) -> bool {
     matches!(preset, Preset::None)
 }
 
-/// What can be set about agents.
+/// Settings of agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Settings {
-    /// Which of the paper's text is put into the task; the agent's own default when `None`.
+    /// Text of the paper in the task; `None` for the agent's default.
     pub paper: Option<PaperChoice>,
-    /// Whether a dynamic agent's workspace has the paper's text beside the code.
+    /// Whether the workspace of `react` contains the paper's text.
     pub paper_file: bool,
-    /// Which of the repo's code is; likewise.
+    /// Code of the repo in the task; `None` for the agent's default.
     pub code: Option<CodeChoice>,
-    /// Most passages that are retrieved.
+    /// Maximum number of passages retrieved.
     pub passages: usize,
-    /// Most snippets that are retrieved.
+    /// Maximum number of snippets retrieved.
     pub snippets: usize,
-    /// The embedding model, as given.
+    /// The embedding model, as given by the user.
     pub embedding: Option<String>,
-    /// Address of an OpenAI-compatible server with it.
+    /// Address of an OpenAI-compatible server with the embedding model.
     pub embedding_url: Option<String>,
-    /// What of other missing functions is shown.
+    /// How functions written before are shown.
     pub fill: Fill,
     /// Rounds of repair.
     pub repair: u32,
-    /// Tokens of reasoning before a function is written, or before the first step of a dynamic agent.
+    /// Tokens of reasoning before a function is written, or before the first step of `react`.
     pub reasoning_tokens: u32,
-    /// A published agent's course, in place of a dynamic agent's prompt, history, tools and protocol.
+    /// A published agent to imitate, which replaces the prompt, history, tools and protocol of `react`.
     #[serde(skip_serializing_if = "is_none")]
     pub preset: Preset,
-    /// What a dynamic agent writes before each of its calls.
+    /// Text that `react` has to write before each of its calls.
     pub prompt: Prompting,
-    /// Which steps it is shown again.
+    /// Which earlier steps the model is shown again.
     pub history: History,
-    /// Tokens that its model takes, read and written; observations are shortened to keep within.
+    /// Context size of the model in tokens, input and output together; observations are shortened to fit.
     pub context_tokens: Option<u64>,
-    /// Its tools.
+    /// The tools of `react`.
     pub tools: ToolChoice,
-    /// How it calls them.
+    /// How the model calls tools.
     pub protocol: Protocol,
-    /// Whether it makes one call in each step, as in the paper.
+    /// Whether each step makes a single call, as in the paper.
     pub one_call: bool,
-    /// Tries within an attempt, each but the first after a plan from the one before; 0 and 1 are one try.
+    /// Tries within an attempt, each after a plan based on the previous one; 0 and 1 mean one try.
     pub reflexion: u32,
-    /// How much an agent is told of its work after each round, from 0 (nothing) to 4; one round only when `None`.
+    /// Level of feedback after each round, from 0 (nothing) to 4; `None` for a single round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<u32>,
-    /// Most rounds that follow feedback.
+    /// Maximum number of rounds that follow feedback.
     #[serde(skip_serializing_if = "is_usual")]
     pub rounds: u32,
-    /// How far `ml-agent` looks.
+    /// Limits of `ml-agent`.
     #[serde(skip_serializing_if = "Reach::is_default")]
     pub reach: Reach,
 }
 
-/// Rounds that follow feedback, unless others are asked for.
+/// Default number of rounds that follow feedback.
 const ROUNDS: u32 = 3;
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -137,14 +137,14 @@ impl Default for Settings {
     }
 }
 
-/// Agents that settings are for.
+/// The kinds of agents that have settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The dynamic agent.
+    /// `react`.
     React,
-    /// The fixed one.
+    /// `fixed`.
     Fixed,
-    /// The one that finds the repo first.
+    /// `ml-agent`.
     MlAgent,
 }
 
@@ -157,7 +157,7 @@ impl Kind {
         }
     }
 
-    /// What of paper and code it is given by default.
+    /// Default text of the paper and code of the repo in the task.
     const fn context(self) -> (PaperChoice, CodeChoice) {
         match self {
             Self::React | Self::MlAgent => (PaperChoice::None, CodeChoice::Agent),
@@ -166,25 +166,25 @@ impl Kind {
     }
 }
 
-/// The help of `--paper`.
+/// Help text of `--paper-text`.
 pub(crate) fn paper_help() -> String {
     let default = |kind: Kind| written(kind.context().0);
     help_by_kind("Text of the paper in the task; `react` can read paper.txt too, without --no-paper-file", default)
 }
 
-/// The help of `--code`.
+/// Help text of `--code`.
 pub(crate) fn code_help() -> String {
     help_by_kind("Code of the repo in the task", |kind| written(kind.context().1))
 }
 
-/// The help of an option whose default depends on the agent.
+/// Help text of an option whose default depends on the agent.
 fn help_by_kind(what: &str, default: impl Fn(Kind) -> String) -> String {
     let defaults = [Kind::Fixed, Kind::React].map(|kind| format!("`{}` for `{}`", default(kind), kind.name()));
     format!("{what} [default: {}]", defaults.join(", "))
 }
 
 impl Settings {
-    /// These settings as an agent of this kind has them: with its own defaults.
+    /// Fills in the defaults of this kind of agent.
     #[must_use]
     pub(crate) fn for_kind(mut self, kind: Kind) -> Self {
         let (paper, code) = kind.context();
@@ -193,7 +193,7 @@ impl Settings {
         self
     }
 
-    /// Keys and values of what an agent of this kind heeds and what is not its default.
+    /// Keys and values of the settings that this kind of agent uses and that differ from its defaults.
     pub(crate) fn differences(&self, kind: Kind) -> impl Iterator<Item = (&'static str, String)> {
         let default = Self::default().for_kind(kind);
         KEYS.iter().filter(move |key| (key.heeded)(kind, self)).filter_map(move |key| {
@@ -202,8 +202,8 @@ impl Settings {
         })
     }
 
-    /// The options by which these settings differ from the defaults, as they are written on the command line. The
-    /// embedding model is not one of them: it is settled for every run.
+    /// The command-line options of the settings that differ from the defaults. Leaves out the embedding model, which
+    /// every run decides.
     #[must_use]
     pub fn options(&self) -> Vec<&'static str> {
         let default = Self::default();

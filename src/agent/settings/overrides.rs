@@ -1,4 +1,4 @@
-//! An agent's own settings, which follow its name.
+//! An agent's own settings, written after its name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,12 +7,12 @@ use super::Settings;
 use super::keys::{KEYS, setting_keys};
 use crate::error::{Error, Result};
 
-/// Settings of an agent's own, over those of its run: `paper=none,repair=2`.
+/// Settings of one agent that replace those of the run: `paper=none,repair=2`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides(Vec<(&'static str, String)>);
 
 impl Overrides {
-    /// Whether there are none.
+    /// Whether there are no such settings.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -49,13 +49,13 @@ impl fmt::Display for Overrides {
 }
 
 impl Settings {
-    /// These settings with an agent's own over them.
+    /// Returns these settings with an agent's own settings applied.
     #[must_use]
     pub(crate) fn with(&self, own: &Overrides) -> Self {
         let mut this = self.clone();
         for (name, value) in &own.0 {
             if let Some(key) = KEYS.iter().find(|key| key.name == *name) {
-                // It was read before.
+                // The value was validated when it was parsed.
                 let _ = (key.read)(&mut this, value);
             }
         }
