@@ -1,4 +1,4 @@
-//! One attempt's account: every call of the model is allowed by its budget, charged to it and recorded in its trajectory.
+//! The account of one attempt: checks each model call against the budget, charges it and records it in the trajectory.
 
 use std::fmt;
 use std::io;
@@ -10,21 +10,21 @@ use crate::model::ask::Caller;
 use crate::model::ledger::Tab;
 use crate::model::{Model, ModelError, QueryFailed, Quote, Reply, Request};
 
-/// Who asks, which decides what a call counts as.
+/// The caller of the model; decides whether the call counts as a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Asker<'a> {
-    /// The agent: the reply is a step.
+    /// The agent. The reply is a step.
     Agent,
-    /// A tool of this name, or a part of the agent that is recorded like one: no step, but it costs.
+    /// A tool of this name, or a part of the agent that is recorded like a tool. The reply costs, but is not a step.
     Tool(&'a str),
 }
 
 /// Why the model was not asked.
 #[derive(Debug)]
 pub(crate) enum NotAsked {
-    /// This limit forbids another call.
+    /// A limit forbids another call.
     Limit(End),
-    /// The trajectory or the ledger cannot be written: what is not recorded must not cost more.
+    /// The trajectory or the ledger cannot be written. Calls that cannot be recorded must not be paid for.
     Unrecorded(String),
 }
 
@@ -50,7 +50,7 @@ impl From<NotAsked> for Ended {
     fn from(refused: NotAsked) -> Self {
         match refused {
             NotAsked::Limit(end) => end.into(),
-            // The attempt fails for it.
+            // An unwritable record fails the attempt.
             NotAsked::Unrecorded(error) => End::Cancelled.because(format!("the record cannot be written: {error}")),
         }
     }
@@ -65,17 +65,17 @@ impl From<Unanswered> for Ended {
     }
 }
 
-/// What an asker's calls are charged to and recorded in.
+/// Budget and trajectory that a caller's model calls are charged to and recorded in.
 pub(crate) struct Account<'a> {
     pub(crate) budget: &'a mut Budget,
     pub(crate) trajectory: &'a mut Trajectory,
     pub(crate) asker: Asker<'a>,
-    /// Seed of the call under way.
+    /// Seed of the current call.
     pub(crate) seed: Option<u64>,
 }
 
 impl Account<'_> {
-    /// Whether another call may be made.
+    /// Checks whether another call may be made.
     pub(crate) fn allow(&self) -> Result<(), NotAsked> {
         let limit = match self.asker {
             Asker::Agent => self.budget.no_step_left(),
@@ -88,7 +88,7 @@ impl Account<'_> {
         }
     }
 
-    /// Charges a call. The event that comes back is to be recorded.
+    /// Charges a call and returns the event to record for it.
     pub(crate) fn charge(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Event {
         let tool = match self.asker {
             Asker::Agent => None,

@@ -1,19 +1,19 @@
-//! What the record holds of conversations that an agent keeps itself: each call's messages are recorded as far as they
-//! differ from those of the call before.
+//! Recording of conversations that an agent keeps itself: for each call, only the messages that differ from the
+//! previous call's.
 
 use super::{Event, Trajectory, conversation};
 use crate::model::{Message, Request, Tool};
 
-/// Bytes of what an agent has said that are recorded. One that rewrites a long history at every call has it recorded again
-/// each time, and would fill the disk.
+/// Maximum bytes of requests recorded per attempt. An agent that rewrites a long history at every call has all of it
+/// recorded each time and would otherwise fill the disk.
 const ROOM: usize = 64 << 20;
 
-/// What the record says so far.
+/// The requests recorded so far.
 pub(super) struct AskedRecord {
-    /// The conversation.
+    /// The conversation as recorded.
     shown: Vec<Message>,
     tools: Vec<Tool>,
-    /// Bytes that may still be recorded of what the agent says.
+    /// Bytes of requests that may still be recorded.
     pub(super) room: usize,
 }
 
@@ -24,7 +24,7 @@ impl Default for AskedRecord {
 }
 
 impl AskedRecord {
-    /// Records what is asked beyond what the record holds, unless there is no room for it.
+    /// Records what is new in a request. Returns false, and records nothing, if there is no room left.
     pub(super) fn asked(&mut self, request: &Request, trajectory: &mut Trajectory) -> bool {
         let has_room = self.reserve(request);
         if has_room {
@@ -33,7 +33,7 @@ impl AskedRecord {
         has_room
     }
 
-    /// Takes the room for what is asked, if there is so much.
+    /// Takes the room that a request needs; returns false if there is too little.
     pub(super) fn reserve(&mut self, request: &Request) -> bool {
         let kept = self.kept(request);
         let tools = (self.tools != request.tools).then_some(&request.tools);
@@ -43,7 +43,7 @@ impl AskedRecord {
         true
     }
 
-    /// Records what is asked beyond what the record holds.
+    /// Records what is new in a request, without checking the room.
     pub(super) fn write(&mut self, request: &Request, trajectory: &mut Trajectory) {
         let kept = self.kept(request);
         let tools = (self.tools != request.tools).then(|| request.tools.clone());
@@ -57,17 +57,17 @@ impl AskedRecord {
         trajectory.push(&event);
     }
 
-    /// Messages of the record that what is asked goes on from.
+    /// Number of leading messages that the request shares with the record.
     fn kept(&self, request: &Request) -> usize {
         self.shown.iter().zip(&request.messages).take_while(|(ours, theirs)| ours == theirs).count()
     }
 
-    /// Takes note of an event that is in the record.
+    /// Applies an event that is in the trajectory already.
     pub(super) fn take(&mut self, event: &Event) {
         conversation::take(&mut self.shown, event);
     }
 
-    /// The conversation is this one, with what was recorded since.
+    /// Replaces the recorded conversation.
     pub(super) fn is(&mut self, messages: Vec<Message>) {
         self.shown = messages;
     }

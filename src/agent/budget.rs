@@ -1,4 +1,4 @@
-//! What an attempt may spend, and what it has spent.
+//! Limits and spending of an attempt.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,45 +10,45 @@ use super::{End, SoFar};
 use crate::model::ledger::Tab;
 use crate::model::{QueryFailed, Reply, Usage};
 
-/// What an attempt may spend.
+/// Budget of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// Steps: replies of the model.
+    /// Steps, which are replies of the model.
     pub steps: u32,
-    /// Seconds of tool time. Waiting for the model is recorded apart.
+    /// Seconds of tool time. Time spent waiting for the model is not included.
     pub seconds: f64,
     /// Dollars.
     pub cost: f64,
-    /// Tokens read and written, `None` for no limit.
+    /// Tokens read and written; `None` for no limit.
     pub tokens: Option<u64>,
 }
 
 impl Default for Limits {
-    /// The original's: 50 steps, 30 minutes, $1.
+    /// Returns the original benchmark's limits: 50 steps, 30 minutes, $1.
     fn default() -> Self {
         Self { steps: 50, seconds: 1800.0, cost: 1.0, tokens: None }
     }
 }
 
-/// What one command of an attempt with these limits may take unless the model says otherwise.
+/// Returns the default time limit of one command under these limits, which the model may override.
 #[must_use]
 pub fn command_limit(limits: &Limits) -> Duration {
     Duration::try_from_secs_f64((limits.seconds / 3.0).clamp(10.0, 300.0).round()).unwrap_or(Duration::from_mins(5))
 }
 
-/// What is left of an attempt's limits.
+/// Spending of an attempt, checked against its limits.
 #[derive(Debug, Clone)]
 pub struct Budget {
     limits: Limits,
-    /// What may be spent in all until the next share is handed out: the limits, where there is only one.
+    /// Totals at which the current share is used up. Equal to `limits` unless [`Self::share`] was called.
     until: Limits,
     /// Steps so far.
     pub steps: u32,
-    /// Calls of the model so far: one a step, and those that tools make.
+    /// Model calls so far: one per step, and those made by tools.
     pub calls: u32,
-    /// Replies that were kept from an earlier run.
+    /// Replies reused from an earlier run.
     pub cached_replies: u32,
-    /// Replies that could not be acted upon, or not upon all of them.
+    /// Replies that could not be carried out, at least in part.
     pub format_errors: u32,
     /// Tool time so far.
     pub tool_time: Duration,
@@ -58,18 +58,17 @@ pub struct Budget {
     pub usage: Usage,
     /// Dollars so far.
     pub cost: f64,
-    /// What the last step's reply cost: the next one, with a longer conversation, will hardly be cheaper.
+    /// Dollars and tokens of the last step. The next step has a longer conversation and will hardly cost less.
     last: (f64, u64),
-    /// Where its calls are written in the run's ledger.
-    /// Calls that are under way, and the most that they can cost.
+    /// Number of calls in progress, and the most dollars that they can cost together.
     under_way: (u32, f64),
     tab: Option<Tab>,
-    /// Who watches it.
+    /// Receives the progress shown to the user.
     watched: Option<Arc<SoFar>>,
 }
 
 impl Budget {
-    /// A whole budget.
+    /// Creates an unspent budget.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -90,13 +89,13 @@ impl Budget {
         }
     }
 
-    /// A whole budget whose calls are written in a run's ledger.
+    /// Creates an unspent budget whose calls are written to a run's ledger.
     #[must_use]
     pub fn with_tab(limits: Limits, tab: Option<Tab>) -> Self {
         Self { tab, ..Self::new(limits) }
     }
 
-    /// Tells from now on how far it is used.
+    /// Reports steps and cost to `so_far` from now on.
     pub fn watch(&mut self, so_far: Arc<SoFar>) {
         self.watched = Some(so_far);
     }
@@ -107,26 +106,26 @@ impl Budget {
         }
     }
 
-    /// Where its calls are written in the run's ledger, if they are part of a run.
+    /// This attempt's part of the run's ledger; `None` outside a run.
     #[must_use]
     pub const fn tab(&self) -> Option<&Tab> {
         self.tab.as_ref()
     }
 
-    /// Dollars that are left.
+    /// Remaining dollars, less what calls in progress can cost.
     #[must_use]
     pub const fn money_left(&self) -> f64 {
         (self.until.cost - self.cost - self.under_way.1).max(0.0)
     }
 
-    /// The limits that it started with.
+    /// The limits this budget started with.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Hands out a `parts`-th of the limits from here on, and says how much that is. What the shares before have left
-    /// unspent is not in it; the limits as a whole hold in any case.
+    /// Starts a new share of `1 / parts` of the limits and returns its size. Amounts unspent in earlier shares are not
+    /// carried over; the overall limits still hold.
     pub fn share(&mut self, parts: u32) -> Limits {
         let parts = parts.max(1);
         let whole = self.limits;
@@ -145,20 +144,19 @@ impl Budget {
         share
     }
 
-    /// Tool time that is left: the most that the next command may take.
+    /// Remaining tool time, which is the most that the next command may take.
     #[must_use]
     pub fn time_left(&self) -> Duration {
         Duration::try_from_secs_f64(self.until.seconds).unwrap_or(Duration::MAX).saturating_sub(self.tool_time)
     }
 
-    /// What one command may take unless the model says otherwise: 5 minutes, or a third of the attempt's time where that
-    /// is less, but not less than 10 seconds.
+    /// Default time limit of one command: a third of the attempt's time, but between 10 seconds and 5 minutes.
     #[must_use]
     pub fn command_limit(&self) -> Duration {
         command_limit(&self.limits)
     }
 
-    /// Steps that are left.
+    /// Remaining steps, less calls in progress.
     #[must_use]
     pub const fn steps_left(&self) -> u32 {
         self.until.steps.saturating_sub(self.steps).saturating_sub(self.under_way.0)
@@ -170,27 +168,27 @@ impl Budget {
         self.usage.input.saturating_add(self.usage.output)
     }
 
-    /// Tokens that are left, as far as a reply can have so many; `None` for no limit.
+    /// Remaining tokens, capped at `u32::MAX`; `None` for no limit.
     #[must_use]
     pub fn tokens_left(&self) -> Option<u32> {
         let left = self.until.tokens?.saturating_sub(self.tokens());
         Some(u32::try_from(left).unwrap_or(u32::MAX))
     }
 
-    /// Counts a step and what its reply cost.
+    /// Counts a step and the cost of its reply.
     pub fn charge_reply(&mut self, reply: &Reply, waited: Duration) {
         self.charge_step();
         self.charge_call(reply, waited);
         self.last = (reply.cost, reply.usage.input.saturating_add(reply.usage.output));
     }
 
-    /// Counts a step that no model was asked for, as of a script.
+    /// Counts a step without a model call, such as a script's.
     pub fn charge_step(&mut self) {
         self.steps += 1;
         self.tell();
     }
 
-    /// Counts a call of the model that is no step, such as one that a tool makes.
+    /// Counts a model call that is not a step, such as one made by a tool.
     pub fn charge_call(&mut self, reply: &Reply, waited: Duration) {
         self.calls += 1;
         self.cached_replies += u32::from(reply.cached);
@@ -200,7 +198,7 @@ impl Budget {
         self.tell();
     }
 
-    /// Counts a call of the model that got no reply: it may have cost all the same.
+    /// Counts a model call that failed. It may have cost something.
     pub fn charge_failed(&mut self, failed: &QueryFailed, waited: Duration) {
         self.calls += 1;
         self.usage += failed.usage;
@@ -215,39 +213,39 @@ impl Budget {
         self.calls + self.under_way.0
     }
 
-    /// Sets aside what a call can cost at most, until it is there: others may be made meanwhile.
+    /// Reserves the highest price of a call until [`Self::release`], because other calls may start meanwhile.
     pub fn hold(&mut self, most: f64) {
         self.under_way = (self.under_way.0 + 1, self.under_way.1 + most);
     }
 
-    /// Ends that.
+    /// Releases a reservation made by [`Self::hold`].
     pub fn release(&mut self, most: f64) {
         let calls = self.under_way.0.saturating_sub(1);
         self.under_way = (calls, if calls == 0 { 0.0 } else { (self.under_way.1 - most).max(0.0) });
     }
 
-    /// Counts tool time.
+    /// Adds tool time.
     pub fn charge_time(&mut self, took: Duration) {
         self.tool_time += took;
     }
 
-    /// The limit that is used up, if one is: time, then money, then tokens, then steps.
+    /// The first limit that is used up, in the order time, money, tokens, steps.
     #[must_use]
     pub fn exceeded(&self) -> Option<End> {
         if self.time_left().is_zero() { Some(End::TimeLimit) } else { self.no_step_left() }
     }
 
-    /// The limit that forbids another step, if one does: money, then tokens, then steps. Time does not, because
-    /// a reply costs no tool time.
+    /// The first limit that forbids another step, in the order money, tokens, steps. Time is not checked, because a
+    /// reply takes no tool time.
     #[must_use]
     pub fn no_step_left(&self) -> Option<End> {
         if self.steps_left() == 0 { self.no_call_left().or(Some(End::StepLimit)) } else { self.no_call_left() }
     }
 
-    /// The limit that forbids another call of the model, if one does: money, then tokens.
+    /// The first limit that forbids another model call: money, then tokens.
     #[must_use]
     pub fn no_call_left(&self) -> Option<End> {
-        // A model that costs nothing may be called with no money at all.
+        // A model that costs nothing may be called with a budget of $0.
         if self.cost >= self.until.cost && self.cost > 0.0 {
             Some(End::CostLimit)
         } else if self.until.tokens.is_some_and(|most| self.tokens() >= most) {
@@ -257,8 +255,8 @@ impl Budget {
         }
     }
 
-    /// The limit that makes the next step the last one, if one does: the time is up, one step is left, or there may
-    /// not be money (or tokens) for two more: less than a tenth, or less than the last step cost twice.
+    /// The limit that makes the next step the last one, if any: the time is used up, one step is left, or the money or
+    /// tokens may not suffice for two more steps (less than a tenth is left, or less than twice the last step's cost).
     #[must_use]
     pub fn last_step(&self) -> Option<End> {
         let (last_cost, last_tokens) = self.last;

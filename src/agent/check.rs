@@ -1,18 +1,18 @@
-//! A command whose result is read: what `gold` reports from, and what verification runs.
+//! A command with a result: the agent `gold` runs checks to report results, and verification runs them to score.
 
 use crate::suite::ResultRule;
 
-/// A command, and how its result is read.
+/// A command and the rule to read its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
     /// Its name in records.
     pub id: String,
-    /// Under which an answer reports its result: "Experiment 3".
+    /// The key of its result in an answer, such as "Experiment 3".
     pub key: String,
     /// The shell command, run in the repo's root.
     pub command: String,
-    /// Seconds that it may take.
+    /// Time limit in seconds.
     pub time_limit: f64,
-    /// How its result is read.
+    /// How to read the result.
     pub result: ResultRule,
 }

@@ -1,5 +1,5 @@
-//! What an attempt works with: every use of the sandbox goes through here, is cut at the time that is left and
-//! charged to the budget.
+//! The resources of an attempt. Agents use the sandbox only through [`Context`], which limits every use to the
+//! remaining time and charges it to the budget.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,41 +14,41 @@ use super::{Budget, Ended, Event, PythonSession, Trajectory, conversation};
 use crate::model::{self, Message, Model, Reply, Request, Sampling};
 use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
 
-/// Between TERM and KILL.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What an attempt works with.
+/// The resources of an attempt.
 pub struct Context<'a> {
-    /// Where commands run. Agents use [`Context::exec`] and its siblings, which charge the budget.
+    /// Where commands run. Agents use [`Context::exec`], [`Context::read`], [`Context::write`] and [`Context::list`],
+    /// which charge the budget.
     pub sandbox: &'a mut dyn Sandbox,
     /// The model, for agents that need one.
     pub model: Option<&'a dyn Model>,
-    /// How the model samples; the seed differs from attempt to attempt. Calls are made with [`Context::next_sampling`].
+    /// Sampling settings of the attempt, whose seed differs between attempts. Calls use [`Context::next_sampling`].
     pub sampling: Sampling,
-    /// What is left.
+    /// The budget.
     pub budget: &'a mut Budget,
-    /// The record.
+    /// The record of the attempt's events.
     pub trajectory: &'a mut Trajectory,
-    /// Set when the run is being stopped.
+    /// Cancelled when the run is being stopped.
     pub cancel: CancellationToken,
-    /// What was reported, as the agent wrote it; a later report replaces an earlier one.
+    /// The agent's answer, verbatim. A later report replaces an earlier one.
     pub answer: Option<String>,
-    /// Its Python session, where it has one.
+    /// The agent's Python session, for tasks that have one.
     pub session: PythonSession,
-    /// Who looks at its work between rounds, where somebody can.
+    /// Reviews the work between rounds, for runs with feedback.
     pub review: Option<&'a dyn Reviewer>,
-    /// The round that it is in, from 0.
+    /// The current round, from 0.
     pub round: u32,
-    /// Bytes of memory for each process that an agent has outside the sandbox.
+    /// Memory limit in bytes of each of the agent's processes outside the sandbox.
     pub memory: u64,
 }
 
 impl Context<'_> {
-    /// Runs a command for at most `wall` and at most the time that is left, keeping at most `output` bytes of each
-    /// stream.
+    /// Runs a command for at most `wall` and at most the remaining time, keeping at most `output` bytes of each stream.
     ///
     /// # Errors
-    /// [`Fault::Refused`] when no time is left, and what the sandbox says.
+    /// [`Fault::Refused`] if no time is left, and the errors of the sandbox.
     pub async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault> {
         let left = self.time_left()?;
         let wall = wall.min(left);
@@ -56,10 +56,11 @@ impl Context<'_> {
         let begun = Instant::now();
         let exec = self.sandbox.exec(command, &limits).await;
         let took = match &exec {
-            // Two clocks may differ by a moment; a command that was cut for want of time leaves none.
+            // The sandbox's clock may differ slightly from ours. A command that timed out is charged its whole limit,
+            // so that no time remains by rounding.
             Ok(exec) if exec.exit == Exit::TimedOut => exec.own_time().max(wall),
-            // As the sandbox has measured it. It goes on while this process is stopped, as by Ctrl-Z, and so does the
-            // command.
+            // Use the sandbox's measurement: sandbox and command keep running while this process is suspended, for
+            // example by Ctrl-Z.
             Ok(exec) => exec.own_time(),
             Err(_) => begun.elapsed(),
         };
@@ -70,60 +71,60 @@ impl Context<'_> {
     /// Reads a regular file of at most `limit` bytes.
     ///
     /// # Errors
-    /// [`Fault::Refused`] when no time is left, and what the sandbox says.
+    /// [`Fault::Refused`] if no time is left, and the errors of the sandbox.
     pub async fn read(&mut self, path: &Path, limit: u64) -> Result<Vec<u8>, Fault> {
         let (begun, left) = (Instant::now(), self.time_left()?);
         let bytes = timeout(left, self.sandbox.read(path, limit)).await;
         self.cut(begun, left, bytes)
     }
 
-    /// Creates or replaces a regular file, in part when the time that is left is too short.
+    /// Creates or replaces a regular file. Writes only a part of it if the time runs out.
     ///
     /// # Errors
-    /// [`Fault::Refused`] when no time is left, and what the sandbox says.
+    /// [`Fault::Refused`] if no time is left, and the errors of the sandbox.
     pub async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
         let (begun, left) = (Instant::now(), self.time_left()?);
         let written = timeout(left, self.sandbox.write(path, bytes)).await;
         self.cut(begun, left, written)
     }
 
-    /// A folder's entries.
+    /// Lists a folder's entries.
     ///
     /// # Errors
-    /// [`Fault::Refused`] when no time is left, and what the sandbox says.
+    /// [`Fault::Refused`] if no time is left, and the errors of the sandbox.
     pub async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
         let (begun, left) = (Instant::now(), self.time_left()?);
         let entries = timeout(left, self.sandbox.list(path)).await;
         self.cut(begun, left, entries)
     }
 
-    /// How the model samples in the next call. Each call has a seed of its own: with the same one, a server draws the
-    /// same numbers again, and a model that is in a loop stays in it at any temperature.
+    /// Sampling settings of the next call. Each call has its own seed: with the same seed, a server draws the same
+    /// random numbers again, and a model in a loop would stay in it at any temperature.
     #[must_use]
     pub fn next_sampling(&self) -> Sampling {
         let seed = self.sampling.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.calls)));
         Sampling { seed, ..self.sampling.clone() }
     }
 
-    /// Counts and records what was wrong with a reply.
+    /// Counts a reply's format error and records it.
     pub fn count_format_error(&mut self, what: &str) {
         self.budget.format_errors += 1;
         self.trajectory.push(&Event::FormatError { step: self.budget.steps, what: what.to_owned() });
     }
 
-    /// Records an event and shows the model what it is to see of it.
+    /// Records an event and adds what the model sees of it to `messages`.
     pub fn tell(&mut self, messages: &mut Vec<Message>, event: &Event) {
         conversation::take(messages, event);
         self.trajectory.push(event);
     }
 
-    /// Whether the agent may ask the model for another step.
+    /// Checks whether the agent may ask the model for another step.
     pub(crate) fn may_ask(&mut self) -> Result<(), NotAsked> {
         Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent, seed: None }.allow()
     }
 
-    /// Asks the model within the budget, charges and records the call. The reply becomes part of the request's
-    /// conversation where it is the agent's own.
+    /// Asks the model within the budget; charges and records the call. If the asker is the agent, the reply is added to
+    /// the request's messages.
     pub(crate) async fn ask(
         &mut self,
         model: &dyn Model,
@@ -136,8 +137,8 @@ impl Context<'_> {
         asked.outcome.map_err(|failed| Unanswered::Failed(failed.error))
     }
 
-    /// Ends a round: what the agent is told of its work, for the next one. Nothing where there is no further round: none is
-    /// asked for or left, the work passes, or the budget is used up. What was reported stays reported.
+    /// Ends a round and returns the feedback for the next one. Returns `None` if there is no further round: feedback is
+    /// off, the rounds are used up, the work passes, or the budget is used up. The answer stays reported.
     pub(crate) async fn feedback(&mut self, feedback: Option<u32>, rounds: u32) -> Result<Option<String>, Ended> {
         let (Some(level), Some(reviewer)) = (feedback, self.review) else { return Ok(None) };
         if self.round >= rounds || self.budget.exceeded().is_some() {
@@ -149,8 +150,8 @@ impl Context<'_> {
         reviewer.review(asked, self.answer.as_deref(), self.sandbox, self.trajectory).await
     }
 
-    /// Charges the time that something took that was cut when none was left. A sandbox that was stopped in the midst
-    /// of something may not be asked again, and is not: without time, everything is refused here.
+    /// Charges the time since `begun`; at least `left`, all the remaining time, if the operation was cut off. A sandbox
+    /// interrupted in an operation must not be used again, and isn't: without time left, every use is refused.
     fn cut<T>(&mut self, begun: Instant, left: Duration, done: Result<Result<T, Fault>, Elapsed>) -> Result<T, Fault> {
         if let Ok(done) = done {
             self.budget.charge_time(begun.elapsed());

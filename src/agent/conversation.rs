@@ -1,16 +1,17 @@
-//! The conversation with the model: built live by the agents, and built again from a stored trajectory.
+//! The conversation with the model: built live by the agents, and rebuilt from a stored trajectory.
 //!
-//! Both ways go through the same [`take`], so that a record holds exactly what the model was shown.
+//! Both use [`take`], so that a record contains exactly what the model was shown.
 
 use serde_json::{Value, json};
 
 use super::trajectory::{Event, TimedEvent};
 use crate::model::{Message, Role, Thought, ToolCall};
 
-/// Characters kept of arguments that are no JSON object; providers refuse to read such calls back.
+/// Maximum characters kept of arguments that are not a JSON object. Providers reject such calls when they are sent
+/// back.
 const MALFORMED_KEPT: usize = 1000;
 
-/// Adds what an event shows to the model; most events show it nothing.
+/// Applies an event to the conversation. Most events show the model nothing and change nothing.
 pub fn take(messages: &mut Vec<Message>, event: &Event) {
     match event {
         Event::Message { role, content, call_id } => push(messages, *role, content, call_id.as_deref()),
@@ -34,7 +35,7 @@ pub fn take(messages: &mut Vec<Message>, event: &Event) {
     }
 }
 
-/// The conversation that a stored trajectory tells of; of several tries, that of the last.
+/// Rebuilds the conversation of a stored trajectory; with several tries, that of the last one.
 #[must_use]
 pub fn replay(lines: &[TimedEvent]) -> Vec<Message> {
     let mut messages = Vec::new();
@@ -44,7 +45,7 @@ pub fn replay(lines: &[TimedEvent]) -> Vec<Message> {
     messages
 }
 
-/// Two user messages in a row become one: some chat templates insist on taking turns.
+/// Appends a message. Merges consecutive user messages, because some chat templates insist on alternating roles.
 fn push(messages: &mut Vec<Message>, role: Role, content: &str, call_id: Option<&str>) {
     if let (Role::User, Some(last)) = (role, messages.last_mut())
         && last.role == Role::User
@@ -58,7 +59,7 @@ fn push(messages: &mut Vec<Message>, role: Role, content: &str, call_id: Option<
     messages.push(message);
 }
 
-/// Takes messages out; a note stands at the end of the message before them, in place of an earlier note.
+/// Removes messages and appends a note to the message before them, replacing an earlier note.
 fn forget(messages: &mut Vec<Message>, from: usize, count: usize, keep: usize, note: &str) {
     let end = from.saturating_add(count).min(messages.len());
     messages.drain(from.min(end)..end);
@@ -68,7 +69,8 @@ fn forget(messages: &mut Vec<Message>, from: usize, count: usize, keep: usize, n
     }
 }
 
-/// Providers refuse empty assistant messages and calls whose arguments are no object, so these are made good.
+/// Appends a reply, repaired where needed: providers reject empty assistant messages and calls whose arguments aren't
+/// an object.
 fn push_reply(messages: &mut Vec<Message>, text: &str, tool_calls: &[ToolCall], thoughts: &[Thought]) {
     let empty = text.is_empty() && tool_calls.is_empty();
     let mut message = Message::new(Role::Assistant, if empty { "(nothing)" } else { text });
@@ -77,7 +79,7 @@ fn push_reply(messages: &mut Vec<Message>, text: &str, tool_calls: &[ToolCall], 
     messages.push(message);
 }
 
-/// The call as it can be sent back to a provider.
+/// Converts a call to a form that providers accept back.
 fn sendable(call: &ToolCall) -> ToolCall {
     let arguments = match &call.arguments {
         Value::Object(_) => call.arguments.clone(),

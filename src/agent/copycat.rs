@@ -1,5 +1,5 @@
-//! `copycat`: fills each masked function with the body of the function that is most like it by what is left of it. What it
-//! passes is what near-copies in the repo alone are worth.
+//! `copycat`: fills each masked function with the body of the most similar function of the repo, judged by what masking
+//! left of it. Its pass rate shows what near-copies in the repo alone are worth.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::code::{Module, last_part};
 use crate::model::Role;
 use crate::sample::MASKED;
 
-/// The agent.
+/// The `copycat` agent.
 #[derive(Debug)]
 pub struct Copycat;
 
@@ -56,8 +56,8 @@ impl Agent for Copycat {
     }
 }
 
-/// Fills a function in `code` with the body of the likest one in `masked` that has as many parameters, or else of the
-/// likest one; its name comes back.
+/// Fills a function in `code` with the body of the most similar function in `masked`, preferring functions with the
+/// same number of parameters. Returns the name of the copied function.
 async fn copied(masked: &Code, code: &mut Code, function: &super::TaskFunction) -> Result<String, String> {
     if function.region.is_some() {
         return Err("it is a part of a function".to_owned());

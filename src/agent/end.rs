@@ -1,4 +1,4 @@
-//! Why an attempt stopped.
+//! Reasons why an attempt stops.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,52 +10,53 @@ use crate::sandbox::{Evidence, Fault, Loss};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// It reported an answer.
+    /// The agent reported an answer.
     Answered,
-    /// It stopped without one, of its own accord.
+    /// The agent stopped of its own accord, without an answer.
     GaveUp,
-    /// Its steps were used up.
+    /// The steps were used up.
     StepLimit,
-    /// Its tool time was used up.
+    /// The tool time was used up.
     TimeLimit,
-    /// Its money was used up.
+    /// The money was used up.
     CostLimit,
-    /// Its tokens were used up, or the conversation no longer fits the model.
+    /// The tokens were used up, or the conversation no longer fits the model.
     TokenLimit,
-    /// It wrote more than the sandbox takes.
+    /// The agent wrote more than the sandbox's disk limit.
     DiskLimit,
-    /// Too many replies in a row could not be read.
+    /// Too many replies in a row could not be parsed.
     FormatErrors,
-    /// The provider refused the conversation, as a content filter does: scored like any other end, because it refused
-    /// what the agent wrote and read.
+    /// The provider refused the conversation, for example by a content filter. Scored like any other end, because the
+    /// agent's own conversation caused the refusal.
     Refused,
-    /// The provider failed after all retries: infrastructure.
+    /// The provider failed after all retries. An infrastructure loss.
     ModelError,
-    /// The model cannot be used, by this attempt or any other, as with a bad key: infrastructure, and fatal.
+    /// The model cannot be used by any attempt, for example because of a wrong key. An infrastructure loss that stops
+    /// the run.
     ModelDenied,
-    /// The sandbox was lost, and there is evidence that the machine failed: infrastructure.
+    /// The sandbox was lost, and there is evidence that the machine failed. An infrastructure loss.
     SandboxLost,
-    /// The sandbox ended while the attempt ran, and nothing shows that the machine failed: the attempt's own doing. Scored
-    /// like any other end.
+    /// The sandbox ended while the attempt ran, without evidence that the machine failed. Counts as the attempt's own
+    /// doing and is scored like any other end.
     SandboxKilled,
-    /// The run was stopped: infrastructure.
+    /// The run was stopped. An infrastructure loss.
     Cancelled,
 }
 
 impl End {
-    /// Whether the attempt was lost to infrastructure: never scored, run again on resume.
+    /// Whether the attempt was lost to infrastructure: such attempts are never scored, and are run again on resume.
     #[must_use]
     pub const fn is_infrastructure(self) -> bool {
         matches!(self, Self::ModelError | Self::ModelDenied | Self::SandboxLost | Self::Cancelled)
     }
 
-    /// Whether every other attempt would end like this: the run had better stop.
+    /// Whether every other attempt would end the same way, so that the run should stop.
     #[must_use]
     pub const fn is_fatal(self) -> bool {
         matches!(self, Self::ModelDenied)
     }
 
-    /// What is used up at a limit, a fragment.
+    /// The exhausted resource, as an error fragment ("the tool time is used up").
     #[must_use]
     pub const fn used_up(self) -> &'static str {
         match self {
@@ -66,7 +67,7 @@ impl End {
         }
     }
 
-    /// This end with more about it.
+    /// Adds details to this end.
     #[must_use]
     pub fn because(self, detail: impl Into<String>) -> Ended {
         Ended { end: self, detail: Some(detail.into()), evidence: None }
@@ -78,14 +79,14 @@ impl End {
 pub struct Ended {
     /// Why it stopped.
     pub end: End,
-    /// More about it, such as the provider's error; kept in the store.
+    /// Details such as the provider's error; kept in the store.
     pub detail: Option<String>,
-    /// For [`End::SandboxLost`]: what shows that the machine failed.
+    /// For [`End::SandboxLost`]: the evidence that the machine failed.
     pub evidence: Option<Evidence>,
 }
 
 impl Ended {
-    /// The end of an attempt that the machine failed.
+    /// Builds the end of an attempt lost to a machine failure.
     pub fn lost(detail: impl Into<String>, evidence: Evidence) -> Self {
         let detail = detail.into();
         let detail = if detail.is_empty() || detail == evidence.detail {
@@ -113,7 +114,7 @@ impl From<Loss> for Ended {
 }
 
 impl From<Fault> for Ended {
-    /// What an agent's own use of the sandbox refuses, it refuses because no tool time is left.
+    /// Maps a refusal to the time limit: [`super::Context`] refuses uses of the sandbox only when no tool time is left.
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Lost(loss) => loss.into(),
@@ -126,7 +127,7 @@ impl From<&ModelError> for Ended {
     fn from(error: &ModelError) -> Self {
         let end = match error {
             ModelError::ContextLength(_) => End::TokenLimit,
-            // A script has said all that it had to say.
+            // A script that has run out of replies has nothing more to do.
             ModelError::Exhausted(_) => End::GaveUp,
             ModelError::Refused(_) | ModelError::Rejected(_) => End::Refused,
             ModelError::Denied(_) => End::ModelDenied,

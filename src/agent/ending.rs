@@ -1,6 +1,6 @@
 //! The end of a long text, for messages.
 
-/// The last characters of a text, at most this many.
+/// Returns the last `most` characters of a text.
 pub(crate) fn ending(text: &str, most: usize) -> &str {
     let start = text.char_indices().rev().take(most).last().map_or(text.len(), |(at, _)| at);
     &text[start..]

@@ -1,4 +1,5 @@
-//! Experiments run by an agent that is a program: within the budget, recorded, their results read by the manifest's rule.
+//! Experiments run by agents that follow a fixed program: within the budget, recorded, and with results read by the
+//! manifest's rules.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,29 +13,29 @@ use super::trajectory::seconds;
 use super::{Check, Context, End, Ended, Event};
 use crate::sandbox::{Command, Exec, Exit, Fault};
 
-/// An experiment that gave no result.
+/// An experiment without a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Its key in the answer.
     pub key: String,
-    /// Why, a fragment.
+    /// The reason, as an error fragment.
     pub what: String,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: String,
 }
 
-/// What came of all experiments.
+/// The outcome of several experiments.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Results by key.
     pub answer: Map<String, Value>,
-    /// Those without one.
+    /// Experiments without a result.
     pub failures: Vec<Failure>,
-    /// What stopped them before the last, if anything did.
+    /// Why the experiments stopped before the last one, if they did.
     pub stopped: Option<Ended>,
 }
 
-/// Runs all of these, one after another, as far as the budget allows. `count` makes each of them a step.
+/// Runs experiments one after another until the budget is used up. `count` makes each of them a step.
 pub async fn run_all(checks: &[Check], context: &mut Context<'_>, count: bool) -> Outcome {
     let mut outcome = Outcome::default();
     for experiment in checks {
@@ -64,7 +65,7 @@ pub async fn run_all(checks: &[Check], context: &mut Context<'_>, count: bool) -
     outcome
 }
 
-/// Runs all experiments and reports what they gave, as agents do that only put code in place.
+/// Runs all experiments and reports their results; used by agents that only put code in place.
 pub async fn report(checks: &[Check], context: &mut Context<'_>) -> Ended {
     let outcome = run_all(checks, context, true).await;
     if let Some(stopped) = outcome.stopped {
@@ -75,18 +76,18 @@ pub async fn report(checks: &[Check], context: &mut Context<'_>) -> Ended {
     Ended { detail: (!failures.is_empty()).then(|| failures.join("; ")), ..End::Answered.into() }
 }
 
-/// Reports results.
+/// Reports results as the answer.
 pub fn answer(results: Map<String, Value>, context: &mut Context<'_>) {
     answer_raw(Value::Object(results).to_string(), context);
 }
 
-/// Reports an answer as it is.
+/// Reports an answer verbatim.
 pub fn answer_raw(raw: String, context: &mut Context<'_>) {
     context.trajectory.push(&Event::Answer { raw: raw.clone() });
     context.answer = Some(raw);
 }
 
-/// Puts files in place. The error ends the attempt.
+/// Writes files into the workspace. An error ends the attempt.
 pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) -> Result<(), Ended> {
     for (path, bytes) in files {
         match context.write(path, bytes).await {
@@ -100,11 +101,11 @@ pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) 
     Ok(())
 }
 
-/// The agent's sandbox: its use is charged to the budget, and the command recorded.
+/// The agent's sandbox as a place to run a check: use is charged to the budget, and the command is recorded.
 struct InBudget<'c, 'a> {
     context: &'c mut Context<'a>,
     check: &'c Check,
-    /// The time that tools had taken before.
+    /// Tool time used before the check.
     before: Duration,
 }
 
@@ -127,7 +128,8 @@ impl Place for InBudget<'_, '_> {
         self.context.read(path, MOST_OUTPUT as u64).await
     }
 
-    /// Most agents run an experiment once: a look costs less than a command.
+    /// Removes a file if it exists. Checking first is cheaper than a command, and most agents run an experiment only
+    /// once, so there is usually no old result.
     async fn remove(&mut self, path: &Path) -> Result<(), Fault> {
         if self.read(path).await.is_ok() {
             self.context.exec(&removal(path), wall(self.check), MOST_OUTPUT).await?;
@@ -136,7 +138,7 @@ impl Place for InBudget<'_, '_> {
     }
 }
 
-/// Runs an experiment. The inner error says why there is no result; the second part is what it wrote to standard error.
+/// Runs an experiment. The inner error says why there is no result; the second part is the standard error.
 async fn run(check: &Check, context: &mut Context<'_>) -> Result<(Result<Value, String>, String), Fault> {
     let before = context.budget.tool_time;
     let measured = measure(&mut InBudget { context, check, before }, check).await?;

@@ -1,5 +1,5 @@
-//! The files that every agent finds in its workspace beside the repo: the paper, the experiments, and a script
-//! that runs them. Pure; the runner puts them into the workspace.
+//! Files that every agent finds in its workspace beside the repo: the paper, the experiments, and a script that runs
+//! them. This module only builds the contents; the runner writes them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use super::Replication;
 pub const PAPER: &str = "paper.txt";
 /// The experiments to run and report.
 pub const EXPERIMENTS: &str = "experiments.md";
-/// Runs all of them.
+/// Script that runs all experiments.
 pub const RUN_EXPERIMENTS: &str = "run_experiments.sh";
 
-/// The files of a task, path in the workspace and bytes: [`PAPER`], [`EXPERIMENTS`], [`RUN_EXPERIMENTS`].
+/// Returns paths and contents of a task's files: [`PAPER`], [`EXPERIMENTS`], [`RUN_EXPERIMENTS`].
 #[must_use]
 pub fn task_files(task: &Replication) -> Vec<(PathBuf, Vec<u8>)> {
     vec![
@@ -41,7 +41,8 @@ fn experiments(task: &Replication) -> String {
     text
 }
 
-/// One subshell a command, so that neither its directory, its variables nor its failure reaches the next one.
+/// Builds the script. Each command runs in its own subshell, so that its directory, variables and failure don't affect
+/// the next one.
 fn run_experiments(task: &Replication) -> String {
     let mut script = "#!/bin/sh\n# Runs the experiments of experiments.md, one after another.\ncd \"$(dirname \"$0\")\" || exit 1\nfailed=0\n".to_owned();
     for experiment in &task.experiments {

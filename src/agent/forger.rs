@@ -1,11 +1,12 @@
-//! `forger`: meets what can be measured without running its work, and does not do the task. Each family says how. It must
-//! pass the measures of the published benchmark and fail every measure that is verified: proof that they differ.
+//! `forger`: satisfies whatever can be measured without re-running the agent's work, without doing the task; each
+//! family defines how. It must pass the measures of the published benchmark and fail every verified measure, which
+//! shows that the two differ.
 
 use async_trait::async_trait;
 
 use super::{Agent, Context, End, Ended, Task, gold};
 
-/// The agent.
+/// The `forger` agent.
 #[derive(Debug)]
 pub struct Forger;
 

@@ -1,12 +1,13 @@
-//! `gold`: follows the solution of a task: it writes the files, as the original functions, runs the cells and commands and
-//! reports what they give. Must score 1 on every sample: proof that the suite, the env and the sandbox are sound.
+//! `gold`: follows the solution of a task: writes its files (such as the original functions), runs its cells and
+//! commands, and reports their results. Must score 1 on every sample, which shows that the suite, the env and the
+//! sandbox are sound.
 
 use async_trait::async_trait;
 
 use super::{Agent, Context, End, Ended, Solution, Task, experiment, python};
 use crate::score::last_json_line;
 
-/// The agent.
+/// The `gold` agent.
 #[derive(Debug)]
 pub struct Gold;
 
@@ -25,7 +26,7 @@ impl Agent for Gold {
     }
 }
 
-/// Writes the files, runs the cells and commands, and reports the answer, or else what they give.
+/// Writes the solution's files, runs its cells and commands, and reports its answer, or their results if it has none.
 pub(super) async fn follow(solution: &Solution, context: &mut Context<'_>) -> Ended {
     let Solution { files, cells, checks, answer } = solution;
     if let Err(ended) = experiment::write_all(files, context).await {

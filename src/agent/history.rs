@@ -1,4 +1,4 @@
-//! Which steps of the conversation a model is shown again: everything, the last ones, or a summary and the last ones.
+//! Choice of the earlier steps that a model is shown again: all, the last ones, or a summary and the last ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,36 +8,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Message, Role};
 
-/// Characters that are left of an older observation with [`History::Super`], and of one that was shortened for want of room.
+/// Characters kept of an older observation by [`History::Super`], and of an observation shortened to save space.
 pub const SHORT: usize = 500;
 
-/// Which steps a model is shown again.
+/// Which earlier steps a model is shown again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum History {
-    /// All.
+    /// All steps.
     #[default]
     Full,
-    /// The last so many.
+    /// The last K steps.
     Window(u32),
-    /// At least the last so many, and a running summary by the model of what came before. So many steps leave at a time,
-    /// so there is one summary for so many steps.
+    /// At least the last K steps, and the model's running summary of those before. Steps leave K at a time, so a new
+    /// summary is needed only every K steps.
     Summary(u32),
-    /// All, but of every observation except the newest only its last 500 characters, as in SUPER.
+    /// All steps, but only the last 500 characters of every observation except the newest, as in SUPER.
     Super,
 }
 
-/// How histories are written.
+/// The accepted spellings of a history.
 pub const FORMS: &str = "`full`, `window:K`, `summary:K` or `super`";
 
 impl History {
-    /// Whether the next call of the model shows this observation of an earlier step whole. The last reply among the
-    /// messages is the one that is being acted upon.
+    /// Whether the next model call shows this observation of an earlier step in full. The last reply in `messages` is
+    /// the one being carried out.
     #[must_use]
     pub fn still_shows(self, messages: &[Message], observation: &str) -> bool {
         let kept = match self {
             Self::Full | Self::Super => 0,
-            // So many replies stay, the newest among them.
+            // This many replies are kept, including the newest.
             Self::Window(steps) | Self::Summary(steps) => messages
                 .iter()
                 .enumerate()

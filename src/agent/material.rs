@@ -1,10 +1,10 @@
-//! What retrieval puts into the task of an agent that then goes on by itself.
+//! Retrieved material in the task of an agent that works by itself.
 
 use super::retrieval::{Code, CodeChoice, PaperChoice, Passage, Retriever, Wanted, passages};
 use super::{Context, End, Ended, Replication, Task, prompts, repo};
 
-/// The passages and snippets for all missing functions, each once; `None` where nothing is chosen or found. The error ends
-/// the attempt.
+/// Retrieves passages and snippets for all missing functions, without duplicates. `None` if nothing is requested or
+/// found. An error ends the attempt.
 pub async fn gather(retriever: &Retriever, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, Ended> {
     let by_code = !matches!(retriever.code, CodeChoice::Agent | CodeChoice::None);
     if retriever.paper == PaperChoice::None && !by_code {

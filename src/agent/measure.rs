@@ -1,5 +1,6 @@
-//! The one way to run a check (an experiment and the like): its old result file goes, its command runs, and its result is
-//! read by its rule. Agents do this within their budget; gold, the baseline and verification do it in a sandbox alone.
+//! The only implementation of running a check (an experiment or similar): remove the old result file, run the command,
+//! read the result by its rule. Agents run checks within their budget; gold, the baseline and verification run them
+//! directly in a sandbox.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,52 +13,52 @@ use crate::sandbox::{Command, Exec, Exit, Fault};
 use crate::score::read_result;
 use crate::suite::ResultRule;
 
-/// Bytes kept of a check's stdout and stderr each, and the most that its result file may have.
+/// Maximum bytes kept of a check's stdout and of its stderr, and maximum size of its result file.
 pub(crate) const MOST_OUTPUT: usize = 4 << 20;
 
-/// A sandbox as somebody may use it.
+/// Access to a sandbox for running a check.
 #[async_trait]
 pub(crate) trait Place: Send {
-    /// Runs a command for at most so long.
+    /// Runs a command for at most `wall`.
     async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault>;
     /// Reads a file of at most [`MOST_OUTPUT`] bytes.
     async fn read(&mut self, path: &Path) -> Result<Vec<u8>, Fault>;
-    /// Removes a file that may not be there. A failure shows in what the check gives.
+    /// Removes a file if it exists. A failed removal is not reported, because it shows in the check's result.
     async fn remove(&mut self, path: &Path) -> Result<(), Fault>;
 }
 
-/// What a check gave.
+/// Outcome of a check.
 pub(crate) struct Measured {
-    /// How its command went.
+    /// How its command ended.
     pub exec: Exec,
     /// Its result.
     pub result: Result<Value, NoResult>,
 }
 
-/// Why a check gave no result.
+/// Why a check has no result.
 pub(crate) enum NoResult {
-    /// Its command did not succeed.
+    /// The command did not succeed.
     Ended(Exit),
-    /// Its result file cannot be read.
+    /// The result file cannot be read.
     File(String),
-    /// What it wrote does not fit its rule.
+    /// The output does not match the result rule.
     Misfit(String),
 }
 
-/// The command that removes a file.
+/// Builds the command that removes a file.
 pub(crate) fn removal(path: &Path) -> Command {
     Command { argv: vec!["rm".into(), "-rf".into(), "--".into(), path.into()], ..Command::default() }
 }
 
-/// How long a check may take.
+/// Time limit of a check.
 pub(crate) fn wall(check: &Check) -> Duration {
     Duration::try_from_secs_f64(check.time_limit).unwrap_or(Duration::from_hours(1))
 }
 
-/// Runs one check. An old result file is removed first, so that only this run's result can be read.
+/// Runs one check. Removes an old result file first, so that only this run's result can be read.
 ///
 /// # Errors
-/// [`Fault::Lost`] when the sandbox died, [`Fault::Refused`] when the command could not be run at all.
+/// [`Fault::Lost`] if the sandbox died, [`Fault::Refused`] if the command could not be run at all.
 pub(crate) async fn measure(place: &mut dyn Place, check: &Check) -> Result<Measured, Fault> {
     let file = match &check.result {
         ResultRule::JsonFile(file) => Some(Path::new(file)),

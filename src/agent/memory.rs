@@ -1,7 +1,8 @@
-//! Keeps a conversation as its [`History`] wants it, and shortens it when the model's context is nearly full.
+//! Keeps a conversation in the form that its [`History`] demands, and shortens it when the model's context is nearly
+//! full.
 //!
-//! Each change is an event that [`conversation::take`](super::conversation::take) carries out, live and when a record is
-//! read, so that the record still holds exactly what the model was shown.
+//! Each change is an event applied by [`conversation::take`](super::conversation::take), both live and when a record is
+//! read, so that the record still contains exactly what the model was shown.
 
 use super::history::{History, SHORT};
 use super::prompts::dynamic;
@@ -9,43 +10,45 @@ use super::tools::{Failure, ask, cut_middle};
 use super::{Context, Ended, Event, transcript};
 use crate::model::{Message, ModelError, Reply, Role, Thought};
 
-/// Characters that are left of the newest one, where shortening all others is not enough.
+/// Characters kept of the newest observation if shortening all others does not suffice.
 const NEWEST: usize = 2000;
-/// Bytes to a token until a reply has told: few, so that nothing overflows.
+/// Assumed bytes per token until a reply reports the actual number; a low value, so that the context never overflows.
 const BYTES: f64 = 3.0;
-/// Tokens kept free for a reply where the run does not limit it, at most: an eighth of the context.
+/// Maximum number of tokens reserved for a reply whose length the run does not limit; an eighth of the context if that
+/// is less.
 const RESERVE: u64 = 4096;
-/// Once the context is nearly full it is brought down to this share of what may be used. Shortening a little in every
-/// step would make the provider read everything again in each of them.
+/// Share of the usable context to which a nearly full one is reduced. Shortening only a little in every step would
+/// invalidate the provider's prompt cache each time.
 const DOWN_TO: f64 = 0.75;
 
-/// Keeps one conversation as its history wants it.
+/// Keeps one conversation in the form that its history demands.
 #[derive(Debug)]
 pub struct Memory {
     history: History,
-    /// Tokens that the model takes, read and written.
+    /// Context size of the model in tokens, input and output together.
     context: Option<u64>,
-    /// Messages at the beginning that stay: system and task.
+    /// Number of messages at the beginning that are never removed: system prompt and task.
     head: usize,
-    /// Bytes of the last of them, behind which a note or a summary stands.
+    /// Length in bytes of the last of these messages; a note or summary is appended after it.
     keep: usize,
-    /// Bytes that are sent beside the messages.
+    /// Bytes sent in addition to the messages.
     beside: usize,
     summary: Option<String>,
-    /// Tokens to a byte, as the last reply told.
+    /// Tokens per byte, measured on the last reply.
     ratio: f64,
-    /// Bytes of the conversation that was sent last.
+    /// Bytes of the conversation sent last.
     sent: usize,
-    /// Bytes of the longest conversation that was answered.
+    /// Bytes of the longest conversation that got a reply.
     answered: usize,
-    /// Messages that were shortened already.
+    /// Number of leading messages already checked for shortening.
     checked: usize,
-    /// Bytes of each message: counted once, because a long conversation has many.
+    /// Bytes of each message, cached because a long conversation has many.
     sizes: Vec<usize>,
 }
 
 impl Memory {
-    /// For a conversation that has its system prompt and its task. `beside` are the bytes that are sent with it.
+    /// Creates the state for a conversation that holds its system prompt and task. `beside` is the number of bytes sent
+    /// in addition.
     #[must_use]
     pub fn new(history: History, context: Option<u64>, messages: &[Message], beside: usize) -> Self {
         let keep = messages.last().map_or(0, |message| message.content.len());
@@ -65,7 +68,7 @@ impl Memory {
         }
     }
 
-    /// Makes the conversation ready for the next question. The error ends the attempt.
+    /// Prepares the conversation for the next call. An error ends the attempt.
     pub async fn tidy(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) -> Result<(), Ended> {
         match self.history {
             History::Full => {}
@@ -75,7 +78,7 @@ impl Memory {
                 }
             }
             History::Summary(most) => {
-                // What the last reply needs is not spent on a summary.
+                // Don't spend on a summary what the last reply needs.
                 if let Some(count) = self.surplus(messages, most, most).filter(|_| context.budget.last_step().is_none())
                 {
                     self.summarise(count, messages, context).await?;
@@ -103,7 +106,7 @@ impl Memory {
         self.sent = self.bytes(messages);
     }
 
-    /// Learns from the reply how many tokens it had.
+    /// Updates the estimate of tokens per byte from a reply.
     pub fn learn(&mut self, reply: &Reply) {
         self.answered = self.answered.max(self.sent);
         if self.context.is_some() && reply.usage.input > 0 {
@@ -111,21 +114,21 @@ impl Memory {
         }
     }
 
-    /// Whether a refusal may be about the length of the conversation: it says so, or it gives no reason that is known and the
-    /// conversation is longer than any that was answered.
+    /// Whether a refusal may be due to the conversation's length: the error says so, or it gives no known reason and
+    /// the conversation is longer than any that got a reply.
     pub fn is_of_length(&self, error: &ModelError) -> bool {
         let is_longest = self.answered > 0 && self.sent > self.answered;
         match error {
             ModelError::ContextLength(_) => true,
             ModelError::Rejected(_) => is_longest,
-            // Some servers fail over what is too long for them, after all retries.
+            // Some servers answer status 500 to an over-long conversation, even after all retries.
             ModelError::Unavailable(what) => is_longest && what.starts_with("status 500"),
             ModelError::Refused(_) | ModelError::Denied(_) | ModelError::Exhausted(_) => false,
         }
     }
 
-    /// Shortens the older half of what can be, after a provider has refused the conversation for its length. `false` when
-    /// nothing is left to shorten.
+    /// Shortens the older half of the long messages after a provider refused the conversation for its length. Returns
+    /// `false` if no message can be shortened.
     pub fn shrink(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) -> bool {
         let long: Vec<usize> = (self.head..messages.len()).filter(|index| is_long(&messages[*index], SHORT)).collect();
         for &index in long.iter().take(long.len().div_ceil(2)) {
@@ -135,7 +138,7 @@ impl Memory {
         !long.is_empty()
     }
 
-    /// How many messages are beyond the last `most` steps, when these are at least `least` steps.
+    /// Number of messages older than the last `most` steps; `None` if they are fewer than `least` steps.
     fn surplus(&self, messages: &[Message], most: u32, least: u32) -> Option<usize> {
         let replies: Vec<usize> =
             (self.head..messages.len()).filter(|index| messages[*index].role == Role::Assistant).collect();
@@ -151,7 +154,7 @@ impl Memory {
         self.sizes.clear();
     }
 
-    /// Brings the summary up to date. Where the model may not be asked any more, the one before stays.
+    /// Updates the summary. Keeps the previous one if the model may not be asked any more.
     async fn summarise(&mut self, count: usize, messages: &[Message], context: &mut Context<'_>) -> Result<(), Ended> {
         let steps = transcript::of(&messages[self.head..self.head + count]);
         let question = Message::new(Role::User, dynamic::summarise(self.summary.as_deref(), &steps));
@@ -164,7 +167,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Shortens observations, the oldest first, when the context is nearly full.
+    /// Shortens observations, the oldest first, if the context is nearly full.
     fn fit(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) {
         let Some(whole) = self.context else { return };
         let reserve = context.sampling.max_tokens.map_or(RESERVE.min(whole / 8), u64::from);
@@ -198,7 +201,7 @@ impl Memory {
             let calls = message.tool_calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
             calls + message.thoughts.iter().map(thought).sum::<usize>()
         };
-        // The newest may have grown: what is said by the user in a row is one message.
+        // Measure the last message again: consecutive user messages are merged, so it may have grown.
         self.sizes.pop();
         for message in &messages[self.sizes.len().min(messages.len())..] {
             self.sizes.push(message.content.len() + calls(message));
@@ -207,7 +210,7 @@ impl Memory {
     }
 }
 
-/// Where the newest observation begins: behind the last reply.
+/// Index of the last reply; the newest observation follows it.
 fn newest(messages: &[Message]) -> usize {
     messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0)
 }
@@ -221,7 +224,7 @@ fn shorten(index: usize, most: usize, messages: &mut Vec<Message>, context: &mut
     context.tell(messages, &Event::Shortened { message: index, content });
 }
 
-/// The end of an observation that is longer.
+/// The end of an observation if it is too long.
 fn tail(message: &Message) -> Option<String> {
     if !is_long(message, SHORT + 10) {
         return None;

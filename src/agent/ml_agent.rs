@@ -1,10 +1,10 @@
-//! `ml-agent`: finds the repo that an instruction belongs to among all repos of the suite, then writes the program. As
-//! ML-Bench's agent of that name, in four stages:
+//! `ml-agent`: finds the repo that an instruction belongs to among all repos of the suite, then writes the program.
+//! Follows ML-Bench's agent of that name, in four stages:
 //!
-//! 1. *Retrieve.* The model gives words, and BM25 ranks the documentation of all repos by them.
+//! 1. *Retrieve.* The model gives search words, and BM25 ranks the documentation of all repos by them.
 //! 2. *Sort.* The model puts the first of them in order.
-//! 3. *Plan.* For one repo after another the model is shown its files and documentation, and accepts it or goes on.
-//! 4. *Generate.* In a loop, the model reads files, writes the program, or rejects the repo, and planning goes on.
+//! 3. *Plan.* The model is shown the files and documentation of one repo after another until it accepts one.
+//! 4. *Generate.* In a loop, the model reads files, writes the program, or rejects the repo, which continues planning.
 
 use std::fmt::Write as _;
 
@@ -21,10 +21,10 @@ use crate::sample::COMMAND;
 
 /// Characters of a repo's documentation in a list.
 const BEGINNING: usize = 1500;
-/// Most paths of a repo that are listed.
+/// Maximum number of paths listed per repo.
 const MOST_PATHS: usize = 200;
 
-/// The agent.
+/// The `ml-agent` agent.
 #[derive(Debug)]
 pub struct MlAgent {
     label: String,
@@ -32,7 +32,7 @@ pub struct MlAgent {
 }
 
 impl MlAgent {
-    /// Under this label.
+    /// Creates the agent with this label.
     pub const fn new(label: String, reach: Reach) -> Self {
         Self { label, reach }
     }
@@ -68,7 +68,7 @@ impl Agent for MlAgent {
     }
 }
 
-/// The reply that holds the program, from the first repo that gets one.
+/// Returns the reply containing the program, for the first repo that gets one.
 async fn work(
     task: &OneReply,
     reach: Reach,
@@ -95,7 +95,7 @@ async fn work(
     Ok(None)
 }
 
-/// Repos in the order in which a reply names them; those that it leaves out come last, as they were.
+/// Orders repos as a reply names them. Repos that it doesn't name come last, in their old order.
 fn sorted<'a>(found: Vec<&'a Shelved>, reply: &str) -> Vec<&'a Shelved> {
     let named: Vec<&str> = reply.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))).collect();
     let mut found = found;
@@ -103,7 +103,7 @@ fn sorted<'a>(found: Vec<&'a Shelved>, reply: &str) -> Vec<&'a Shelved> {
     found
 }
 
-/// Planning and writing for one repo; `None` when the model gives it up.
+/// Plans and writes the program for one repo; `None` if the model rejects the repo.
 async fn attempt(
     repo: &Shelved,
     (task, reach): (&OneReply, Reach),
@@ -146,7 +146,7 @@ async fn attempt(
     Ok(None)
 }
 
-/// What a reply does.
+/// The action that a reply requests.
 #[derive(Debug, PartialEq, Eq)]
 enum Action {
     Read(String),
@@ -171,7 +171,7 @@ impl Action {
     }
 }
 
-/// The first word of a reply, in small letters and without punctuation.
+/// The first word of a reply, in lower case and without punctuation.
 fn first_word(reply: &str) -> String {
     let word = reply.split_whitespace().next().unwrap_or_default();
     word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()

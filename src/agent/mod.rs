@@ -1,7 +1,7 @@
-//! What attempts a sample: the [`Agent`] trait, the task that it is given and the context that it works in.
+//! Agents, which attempt samples: the [`Agent`] trait, the task an agent is given and the context it works in.
 //!
-//! An agent sees the world through its [`Context`] only: a sandbox, a model, a budget that it cannot exceed, and
-//! a trajectory that records what it does.
+//! An agent acts only through its [`Context`]: a sandbox, a model, a budget that it cannot exceed, and a trajectory
+//! that records what it does.
 
 mod account;
 mod asked;
@@ -80,14 +80,14 @@ pub(crate) use spec::NAMES as AGENTS;
 pub use task::{Solution, Task};
 pub use trajectory::{Event, TimedEvent, Trajectory};
 
-/// One way of attempting samples. Shared by all attempts of a run; holds no state of any.
+/// A method of attempting samples. Shared by all attempts of a run; holds no state of any attempt.
 #[async_trait]
 pub trait Agent: Send + Sync {
-    /// Short name, part of file names and tables: `react`, `gold`.
+    /// Short name, used in file names and tables: `react`, `gold`.
     fn name(&self) -> &str;
-    /// Whether [`Context::model`] must be there.
+    /// Whether [`Context::model`] must be present.
     fn needs_model(&self) -> bool;
-    /// The one family whose samples it can attempt; `None` for any.
+    /// The only family whose samples it can attempt; `None` for any.
     fn only(&self) -> Option<&'static str> {
         None
     }
@@ -95,18 +95,19 @@ pub trait Agent: Send + Sync {
     fn forges(&self) -> bool {
         false
     }
-    /// Makes what it needs on this machine, beside a model, in the folder `cache`; before the first attempt.
+    /// Prepares what the agent needs on this machine apart from a model, in the folder `cache`. Called before the first
+    /// attempt.
     ///
     /// # Errors
-    /// Kinds `Suite` and `Machine`, of an env that cannot be built.
+    /// Kinds `Suite` and `Machine` if an env cannot be built.
     async fn prepare(&self, _cache: &Path, _on_progress: OnProgress<'_>) -> Result<()> {
         Ok(())
     }
-    /// Host folders that its sandboxes must show read-only, once it is prepared.
+    /// Host folders that its sandboxes must mount read-only; known once prepared.
     fn read_only(&self) -> Vec<PathBuf> {
         Vec::new()
     }
-    /// Task files that its workspace does not have.
+    /// Task files to leave out of its workspace.
     fn goes_without(&self) -> &'static [&'static str] {
         &[]
     }
@@ -114,25 +115,25 @@ pub trait Agent: Send + Sync {
     fn needs_listener(&self) -> bool {
         false
     }
-    /// What it is beside this program, such as another program's version and how it is started: two runs with the same
-    /// digest had the same agent. Known once it is prepared.
+    /// Digest of everything about the agent that isn't part of this program, such as another program's version and
+    /// command line. Runs with the same digest had the same agent. Known once prepared.
     fn digest(&self) -> Option<String> {
         None
     }
-    /// How long it may take to end by itself, its record in order, once [`Context::cancel`] is set. An agent that leaves
-    /// nothing to be put in order is dropped at once, in the midst of whatever it does.
+    /// Grace period to end and complete its record once [`Context::cancel`] is set. With zero, the agent is dropped at
+    /// once, in the middle of whatever it does.
     fn winds_down(&self) -> Duration {
         Duration::ZERO
     }
-    /// Works on the task until an end. Never panics on what a model or a sandbox answers.
+    /// Works on the task until an end. Never panics on replies of a model or a sandbox.
     ///
     /// Called through [`attempt`], which stops it when the run is cancelled and records its end.
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended;
 }
 
-/// One attempt of an agent: it works until an end of its own or until the run is cancelled, whichever comes first,
-/// also in the midst of a model call or a command. [`Event::Started`] is for the caller to record, who knows the
-/// sandbox's backend; the end is recorded as the trajectory's [`Event::Ended`].
+/// Runs one attempt of an agent until the agent ends or the run is cancelled, even in the middle of a model call or a
+/// command. The caller records [`Event::Started`], because it knows the sandbox's backend; this function records
+/// [`Event::Ended`].
 pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) -> Ended {
     let cancel = context.cancel.clone();
     let patience = agent.winds_down();

@@ -1,5 +1,5 @@
-//! `mutant:P`: restores each masked function rightly with probability 1-P, else as a mutant. Its pass rates are known in
-//! advance, (1-P)^n where every mutant is noticed, so that the statistics can be checked from end to end.
+//! `mutant:P`: restores each masked function correctly with probability 1-P, and otherwise as a mutant. Its pass rates
+//! are known in advance, (1-P)^n if every mutant is noticed, so that the statistics can be checked end to end.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::model::Role;
 use crate::sample::MASKED;
 
-/// The agent.
+/// The `mutant:P` agent.
 #[derive(Debug)]
 pub struct Mutants {
     name: String,
@@ -20,12 +20,12 @@ pub struct Mutants {
 }
 
 impl Mutants {
-    /// With the probability of a mutant, from 0 to 1.
+    /// Creates the agent; `probability` is that of a mutant, from 0 to 1.
     pub const fn new(name: String, probability: f64) -> Self {
         Self { name, probability }
     }
 
-    /// The file with each of these functions right or wrong, and what was done to them.
+    /// Returns the file with its functions restored or mutated, and a note about each.
     fn restore(&self, task: &Replication, path: &PathBuf, bytes: &[u8], seed: u64) -> Result<(Vec<u8>, Vec<String>)> {
         let module = Module::parse(path.clone(), bytes.to_vec())?;
         let (mut bodies, mut said) = (Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ impl Mutants {
             let equivalent = task.paper.units.iter().find(|it| it.at == function.at).map(|it| &it.equivalent);
             let marked = |id: &str| equivalent.is_some_and(|marks| marks.iter().any(|mark| mark.mutant == id));
             let mut mutants = index.map_or_else(|| Ok(Vec::new()), |index| module.mutants(index))?;
-            // Later kinds are left out, so that a seed gives the same attempts as before them.
+            // Leave out kinds of mutants added later, so that a seed still gives the same attempts.
             mutants.retain(|it| {
                 body.start <= it.range.start && it.range.end <= body.end && !marked(&it.id) && it.kind < Kind::Argument
             });
@@ -61,7 +61,7 @@ impl Mutants {
                 said.push(format!("`{}` is the mutant `{}`", function.at, mutant.id));
                 bodies.push((body.clone(), text[body.start..end].to_vec()));
             } else {
-                // Nothing in it can be mutated: wrong is then what was masked.
+                // The function can't be mutated; a body that does nothing is the wrong solution instead.
                 said.push(format!("`{}` has no mutant and does nothing", function.at));
                 let nothing = match &function.region {
                     Some(_) => {
@@ -86,7 +86,7 @@ impl Mutants {
     }
 }
 
-/// A number from 0 to 1 that follows from the attempt's seed and these names. The seed is made of the run's seed, the
+/// Derives a number in 0..1 from the attempt's seed and these names. The seed in turn depends on the run's seed, the
 /// sample and the attempt.
 pub fn share(seed: u64, what: &str, name: &str) -> f64 {
     let digest = Sha256::new()

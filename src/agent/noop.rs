@@ -1,10 +1,10 @@
-//! `noop`: does nothing and reports nothing. Must score 0 on every sample: proof that nothing passes by itself.
+//! `noop`: does nothing and reports nothing. Must score 0 on every sample, which shows that nothing passes by itself.
 
 use async_trait::async_trait;
 
 use super::{Agent, Context, End, Ended, Task};
 
-/// The agent.
+/// The `noop` agent.
 #[derive(Debug)]
 pub struct Noop;
 

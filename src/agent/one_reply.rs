@@ -1,25 +1,25 @@
-//! Tasks that one reply can answer, as `single` and `ml-agent` are given them.
+//! Tasks that a single reply can answer, for the agents `single` and `ml-agent`.
 
 use std::sync::Arc;
 
 use super::{Context, End, Ended, Task};
 use crate::model::Model;
 
-/// What a family gives to agents whose answer is one reply.
+/// The task for agents whose answer is a single reply.
 #[derive(Debug, Clone)]
 pub struct OneReply {
-    /// A prompt that says all, and how to reply.
+    /// A self-contained prompt, including how to reply.
     pub prompt: String,
-    /// The task without the name of its repo, for an agent that has to find that.
+    /// The task without the name of its repo, for an agent that has to find the repo.
     pub unplaced: String,
-    /// The language of the block that holds the program.
+    /// Language of the code block that holds the program.
     pub fence: &'static str,
     /// All repos of the suite.
     pub shelf: Arc<Vec<Shelved>>,
 }
 
 impl OneReply {
-    /// The task and the model for the agent of this name; how its attempt ends where one of them is missing.
+    /// Returns the task and the model for the agent of this name, or the attempt's end if either is missing.
     pub(super) fn given<'a, 'b>(
         agent: &str,
         task: &'a Task,
@@ -35,13 +35,13 @@ impl OneReply {
     }
 }
 
-/// A repo as somebody who has to choose one sees it.
+/// A repo as shown to an agent that has to choose one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shelved {
     /// Its id.
     pub id: String,
     /// Its documentation.
     pub docs: String,
-    /// Path and text of its files.
+    /// Paths and contents of its files.
     pub files: Vec<(String, String)>,
 }

@@ -38,7 +38,7 @@ pub struct React {
 struct Work {
     /// The try's limits, as stated in its prompt.
     limits: Limits,
-    /// What the prompt says about the previous try.
+    /// Text of the prompt about the previous try.
     lesson: Option<String>,
     /// The conversation.
     request: Request,
@@ -82,7 +82,7 @@ impl React {
             let limits = context.budget.share(tries);
             let mut work = Work { limits, lesson: lesson.take(), request: Request::default(), session };
             let ended = self.work(task, model, &mut work, context).await;
-            // What follows belongs to no try and may use the whole remaining budget.
+            // The code below belongs to no try and may use the whole remaining budget.
             context.budget.share(1);
             if ended.end.is_infrastructure() {
                 return ended;

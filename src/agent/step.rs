@@ -1,5 +1,5 @@
-//! One step: the calls of a reply are run in order, and what each shows is cut to what a model can take, recorded and
-//! shown. Used by `react`, with a model's replies, and by `scripted`, with a script's.
+//! One step: runs the calls of a reply in order; cuts what each shows to a size the model can take, records it and
+//! shows it. Used by `react` with a model's replies, and by `scripted` with a script's.
 
 use std::fmt::Write as _;
 
@@ -14,39 +14,38 @@ use super::trajectory::seconds;
 use super::{Context, End, Ended, Event};
 use crate::model::{Message, Reply, Role};
 
-/// What follows a step.
+/// The continuation after a step.
 #[derive(Debug)]
 pub enum Next {
-    /// The next step: an action was run.
+    /// The next step, after a call was run.
     Step,
-    /// The next step, after a reply that could not be acted upon.
+    /// The next step, after an unusable reply.
     Retry,
-    /// Nothing: the attempt ends.
+    /// The attempt ends.
     End(Ended),
 }
 
-/// Most calls of one reply that are run.
+/// Maximum calls of one reply that are run.
 const MOST_CALLS: usize = 32;
 
-/// Characters that a model is shown of all observations of one step, as far as each can have [`LEAST_SHOWN`].
+/// Maximum characters of all observations of one step together, but each may have [`LEAST_SHOWN`].
 const STEP_LIMIT: usize = 4 * OBSERVATION_LIMIT;
 const LEAST_SHOWN: usize = 3000;
 
-/// What one call led to.
+/// Outcome of one call.
 pub(super) enum Ran {
-    /// An observation, with the seconds of tool time that it took.
+    /// An observation, with the tool time in seconds.
     Observed(String, f64),
-    /// Nothing: the call is malformed.
+    /// The call is malformed; the error for the model.
     Wrong(String),
-    /// The attempt's end.
+    /// The attempt ends.
     End(Ended),
 }
 
-/// Acts upon a reply: its calls are run in order, and each is answered by itself. A call that is malformed is answered with
-/// what is wrong with it and keeps no other from being run; the reply then counts as a format error, but not as one that
-/// could not be acted upon. Where one call a reply was asked for (`--one-call`), only the first one is run, the others are
-/// answered with a note, and the reply counts as a format error likewise. Calls that are written into the text are run
-/// alike; what each shows has its number and its tool in front where there are several.
+/// Carries out a reply: runs its calls in order and answers each. A malformed call is answered with its error and does
+/// not keep others from being run; the reply then counts as a format error, but not as unusable. With `--one-call`,
+/// only the first call is run and the others are answered with a note, which also counts as a format error. Calls
+/// written into the text are treated alike; if there are several, their outputs are headed by number and tool.
 pub async fn act(
     reply: &Reply,
     tool_calling: &ToolCalling,
@@ -107,7 +106,7 @@ fn too_many(calls: usize, run: usize) -> String {
     format!("{calls} tool calls in one reply; {which}")
 }
 
-/// Runs one call. What the model is shown of it is cut to `limit` characters.
+/// Runs one call. Its output is cut to `limit` characters.
 async fn run(
     call: &Call,
     limit: usize,
@@ -135,7 +134,7 @@ async fn run(
     Ran::Observed(content, seconds)
 }
 
-/// Uses a tool. What it observes is whole.
+/// Uses a tool. Its output is not cut.
 pub(super) async fn use_tool(
     tool: &dyn AnyTool,
     arguments: Map<String, Value>,
@@ -154,7 +153,8 @@ pub(super) async fn use_tool(
     Ran::Observed(observed, seconds(context.budget.tool_time.saturating_sub(before)))
 }
 
-/// Goes on after an answer: providers demand that every call is answered, so the first one that is not yet gets `told`.
+/// Answers the open calls after an answer, because providers demand a result for every call: the first unanswered call
+/// gets `told`.
 pub fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
     let since = messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or_default();
     let is_open = |id: &str| !messages[since..].iter().any(|message| message.tool_call_id.as_deref() == Some(id));
@@ -171,8 +171,8 @@ pub fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, co
     }
 }
 
-/// Acts upon the last reply, in which only an answer counts. It is taken as it is: there is no step left to correct
-/// it in, and it is for the score to say what is wrong with it.
+/// Carries out the last reply, in which only an answer counts. The answer is taken as it is: no step is left to correct
+/// it, and scoring judges it.
 pub fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &mut Context<'_>) -> Next {
     let what = match tool_calling.tools.answering() {
         Answering::Tool(name) => match tool_calling.calls(reply) {
@@ -209,8 +209,8 @@ fn answered(raw: String, context: &mut Context<'_>) -> Ended {
     End::Answered.into()
 }
 
-/// What was wrong with a reply, cut to what a model can use. Not being told that its reply was cut off, a model writes the
-/// same long one again.
+/// The error of a reply, cut to a useful length. Says so if the reply was cut off by the token limit; otherwise the
+/// model writes the same long reply again.
 fn in_short(what: &str, reply: &Reply, context: &Context<'_>) -> String {
     let mut what = cut_middle(what, OBSERVATION_LIMIT / 10).into_owned();
     if let Some(most) = context.sampling.max_tokens.filter(|most| reply.usage.output >= u64::from(*most)) {
@@ -219,8 +219,8 @@ fn in_short(what: &str, reply: &Reply, context: &Context<'_>) -> String {
     what
 }
 
-/// Counts a reply without a call that could be read, and tells the model what was expected. Providers demand that each
-/// of their own calls is answered, so the first one is told what was wrong, the others that they were not run.
+/// Counts a reply without a readable call, and tells the model what was expected. Providers demand a result for each of
+/// their calls: the first gets the error, the others a note that they were not run.
 fn refuse(
     what: &str,
     reply: &Reply,

@@ -1,21 +1,21 @@
-//! A conversation with the model that offers no tools: the fixed agent's work, and a dynamic agent's thoughts before its
-//! first step.
+//! A conversation with the model without tools: the `fixed` agent's work, and the thoughts of `react` before its first
+//! step.
 
 use super::account::{Asker, NotAsked, Unanswered};
 use super::{Context, End, Ended, Event};
 use crate::model::{Message, Model, Reply, Request, Role};
 
-/// Tokens of reasoning that are not worth another call.
+/// Tokens of reasoning too few to be worth another call.
 const LEAST_THOUGHTS: u32 = 16;
-/// Most calls for thoughts.
+/// Maximum number of calls for thoughts.
 const MOST_ROUNDS: u32 = 8;
-/// Bytes to a token, for servers that do not count.
+/// Assumed bytes per token, for servers that do not count tokens.
 const BYTES: usize = 4;
 
 /// Why there is no reply.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// A limit forbids another call; what was written can still be run.
+    /// A limit forbids another call; code written so far can still be run.
     Limit(End),
     /// The attempt ends.
     End(Ended),
@@ -39,34 +39,34 @@ impl From<Stop> for Ended {
     }
 }
 
-/// A conversation.
+/// A conversation without tools.
 pub(crate) struct Talk<'a> {
     model: &'a dyn Model,
     request: Request,
 }
 
 impl<'a> Talk<'a> {
-    /// Begins one, or goes on with these messages.
+    /// Begins a conversation, or continues one with these messages.
     pub(crate) fn over(model: &'a dyn Model, messages: Vec<Message>) -> Self {
         Self { model, request: Request { messages, ..Request::default() } }
     }
 
-    /// What was said.
+    /// The messages of the conversation.
     pub(crate) fn into_messages(self) -> Vec<Message> {
         self.request.messages
     }
 
-    /// Whether the model takes a budget of tokens for reasoning.
+    /// Whether the model accepts a token budget for reasoning.
     pub(crate) fn reasons(&self) -> bool {
         self.model.reasons()
     }
 
-    /// Says something to the model.
+    /// Adds a message.
     pub(crate) fn say(&mut self, role: Role, content: String, context: &mut Context<'_>) {
         context.tell(&mut self.request.messages, &Event::Message { role, content, call_id: None });
     }
 
-    /// Asks for a reply of at most so many tokens, or as many as the run allows.
+    /// Asks for a reply of at most `most` tokens, within the run's maximum.
     pub(crate) async fn ask(&mut self, most: Option<u32>, context: &mut Context<'_>) -> Result<Reply, Stop> {
         self.request.sampling = context.next_sampling();
         if let Some(most) = most {
@@ -75,7 +75,8 @@ impl<'a> Talk<'a> {
         Ok(context.ask(self.model, Asker::Agent, &mut self.request).await?)
     }
 
-    /// Asks for thoughts, cut at so many tokens; a model that stops early is told to wait while there are tokens left.
+    /// Asks for thoughts of `reasoning` tokens at most. A model that stops early is asked to continue while tokens are
+    /// left.
     pub(crate) async fn think(
         &mut self,
         question: String,
@@ -90,7 +91,7 @@ impl<'a> Talk<'a> {
             let reply = self.ask(Some(left), context).await?;
             let counted = if reply.usage.output > 0 { reply.usage.output } else { (reply.text.len() / BYTES) as u64 };
             left = left.saturating_sub(u32::try_from(counted.max(1)).unwrap_or(u32::MAX));
-            // The last step is for the work.
+            // The last step is kept for the work.
             if left < LEAST_THOUGHTS || context.budget.steps_left() <= 1 {
                 break;
             }

@@ -1,4 +1,4 @@
-//! What an attempt is given, whatever the kind of task.
+//! The task of an attempt, for any family.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -6,45 +6,45 @@ use std::sync::Arc;
 
 use super::Check;
 
-/// What an attempt is given. An agent that can do any kind of task needs no more than `instructions` and `answer`; one
-/// that knows a family asks for that family's [`Task::part`].
+/// The task of an attempt. A general agent needs only `instructions` and `answer`; an agent that knows a family uses
+/// that family's [`Task::part`].
 #[derive(Debug, Clone)]
 pub struct Task {
     /// The sample's id.
     pub sample: String,
     /// Number of this attempt at the sample, from 0.
     pub attempt: u32,
-    /// What the agent is to do, as it is told: Markdown.
+    /// The instructions for the agent, in Markdown.
     pub instructions: String,
-    /// What its answer must be, a fragment: "one JSON object with the key `number`".
+    /// The form of the answer, as a fragment: "one JSON object with the key `number`".
     pub answer: String,
-    /// What `gold` does. On the host only: no other agent may look.
+    /// The solution that `gold` follows. On the host only: no other agent may use it.
     pub solution: Solution,
-    /// What `forger` does: it meets what can be measured without running anything, and does not do the task. Also on the
-    /// host only.
+    /// The forgery that `forger` follows: it satisfies what can be measured without running anything, without doing the
+    /// task. Also on the host only.
     pub forgery: Option<Solution>,
-    /// What a family gives to agents that know it.
+    /// The family's own part of the task, for agents that know the family.
     pub part: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Task {
-    /// What the family gives to agents that know it; `None` in other families.
+    /// The family's own part of the task; `None` if the task is of another family.
     #[must_use]
     pub fn part<T: Any>(&self) -> Option<&T> {
         self.part.as_deref()?.downcast_ref()
     }
 }
 
-/// How a task is solved: files are written, cells and commands run, and what they give is reported.
+/// A solution of a task: files to write, cells and commands to run, and the answer to report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Solution {
-    /// The files, by path in the repo.
+    /// The files: paths in the repo and contents.
     pub files: Vec<(PathBuf, Vec<u8>)>,
-    /// The cells, run in the attempt's Python session. Where there are no commands, the last JSON object that a cell
-    /// printed is the answer.
+    /// Cells run in the attempt's Python session. Without commands, the last JSON object that a cell printed is the
+    /// answer.
     pub cells: Vec<String>,
-    /// The commands, whose results by their keys are the answer.
+    /// The commands. Their results, by key, are the answer.
     pub checks: Vec<Check>,
-    /// The answer, where it is not what the commands give.
+    /// The answer, if it doesn't consist of the commands' results.
     pub answer: Option<String>,
 }

@@ -1,22 +1,22 @@
-//! How a model calls tools: which ones there are, by which protocol it calls them, and the calls that a reply makes.
+//! The tools of a model, the protocol it calls them by, and the calls in a reply.
 
 use super::protocol::{self, Call, Protocol};
 use super::tools::ToolSet;
 use crate::model::{self, Reply};
 
-/// How a model acts: with which tools, and how it calls them.
+/// A tool set with the protocol for calling the tools.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCalling {
     /// The tools.
     pub tools: ToolSet,
-    /// How they are called.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Whether a reply may make one call only, as in the paper.
+    /// Whether a reply may make only one call, as in the paper.
     pub one_call: bool,
 }
 
 impl ToolCalling {
-    /// The tools that are offered to the provider.
+    /// The tools sent to the provider; empty if they are described in the prompt instead.
     #[must_use]
     pub const fn offered(&self) -> &'static [model::Tool] {
         match self.protocol {
@@ -25,7 +25,7 @@ impl ToolCalling {
         }
     }
 
-    /// The calls of a reply, in order; an error when there is none.
+    /// Returns the calls of a reply, in order; an error if it makes no call.
     pub fn calls(&self, reply: &Reply) -> Result<Vec<Call>, String> {
         match self.protocol {
             Protocol::Text if reply.tool_calls.is_empty() => protocol::text::calls(&reply.text, &self.tools),

@@ -1,4 +1,4 @@
-//! The record of one attempt: one JSON line an event, written as it happens.
+//! The record of one attempt: one JSON line per event, written as it happens.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -31,39 +31,39 @@ pub enum Event {
         model: Option<String>,
         /// The sandbox backend.
         sandbox: String,
-        /// When, as the attempt's record says.
+        /// Time of the beginning, the same as in the attempt's record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         started: Option<jiff::Timestamp>,
     },
-    /// The harness says something to the model.
+    /// The harness adds a message to the conversation.
     Message {
-        /// As whom.
+        /// Role of the message.
         role: Role,
-        /// Which call it answers, where a call could not be run.
+        /// Id of the call that the message answers, if that call could not be run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<String>,
-        /// What.
+        /// Text of the message.
         content: String,
     },
-    /// The model replies: a step.
+    /// The model replies, which is a step.
     Reply {
         /// Number of the step, from 1.
         step: u32,
         /// The text.
         text: String,
-        /// Reasoning shown apart.
+        /// Reasoning that the provider returned separately.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning: Option<String>,
         /// Tool calls.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
-        /// What goes back to the provider with the reply.
+        /// Reasoning in the provider's format, to send back with the reply.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         thoughts: Vec<Thought>,
         /// Whether the tokens are estimated, because the provider reports none.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
-        /// Whether it was kept from an earlier run, so that it costs nothing.
+        /// Whether the reply was reused from an earlier run, so that it costs nothing.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cached: bool,
         /// Tokens.
@@ -72,7 +72,7 @@ pub enum Event {
         cost: f64,
         /// Seconds waited.
         seconds: f64,
-        /// Seed that the model was asked to sample with.
+        /// Sampling seed of the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seed: Option<u64>,
     },
@@ -80,25 +80,25 @@ pub enum Event {
     Observation {
         /// Number of the step.
         step: u32,
-        /// Which call, where the provider numbers them.
+        /// Id of the call, if the provider gives ids.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<String>,
         /// The tool's name.
         tool: String,
         /// Its arguments.
         arguments: Value,
-        /// What the model is shown.
+        /// Text shown to the model.
         content: String,
         /// Seconds of tool time.
         seconds: f64,
     },
-    /// A tool has asked the model something: no step, but tokens and money.
+    /// A tool has asked the model. Not a step, but costs tokens and money.
     ToolModelCall {
         /// Number of the step.
         step: u32,
         /// The tool's name.
         tool: String,
-        /// What the model answered the tool.
+        /// The model's reply to the tool.
         text: String,
         /// Tokens.
         usage: Usage,
@@ -107,107 +107,108 @@ pub enum Event {
         /// Seconds waited.
         seconds: f64,
     },
-    /// A call of the model got no reply: no step, but it may have cost tokens and money.
+    /// A call of the model got no reply. Not a step, but may have cost tokens and money.
     CallFailed {
         /// Number of the last step.
         step: u32,
-        /// The tool that asked, where it was one.
+        /// The tool that made the call, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool: Option<String>,
-        /// What went wrong.
+        /// The error.
         what: String,
-        /// Tokens, as far as the provider says.
+        /// Tokens, if the provider reports them.
         usage: Usage,
         /// Their cost in dollars.
         cost: f64,
         /// Seconds waited.
         seconds: f64,
     },
-    /// A reply could not be acted upon, or not upon all of it: malformed call, unknown tool, more calls than were asked
-    /// for.
+    /// A reply could not be carried out, at least in part: malformed call, unknown tool, more calls than allowed.
     FormatError {
         /// Number of the step.
         step: u32,
-        /// What was wrong.
+        /// The format error, as shown to the agent.
         what: String,
     },
-    /// An agent that is a program of its own asks the model, through the gateway.
+    /// An agent that keeps its own conversation asks the model: an external program, a Python function or SUPER's
+    /// agent.
     Asked {
         /// Number of the call within the attempt, from 0.
         call: u32,
-        /// So many messages of the conversation so far it goes on from. The others are gone: it has written them anew, or
-        /// begun another conversation.
+        /// Number of leading messages reused from the previous call. The other messages are gone: the agent has
+        /// rewritten them or begun another conversation.
         kept: usize,
-        /// What stands there after these.
+        /// The messages that follow the reused ones.
         messages: Vec<Message>,
-        /// The tools on offer, where they are others than at the call before.
+        /// The tools on offer, if they differ from the previous call's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<Vec<Tool>>,
-        /// How the model was to sample.
+        /// Sampling settings of the call.
         sampling: Sampling,
-        /// What else the agent asked for: `top_p`, `top_k`, penalties, texts to stop at, a choice of tools, a format.
+        /// Other options that the agent requested: `top_p`, `top_k`, penalties, stop sequences, a choice of tools, a
+        /// format.
         #[serde(default, skip_serializing_if = "Wishes::is_none")]
         wishes: Wishes,
     },
-    /// An agent that is a program of its own asks for something that the model is not told. Said once an attempt.
+    /// An external program requested something that is not passed on to the model. Recorded once per attempt.
     NotPassed {
-        /// What.
+        /// Name of the omitted feature.
         what: String,
     },
-    /// The gateway has refused a call without asking the model.
+    /// A call was refused without asking the model.
     CallRefused {
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// An agent that is a program of its own has ended.
+    /// An external program or a Python function has ended.
     Program {
-        /// How.
+        /// How it ended.
         exit: crate::sandbox::Exit,
-        /// What it printed, the middle of what is long left out.
+        /// Its standard output; the middle is left out if it is long.
         stdout: String,
-        /// Likewise on standard error.
+        /// Its standard error, cut in the same way.
         stderr: String,
-        /// Seconds that it ran, without those that it waited for the model.
+        /// Seconds that it ran, not counting waits for the model.
         seconds: f64,
     },
-    /// The agent begins once more, with a conversation of its own.
+    /// The agent begins another try, with a new conversation.
     Try {
         /// Number of the try, from 1.
         number: u32,
-        /// Why the one before failed.
+        /// Why the previous try failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// Steps have left the conversation: messages `from`, `from + 1`, ... and so on, `count` of them.
+    /// Steps have left the conversation: `count` messages beginning with `from`.
     Forgotten {
-        /// Number of the first message that leaves, from 0.
+        /// Index of the first removed message, from 0.
         from: usize,
-        /// How many leave.
+        /// Number of removed messages.
         count: usize,
-        /// Bytes that stay of the message before them.
+        /// Bytes kept of the message before the removed ones; the note is appended to these.
         keep: usize,
-        /// What stands behind these: that steps are missing, with a summary of them where there is one.
+        /// Note that steps are missing, with a summary of them if there is one.
         note: String,
     },
-    /// An old observation was shortened, to save room in the model's context.
+    /// An observation was shortened to save space in the model's context.
     Shortened {
-        /// Number of the message in the conversation, from 0.
+        /// Index of the message in the conversation, from 0.
         message: usize,
-        /// What is left of it.
+        /// The shortened content.
         content: String,
     },
-    /// A cell of a notebook was run, before the agent began or by it, in tasks that count cells.
+    /// A notebook cell was run, by the agent or before it began; only in tasks that record cells.
     Cell(CellRecord),
-    /// The agent reports.
+    /// The agent reports an answer.
     Answer {
-        /// As it wrote it.
+        /// The answer verbatim.
         raw: String,
     },
     /// The agent stops.
     Ended {
-        /// Why.
+        /// Why it stopped.
         end: End,
-        /// More about it.
+        /// Details.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
@@ -219,20 +220,20 @@ pub enum Event {
         exit: crate::sandbox::Exit,
         /// Wall seconds.
         seconds: f64,
-        /// What was read, if anything.
+        /// The result, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
-        /// The end of its standard error, when it failed.
+        /// The end of its standard error, if it failed.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         stderr: String,
-        /// Whether it was not run: the same code had been run before.
+        /// Whether an earlier run's outcome was reused, because the same code had been run before.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cached: bool,
     },
 }
 
 impl Event {
-    /// A model's reply as step `step`, after having waited for it.
+    /// Builds the event of a model's reply in step `step`; `waited` is the time waited for it.
     #[must_use]
     pub fn reply(step: u32, reply: &Reply, waited: Duration, seed: Option<u64>) -> Self {
         Self::Reply {
@@ -251,17 +252,18 @@ impl Event {
     }
 }
 
-/// A line of a trajectory: an event and when it happened.
+/// A line of a trajectory: an event and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimedEvent {
     /// Seconds since the attempt began.
     pub at: f64,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// An open trajectory. A write that fails is kept and fails the attempt: the record is the product.
+/// A trajectory that is being written. A failed write is remembered and fails the attempt, because the record is what a
+/// run produces.
 pub struct Trajectory {
     path: PathBuf,
     file: Appender,
@@ -270,10 +272,10 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Starts a new trajectory file, replacing what an interrupted attempt left.
+    /// Starts a new trajectory file, replacing that of an interrupted attempt.
     ///
     /// # Errors
-    /// Kind `Store` when the file cannot be created.
+    /// Kind `Store` if the file cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         let file = Appender::create(path).map_err(|error| {
             Error::store(format!("failed to create trajectory `{}`", path.display())).because(error)
@@ -281,7 +283,7 @@ impl Trajectory {
         Ok(Self { path: path.to_owned(), file, begun: Instant::now(), failed: None })
     }
 
-    /// Appends an event. One write a line, so that a killed run can still be read up to its last event.
+    /// Appends an event as a single write, so that the record of a killed run can be read up to its last event.
     pub fn push(&mut self, event: &Event) {
         #[derive(Serialize)]
         struct Out<'a> {
@@ -295,16 +297,16 @@ impl Trajectory {
         self.failed = self.file.append(&Out { at: round(self.begun.elapsed()), event }).err();
     }
 
-    /// Why the record can no longer be written: nothing more should be paid for.
+    /// The error of a failed write, if any. After one, nothing more should be paid for.
     #[must_use]
     pub const fn failed(&self) -> Option<&std::io::Error> {
         self.failed.as_ref()
     }
 
-    /// Ends the record, flushed to disk.
+    /// Finishes the record and flushes it to disk.
     ///
     /// # Errors
-    /// Kind `Store` when any write had failed.
+    /// Kind `Store` if any write failed.
     pub fn finish(self) -> Result<()> {
         match self.failed.map_or_else(|| self.file.sync(), Err) {
             Ok(()) => Ok(()),
@@ -314,10 +316,10 @@ impl Trajectory {
         }
     }
 
-    /// The events of a stored trajectory; a torn last line is dropped.
+    /// Reads the events of a stored trajectory; an incomplete last line is dropped.
     ///
     /// # Errors
-    /// Kind `Store` when the file cannot be read or a line before the last is broken.
+    /// Kind `Store` if the file cannot be read or a line before the last is invalid.
     pub fn read(path: &Path) -> Result<Vec<TimedEvent>> {
         let text = std::fs::read(path)
             .map_err(|error| Error::store("failed to read trajectory").at(path, None).because(error))?;
@@ -335,12 +337,12 @@ impl Trajectory {
     }
 }
 
-/// Seconds to the microsecond: what a record says of tools and calls.
+/// Converts a duration to seconds, rounded to microseconds; used for tools and calls.
 pub(crate) fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e6
 }
 
-/// Milliseconds are enough.
+/// Converts a duration to seconds, rounded to milliseconds.
 fn round(time: Duration) -> f64 {
     (time.as_secs_f64() * 1000.0).round() / 1000.0
 }

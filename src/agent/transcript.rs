@@ -1,17 +1,17 @@
-//! A conversation as text, cut to its essentials: for models that sum up or reflect on what happened.
+//! A conversation as text, cut to its essentials: for models that summarise or reflect on it.
 
 use std::fmt::Write as _;
 
 use super::tools::cut_middle;
 use crate::model::{Message, Role};
 
-/// Characters of what an agent said, of the arguments of a call, and of what it was shown.
+/// Maximum characters of each of the agent's texts, of a call's arguments, and of each observation.
 const SAID: usize = 1500;
 const SHOWN: usize = 1500;
-/// Characters in all.
+/// Maximum characters in total.
 const WHOLE: usize = 40_000;
 
-/// These messages, one after another.
+/// Renders messages one after another.
 #[must_use]
 pub fn of(messages: &[Message]) -> String {
     let mut text = String::new();

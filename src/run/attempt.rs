@@ -19,49 +19,49 @@ use crate::sandbox::{EvidenceKind, Fault, Loss, evidence_in};
 use crate::score::Verdict;
 use crate::workspace::{ChangeKind, ChangeLimits, Changes, Workspace};
 
-/// An agent under the label that it has in this run.
+/// An agent with its label in this run.
 pub struct LabelledAgent {
-    /// Short name, part of file names and tables.
+    /// Short name, used in file names and tables.
     pub label: String,
     /// The agent.
     pub agent: Arc<dyn Agent>,
 }
 
-/// Everything that the attempts of a run share.
+/// State shared by all attempts of a run.
 pub struct RunContext {
     /// The settings.
     pub configuration: Configuration,
-    /// Where things run.
+    /// Folders, sandboxes and envs of this machine.
     pub machine: Machine,
-    /// What the samples are of.
+    /// The items of the samples.
     pub items: Vec<Box<dyn Ready>>,
-    /// Who attempts them.
+    /// The agents that attempt the samples.
     pub agents: Vec<LabelledAgent>,
     /// The model, for agents that need one.
     pub model: Option<Arc<dyn Model>>,
-    /// Where results go.
+    /// The store of results.
     pub store: Store,
-    /// Where calls of the model are written down.
+    /// The ledger of model calls.
     pub ledger: Arc<Ledger>,
 }
 
-/// An attempt under way.
+/// An attempt in progress.
 #[derive(Clone, Copy)]
 pub(super) struct Under<'a> {
-    /// Its sample's item.
+    /// The item of its sample.
     pub(super) ready: &'a dyn Ready,
-    /// What is given to it.
+    /// The files and the task given to the attempt.
     pub(super) staged: &'a Staged<'a>,
-    /// What is to be done.
+    /// The agent, sample and number of the attempt.
     pub(super) job: &'a Job,
-    /// The graphics processor that it has until it ends, verification included.
+    /// Its graphics processor, held until its end including verification.
     pub(super) gpu: Option<&'a Lease>,
 }
 
-/// One attempt to be made.
+/// An attempt to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Place in [`RunContext::agents`].
+    /// Index in [`RunContext::agents`].
     pub agent: usize,
     /// The sample.
     pub sample: Sample,
@@ -70,10 +70,10 @@ pub struct Job {
 }
 
 impl RunContext {
-    /// Makes an attempt. Losses to infrastructure are records too, with such an end.
+    /// Makes an attempt. If it is lost to infrastructure, the result is still a record, with such an end.
     ///
     /// # Errors
-    /// Kind `Store` when the record of it cannot be kept, and bugs.
+    /// Kind `Store` if the record cannot be stored, and internal errors.
     pub async fn make(&self, job: &Job, so_far: &Arc<SoFar>, cancel: &CancellationToken) -> Result<AttemptRecord> {
         let gpu = tokio::select! {
             biased;
@@ -104,7 +104,7 @@ impl RunContext {
             Ok(None) => {}
             Err(error) if is_fatal(&error) => return Err(error),
             Err(error) => {
-                // A workspace that cannot be made, a sandbox that does not start: before the agent began.
+                // A failure before the agent began: the workspace could not be created, or the sandbox did not start.
                 let evidence = EvidenceKind::NotStarted.because(with_causes(&error));
                 record.end_as(Ended::lost("", evidence));
                 trajectory.push(&Event::Ended { end: record.end, detail: record.end_detail.clone() });
@@ -114,18 +114,18 @@ impl RunContext {
         if let Some(error) = self.ledger.failed() {
             return Err(self.store.ledger_failed(&error));
         }
-        // Waits for the disk.
+        // Flushing blocks on the disk.
         tokio::task::block_in_place(|| trajectory.finish())?;
         Ok(record)
     }
 
-    /// The item of a sample.
+    /// Finds the item of a sample.
     fn ready(&self, sample: &Sample) -> Result<&dyn Ready> {
         let found = self.items.iter().find(|ready| ready.item().id() == sample.item());
         found.map(AsRef::as_ref).ok_or_else(|| Error::internal(format!("sample `{sample}` is of no item in this run")))
     }
 
-    /// The agent's part. `None` when the attempt was lost to infrastructure.
+    /// Runs the agent. Returns `None` if the attempt was lost to infrastructure.
     async fn work(
         &self,
         (under, so_far): (Under<'_>, &Arc<SoFar>),
@@ -184,14 +184,14 @@ impl RunContext {
         record.answer = context.answer.take();
         record.observed.clone_from(&work.observed);
         record.rounds = review.rounds();
-        // Destroyed before the diff is taken, so that nothing writes any more.
+        // Destroy the sandbox before taking the diff, so that nothing writes any more.
         let destroyed = sandbox.destroy().await;
-        // From here on, every failure to read what the attempt left is its own doing unless there is evidence.
+        // From here on, a failure to read the workspace counts as the attempt's own doing unless there is evidence.
         let changes = match destroyed {
             Ok(()) if !ended.end.is_infrastructure() => {
                 let begun = Instant::now();
                 let read = tokio::task::block_in_place(|| workspace.changes(&ChangeLimits::default()));
-                // If the attempt left a tree that takes long to read, that time is charged to it.
+                // Charge the attempt for this time, because it may have left a tree that takes long to read.
                 budget.tool_time += begun.elapsed();
                 read.map_err(|error| Loss::new(with_causes(&error)))
             }
@@ -215,7 +215,7 @@ impl RunContext {
         if ended.end != before {
             trajectory.push(&Event::Ended { end: ended.end, detail: ended.detail.clone() });
         }
-        // If the attempt ended its own sandbox, that counts, even if none of its work is left.
+        // An attempt that ended its own sandbox counts, even if none of its work is left.
         let changes = changes.unwrap_or_default();
         record.steps = budget.steps;
         record.format_errors = budget.format_errors;
@@ -240,7 +240,7 @@ impl RunContext {
         Ok(Some((changes, work)))
     }
 
-    /// The verdicts.
+    /// Computes the verdicts.
     async fn judge(
         &self,
         under: Under<'_>,
@@ -265,7 +265,8 @@ impl RunContext {
                 record.cached_checks = verification.cached;
                 let mut verified: Verdict = ready.item().verified_by(&job.sample, &Findings::of(record))?;
                 verified.warnings.extend(left_behind(record));
-                // Where a check varies on purpose, the report is compared with what verification found.
+                // Score the report again: if a check varies on purpose, the report is compared with verification's
+                // results.
                 let reported = ready.item().reported_by(&job.sample, &Findings::of(record))?;
                 record.pass = reported.pass && verified.pass;
                 record.reported = Some(reported);
@@ -274,7 +275,7 @@ impl RunContext {
             }
             Err(error) if is_fatal(&error) => return Err(error),
             Err(error) => {
-                // What the agent did stays in the record, but without a verdict the attempt does not count.
+                // The agent's work stays in the record, but an attempt without a verdict does not count.
                 let what = format!("verification: {}", with_causes(&error));
                 record.end_as(match evidence_in(&error) {
                     Some(evidence) if !cancel.is_cancelled() => Ended::lost(what, evidence.clone()),
@@ -288,7 +289,7 @@ impl RunContext {
         Ok(())
     }
 
-    /// A workspace with a sample's files, except the named ones.
+    /// Creates a workspace with a sample's files except the named ones.
     pub(super) fn workspace(&self, staged: &Staged<'_>, without: &[&str]) -> Result<Workspace> {
         let is_there = |(path, _): &&(PathBuf, Vec<u8>)| !without.iter().any(|left_out| path == Path::new(left_out));
         let files: Vec<_> = staged.files.iter().filter(is_there).cloned().collect();
@@ -305,12 +306,13 @@ impl RunContext {
     }
 }
 
-/// Errors that concern more than a single attempt: the run cannot continue.
+/// Whether an error affects more than one attempt, so that the run cannot continue.
 fn is_fatal(error: &Error) -> bool {
     matches!(error.kind, Kind::Store | Kind::Internal | Kind::Suite)
 }
 
-/// What the agent left that verification did not take over. It explains a verdict on other code than the agent ran.
+/// Warnings about files of the agent that verification did not take over, which may explain a verdict: verified code
+/// and the agent's code differ.
 fn left_behind(record: &AttemptRecord) -> Vec<String> {
     let mut warnings = Vec::new();
     if !record.ignored.is_empty() {
@@ -328,7 +330,7 @@ fn left_behind(record: &AttemptRecord) -> Vec<String> {
     warnings
 }
 
-/// The seed that a model samples an attempt with: from names alone, below 2^31, which every provider takes.
+/// Derives the seed of an attempt's sampling from names alone. It is below 2^31, which every provider accepts.
 fn attempt_seed(seed: u64, sample: &str, attempt: u32) -> u64 {
     use sha2::{Digest, Sha256};
     let digest = Sha256::new()

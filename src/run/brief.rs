@@ -1,5 +1,5 @@
-//! A short form of a run's records, and each full record on request. Whatever is written record by record then needs
-//! little memory, however large the run is.
+//! An index of a run's records, from which full records are read on request, so that processing a large run record by
+//! record needs little memory.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,7 +11,7 @@ use super::reading::{Detail, Line, Reading, each_of, gather, labels_of, name};
 use super::{AttemptRecord, RunFile, Store, Tried, Try, counting};
 use crate::error::{Error, Result};
 
-/// What identifies a record, and where it is: about 200 bytes.
+/// Identification and position of a record; about 200 bytes.
 #[derive(Debug)]
 pub struct Brief {
     /// The agent's label.
@@ -22,7 +22,7 @@ pub struct Brief {
     pub sample: String,
     /// Number of the attempt at its sample.
     pub attempt: u32,
-    /// Whether it is the one that counts for its attempt: see [`counting`].
+    /// Whether this record counts for its attempt, see [`counting`].
     pub counts: bool,
     started: jiff::Timestamp,
     is_lost: bool,
@@ -30,7 +30,7 @@ pub struct Brief {
     has_score: bool,
     measures: Vec<String>,
     place: Line,
-    /// Bytes of its line, without the line break.
+    /// Length of its line in bytes, without the line break.
     length: usize,
 }
 
@@ -70,7 +70,7 @@ impl Tried for Brief {
     }
 }
 
-/// Runs, each with its name beside the others; and why the others could not be opened, a sentence each.
+/// Runs with their names in reports over several runs, and a sentence about each run that could not be opened.
 pub type Opened = (Vec<(String, Briefs)>, Vec<String>);
 
 /// A run whose records are read one at a time.
@@ -78,20 +78,20 @@ pub type Opened = (Vec<(String, Briefs)>, Vec<String>);
 pub struct Briefs {
     /// Its folder.
     pub store: Store,
-    /// What it is; `None` when its `run.json` is gone or broken.
+    /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
     /// Its records, in the order of writing.
     pub records: Vec<Brief>,
-    /// What is missing, a sentence each.
+    /// Notes on missing data, a sentence each.
     pub notes: Vec<String>,
     files: Vec<(PathBuf, File)>,
 }
 
 impl Briefs {
-    /// Reads which records a run has, as [`read`](super::reading::read) does.
+    /// Builds the index of a run's records; reads the same ones as [`read`](super::reading::read).
     ///
     /// # Errors
-    /// Kind `Store` when the folder holds no run at all, when it is of another format version, or cannot be read.
+    /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
     pub fn open(folder: &Path) -> Result<Self> {
         let brief = |line: &[u8], place| Ok(Brief::of(parse(line, Detail::Outcome)?, place, line.len()));
         let Reading { store, run, mut records, tail, notes, .. } = gather(folder, &brief)?;
@@ -106,11 +106,11 @@ impl Briefs {
         Ok(Self { store, run, records, notes, files })
     }
 
-    /// Opens several runs, each with its name in reports over all of them; and why the others could not be opened, a
-    /// sentence each.
+    /// Opens several runs. Returns each with its name in reports over all of them, and a sentence about each run that
+    /// could not be opened.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open) when none of them can be read.
+    /// Returns the errors of [`open`](Self::open) if none of the runs can be read.
     pub fn open_all(folders: &[PathBuf]) -> Result<Opened> {
         let (opened, notes) = each_of(folders, Self::open)?;
         let named: Vec<(String, &Store)> =
@@ -119,10 +119,10 @@ impl Briefs {
         Ok((labels.into_iter().zip(opened).collect(), notes))
     }
 
-    /// The whole record.
+    /// Reads the full record.
     ///
     /// # Errors
-    /// Kind `Store` when it is not there any more.
+    /// Kind `Store` if the record has disappeared.
     pub fn whole(&self, brief: &Brief) -> Result<AttemptRecord> {
         let Line { file, at } = brief.place;
         let (path, file) = self.files.get(file).ok_or_else(|| Error::internal("a record of no file"))?;
@@ -136,27 +136,27 @@ impl Briefs {
         Ok(record)
     }
 
-    /// All full records, one at a time, each with whether it counts for its attempt.
+    /// Iterates over all full records, one at a time, each with whether it counts for its attempt.
     pub fn each(&self) -> impl Iterator<Item = Result<(AttemptRecord, bool)>> {
         self.records.iter().map(|brief| Ok((self.whole(brief)?, brief.counts)))
     }
 
-    /// Its agents with their models, those of its plan included.
+    /// The agents of the records and of the plan, with their models.
     #[must_use]
     pub fn contenders(&self) -> BTreeSet<(String, Option<String>)> {
         let of_records = self.records.iter().map(|record| (&record.agent, &record.model));
         let of_plan = self.run.iter().flat_map(|run| &run.planned).map(|planned| (&planned.agent, &planned.model));
-        // Few differ: none of the others is copied.
+        // Collect references first, because only a few of them differ.
         let contenders: BTreeSet<_> = of_records.chain(of_plan).collect();
         contenders.into_iter().map(|(agent, model)| (agent.clone(), model.clone())).collect()
     }
 
-    /// Names of all that the records measured.
+    /// Names of all additional measures in the records.
     pub fn measures(&self) -> impl Iterator<Item = &String> {
         self.records.iter().flat_map(|record| &record.measures)
     }
 
-    /// Whether a record has partial credit.
+    /// Whether any record has partial credit.
     #[must_use]
     pub fn has_score(&self) -> bool {
         self.records.iter().any(|record| record.has_score)
@@ -182,14 +182,14 @@ mod tests {
     #[test]
     fn each_record_is_read_again_from_its_place_and_is_what_reading_all_of_them_gives() {
         let folder = tempfile::tempdir().unwrap();
-        // Lines that end within, at and behind the blocks that are read, broken ones and empty ones.
+        // Lines that end before, at and after the boundary of a read block; broken and empty lines.
         let long = "x".repeat((1 << 20) - 300);
         let first = line("x_0", End::Answered, &long, 5)
             + "garbage\n\n"
             + &line("x_1", End::Answered, "ä\"\\", 3)
             + &line("x_2", End::SandboxLost, &long, 4)
             + &line("x_2", End::Answered, "b", 6);
-        // Of a shard, which made an attempt that another made, too.
+        // Records of another shard, which also made an attempt that the first one made.
         let second = line("x_1", End::Answered, "twice", 7) + &line("x_3", End::GaveUp, "c", 1);
         std::fs::write(folder.path().join("attempts-a.jsonl"), first).unwrap();
         for files in [1, 2] {

@@ -9,17 +9,17 @@ use super::family::{Basis, Families, Item};
 use crate::error::{Error, Result};
 use crate::sample::Sample;
 
-/// The items of some records.
+/// The items of a set of records.
 pub struct Catalogue {
     families: Families,
-    /// By family and id.
+    /// Loaded items, by family and id.
     items: BTreeMap<(String, String), Arc<dyn Item>>,
-    /// Why others could not be loaded, by id.
+    /// Load errors of the other items, by id.
     gone: BTreeMap<String, Error>,
 }
 
 impl Catalogue {
-    /// Loads the items of these records, as far as possible.
+    /// Loads the items of these records. Load errors are kept in [`Self::gone`].
     #[must_use]
     pub fn of(families: &Families, suite: &Path, basis: Basis, records: &[AttemptRecord]) -> Self {
         let mut this = Self { families: families.clone(), items: BTreeMap::new(), gone: BTreeMap::new() };
@@ -46,7 +46,7 @@ impl Catalogue {
         this
     }
 
-    /// The sample and the item of a record; `None` where it could not be loaded.
+    /// The sample and the item of a record; `None` if the item could not be loaded.
     #[must_use]
     pub fn find(&self, record: &AttemptRecord) -> Option<(Sample, &dyn Item)> {
         let sample = self.families.sample(record).ok()?;
@@ -54,12 +54,12 @@ impl Catalogue {
         Some((sample, item.as_ref()))
     }
 
-    /// The items, by family and id.
+    /// The loaded items, ordered by family and id.
     pub fn items(&self) -> impl Iterator<Item = &dyn Item> {
         self.items.values().map(AsRef::as_ref)
     }
 
-    /// Which items could not be loaded, and why.
+    /// Load errors of items, by id.
     #[must_use]
     pub const fn gone(&self) -> &BTreeMap<String, Error> {
         &self.gone
@@ -68,7 +68,7 @@ impl Catalogue {
     /// Fails if some of the items could not be loaded.
     ///
     /// # Errors
-    /// The first one's.
+    /// Returns the first load error.
     pub fn whole(mut self) -> Result<Self> {
         match self.gone.pop_first() {
             Some((_, error)) => Err(error),

@@ -1,5 +1,5 @@
 //! Runs checks, such as experiments, in a sandbox and reads their results. Gold, the baseline and verification all use
-//! this, so that all three measure the same thing.
+//! this module, so that all three measure the same thing.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::agent::{self, Check};
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::score::read_result;
 
-/// How long it may take to remove an old result file.
+/// Time limit for removing an old result file.
 const REMOVAL: Duration = Duration::from_mins(1);
-/// How much of a failed experiment's standard error is kept.
+/// Bytes kept of a failed check's standard error.
 const STDERR_KEPT: usize = 2000;
 
 /// The outcome of one check.
@@ -28,29 +28,29 @@ pub struct Measurement {
     pub wall: Duration,
     /// CPU time.
     pub cpu: Duration,
-    /// How much of the wall time it waited for a processor that other processes used.
+    /// Part of the wall time spent waiting for a processor used by other processes.
     pub starved: Duration,
-    /// The result, or why there is none.
+    /// The result, or the reason why it is missing.
     pub result: Result<Value, String>,
     /// The end of standard error when there is no result.
     pub stderr: String,
 }
 
 impl Measurement {
-    /// The outcome of a command.
+    /// Builds the outcome of a command that was run.
     pub fn of(id: &str, exec: &Exec, result: Result<Value, String>) -> Self {
         let stderr = if result.is_err() { tail(&exec.stderr) } else { String::new() };
         let (id, starved) = (id.to_owned(), exec.starved);
         Self { id, exit: exec.exit, wall: exec.wall, cpu: exec.cpu, starved, result, stderr }
     }
 
-    /// A check whose command was not run.
+    /// Builds the outcome of a check whose command was not run.
     pub fn not_run(id: &str, exit: Exit, why: String) -> Self {
         let none = Duration::ZERO;
         Self { id: id.to_owned(), exit, wall: none, cpu: none, starved: none, result: Err(why), stderr: String::new() }
     }
 
-    /// As it is kept in a record: `{"result": ...}` or `{"error": "..."}`.
+    /// Converts the outcome to its form in a record: `{"result": ...}` or `{"error": "..."}`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match &self.result {
@@ -60,7 +60,7 @@ impl Measurement {
     }
 }
 
-/// A sandbox that nobody else uses.
+/// A sandbox used only for checks, without a budget.
 struct Alone<'a>(&'a mut dyn Sandbox);
 
 #[async_trait]
@@ -82,20 +82,20 @@ impl Place for Alone<'_> {
 /// Runs one check.
 ///
 /// # Errors
-/// [`Fault::Lost`] when the sandbox died; a check that fails is not an error.
+/// [`Fault::Lost`] if the sandbox died; a check that fails is not an error.
 pub async fn measure(sandbox: &mut dyn Sandbox, check: &Check) -> Result<Measurement, Fault> {
     measure_with_output(sandbox, check).await.map(|(measurement, _)| measurement)
 }
 
-/// Runs one check. The second part is all that its command wrote, first to stdout, then to stderr.
+/// Runs one check and also returns the command's complete output, stdout before stderr.
 ///
 /// # Errors
-/// Those of [`measure`].
+/// Same as [`measure`].
 pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Result<(Measurement, String), Fault> {
     let measured = match agent::measure::measure(&mut Alone(sandbox), check).await {
         Ok(measured) => measured,
         Err(Fault::Lost(why)) => return Err(Fault::Lost(why)),
-        // If the code under test breaks its own sandbox, for instance by removing the working folder, it has failed.
+        // Code under test that breaks its own sandbox, for instance by removing the working folder, has failed.
         Err(Fault::Refused(why)) => {
             let why = format!("could not be run: {why}");
             return Ok((Measurement::not_run(&check.id, Exit::Code(126), why), String::new()));
@@ -114,7 +114,7 @@ pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Re
     Ok((Measurement::of(&check.id, &exec, result), output))
 }
 
-/// The end of stderr that is kept, starting at a character boundary.
+/// The end of stderr to keep, from a character boundary.
 pub fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut start = text.len().saturating_sub(STDERR_KEPT);

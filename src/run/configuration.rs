@@ -1,4 +1,4 @@
-//! What a run is: everything that decides which attempts are made and how.
+//! The configuration of a run: everything that decides which attempts are made and how.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::sandbox::{Gpus, SandboxKind, SandboxLimits};
 use crate::score::Rule;
 use crate::suite::Protocol;
 
-/// The settings of a run, kept in `run.json` and taken from there on resume.
+/// Settings of a run, stored in `run.json` and read from there on resume.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Configuration {
     /// The kind of task.
@@ -26,9 +26,9 @@ pub struct Configuration {
     pub suite: PathBuf,
     /// Ids of papers, or of other items of the family.
     pub papers: Vec<String>,
-    /// Which samples.
+    /// The samples to attempt.
     pub draw: Draw,
-    /// Attempts a sample.
+    /// Attempts per sample.
     pub k: u32,
     /// Agents, as given: `react`, `scripted:steps.jsonl`.
     pub agents: Vec<AgentSpec>,
@@ -38,40 +38,40 @@ pub struct Configuration {
     /// The model, as given.
     #[serde(default)]
     pub model: Option<ModelChoice>,
-    /// How the model samples.
+    /// Sampling settings of the model.
     pub sampling: Sampling,
-    /// What an attempt may spend.
+    /// Budget of each attempt.
     pub limits: Limits,
-    /// How envs are made, as asked for. Runs from before there was a choice had venvs.
+    /// Requested backend for envs. Runs from before this setting used venvs.
     #[serde(default = "venv")]
     pub env: crate::env::EnvKind,
     /// The kind of sandbox: `local`, `docker`, `podman`, `none`.
     pub sandbox: SandboxKind,
-    /// Graphics processors: `all` or how many for each container, `each` for one to each attempt.
+    /// Graphics processors: `all` or a number for each container, or `each` for one per attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Gpus>,
-    /// Limits of a sandbox.
+    /// Resource limits of each sandbox.
     pub sandbox_limits: SandboxLimits,
     /// Curtailed or full experiments.
     pub protocol: Protocol,
     /// How values are compared with gold.
     pub scoring: Rule,
-    /// Whether the agent's code is run again by us.
+    /// Whether the harness runs the agent's code again.
     pub verify: bool,
-    /// Attempts at once.
+    /// Maximum number of attempts in parallel.
     pub jobs: usize,
-    /// Tries of an attempt that is lost to infrastructure.
+    /// Maximum number of tries of an attempt that is lost to infrastructure.
     pub tries: u32,
-    /// Dollars that the whole run may spend.
+    /// Maximum dollars spent by the whole run.
     #[serde(default)]
     pub max_cost: Option<f64>,
-    /// Who picks one of the attempts at each sample, as given.
+    /// Verifiers that pick one of the attempts at each sample, as given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verifiers: Vec<VerifierSpec>,
-    /// In how many orders a model verifier is shown the attempts.
+    /// Number of orders in which a model verifier is shown the attempts.
     #[serde(default = "two", skip_serializing_if = "is_two")]
     pub orders: u32,
-    /// Seed of everything that is drawn.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
@@ -88,25 +88,25 @@ fn venv() -> crate::env::EnvKind {
     crate::env::EnvKind::Venv
 }
 
-/// Which samples a run takes.
+/// Selection of a run's samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Draw {
     /// Numbers of masked functions.
     pub n: Vec<usize>,
-    /// Shares of a paper's functions to mask, another way to say n.
+    /// Alternative to `n`: shares of a paper's functions to mask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fractions: Vec<f64>,
-    /// Which of a paper's units are masked, where it lists functions and regions.
+    /// Kind of units to mask in papers that list functions and regions.
     #[serde(default, skip_serializing_if = "UnitChoice::is_default")]
     pub units: UnitChoice,
-    /// Most samples for each n of a paper.
+    /// Maximum number of samples for each n of a paper.
     pub limit: usize,
-    /// These samples and no others, when there are any.
+    /// Exactly these samples; empty to draw samples instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<String>,
 }
 
-/// A model and how to reach it. Never holds a key.
+/// A model and how to reach it. Never contains a key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelChoice {
     /// As given: `openai:gpt-5`, `scripted:replies.jsonl`.
@@ -114,31 +114,31 @@ pub struct ModelChoice {
     /// Address of an OpenAI-compatible server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// Dollars for a million tokens read, and written.
+    /// Dollars per million tokens read, and per million written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<(f64, f64)>,
-    /// Dollars for a million tokens read from the provider's cache, and written to it.
+    /// Dollars per million tokens read from the provider's cache, and per million written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_price: Option<(f64, f64)>,
-    /// What the user says of the model.
+    /// Properties of the model as described by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
-    /// Where replies are kept for later runs.
+    /// Folder where replies are cached for later runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<PathBuf>,
-    /// Where calls are recorded.
+    /// File where calls are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
-    /// Seconds that one request may take.
+    /// Time limit of one request in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_timeout: Option<f64>,
-    /// Tries of a request that the provider fails, beside the first.
+    /// Retries of a failed request.
     pub retries: usize,
 }
 
 impl Configuration {
-    /// The settings that the command line has by default, for one attempt at each sample: no agents and papers yet, one
-    /// masked function, local sandboxes, strict scoring with verification, as many attempts at once as there are cores.
+    /// Returns the command line's defaults with one attempt per sample: no agents and papers yet, one masked function,
+    /// local sandboxes, strict scoring with verification, as many parallel attempts as there are cores.
     #[must_use]
     pub fn new(suite: &Path) -> Self {
         Self {
@@ -176,10 +176,10 @@ impl Configuration {
 }
 
 impl ModelChoice {
-    /// Opens the model for a run of this seed, without any traffic.
+    /// Opens the model for a run with this seed. Makes no requests yet.
     ///
     /// # Errors
-    /// Kind `Usage` or `Model` for a model that does not exist or cannot be used.
+    /// Kind `Usage` or `Model` if the model does not exist or cannot be used.
     pub fn open(&self, seed: u64) -> Result<Arc<dyn Model>> {
         let mut options = model::Options {
             base_url: self.base_url.clone(),
@@ -199,8 +199,8 @@ impl ModelChoice {
 }
 
 impl Draw {
-    /// The numbers of masked functions for a paper of `functions` functions: the given ones that it has, and the given
-    /// shares of it, rounded, but at least 1 for a share above 0. Ascending, each once.
+    /// Returns the numbers of masked functions for a paper of `functions` functions: the given numbers up to
+    /// `functions`, and the given shares, rounded, but at least 1 for a share above 0. Ascending, without duplicates.
     #[must_use]
     pub fn counts(&self, functions: usize) -> Vec<usize> {
         let shares = self.fractions.iter().map(|&share| {

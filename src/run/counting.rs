@@ -1,11 +1,11 @@
-//! Which record of an attempt counts.
+//! Decides which record of each attempt counts.
 
 use std::collections::HashMap;
 
 use super::AttemptRecord;
 use crate::agent::End;
 
-/// What identifies the try of a record, and whether it can count.
+/// Identity of a try, and whether it can count.
 #[derive(Debug, Clone, Copy)]
 pub struct Try<'a> {
     /// The agent's label.
@@ -16,18 +16,18 @@ pub struct Try<'a> {
     pub sample: &'a str,
     /// Number of the attempt at its sample.
     pub attempt: u32,
-    /// When it began.
+    /// Start of the try.
     pub started: jiff::Timestamp,
-    /// Whether infrastructure lost it.
+    /// Whether the try was lost to infrastructure.
     pub is_lost: bool,
 }
 
-/// A record, or enough of it to identify its try.
+/// A record, or a part of one that identifies its try.
 pub trait Tried {
-    /// Which try of which attempt it is.
+    /// Identifies the try.
     fn which(&self) -> Try<'_>;
 
-    /// Reduces it to what the attempt cost.
+    /// Reduces the record to the cost of the attempt.
     fn supersede(&mut self);
 }
 
@@ -52,8 +52,8 @@ impl Tried for AttemptRecord {
     }
 }
 
-/// For each record, whether it is the one that counts for its agent, model, sample and attempt: the last that was not
-/// lost to infrastructure, else the last.
+/// Decides for each record whether it counts for its agent, model, sample and attempt: the last one not lost to
+/// infrastructure counts, or else the last one.
 #[must_use]
 pub fn counting<T: Tried>(records: &[T]) -> Vec<bool> {
     let mut last: HashMap<_, usize> = HashMap::with_capacity(records.len());

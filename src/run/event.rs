@@ -1,4 +1,4 @@
-//! What a run reports while it is running: one stream for everything that shows it.
+//! Events of a running run: one stream for every kind of progress display.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,20 +8,20 @@ use super::AttemptRecord;
 use crate::agent::SoFar;
 use crate::env;
 
-/// Something happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone)]
 pub enum RunEvent {
-    /// A stage of the work before or after the attempts has begun, or got further.
+    /// A stage before or after the attempts has begun or made progress.
     Stage(Stage),
-    /// The progress of an env's build.
+    /// Progress of building an env.
     Env(env::Progress),
-    /// Something that the user should know. Sent once.
+    /// A message to the user. Sent once.
     Warning(String),
-    /// The preparation is over, and this many attempts are planned and already finished.
+    /// The preparation is complete. Sent before the first attempt.
     Planned {
-        /// Attempts in all.
+        /// Planned attempts in total.
         total: usize,
-        /// Finished in an earlier session.
+        /// Attempts finished in an earlier session.
         finished: usize,
     },
     /// An attempt has begun.
@@ -32,48 +32,48 @@ pub enum RunEvent {
         sample: String,
         /// Number of the attempt.
         attempt: u32,
-        /// What it has used, which goes on with it.
+        /// Steps and cost so far, updated while the attempt runs.
         so_far: Arc<SoFar>,
     },
     /// An attempt was lost to infrastructure and is tried again.
     Retried {
         /// The sample's id.
         sample: String,
-        /// Why.
+        /// Why it was lost.
         why: String,
     },
     /// An attempt has ended and is in the store.
     Finished(Arc<AttemptRecord>),
 }
 
-/// What is being done, and how far it is: "masked runs of `kmeanspp`: 3 of 8 pairs".
+/// A stage with its progress: "masked runs of `kmeanspp`: 3 of 8 pairs".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
-    /// What is being done, as "masked runs of".
+    /// The activity, such as "masked runs of".
     pub what: Cow<'static, str>,
-    /// The name of what it is done to.
+    /// The name of the thing being worked on.
     pub subject: String,
-    /// How much is done.
+    /// Units completed.
     pub done: usize,
-    /// Of how much; 0 where nothing is counted.
+    /// Units in total; 0 if nothing is counted.
     pub total: usize,
-    /// Of what, as "pairs".
+    /// Plural name of the units, such as "pairs".
     pub unit: Cow<'static, str>,
 }
 
 impl Stage {
-    /// A stage in which nothing is counted.
+    /// Creates a stage without a count.
     pub fn new(what: impl Into<Cow<'static, str>>, subject: &str) -> Self {
         Self { what: what.into(), subject: subject.to_owned(), done: 0, total: 0, unit: Cow::Borrowed("") }
     }
 
-    /// The same stage, this far.
+    /// Returns the same stage with its progress.
     #[must_use]
     pub fn counted(&self, done: usize, total: usize, unit: impl Into<Cow<'static, str>>) -> Self {
         Self { done, total, unit: unit.into(), ..self.clone() }
     }
 
-    /// Whether the two are the same stage, however far it is.
+    /// Whether both are the same stage, at any progress.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.what, &self.subject) == (&other.what, &other.subject)
@@ -92,7 +92,7 @@ impl fmt::Display for Stage {
 
 /// A listener for [`RunEvent`]s. Must not block.
 pub trait Observer: Send + Sync {
-    /// Called for each event, from any thread.
+    /// Handles an event. Called from any thread.
     fn on(&self, event: RunEvent);
 }
 

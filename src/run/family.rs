@@ -1,9 +1,9 @@
 //! Families of tasks: everything that depends on the kind of task.
 //!
-//! A [`Family`] reads sample ids and loads items. An [`Item`] (a paper, a task) knows its samples, what they are
-//! called, and how work on them is scored; nothing is built or run for it. A [`Ready`] item has its repo and env on
-//! this machine and says what an attempt is given and what is run to verify it. The rest of the program asks these
-//! three and knows no family by name. `docs/new-family.md` shows a whole family.
+//! A [`Family`] parses sample ids and loads items. An [`Item`] (a paper, a task) knows its samples, how they are
+//! described, and how work on them is scored; nothing is built or run for it. A [`Ready`] item has its repo and env on
+//! this machine; it provides the files and task of an attempt and the checks that verify it. The rest of the program
+//! uses these three traits and knows no family by name. `docs/new-family.md` shows a complete family.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -29,12 +29,12 @@ use crate::score::{Rule, Tolerance, Verdict};
 use crate::suite::{Protocol, When};
 use crate::workspace::{Changes, Snapshot};
 
-/// What a family calls things: singular words whose plural ends in `s`.
+/// A family's names for things: singular words whose plural ends in `s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Words {
     /// An item: "paper", "task".
     pub item: &'static str,
-    /// What samples are grouped by in reports: "paper", "repo".
+    /// A group of samples in reports: "paper", "repo".
     pub group: &'static str,
     /// A unit that samples withhold: "function", "block".
     pub unit: &'static str,
@@ -46,35 +46,36 @@ impl Default for Words {
     }
 }
 
-/// What n counts if nothing else says it.
+/// Default name of the axis n.
 pub const WITHHELD: &str = "withheld units";
 
 /// A kind of task.
 pub trait Family: Send + Sync {
-    /// Its name, in configurations and records: `masked`.
+    /// Its name in configurations and records: `masked`.
     fn name(&self) -> &'static str;
-    /// What n counts, as figures name their axis: "masked functions".
+    /// Name of the axis n in figures: "masked functions".
     fn axis(&self) -> &'static str {
         WITHHELD
     }
-    /// What it calls its items, and the groups of samples in reports.
+    /// Its names for items and for groups of samples in reports.
     fn words(&self) -> Words {
         Words::default()
     }
-    /// A value on that axis, in words: "3 masked functions".
+    /// A value of n in words: "3 masked functions".
     fn extent(&self, n: usize) -> String {
         format!("n = {n}")
     }
-    /// A sample in one sentence, where nothing else says what was asked.
+    /// Describes a sample in one sentence; used if nothing else describes the task.
     fn sentence(&self, sample: &Sample) -> String {
         format!("Sample `{sample}` of `{}`, {}.", sample.cluster(), self.extent(sample.n()))
     }
     /// Parses a sample's id. [`Item::require`] checks whether the item has such a sample.
     ///
     /// # Errors
-    /// Kind `Usage` for what is not one.
+    /// Kind `Usage` if the text isn't a sample id.
     fn sample(&self, id: &str) -> Result<Sample>;
-    /// The units that a sample withholds, such as masked functions, in families that compare how hard units are.
+    /// The units that a sample withholds, such as masked functions. `None` in families that don't compare the
+    /// difficulty of units.
     fn withheld(&self, _sample: &Sample) -> Option<Withheld> {
         None
     }
@@ -82,23 +83,23 @@ pub trait Family: Send + Sync {
     fn forges(&self) -> bool {
         false
     }
-    /// The ids of these items, or of all if none is named; sorted, each once.
+    /// Resolves item ids; returns all items if none is named. Sorted, without duplicates.
     ///
     /// # Errors
-    /// Kind `Usage` for one that does not exist, `Suite` when the suite cannot be read.
+    /// Kind `Usage` for an item that does not exist, `Suite` if the suite cannot be read.
     fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>>;
-    /// Reads an item.
+    /// Loads an item.
     ///
     /// # Errors
-    /// Kind `Suite` for one that is missing or broken.
+    /// Kind `Suite` if the item is missing or invalid.
     fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>>;
-    /// Digest of everything that models are told apart from the items. A run cannot continue with another one.
+    /// Digest of all texts shown to models that are not part of an item. A run cannot continue with a different one.
     fn prompts(&self) -> String {
         general_digest()
     }
 }
 
-/// How work is compared with the right solution.
+/// The basis of scoring: which experiments are run and how their values are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Basis {
     /// Curtailed or full experiments.
@@ -113,174 +114,176 @@ impl From<&Configuration> for Basis {
     }
 }
 
-/// One item of a family, read and not yet made ready.
+/// An item of a family that is loaded but not yet prepared on this machine.
 #[async_trait]
 pub trait Item: Send + Sync {
-    /// Its id, as a paper's.
+    /// Its id, such as a paper's.
     fn id(&self) -> &str;
     /// Digest of its content: sha256, hex. A run whose items have changed cannot continue.
     fn digest(&self) -> String;
-    /// Whether work on it can be scored.
+    /// Checks that work on it can be scored.
     ///
     /// # Errors
-    /// Kind `Baseline` when what it is compared with is missing.
+    /// Kind `Baseline` if the reference results are missing.
     fn scorable(&self) -> Result<()> {
         Ok(())
     }
-    /// What is wrong with it, as far as can be seen without running anything. Runs refuse it, unless they are told not to
-    /// check.
+    /// Problems that can be found without running anything. Runs reject an item with problems unless told not to check.
     fn problems(&self) -> Vec<Error> {
         self.scorable().err().into_iter().collect()
     }
-    /// Digest of its repo as it is now, as [`Ready::repo`] will have it; `None` where that shows only once it is ready.
+    /// Digest of the current repo, equal to [`Ready::repo`] later; `None` if it is known only after preparation.
     fn repo(&self) -> Option<Result<String>> {
         None
     }
-    /// Seconds that the checks of a sample took with the right solution, or all checks if no sample is given; `None` if
-    /// that was not measured.
+    /// Seconds that a sample's checks took with the right solution, or all checks if `sample` is `None`; `None` if not
+    /// measured.
     fn seconds(&self, _sample: Option<&Sample>) -> Option<f64> {
         None
     }
-    /// Number of samples of this n; `None` beyond what can be counted.
+    /// Number of samples of this n; `None` if it is too large to count.
     fn count(&self, n: usize) -> Option<u128>;
-    /// The samples that a run takes, in their order.
+    /// Draws the samples of a run, in order.
     ///
     /// # Errors
-    /// Kind `Usage` when there are more than can be counted.
+    /// Kind `Usage` if there are too many to count.
     fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>>;
-    /// Refuses a sample that it does not have.
+    /// Rejects a sample that the item does not have.
     ///
     /// # Errors
     /// Kind `Usage`.
     fn require(&self, sample: &Sample) -> Result<()>;
-    /// Scores what an agent reported.
+    /// Scores an agent's answer.
     ///
     /// # Errors
-    /// As [`Item::scorable`] and [`Item::require`].
+    /// Same as [`Item::scorable`] and [`Item::require`].
     fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict>;
-    /// Scores what verification found: `{"result": ...}` or `{"error": "..."}` by the check's id; all results under `runs`
-    /// where a check ran several times.
+    /// Scores the results of verification: `{"result": ...}` or `{"error": "..."}` by the check's id; several results
+    /// under `runs` if a check ran several times.
     ///
     /// # Errors
-    /// As [`Item::scorable`] and [`Item::require`].
+    /// Same as [`Item::scorable`] and [`Item::require`].
     fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict>;
-    /// Scores what an agent reported if more than its answer counts, for instance how the answer was found.
+    /// Scores an agent's answer in families in which more than the answer counts, for instance how it was found.
     ///
     /// # Errors
-    /// As [`Item::reported`].
+    /// Same as [`Item::reported`].
     fn reported_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
         self.reported(sample, findings.answer)
     }
-    /// Scores what verification found if more than its results counts, for instance whether they match the report.
+    /// Scores verification in families in which more than its results counts, for instance whether they match the
+    /// answer.
     ///
     /// # Errors
-    /// As [`Item::verified`].
+    /// Same as [`Item::verified`].
     fn verified_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
         self.verified(sample, findings.results)
     }
-    /// Makes it ready on this machine. With `baseline`, also checks that the right results can be reached here.
+    /// Prepares the item on this machine. With `baseline`, also checks that the right results can be reproduced here.
     ///
     /// # Errors
-    /// Those of the repo's copy, the env and the baseline.
+    /// The errors of copying the repo, of the env and of the baseline.
     async fn prepare(
         self: Arc<Self>,
         machine: &Machine,
         baseline: bool,
         observer: &dyn Observer,
     ) -> Result<Box<dyn Ready>>;
-    /// What was asked, for somebody who compares several attempts at a sample.
+    /// Describes the task to a verifier that compares several attempts at a sample.
     ///
     /// # Errors
-    /// As [`Item::require`].
+    /// Same as [`Item::require`].
     fn question(&self, sample: &Sample) -> Result<Question>;
-    /// What an answer reports, by the keys of [`Question::answers`]; what cannot be read is left out.
+    /// Parses an answer into values by the keys of [`Question::answers`]; unreadable values are left out.
     fn answered(&self, sample: &Sample, answer: Option<&str>) -> Map<String, Value>;
-    /// What a page says of it.
+    /// Facts about the item for pages.
     fn facts(&self) -> ItemFacts;
-    /// The parts of a sample that an agent was to write, and what it was asked.
+    /// The parts of a sample that an agent had to write, and the question it was asked.
     ///
     /// # Errors
-    /// As [`Item::require`].
+    /// Same as [`Item::require`].
     fn parts(&self, sample: &Sample) -> Result<Parts>;
-    /// The same parts after an attempt's diff, in the same order, and why some cannot be shown.
+    /// The same parts after applying an attempt's diff, in the same order, and why some cannot be shown.
     fn written(&self, _sample: &Sample, _patch: &str) -> (Vec<Option<String>>, Option<String>) {
         (Vec::new(), None)
     }
-    /// Lines of code that a sample withholds, in families that withhold code: reports weigh samples by them.
+    /// Number of code lines that a sample withholds, by which reports weigh samples; `None` in families that withhold
+    /// no code.
     fn lines(&self, _sample: &Sample) -> Option<usize> {
         None
     }
-    /// What a listing says of a sample.
+    /// Names of a sample's units and checks, for listings.
     ///
     /// # Errors
-    /// As [`Item::require`].
+    /// Same as [`Item::require`].
     fn listed(&self, sample: &Sample) -> Result<Listed>;
 }
 
-/// An item that is ready on this machine.
+/// An item prepared on this machine.
 #[async_trait]
 pub trait Ready: Send + Sync {
     /// The item.
     fn item(&self) -> &dyn Item;
     /// Digest of its repo.
     fn repo(&self) -> &str;
-    /// Digest of what sandboxes show of the repo: with what a build made of it.
+    /// Digest of the repo as shown in sandboxes, including files added by a build.
     fn content(&self) -> &str {
         self.repo()
     }
     /// The env of its sandboxes.
     fn env(&self) -> &Env;
-    /// What is wrong with it and shows only now, such as the paper's own code in the env. Treated like [`Item::problems`].
+    /// Problems found only during preparation, for example of the paper's code in the env. Treated like
+    /// [`Item::problems`].
     fn problems(&self) -> Vec<Error> {
         Vec::new()
     }
-    /// What an attempt is given.
+    /// Builds the task and files of an attempt.
     ///
     /// # Errors
-    /// As [`Item::require`].
+    /// Same as [`Item::require`].
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>>;
-    /// What an attempt may spend in a run with these limits.
+    /// Limits of an attempt in a run with these limits.
     fn limits(&self, asked: Limits) -> Limits {
         asked
     }
-    /// What is done in the sandbox before the agent begins, outside its budget.
+    /// Prepares the sandbox before the agent begins, outside of the agent's budget.
     ///
     /// # Errors
-    /// Kind `Infrastructure` when it cannot be done: the attempt is lost.
+    /// Kind `Infrastructure` if that fails, in which case the attempt is lost.
     async fn begin(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<()> {
         Ok(())
     }
-    /// What to keep of the agent's work besides its answer and changed files, while its sandbox still lives.
+    /// Collects data about the agent's work besides its answer and changed files, while its sandbox still exists.
     ///
     /// # Errors
-    /// [`Fault::Lost`] when the sandbox died.
+    /// [`Fault::Lost`] if the sandbox died.
     async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Work, Fault> {
         Ok(Work::default())
     }
-    /// Whether an attempt's change to this path is not taken over to verification.
+    /// Whether an attempt's change to this path is excluded from verification.
     fn keeps_out(&self, _path: &str) -> bool {
         false
     }
-    /// Whether no check needs what an earlier one left. If so, verification gives every check a fresh sandbox and calls
-    /// [`Ready::verify`] for each alone, so that the code of one check cannot change another.
+    /// Whether no check depends on what an earlier one left. If so, verification gives every check a fresh sandbox and
+    /// calls [`Ready::verify`] for each alone, so that the code of one check cannot affect another.
     fn checks_are_independent(&self) -> bool {
         false
     }
-    /// Whether this check gives the same result whenever it runs on the same files, in families that know. Only such
-    /// results are kept, and only of checks that are independent.
+    /// Whether this check always gives the same result on the same files, for families that know this. Only such results
+    /// of independent checks are cached.
     fn is_exact(&self, _check: &str) -> bool {
         false
     }
-    /// How many times verification runs this check, each time in a fresh sandbox, in families whose checks are independent.
+    /// Number of times that verification runs this check, each in a fresh sandbox; for families with independent
+    /// checks.
     fn runs(&self, _check: &str) -> usize {
         1
     }
-    /// Verifies an attempt in a fresh sandbox over the same files and what the agent changed: runs the checks, one
-    /// after another, and hands over what each gave. A family that verifies what was reported reads it from the
-    /// evidence.
+    /// Verifies an attempt in a fresh sandbox with the same files and the agent's changes: runs the checks in order and
+    /// passes each outcome to `done`. Families that verify the answer find it in `evidence`.
     ///
     /// # Errors
-    /// [`Fault::Lost`] when the sandbox died.
+    /// [`Fault::Lost`] if the sandbox died.
     async fn verify(
         &self,
         staged: &Staged<'_>,
@@ -293,15 +296,15 @@ pub trait Ready: Send + Sync {
         }
         Ok(())
     }
-    /// Whether verification also repeats what the agent did, in another sandbox over the files that it began with,
-    /// after these results.
+    /// Whether verification should also repeat the agent's work, given these results, in another sandbox with the
+    /// original files.
     fn repeats(&self, _staged: &Staged<'_>, _evidence: &Evidence<'_>, _results: &Map<String, Value>) -> bool {
         false
     }
-    /// Repeats what the agent did.
+    /// Repeats the agent's work.
     ///
     /// # Errors
-    /// [`Fault::Lost`] when the sandbox died.
+    /// [`Fault::Lost`] if the sandbox died.
     async fn repeat(
         &self,
         _staged: &Staged<'_>,
@@ -313,75 +316,75 @@ pub trait Ready: Send + Sync {
     }
 }
 
-/// What is known of an agent's work besides its answer and the files that it changed.
+/// Data about an agent's work besides its answer and changed files.
 #[derive(Debug, Clone, Default)]
 pub struct Work {
-    /// What the record keeps of it, as the family has it.
+    /// Data for the record, as defined by the family.
     pub observed: Map<String, Value>,
-    /// The cells that ran in its Python session; in the trajectory they are kept.
+    /// The cells that ran in its Python session; stored in the trajectory.
     pub cells: Vec<CellRecord>,
 }
 
-/// What an attempt is scored by.
+/// The inputs of scoring.
 #[derive(Debug, Clone, Copy)]
 pub struct Findings<'a> {
-    /// What the agent reported.
+    /// The agent's answer.
     pub answer: Option<&'a str>,
-    /// What was seen of its work: [`Work::observed`].
+    /// Data about its work: [`Work::observed`].
     pub observed: &'a Map<String, Value>,
-    /// What verification found, by the check's id; empty before it.
+    /// Results of verification by the check's id; empty before verification.
     pub results: &'a Map<String, Value>,
 }
 
 impl<'a> Findings<'a> {
-    /// What a record holds.
+    /// Takes the inputs from a record.
     #[must_use]
     pub fn of(record: &'a AttemptRecord) -> Self {
         Self { answer: record.answer.as_deref(), observed: &record.observed, results: &record.results }
     }
 }
 
-/// What an attempt is given, and what it is verified by.
+/// The inputs of an attempt and of its verification.
 pub struct Staged<'a> {
-    /// What the agent is told.
+    /// The task for the agent.
     pub task: Task,
-    /// The repo as far as the agent may see it.
+    /// The repo as visible to the agent.
     pub snapshot: &'a Snapshot,
-    /// What is laid over it, by path.
+    /// Files written over the snapshot, by path.
     pub files: Vec<(PathBuf, Vec<u8>)>,
-    /// What verification runs.
+    /// The checks that verification runs.
     pub checks: Vec<Check>,
 }
 
-/// What an attempt left, for verification.
+/// An attempt's output, for verification.
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
-    /// What the agent reported, as it wrote it.
+    /// The agent's answer, verbatim.
     pub answer: Option<&'a str>,
-    /// What it changed. Of these, verification's sandbox has what [`Ready::keeps_out`] does not name.
+    /// The agent's changes. Verification's sandbox gets them except those that [`Ready::keeps_out`] names.
     pub changes: &'a Changes,
-    /// What else is known of its work.
+    /// Other data about its work.
     pub work: &'a Work,
 }
 
-/// What the attempts at a sample had to do, without the right result.
+/// The task of a sample for somebody who compares attempts; contains no right results.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     /// The sample's id.
     pub sample: String,
-    /// What was asked.
+    /// The task.
     pub task: String,
-    /// What the diffs of attempts are taken against, a fragment: "the repository without the bodies".
+    /// The basis of the attempts' diffs, as a fragment: "the repository without the bodies".
     pub before: String,
-    /// How to tell good work.
+    /// How to recognise good work.
     pub criterion: String,
-    /// Paths of the files that had to be changed: a long diff shows these first.
+    /// Paths of the files that had to be changed; shown first if a diff is long.
     pub files: Vec<String>,
-    /// The keys of the answer, each with how far two values may differ and still agree.
+    /// The keys of the answer, each with the tolerance within which two values agree.
     pub answers: Vec<(String, Tolerance)>,
 }
 
-/// What a page says of an item.
+/// Facts about an item for pages.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ItemFacts {
     /// The title.
@@ -390,48 +393,48 @@ pub struct ItemFacts {
     pub authors: String,
     /// The year.
     pub year: Option<u16>,
-    /// Where it can be read.
+    /// Address of the publication.
     pub url: String,
-    /// When the first of it became public.
+    /// When its first version became public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_since: Option<When>,
-    /// What it is scored by.
+    /// The checks by which it is scored.
     pub experiments: Vec<CheckFacts>,
-    /// What is missing of it.
+    /// Description of missing data, if any is missing.
     pub problem: Option<String>,
-    /// The text as agents are given it, which pages load apart.
+    /// The text given to agents, which pages load separately.
     #[serde(skip)]
     pub text: Option<String>,
 }
 
-/// What a page says of an experiment or another check.
+/// Facts about a check for pages.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CheckFacts {
     /// Its id.
     pub id: String,
-    /// What it measures.
+    /// Description of the measurement.
     pub description: String,
     /// Its command.
     pub command: String,
 }
 
-/// What a listing says of a sample.
+/// Names of a sample's units and checks, for listings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listed {
-    /// Names of the units that it withholds, in the order of [`Family::withheld`].
+    /// Names of the withheld units, in the order of [`Family::withheld`].
     pub units: Vec<String>,
-    /// Names of what it is scored by.
+    /// Names of the checks.
     pub checks: Vec<String>,
 }
 
-/// What an agent was asked, and what it had to write.
+/// The parts of a sample that an agent had to write, and the question it was asked.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
-    /// What it was asked, where the parts do not say it.
+    /// The question, if the parts do not contain it.
     pub asked: Option<String>,
-    /// What the parts are, as a heading: "Masked functions".
+    /// Heading of the parts: "Masked functions".
     pub heading: String,
-    /// What it had to write.
+    /// The parts.
     pub parts: Vec<Part>,
 }
 
@@ -442,7 +445,7 @@ pub struct Part {
     pub at: String,
     /// Its text in the repo.
     pub original: String,
-    /// Its text as agents are given it.
+    /// Its text as given to agents.
     pub masked: String,
 }
 
@@ -453,7 +456,7 @@ pub struct Families {
 }
 
 impl Families {
-    /// No families; `Families::standard()` has those of this program.
+    /// Creates an empty set; `Families::standard()` has the families of this program.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
@@ -466,10 +469,10 @@ impl Families {
         self
     }
 
-    /// The family of this name.
+    /// Finds a family by name.
     ///
     /// # Errors
-    /// Kind `Usage` when there is none.
+    /// Kind `Usage` for an unknown name.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Family>> {
         self.known.get(name).ok_or_else(|| {
             let names: Vec<String> = self.known.keys().map(|name| format!("`{name}`")).collect();
@@ -478,7 +481,7 @@ impl Families {
         })
     }
 
-    /// What the families of these names call things: neutral words if they differ, `None` without any known name.
+    /// The words of the families with these names; neutral words if they differ, `None` if no name is known.
     #[must_use]
     pub fn words<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Option<Words> {
         let names: BTreeSet<&str> = names.into_iter().collect();
@@ -487,20 +490,20 @@ impl Families {
         Some(if found.all(|words| words == first) { first } else { Words::default() })
     }
 
-    /// The sample that a record is of.
+    /// Parses the sample of a record.
     ///
     /// # Errors
-    /// Kind `Usage` for a family or an id that does not exist.
+    /// Kind `Usage` for an unknown family or an invalid id.
     pub fn sample(&self, record: &AttemptRecord) -> Result<Sample> {
         self.get(&record.family)?.sample(&record.sample)
     }
 }
 
-/// The samples of a run: the requested ones, or those drawn from its items. Small n come first, over all items, so that
-/// the first rows of a table are complete early.
+/// Returns the samples of a run: the requested ones, or those drawn from its items. Small n come first, over all items,
+/// so that the first rows of a table are complete early.
 ///
 /// # Errors
-/// Kind `Usage` for a sample that does not exist, and where there are none.
+/// Kind `Usage` for a sample that does not exist, and if there are no samples.
 pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     for id in &asked.samples {
@@ -523,7 +526,7 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Draw, seed:
     Ok(samples)
 }
 
-/// A sentence about requested n for which no item has a sample.
+/// A warning about requested n for which no item has a sample.
 #[must_use]
 pub fn beyond(family: &dyn Family, asked: &Draw, samples: &[Sample]) -> Option<String> {
     let missing: Vec<usize> = asked.n.iter().copied().filter(|&n| samples.iter().all(|one| one.n() != n)).collect();
@@ -535,10 +538,10 @@ pub fn beyond(family: &dyn Family, asked: &Draw, samples: &[Sample]) -> Option<S
     Some(format!("there are no samples with {listed} {}; those drawn have at most {most}", family.axis()))
 }
 
-/// A record with its verdicts computed again from its contents.
+/// Computes a record's verdicts again from its contents.
 ///
 /// # Errors
-/// Those of [`Item::reported`] and [`Item::verified`].
+/// Returns the errors of [`Item::reported`] and [`Item::verified`].
 pub fn rescored(item: &dyn Item, sample: &Sample, record: &AttemptRecord) -> Result<AttemptRecord> {
     let mut again = record.clone();
     if record.is_infrastructure() {

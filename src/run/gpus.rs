@@ -16,13 +16,13 @@ use tokio::sync::Notify;
 use crate::error::{Error, Result};
 use crate::sandbox::{Gpu, Gpus};
 
-/// How often a waiting process checks what other processes hold.
+/// How often a waiting process checks for devices freed by other processes.
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// What Slurm's variables hold if a job has no devices.
+/// Value of Slurm's variables in a job without devices.
 const NONE: &str = "NoDevFiles";
 
-/// Which of this machine's graphics processors attempts get; none by default.
+/// The graphics processors that attempts get; none by default.
 #[derive(Debug, Default)]
 pub struct Graphics {
     asked: Option<Gpus>,
@@ -31,16 +31,16 @@ pub struct Graphics {
     pool: OnceLock<Pool>,
 }
 
-/// The devices that are given out one at a time.
+/// Devices that are each given to one attempt at a time.
 #[derive(Debug)]
 struct Pool {
     gpus: Vec<Gpu>,
-    /// Where their locks are.
+    /// Folder of the lock files.
     folder: PathBuf,
     freed: Arc<Notify>,
 }
 
-/// A device that nobody else has, until this is dropped.
+/// Exclusive use of a device, until drop.
 #[derive(Debug)]
 pub struct Lease {
     gpu: Gpu,
@@ -49,7 +49,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Which it is.
+    /// The device.
     #[must_use]
     pub const fn gpu(&self) -> &Gpu {
         &self.gpu
@@ -58,29 +58,29 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Release the device before anybody else looks.
+        // Unlock the device before waking others.
         drop(self.lock.take());
         self.freed.notify_one();
     }
 }
 
 impl Graphics {
-    /// The devices as requested. The locks of the devices are in the scratch folder.
+    /// Creates the pool for this request. The lock files will be in the scratch folder.
     #[must_use]
     pub fn new(asked: Option<Gpus>, scratch: &Path) -> Self {
         Self { asked, scratch: scratch.to_owned(), pool: OnceLock::new() }
     }
 
-    /// The part of a result's key that depends on devices; empty if none were requested.
+    /// The part of a cached result's key that depends on devices; empty if none were requested.
     #[must_use]
     pub fn kind(&self) -> String {
         self.asked.map(Gpus::kind).unwrap_or_default()
     }
 
-    /// How many of `jobs` attempts can run at once.
+    /// Limits `jobs` to the number of attempts that can run at once.
     ///
     /// # Errors
-    /// Kind `Machine` when each attempt needs a device and there are none, or too few.
+    /// Kind `Machine` if each attempt needs a device and there are too few.
     pub fn at_once(&self, jobs: usize) -> Result<usize> {
         Ok(self.pool()?.map_or(jobs, |pool| jobs.min(pool.gpus.len())))
     }
@@ -88,7 +88,7 @@ impl Graphics {
     /// Waits for a free device for an attempt; `None` if attempts do not get their own.
     ///
     /// # Errors
-    /// As [`at_once`](Self::at_once), and when its lock cannot be made.
+    /// Same as [`at_once`](Self::at_once), and if the lock file cannot be created.
     pub async fn take(&self) -> Result<Option<Lease>> {
         match self.pool()? {
             None => Ok(None),
@@ -135,7 +135,7 @@ impl Pool {
     }
 }
 
-/// The driver's device files in a folder: those of single devices by number, and those that every device needs.
+/// The driver's device files in a folder: the numbers of single devices, and the paths of all files.
 fn found(dev: &Path) -> (Vec<u32>, Vec<PathBuf>) {
     let entries = std::fs::read_dir(dev).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
@@ -150,7 +150,7 @@ fn found(dev: &Path) -> (Vec<u32>, Vec<PathBuf>) {
     (numbers, files)
 }
 
-/// The devices to give out, according to the environment and the device files.
+/// Chooses the devices to give out, based on the environment and the device files.
 fn choose(
     wanted: Option<u32>,
     variable: impl Fn(&str) -> Option<String>,
@@ -167,7 +167,7 @@ fn choose(
     let is_listed = visible.is_some();
     let count = wanted.map(|count| count as usize);
     let visible = visible.unwrap_or_else(|| match wanted {
-        // Not checked, because they are given by name.
+        // Given by the user, so not checked.
         Some(count) => (0..count).map(|number| number.to_string()).collect(),
         None => numbers.iter().map(ToString::to_string).collect(),
     });
@@ -180,7 +180,7 @@ fn choose(
         ))
         .hint("see `CUDA_VISIBLE_DEVICES`, or name how many there are with `--gpus each:N`"));
     }
-    // If a job sees only its own devices, it numbers them from 0, while Slurm uses the machine's numbers.
+    // A job that sees only its own devices numbers them from 0, while Slurm uses the machine's numbers.
     let names = by_slurm.filter(|names| names.len() == visible.len()).unwrap_or_else(|| visible.clone());
     let gpus = visible.into_iter().zip(names).take(count.unwrap_or(usize::MAX));
     Ok(gpus.map(|(visible, name)| Gpu { visible, name, devices: devices.clone() }).collect())
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(chosen(Some(2), &[], &[]).unwrap(), same(&["0", "1"]));
         assert_eq!(chosen(Some(1), &[("CUDA_VISIBLE_DEVICES", "4,5")], &[]).unwrap(), same(&["4"]));
         assert_eq!(chosen(None, &[("SLURM_JOB_GPUS", "2")], &[]).unwrap(), same(&["2"]));
-        // Slurm's numbers are those of the machine; in the job they may count from 0.
+        // Slurm's numbers are the machine's; inside the job they may count from 0.
         let fenced = [("CUDA_VISIBLE_DEVICES", "0,1"), ("SLURM_STEP_GPUS", "2,3"), ("SLURM_JOB_GPUS", "0,1,2,3")];
         let pairs = [("0".to_owned(), "2".to_owned()), ("1".to_owned(), "3".to_owned())];
         assert_eq!(chosen(None, &fenced, &[]).unwrap(), pairs);
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!((numbers, files.len()), (vec![0, 10], 4));
     }
 
-    /// A pool with these names, as one process has it.
+    /// A pool with these devices, as one process has it.
     fn pool(folder: &Path, names: &[&str]) -> Pool {
         let gpu = |name: &&str| Gpu { visible: (*name).to_owned(), name: (*name).to_owned(), devices: Vec::new() };
         Pool { gpus: names.iter().map(gpu).collect(), folder: folder.to_owned(), freed: Arc::default() }
@@ -250,7 +250,7 @@ mod tests {
         let held: Arc<Mutex<HashSet<String>>> = Arc::default();
         let mut used = HashSet::new();
         let mut tasks = tokio::task::JoinSet::new();
-        // Two pools as two processes have them: nothing is shared but the folder.
+        // Two pools as in two processes: they share only the folder.
         let pools = [(); 2].map(|()| Arc::new(pool(folder.path(), &["a/0", "b", "GPU-c"])));
         for turn in 0..60 {
             let (pool, held) = (pools[turn % 2].clone(), held.clone());
@@ -260,7 +260,7 @@ mod tests {
                 assert!(held.lock().unwrap().insert(name.clone()), "{name} is held twice");
                 tokio::task::yield_now().await;
                 assert!(held.lock().unwrap().remove(&name));
-                // What it was held for fails in a third of the turns.
+                // The holder panics in a third of the turns.
                 assert!(turn % 3 != 0, "as meant");
                 name
             });
@@ -272,14 +272,14 @@ mod tests {
             }
         }
         assert!(!used.is_empty());
-        // All are free again, for either.
+        // All devices are free again, for both pools.
         let mut leases = Vec::new();
         for _ in 0..3 {
             leases.push(pools[0].take().await.unwrap());
         }
         let names: HashSet<&str> = leases.iter().map(|lease| lease.gpu().name.as_str()).collect();
         assert_eq!(names.len(), 3);
-        // Who stops waiting keeps nothing.
+        // A cancelled wait keeps nothing.
         assert!(tokio::time::timeout(Duration::from_millis(1), pools[1].take()).await.is_err());
         let freed = leases.pop().unwrap().gpu().name.clone();
         assert_eq!(pools[1].take().await.unwrap().gpu().name, freed);

@@ -1,5 +1,5 @@
-//! Interrupted attempts: a killed process left their trajectories and entries in the ledger, but no records. What they
-//! cost is recorded before the run continues, so that no money is forgotten.
+//! Interrupted attempts: a killed process left their trajectories and ledger entries but no records. Their cost is
+//! recorded before the run continues, so that no money is forgotten.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::model::Usage;
 use crate::model::ledger::{Books, Paid, Payer};
 
-/// Records (as cancelled) of the tries that have spent something and are not among `records`.
+/// Returns records, with the end "cancelled", of tries that spent something and are not among `records`.
 ///
 /// # Errors
-/// Kind `Store` when the trajectories cannot be found.
+/// Kind `Store` if the trajectories cannot be listed.
 pub fn interrupted_attempts(
     store: &Store,
     books: Option<&Books>,
@@ -26,7 +26,7 @@ pub fn interrupted_attempts(
     }
 }
 
-/// The tries in the ledger, one by one.
+/// Finds the tries in the ledger.
 fn from_books(store: &Store, books: &Books, records: &[AttemptRecord], family: &dyn Family) -> Vec<AttemptRecord> {
     let known: HashSet<_> = records
         .iter()
@@ -41,7 +41,7 @@ fn from_books(store: &Store, books: &Books, records: &[AttemptRecord], family: &
     found
 }
 
-/// The record of a try in the ledger: its cost from there, the rest from its trajectory if that still exists.
+/// Builds the record of a try in the ledger: its cost from there, the rest from its trajectory if that still exists.
 fn of_payer(store: &Store, payer: &Payer, paid: &Paid, family: &dyn Family) -> Option<AttemptRecord> {
     let attempt = payer.attempt?;
     let tries = store.tries(&payer.agent, &payer.sample, attempt).into_iter();
@@ -56,13 +56,13 @@ fn of_payer(store: &Store, payer: &Payer, paid: &Paid, family: &dyn Family) -> O
     Some(AttemptRecord { started, cost: paid.settled, usage: paid.usage, ..record })
 }
 
-/// The tries of a run without a ledger, from their trajectories.
+/// Finds the tries of a run without a ledger by their trajectories.
 fn from_trajectories(store: &Store, records: &[AttemptRecord], family: &dyn Family) -> Result<Vec<AttemptRecord>> {
     let known: HashSet<(&str, &str, u32)> =
         records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
     let mut found = Vec::new();
     for stored in store.trajectories()? {
-        // Such a trajectory may end anywhere, and one whose first event is not whole has spent nothing.
+        // An interrupted trajectory may end anywhere; without a complete first event it has spent nothing.
         let Ok(lines) = Trajectory::read(&stored.path) else { continue };
         if let Some(record) = record_of(&lines, family)
             && !known.contains(&(record.agent.as_str(), record.sample.as_str(), record.attempt))
@@ -82,7 +82,7 @@ fn cancelled(record: AttemptRecord) -> AttemptRecord {
     AttemptRecord { end: End::Cancelled, end_detail: Some("the process was killed".to_owned()), ..record }
 }
 
-/// What a trajectory says about its attempt.
+/// Builds a record from the events of a trajectory.
 fn record_of(lines: &[TimedEvent], family: &dyn Family) -> Option<AttemptRecord> {
     let Event::Started { sample, attempt, agent, model, sandbox, .. } = &lines.first()?.event else { return None };
     let sample = family.sample(sample).ok()?;

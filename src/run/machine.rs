@@ -1,4 +1,4 @@
-//! Where things are kept and run on this machine.
+//! Folders and backends that a run uses on this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,49 +12,49 @@ use crate::files::usable::{CACHE, SCRATCH};
 use crate::sandbox::{Backend, Evidence, Gpus, SandboxKind, SandboxLimits, Spec, choose_with, sweep_folders};
 use crate::workspace::{Snapshot, Workspace};
 
-/// What a run finds on this machine.
+/// Folders and backends that a run uses on this machine.
 pub struct Machine {
-    /// Envs and snapshots.
+    /// Folder of envs and snapshots.
     pub cache: PathBuf,
-    /// Workspaces.
+    /// Folder of workspaces.
     pub scratch: Scratch,
-    /// How sandboxes are made.
+    /// The backend for sandboxes.
     pub backend: Arc<dyn Backend>,
-    /// How envs are made.
+    /// The backend for envs.
     pub envs: Arc<dyn env::Backend>,
-    /// Limits of a sandbox.
+    /// Resource limits of each sandbox.
     pub limits: SandboxLimits,
-    /// Folders that no sandbox may show; see [`Spec::hidden`]. The cache, the scratch folder and the user's home; what
-    /// works on a suite or a run adds these.
+    /// Folders that no sandbox may show; see [`Spec::hidden`]. Contains the cache, the scratch folder and the user's
+    /// home; users of a suite or a run add its folders.
     pub hidden: Vec<PathBuf>,
-    /// Results of checks that ran before.
+    /// Cached results of checks.
     pub results: Results,
     /// The graphics processors that attempts get.
     pub graphics: Graphics,
 }
 
-/// What is asked of a machine.
+/// Options for [`Machine::open`].
 #[derive(Debug, Clone)]
 pub struct MachineOptions {
-    /// Folder for envs and copies of repos, kept from run to run.
+    /// Folder for envs and copies of repos, kept between runs.
     pub cache: PathBuf,
-    /// Folder for workspaces while attempts run; a local disk.
+    /// Folder for workspaces while attempts run; should be on a local disk.
     pub scratch: PathBuf,
     /// The kind of sandbox.
     pub sandbox: SandboxKind,
-    /// Graphics processors of containers, or of attempts.
+    /// Graphics processors for containers, or for attempts.
     pub gpus: Option<Gpus>,
-    /// Limits of a sandbox.
+    /// Resource limits of each sandbox.
     pub limits: SandboxLimits,
-    /// How envs are made.
+    /// Options of the env backend.
     pub envs: env::Options,
 }
 
 impl MachineOptions {
-    /// Local sandboxes with the usual limits, and the folders that the command line uses by default.
+    /// Returns options for local sandboxes with the usual limits and the command line's default folders.
     ///
     /// # Errors
-    /// Kind `Place` when the user has no home folder.
+    /// Kind `Place` if the user has no home folder.
     pub fn local() -> Result<Self> {
         Ok(Self {
             cache: env::default_cache()?,
@@ -67,23 +67,24 @@ impl MachineOptions {
     }
 }
 
-/// The scratch folder that is used when none is named: this user's, among the system's temporary files.
+/// The default scratch folder: a folder of this user among the system's temporary files.
 #[must_use]
 pub fn default_scratch() -> PathBuf {
     std::env::temp_dir().join(format!("autoexperiment-{}", nix::unistd::getuid()))
 }
 
-/// What no sandbox may show of a machine, whatever runs: the cache, the scratch folder and the user's home.
+/// Folders of this machine that no sandbox may show: the cache, the scratch folder and the user's home.
 #[must_use]
 pub fn private(cache: &Path, scratch: &Path) -> Vec<PathBuf> {
     [cache.to_owned(), scratch.to_owned()].into_iter().chain(std::env::home_dir()).collect()
 }
 
 impl Machine {
-    /// Finds out what the machine can do, and makes a scratch folder.
+    /// Finds out what the machine supports, and creates a scratch folder.
     ///
     /// # Errors
-    /// Kind `Machine` when it lacks what is asked of it; `Place` when the cache or the scratch folder cannot be used.
+    /// Kind `Machine` if the machine lacks something requested; `Place` if the cache or the scratch folder cannot be
+    /// used.
     pub async fn open(options: &MachineOptions) -> Result<Self> {
         let cache = &options.cache;
         CACHE.writable(cache)?;
@@ -96,7 +97,7 @@ impl Machine {
         }
         std::fs::create_dir_all(cache)
             .map_err(|error| Error { kind: Kind::Place, ..Error::io("create", cache, error) }.hint(CACHE.hint()))?;
-        // What runs without a sandbox could write there.
+        // Code running without a sandbox could write to the cache of results.
         let mut results = if backend.name() == "none" { Results::none() } else { Results::at(cache) };
         let scratch = Scratch::create(&options.scratch)?;
         let graphics = Graphics::new(options.gpus, &options.scratch);
@@ -113,7 +114,7 @@ impl Machine {
         })
     }
 
-    /// Checks that sandboxes can show an env, and folders of an agent's, without what is hidden.
+    /// Checks that sandboxes can show these folders (of an env or an agent) without showing hidden ones.
     ///
     /// # Errors
     /// Kind `Machine`, naming both folders.
@@ -121,30 +122,30 @@ impl Machine {
         self.backend.conceals(shown, &self.hidden)
     }
 
-    /// A fresh workspace over a repo, with these files laid over it.
+    /// Creates a workspace from a repo with these files written over it.
     ///
     /// # Errors
-    /// Kind `Machine` when it cannot be made.
+    /// Kind `Machine` if it cannot be created.
     pub fn workspace(&self, snapshot: &Snapshot, files: &[(PathBuf, Vec<u8>)]) -> Result<Workspace> {
         Workspace::create(snapshot, files, &self.scratch.next(), self.backend.layers(), self.backend.owner())
     }
 
-    /// The same for an attempt, which the kernel holds to its disk where this machine can.
+    /// Same as [`Self::workspace`], for an attempt. If this machine can, the kernel enforces the attempt's disk limit.
     ///
     /// # Errors
-    /// As [`Machine::workspace`].
+    /// Same as [`Machine::workspace`].
     pub fn attempts_workspace(&self, snapshot: &Snapshot, files: &[(PathBuf, Vec<u8>)]) -> Result<Workspace> {
         let (kind, owner) = (self.backend.layers(), self.backend.owner());
         let disk = self.backend.disk(self.limits.disk, self.scratch.folder());
         Workspace::create_on(snapshot, files, &self.scratch.next(), kind, owner, disk)
     }
 
-    /// Looks for evidence that the machine failed, after a sandbox has ended without any. See [`Backend::examine`].
+    /// Looks for evidence that the machine failed, after a sandbox ended without any. See [`Backend::examine`].
     pub async fn examine(&self) -> Option<Evidence> {
         self.backend.examine(self.scratch.folder()).await
     }
 
-    /// What a sandbox over a workspace is made from, with a graphics processor of its own where one is given out.
+    /// Describes a sandbox over a workspace; `own` is the graphics processor given to the attempt, if any.
     #[must_use]
     pub fn spec(&self, env: &Env, workspace: &Workspace, own: Option<&Lease>) -> Spec {
         Spec {

@@ -1,8 +1,8 @@
 //! Plan, scheduler, attempt, store, resume.
 //!
-//! A run loads the items of its [`family`] and makes them ready, plans its attempts and runs them side by side
-//! ([`scheduler`]), each from workspace to verdict ([`attempt`]), and keeps every finished one ([`store`]). Progress is
-//! reported as [`event`]s. What kind of task it is, only the family knows.
+//! A run loads the items of its [`family`] and prepares them, plans its attempts, runs them in parallel
+//! ([`scheduler`]), each from workspace to verdict ([`attempt`]), and stores every finished one ([`store`]). Progress
+//! is reported as [`event`]s. Everything that depends on the kind of task is in the family.
 
 pub mod attempt;
 pub mod brief;
@@ -44,7 +44,7 @@ pub use store::{Store, StoredTrajectory};
 pub(crate) use twice::in_order;
 pub use verifier_spec::VerifierSpec;
 
-/// Seconds to the millisecond, as records hold them.
+/// Rounds seconds to milliseconds, as stored in records.
 #[must_use]
 pub fn round(seconds: f64) -> f64 {
     (seconds * 1000.0).round() / 1000.0

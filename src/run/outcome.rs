@@ -1,4 +1,4 @@
-//! Reads one record's line: in full, or only what rates, costs and times need.
+//! Parses one record's line: in full, or only the parts needed for rates, costs and times.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,14 +14,14 @@ use crate::score::Verdict;
 /// How much of each record is kept in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// All of it.
+    /// The full record.
     Whole,
-    /// What rates, costs and times are made of: no answer, results, files, nor verdicts below their figures. 100,000
-    /// attempts then take some tens of megabytes.
+    /// Only what rates, costs and times need: no answer, results or files, and only the summary of verdicts. 100,000
+    /// attempts then need some tens of megabytes.
     Outcome,
 }
 
-/// Reads a record from its line.
+/// Parses a record from its line.
 pub(super) fn parse(line: &[u8], detail: Detail) -> serde_json::Result<AttemptRecord> {
     let record: AttemptRecord = match detail {
         Detail::Whole => serde_json::from_slice(line)?,
@@ -33,7 +33,7 @@ pub(super) fn parse(line: &[u8], detail: Detail) -> serde_json::Result<AttemptRe
     Ok(record)
 }
 
-/// A record's line without what [`Detail::Outcome`] leaves out, which is skipped while reading.
+/// A record's line without the parts that [`Detail::Outcome`] leaves out; these are skipped while parsing.
 #[derive(Deserialize)]
 struct Outcome<'a> {
     #[serde(borrow)]

@@ -1,11 +1,12 @@
-//! What attempts without a model show about an item: whether gold passes, and doing nothing or forging results fails.
+//! Evidence from attempts without a model that an item is sound: gold passes, and doing nothing or forging results
+//! fails.
 
 use serde::{Deserialize, Serialize};
 
 use super::AttemptRecord;
 use crate::score::Verdict;
 
-/// What was found out about an item.
+/// Findings about an item.
 #[derive(Debug, Default, Serialize)]
 pub struct Proof {
     /// Its id.
@@ -16,26 +17,26 @@ pub struct Proof {
     pub noop: Tally,
     /// Attempts that fool the published measures.
     pub forger: Tally,
-    /// What fails without each unit of the right solution, in families that can leave one out.
+    /// Checks that fail without each unit of the right solution; for families that can leave one out.
     pub units: Vec<UnitProof>,
-    /// Changed solutions, in families that try some.
+    /// Outcomes of changed solutions, in families that try some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<TrialOutcome>,
-    /// Changed constants of the right solution, in families that try them.
+    /// Outcomes of changed constants of the right solution, in families that try them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
-    /// What is wrong with the item.
+    /// Problems of the item.
     pub faults: Vec<Fault>,
     /// Seconds of all attempts together.
     pub seconds: f64,
 }
 
-/// Attempts, and how many of them passed.
+/// Number of attempts, and number of passes.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 pub struct Tally {
-    /// Those that passed.
+    /// Attempts that passed.
     pub passed: usize,
-    /// All.
+    /// All attempts.
     pub made: usize,
 }
 
@@ -44,9 +45,9 @@ pub struct Tally {
 pub struct Changes {
     /// Number of changed solutions.
     pub made: usize,
-    /// Number of those that pass although they should not.
+    /// Changed solutions that pass although they should not.
     pub unnoticed: usize,
-    /// Number of those that pass and that the manifest calls harmless.
+    /// Changed solutions that pass and are declared harmless in the manifest.
     pub harmless: usize,
 }
 
@@ -55,7 +56,7 @@ pub struct Changes {
 pub struct UnitProof {
     /// The unit.
     pub unit: String,
-    /// What fails then.
+    /// The checks that fail without it.
     pub loses: Vec<String>,
 }
 
@@ -64,25 +65,25 @@ pub struct UnitProof {
 pub struct TrialOutcome {
     /// The change.
     pub name: String,
-    /// Whether it passes all the same.
+    /// Whether the changed solution passes.
     pub pass: bool,
-    /// Why it does not pass, or why a pass is harmless.
+    /// Why it fails, or why a pass is harmless.
     pub why: String,
     /// Seconds of the attempt.
     pub seconds: f64,
 }
 
-/// Something that is wrong with an item.
+/// A problem of an item.
 #[derive(Debug, Serialize)]
 pub struct Fault {
-    /// What, a fragment.
+    /// Description, as a fragment.
     pub what: String,
     /// Whether the right solution does not reach gold here, which may be this machine's fault.
     pub baseline: bool,
 }
 
 impl Proof {
-    /// Nothing is known yet.
+    /// Creates an empty proof.
     #[must_use]
     pub fn new(item: &str) -> Self {
         Self { item: item.to_owned(), ..Self::default() }
@@ -96,18 +97,18 @@ impl Proof {
         tally.passed += usize::from(record.pass);
     }
 
-    /// Something is wrong with the item.
+    /// Adds a problem of the item.
     pub fn fault(&mut self, what: String) {
         self.faults.push(Fault { what, baseline: false });
     }
 
-    /// The right solution does not reach gold.
+    /// Adds the problem that the right solution does not reach gold.
     pub fn unreached(&mut self, what: String) {
         self.faults.push(Fault { what, baseline: true });
     }
 }
 
-/// Why a verdict is not a pass, or why the attempt has none, in one line.
+/// Describes in one line why a verdict is not a pass, or why the attempt has no verdict.
 #[must_use]
 pub fn why(record: &AttemptRecord) -> String {
     let failed = |verdict: &Verdict| {

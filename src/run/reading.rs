@@ -1,5 +1,5 @@
-//! Reads as much of a stored run as possible. Writers are strict ([`super::store`]); a report uses what there is, and
-//! says what is missing.
+//! Reads as much of a stored run as possible. Writers are strict ([`super::store`]); a report uses the data that
+//! exists, and notes what is missing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,20 @@ pub use super::tail::{Line, Tail};
 use super::{AttemptRecord, RunFile, Store, Tried};
 use crate::error::{Error, Result, with_causes};
 
-/// What could be read of a run: its records, or what the reader made of each.
+/// The readable part of a run: its records, or whatever the reader made of each.
 #[derive(Debug)]
 pub struct Reading<T = AttemptRecord> {
     /// Its folder.
     pub store: Store,
-    /// What it is; `None` when its `run.json` is gone or broken.
+    /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
     /// Its records, in the order of writing.
     pub records: Vec<T>,
-    /// Where each of them is.
+    /// The position of each record.
     pub lines: Vec<Line>,
-    /// How far its files were read.
+    /// Position up to which its files were read.
     pub tail: Tail,
-    /// What is missing, a sentence each.
+    /// Notes on missing data, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -35,17 +35,17 @@ impl<T> Reading<T> {
     }
 }
 
-/// A run's name, or its folder's where that is not known.
+/// A run's name, or its folder's name if the run's is unknown.
 pub(super) fn name(store: &Store, run: Option<&RunFile>) -> String {
     let folder = || store.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
     run.map_or_else(folder, |run| run.run.clone())
 }
 
-/// Reads a run. Leaves out broken lines and reports them, and also reports a torn last line and a missing `run.json`.
-/// While a run is in progress its last line may be half written, which is not reported.
+/// Reads a run. Leaves out and notes broken lines; also notes an incomplete last line and a missing `run.json`. While a
+/// run is in progress its last line may be half written, which is not noted.
 ///
 /// # Errors
-/// Kind `Store` when the folder holds no run at all, when it is of another format version, or cannot be read.
+/// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
 pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
     gather(folder, &|line: &[u8], _| parse(line, detail))
 }
@@ -53,7 +53,7 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
 /// Like [`read`], but keeps what `keep` returns for each line.
 ///
 /// # Errors
-/// Those of [`read`].
+/// Same as [`read`].
 pub(super) fn gather<T: Tried + Send>(folder: &Path, keep: &impl Keep<T>) -> Result<Reading<T>> {
     let mut read = gather_on(folder, keep, Tail::default())?
         .ok_or_else(|| Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again"))?;
@@ -63,10 +63,10 @@ pub(super) fn gather<T: Tried + Send>(folder: &Path, keep: &impl Keep<T>) -> Res
     Ok(read)
 }
 
-/// Reads what was added since `tail` was read, in the order of the files; `None` if what was read before has changed.
+/// Reads what was added after `tail`, in the order of the files; `None` if the part read before has changed.
 ///
 /// # Errors
-/// Those of [`read`].
+/// Same as [`read`].
 pub fn read_on(folder: &Path, detail: Detail, tail: Tail) -> Result<Option<Reading>> {
     gather_on(folder, &|line: &[u8], _| parse(line, detail), tail)
 }
@@ -89,7 +89,7 @@ fn gather_on<T: Send>(folder: &Path, keep: &impl Keep<T>, mut tail: Tail) -> Res
     let being_written = store.is_being_written();
     let Some((records, lines)) = tail.read_on(&store, keep)? else { return Ok(None) };
     notes.extend(tail.notes());
-    // Other shards make again what this one did not finish writing.
+    // In a shared run, other shards repeat an attempt whose line is incomplete.
     if !being_written && run.as_ref().is_none_or(|run| run.sharing.is_none()) {
         let cut = |name| format!("the last line of `{name}` is cut off: that attempt is missing");
         notes.extend(tail.torn().map(cut));
@@ -97,28 +97,28 @@ fn gather_on<T: Send>(folder: &Path, keep: &impl Keep<T>, mut tail: Tail) -> Res
     Ok(Some(Reading { store, run, records, lines, tail, notes }))
 }
 
-/// What could be read of several runs.
+/// The readable parts of several runs.
 #[derive(Debug)]
 pub struct Readings {
-    /// Those that could be read, if only in part.
+    /// Runs that could be read, at least in part.
     pub readings: Vec<Reading>,
-    /// Those that could not, a sentence each.
+    /// Notes on the other runs, a sentence each.
     pub notes: Vec<String>,
 }
 
 /// Reads runs. If one of several folders is not a run, as may happen with `runs/*`, the others are still read.
 ///
 /// # Errors
-/// Those of [`read`] when none of them can be read.
+/// Returns an error of [`read`] if none of the runs can be read.
 pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
     let (readings, notes) = each_of(folders, |folder| read(folder, detail))?;
     Ok(Readings { readings, notes })
 }
 
-/// Calls `open` on each folder. Returns the results, and one sentence for each folder that it cannot read.
+/// Calls `open` on each folder. Returns the results, and one sentence for each folder that cannot be read.
 ///
 /// # Errors
-/// The first one of `open` when it can read none of them.
+/// Returns the first error of `open` if no folder can be read.
 pub(super) fn each_of<T>(folders: &[PathBuf], open: impl Fn(&Path) -> Result<T>) -> Result<(Vec<T>, Vec<String>)> {
     let (mut opened, mut notes, mut first_error) = (Vec::new(), Vec::new(), None);
     for folder in folders {
@@ -136,20 +136,21 @@ pub(super) fn each_of<T>(folders: &[PathBuf], open: impl Fn(&Path) -> Result<T>)
     }
 }
 
-/// What to call runs that are shown together: their names, or their folders where names repeat, as on several machines.
+/// Labels of runs that are shown together: their names, or their folders where names repeat, for example on several
+/// machines.
 #[must_use]
 pub fn labels(readings: &[Reading]) -> Vec<String> {
     let named: Vec<(String, &Store)> = readings.iter().map(|reading| (reading.name(), &reading.store)).collect();
     labels_of(&named)
 }
 
-/// The same, of runs with these names and stores.
+/// Same as [`labels`], for runs with these names and stores.
 pub(super) fn labels_of(named: &[(String, &Store)]) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for (name, store) in named {
         let is_repeated = named.iter().filter(|(other, _)| other == name).count() > 1;
         let mut label = if is_repeated { store.folder().display().to_string() } else { name.clone() };
-        // A run may bear the name of another's folder.
+        // A run may have the name of another run's folder.
         if labels.contains(&label) {
             label = format!("{label} ({})", labels.len() + 1);
         }
@@ -182,7 +183,7 @@ mod tests {
         serde_json::to_string(&record).unwrap() + "\n"
     }
 
-    /// What is read of a store whose only file of attempts has this text.
+    /// Reads a store whose only file of records has this text.
     fn reading(text: &[u8], detail: Detail) -> Reading {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("attempts.jsonl"), text).unwrap();
@@ -237,7 +238,7 @@ mod tests {
         assert!(many.notes.last().unwrap().starts_with("4 more lines"), "{:?}", many.notes);
     }
 
-    /// A record's line of so many bytes, its line break included.
+    /// A record's line of this many bytes, including its line break.
     fn padded(attempt: u32, length: u64) -> String {
         let line = line(attempt);
         let more = " ".repeat(length as usize - line.len());
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn wherever_blocks_end_each_line_is_read_once_and_in_its_place() {
         for first in [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK] {
-            // Behind it a line of several blocks, a broken one, an empty one, and many more.
+            // It is followed by a line of several blocks, a broken one, an empty one, and many more.
             let mut text = padded(0, first) + &padded(1, 3 * BLOCK - 7) + "garbage\n\n";
             text.extend((2..3000).map(|attempt| padded(attempt, 900 + u64::from(attempt % 7))));
             for torn in ["", "{\"agent\""] {
@@ -308,12 +309,12 @@ mod tests {
         let next = read_on(folder.path(), Detail::Outcome, first.tail).unwrap().unwrap();
         assert!(next.records.iter().map(|record| record.attempt).eq([1, 2]));
         assert!(next.notes.iter().any(|note| note.starts_with("line 6 of")), "{:?}", next.notes);
-        // The whole records, by their places.
+        // The full records are read by their positions.
         let whole = next.tail.whole(next.lines[1]).unwrap();
         assert!((whole.attempt, whole.answer.is_some()) == (2, true));
         let none = read_on(folder.path(), Detail::Outcome, next.tail).unwrap().unwrap();
         assert!(none.records.is_empty() && none.notes.len() == 3, "{:?}", none.notes);
-        // The same length, other text.
+        // The same length, but different text.
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("\"attempt\":2", "\"attempt\":7") + &line(3)).unwrap();
         assert!(read_on(folder.path(), Detail::Outcome, none.tail).unwrap().is_none());

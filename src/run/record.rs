@@ -1,4 +1,4 @@
-//! One line of `attempts.jsonl`: all that is known of a finished attempt.
+//! One line of `attempts.jsonl`: the record of a finished attempt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,55 +14,56 @@ use crate::score::Verdict;
 /// A finished attempt, or one that was lost to infrastructure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptRecord {
-    /// The agent's label in this run, as `react`.
+    /// The agent's label in this run, such as `react`.
     pub agent: String,
     /// The model's name, for agents that use one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The kind of task; masked replication where it is not named.
+    /// The kind of task; masked replication if absent.
     #[serde(default = "masked", skip_serializing_if = "is_masked")]
     pub family: String,
-    /// The sample's cluster: its paper's id, or its repo's.
+    /// The sample's cluster: the id of its paper or repo.
     pub paper: String,
-    /// The sample's id, as `kmeanspp_0,3`.
+    /// The sample's id, such as `kmeanspp_0,3`.
     pub sample: String,
-    /// The sample's value on the difficulty axis, as the number of masked functions.
+    /// The sample's value on the difficulty axis, such as the number of masked functions.
     pub n: usize,
     /// Lines of code that the sample withholds, in families that withhold code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<usize>,
     /// Number of the attempt at this sample, from 0.
     pub attempt: u32,
-    /// When it began.
+    /// Start of the attempt.
     pub started: jiff::Timestamp,
     /// Why it stopped.
     pub end: End,
-    /// More about the end.
+    /// Details of the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_detail: Option<String>,
-    /// What the agent reported, as it wrote it.
+    /// The agent's answer, verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// The answer against gold; absent when the attempt was lost to infrastructure.
+    /// Comparison of the answer with gold; absent if the attempt was lost to infrastructure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<Verdict>,
-    /// The agent's code, run again by us, against gold; absent with `--no-verify` or after infrastructure failures.
+    /// Comparison of the agent's code, run again by us, with gold; absent with `--no-verify` or after infrastructure
+    /// failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verdict>,
-    /// What was seen of the agent's work beside its answer, in families where it counts.
+    /// Data about the agent's work besides its answer, in families that score it.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub observed: serde_json::Map<String, serde_json::Value>,
-    /// What verification read, check by check, so that a stored run can be scored again.
+    /// Results of verification by check, so that a stored run can be scored again.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub results: serde_json::Map<String, serde_json::Value>,
     /// Whether the attempt passes: reported and, unless `--no-verify`, verified.
     pub pass: bool,
-    /// Its work after each round that feedback followed, or that passed before the last.
+    /// Verdicts after each round that was followed by feedback, or that passed before the last round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
     /// Replies of the model.
     pub steps: u32,
-    /// Replies that could not be acted upon.
+    /// Replies that could not be carried out.
     pub format_errors: u32,
     /// Tokens.
     pub usage: Usage,
@@ -73,48 +74,48 @@ pub struct AttemptRecord {
     pub tool_seconds: f64,
     /// Seconds spent waiting for the model.
     pub model_seconds: f64,
-    /// Seconds that verification took.
+    /// Seconds of verification.
     pub verify_seconds: f64,
-    /// Seconds from start to end, all included.
+    /// Seconds from start to end, everything included.
     pub wall_seconds: f64,
     /// Whether the agent had finished and only verification was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verification_lost: bool,
-    /// For `sandbox_lost`: what shows that the machine, not the attempt, failed.
+    /// For `sandbox_lost`: evidence that the machine failed rather than the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// Files that the agent changed.
     pub changed: Vec<String>,
-    /// Changes that are never taken over to verification: links, files that are no regular ones or too large.
+    /// Changes that are never taken over to verification: links, special files and files that are too large.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
     /// Number of further new files, which are not listed.
     #[serde(default)]
     pub unlisted: u64,
-    /// Of these, the ones that were not taken over to verification because the paper protects them.
+    /// Changed files that were not taken over to verification because the paper protects them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,
     /// The sandbox backend.
     pub sandbox: String,
-    /// The graphics processor that it had to itself, verification included, as the machine calls it.
+    /// The graphics processor that the attempt had to itself, including verification; named as the machine names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
-    /// Checks of verification that were not run because their result was known: the same code had been run before.
+    /// Checks of verification that were not run because the same code had been run before and its result was known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cached_checks: Vec<String>,
-    /// Replies that came from `--model-cache` and cost nothing.
+    /// Replies from `--model-cache`, which cost nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_replies: u32,
 }
 
-/// An attempt's work at the end of a round after which it was given feedback, or passed.
+/// Verdicts at the end of a round after which the attempt got feedback, or passed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
-    /// Whether it passed then.
+    /// Whether the attempt passed at that point.
     pub pass: bool,
-    /// Whether its report agreed with gold.
+    /// Whether its answer agreed with gold.
     pub reported: bool,
-    /// Whether its code did, where it was verified.
+    /// Whether its code agreed with gold, if it was verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
     /// Replies of the model until then.
@@ -123,13 +124,13 @@ pub struct Round {
     pub cost: f64,
 }
 
-/// Names of all that these records measured, sorted.
+/// Names of the additional measures of these records, sorted.
 pub fn measure_names<'a>(records: impl IntoIterator<Item = &'a AttemptRecord>) -> Vec<String> {
     let names: BTreeSet<String> = records.into_iter().flat_map(|record| record.measures().into_keys()).collect();
     names.into_iter().collect()
 }
 
-/// What a record measured under these names; `None` for what it did not.
+/// A record's measures under these names; `None` for measures that it lacks.
 #[must_use]
 pub fn measured(record: &AttemptRecord, names: &[String]) -> BTreeMap<String, Option<f64>> {
     let found = record.measures();
@@ -152,7 +153,7 @@ const fn is_zero(count: &u32) -> bool {
 }
 
 impl AttemptRecord {
-    /// The record of an attempt that starts now, before anything is known about it.
+    /// Creates the record of an attempt that starts now, before anything is known about it.
     #[must_use]
     pub fn blank(agent: &str, sample: &Sample, attempt: u32) -> Self {
         Self {
@@ -195,24 +196,24 @@ impl AttemptRecord {
         }
     }
 
-    /// Notes how the attempt ended.
+    /// Records how the attempt ended.
     pub(super) fn end_as(&mut self, ended: Ended) {
         (self.end, self.end_detail, self.evidence) = (ended.end, ended.detail, ended.evidence);
     }
 
-    /// Whether it was lost to infrastructure: reported beside the pass rates, never inside.
+    /// Whether the attempt was lost to infrastructure: such attempts are reported separately and count in no pass rate.
     #[must_use]
     pub fn is_infrastructure(&self) -> bool {
         self.end.is_infrastructure()
     }
 
-    /// How much of the task was done, from 0 to 1, in families with partial credit: as verified, else as reported.
+    /// Share of the task that was done, from 0 to 1, in families with partial credit: as verified, or else as reported.
     #[must_use]
     pub fn score(&self) -> Option<f64> {
         self.verified.as_ref().or(self.reported.as_ref())?.score
     }
 
-    /// What its verdicts measured beside passing, each name with `reported_` or `verified_` in front.
+    /// Additional measures of its verdicts, with `reported_` or `verified_` in front of each name.
     #[must_use]
     pub fn measures(&self) -> BTreeMap<String, f64> {
         let verdicts = [("reported", &self.reported), ("verified", &self.verified)];
@@ -223,7 +224,8 @@ impl AttemptRecord {
         verdicts.into_iter().flat_map(of).collect()
     }
 
-    /// Reported rightly, but the code does not bear it out. An answer of which nothing could be compared reports nothing.
+    /// Whether the answer is right but the code does not reproduce it. An answer in which nothing could be compared
+    /// does not count as right.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         self.reported.as_ref().is_some_and(|verdict| verdict.pass && !verdict.unchecked)

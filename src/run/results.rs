@@ -1,9 +1,9 @@
-//! Results of checks, kept by the digest of all that decides them, so that the same code is not run twice: not for two
-//! attempts that left the same files, and not for the baseline of the next run.
+//! A cache of check results, keyed by the digest of everything that decides them, so that the same code is not run
+//! twice: neither for two attempts that left the same files, nor for the baseline of the next run.
 //!
-//! Only a success is kept: the command ended by itself with exit code 0, its result could be read, and other processes
-//! did not hold it up for most of its time. A failure, a time-out or a lost sandbox may be the machine's fault and is
-//! never kept. Each family says which checks give the same result every time
+//! Only a success is cached: the command exited by itself with code 0, its result could be read, and other processes
+//! did not slow it down for most of its time. A failure, a time-out or a lost sandbox may be the machine's fault and is
+//! never cached. Each family says which checks give the same result every time
 //! ([`Ready::is_exact`](super::family::Ready::is_exact)); the others always run.
 
 use std::path::{Path, PathBuf};
@@ -19,24 +19,24 @@ use crate::files::{DiskCache, Parts};
 use crate::sandbox::{Exit, SandboxLimits};
 use crate::workspace::Change;
 
-/// Increased when the way of reading results or making keys changes.
+/// Version of the key; increase it when the reading of results or the making of keys changes.
 const FORMAT: &str = "result 1";
 
-/// The results that are kept on this machine, or on a disk that it shares with others.
+/// The cache of results on this machine, or on a disk shared with others.
 #[derive(Debug, Clone)]
 pub struct Results {
-    /// `None` where nothing is kept.
+    /// `None` if nothing is cached.
     kept: Option<DiskCache<Known>>,
-    /// What kind of machine this is.
+    /// Description of this kind of machine.
     machine: String,
-    /// Whether known results are ignored and replaced.
+    /// Whether cached results are ignored and replaced.
     fresh: bool,
 }
 
-/// The result of a check, and what was decided when its sandbox was made.
+/// The cached result of a check, with facts from when its sandbox was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Known {
-    /// What it gave.
+    /// The result.
     result: Value,
     /// Wall seconds.
     wall: f64,
@@ -46,53 +46,54 @@ pub struct Known {
     pub ignored: Vec<String>,
 }
 
-/// All that decides the result of a check.
+/// Everything that decides the result of a check.
 #[derive(Debug, Clone, Copy)]
 pub struct Ran<'a> {
     /// Digest of the repo.
     pub repo: &'a str,
     /// The env.
     pub env: &'a Env,
-    /// Digest of the image that sandboxes stand on, where there is one.
+    /// Digest of the image that sandboxes are based on, if any.
     pub base: Option<&'a str>,
     /// The kind of sandbox.
     pub sandbox: &'a str,
-    /// What a sandbox may use.
+    /// Resource limits of the sandbox.
     pub limits: &'a SandboxLimits,
-    /// The command and how its result is read. Its time limit decides only whether there is a result.
+    /// The command and the rule for its result. The time limit is not part of the key, because it only decides whether
+    /// there is a result.
     pub check: &'a Check,
-    /// Files laid over the repo.
+    /// Files written over the repo.
     pub files: &'a [(PathBuf, Vec<u8>)],
-    /// What an attempt changed, each with whether that is kept out.
+    /// An attempt's changes, each with whether it is excluded.
     pub changes: &'a [(&'a Change, bool)],
 }
 
 impl Results {
-    /// Those in a cache folder.
+    /// Uses the cache in a cache folder.
     #[must_use]
     pub fn at(cache: &Path) -> Self {
         Self { kept: Some(DiskCache::at(&cache.join("results"))), machine: kind_of_machine(), fresh: false }
     }
 
-    /// None, and none are kept.
+    /// Caches nothing.
     #[must_use]
     pub fn none() -> Self {
         Self { kept: None, machine: String::new(), fresh: false }
     }
 
-    /// With graphics processors, the machine counts as another one.
+    /// Counts the machine as another kind if sandboxes have graphics processors.
     pub fn with_graphics(&mut self, kind: &str) {
         if !kind.is_empty() {
             self.machine.extend([", graphics processors: ", kind]);
         }
     }
 
-    /// Ignores known results and replaces them.
+    /// Ignores cached results and replaces them.
     pub const fn doubt(&mut self) {
         self.fresh = true;
     }
 
-    /// The key of a check; `None` where nothing is kept.
+    /// The key of a check; `None` if nothing is cached.
     #[must_use]
     pub fn key(&self, ran: &Ran<'_>) -> Option<String> {
         self.kept.as_ref()?;
@@ -118,15 +119,16 @@ impl Results {
         Some(parts.finish())
     }
 
-    /// What is known of a check that may take so many seconds.
+    /// The cached result of a check with this time limit in seconds.
     #[must_use]
     pub fn get(&self, key: &str, time_limit: f64) -> Option<Known> {
         let known = self.kept.as_ref().filter(|_| !self.fresh)?.get(key)?;
-        // It may have had more time.
+        // The cached run may have had a longer limit.
         (known.wall <= time_limit).then_some(known)
     }
 
-    /// Keeps the result of a check, if it is worth keeping. On a full disk the result is lost, but the run continues.
+    /// Caches the result of a check if it was a success. If the disk is full, the result is not cached and the run
+    /// continues.
     pub fn put(&self, key: &str, measured: &Measurement, ignored: &[String]) {
         let (Some(kept), Ok(result)) = (&self.kept, &measured.result) else { return };
         if measured.exit != Exit::Code(0) || 2 * measured.starved > measured.wall {
@@ -143,7 +145,7 @@ impl Results {
 }
 
 impl Known {
-    /// As a measurement of the check of this id.
+    /// Converts the result to a measurement of the check with this id.
     #[must_use]
     pub fn measurement(&self, id: &str) -> Measurement {
         let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
@@ -159,8 +161,8 @@ impl Known {
     }
 }
 
-/// What may change the last digits of a result: the machine's processors and their number, its kernel and system
-/// libraries.
+/// Describes everything about the machine that may change the last digits of a result: the processors and their number,
+/// the kernel and the system libraries.
 fn kind_of_machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let processors = read("/proc/cpuinfo");

@@ -1,5 +1,5 @@
-//! Reviews an attempt's work between two rounds: verifies it as at the end, in fresh sandboxes, and tells the agent as
-//! much as the level of feedback allows. It never tells gold values, only on which side of them a value is.
+//! Reviews an attempt's work between two rounds: verifies it as at the end, in fresh sandboxes, and gives the agent as
+//! much feedback as its level allows. Feedback never contains gold values, only whether a value is above or below gold.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -29,7 +29,7 @@ pub(super) struct Review<'a> {
 }
 
 impl RunContext {
-    /// Who looks at an attempt between its rounds.
+    /// Creates the reviewer of an attempt.
     pub(super) fn reviewer<'a>(
         &'a self,
         under: Under<'a>,
@@ -41,7 +41,7 @@ impl RunContext {
 }
 
 impl Review<'_> {
-    /// What was found at the end of each round.
+    /// The verdicts after each round.
     pub fn rounds(self) -> Vec<Round> {
         self.rounds.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -62,7 +62,8 @@ impl Reviewer for Review<'_> {
 }
 
 impl Review<'_> {
-    /// What the agent is told of its files, which are the workspace's own or were copied aside.
+    /// Verifies and scores the agent's files and returns the feedback. `is_aside` is whether the files are a copy
+    /// instead of the workspace's own.
     async fn judged(
         &self,
         asked: Asked,
@@ -99,7 +100,7 @@ impl Review<'_> {
             cost: asked.cost,
         };
         self.rounds.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(round);
-        // An agent without feedback is not told that its work passes either, and may go on to break it.
+        // Without feedback the agent does not learn that its work passes, and may continue and break it.
         if pass && asked.level > 0 {
             return Ok(None);
         }
@@ -108,7 +109,7 @@ impl Review<'_> {
     }
 }
 
-/// What the agent is told about each test.
+/// The feedback on each test.
 fn tests(
     level: u32,
     reported: &Verdict,
@@ -149,7 +150,7 @@ fn tests(
         .collect()
 }
 
-/// What the agent is told about a value: where it is and, at the highest level, on which side of gold.
+/// Describes a wrong value: its path and, at the highest level, whether it is above or below gold.
 fn fault(level: u32, value: &ValueVerdict) -> String {
     let place = if value.path.is_empty() { "the value".to_owned() } else { format!("`{}`", value.path) };
     let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());

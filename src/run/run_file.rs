@@ -1,4 +1,4 @@
-//! `run.json`: what a run is, what it depends on, and who worked on it.
+//! `run.json`: a run's configuration, what it depends on, and the sessions that worked on it.
 
 use std::collections::BTreeMap;
 
@@ -11,28 +11,28 @@ use super::shared::Sharing;
 /// The only format version of run stores that this program writes and reads.
 pub const FORMAT: u32 = 1;
 
-/// `run.json`.
+/// The contents of `run.json`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RunFile {
     /// Format version.
     pub format: u32,
-    /// The run's name, that of its folder.
+    /// The run's name, which is also its folder's name.
     pub run: String,
-    /// When it was started.
+    /// Start of the run.
     pub created: jiff::Timestamp,
     /// The command line as typed.
     pub command_line: Vec<String>,
-    /// What is run and how.
+    /// The run's settings.
     pub configuration: Configuration,
-    /// Digests of what the results depend on.
+    /// Digests of everything the results depend on.
     pub digests: Digests,
-    /// How many attempts there are to be, so that a report of half a run can say what is missing.
+    /// Number of planned attempts, so that a report of half a run can tell what is missing.
     #[serde(default)]
     pub planned: Vec<Planned>,
-    /// How several processes share the work, if they do.
+    /// Settings shared by several processes, if several work on the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing>,
-    /// The sessions that worked on it, first to last.
+    /// The sessions that worked on the run, in order.
     #[serde(default)]
     pub sessions: Vec<SessionFacts>,
 }
@@ -40,34 +40,34 @@ pub struct RunFile {
 /// One process's work on a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFacts {
-    /// When it began.
+    /// Start of the session.
     pub started: jiff::Timestamp,
     /// Version of this program.
     pub version: String,
-    /// The sandbox backend that was found.
+    /// The sandbox backend in use.
     pub sandbox: String,
-    /// Which backend made the env of each paper: `venv` or `conda`.
+    /// Backend that built the env of each paper: `venv` or `conda`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub envs: BTreeMap<String, String>,
-    /// Whether it was checked that the unmasked repos reproduce their gold.
+    /// Whether the baseline was checked: the unmasked repos reproduce their gold.
     pub baseline: bool,
-    /// What is weaker than it should be on that machine.
+    /// Weaknesses of that machine's sandboxes, a sentence each.
     pub warnings: Vec<String>,
-    /// What differed from what the run was started with, and was accepted.
+    /// Accepted differences from the state in which the run was started.
     pub differences: Vec<String>,
-    /// The process's name among those that work on the run together.
+    /// The process's name among the processes that share the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
-    /// The machine's name, where several work on the run.
+    /// The machine's name, if several processes share the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// How it ended, where several work on the run: `complete`, `lost`, `interrupted`, `cost_limit` or `failed`; absent while
-    /// it goes on, and where it was killed.
+    /// How the session ended, if several processes share the run: `complete`, `lost`, `interrupted`, `cost_limit` or
+    /// `failed`; absent while it is running or if it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
 }
 
-/// Attempts of one agent at one n.
+/// Planned attempts of one agent at one n.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Planned {
     /// The agent's label.
@@ -81,7 +81,7 @@ pub struct Planned {
     pub attempts: usize,
 }
 
-/// Digests of what a run's results depend on: sha256, hex.
+/// Digests of everything a run's results depend on: sha256, hex.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Digests {
     /// Manifest, text and gold by paper.
@@ -92,16 +92,16 @@ pub struct Digests {
     pub envs: BTreeMap<String, String>,
     /// The prompts.
     pub prompts: String,
-    /// Manifest and env by agent, of agents that are programs of their own.
+    /// Manifest and env by agent, for external agents.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, String>,
-    /// The base image of all sandboxes, where they have one; as engines write it, `sha256:...`.
+    /// The base image of all sandboxes, if they have one; in the notation of engines, `sha256:...`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
 }
 
 impl Digests {
-    /// What differs between these and those of now, one sentence each.
+    /// Lists differences between these digests and the current ones, one sentence each.
     #[must_use]
     pub fn differences(&self, now: &Self) -> Vec<String> {
         let kinds = [

@@ -14,25 +14,25 @@ use crate::agent::{End, SoFar};
 use crate::error::{Error, Kind, Result};
 use crate::sample::Sample;
 
-/// How a run's session ended.
+/// How a session of a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Every attempt has a verdict.
     Complete,
-    /// Nothing is left to start, and other processes make this many attempts.
+    /// Nothing is left to start here; other processes make this many attempts.
     Left(usize),
-    /// These attempts were lost to infrastructure, after all tries: why, one each.
+    /// Some attempts were lost to infrastructure after all tries; one reason for each.
     Lost(Vec<String>),
     /// Stopped by the user.
     Interrupted,
-    /// Stopped by the user before the first attempt, while papers were made ready.
+    /// Stopped by the user before the first attempt, while papers were being prepared.
     NotStarted,
-    /// The next attempt could exceed what the run may spend.
+    /// The next attempt could exceed the run's maximum cost.
     CostLimit,
 }
 
 impl Outcome {
-    /// Its name for machines.
+    /// Name used in machine-readable output.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -45,22 +45,22 @@ impl Outcome {
     }
 }
 
-/// After this many attempts in a row that end because the provider does not answer, it counts as down. At least as many
-/// as run at once, because those end together.
+/// Number of consecutive attempts ended by an unresponsive provider after which the provider counts as down; at least
+/// the number of parallel attempts, because those end together.
 const LEAST_UNANSWERED: usize = 3;
 
-/// How the end of an attempt begins whose conversation was too long for the model.
+/// Beginning of the end's detail if an attempt's conversation was too long for the model.
 const TOO_LONG: &str = "the conversation is too long";
 
-/// After this many attempts of one agent that end with the same refusal, and none that ended otherwise, the provider
-/// counts as refusing everything.
+/// Number of attempts of one agent after which the provider counts as refusing everything, if all of them ended with
+/// the same refusal.
 const LEAST_REFUSED: usize = 5;
 
 /// The message if nothing is left to start.
 const WAITING: &str = "nothing is left to begin here: waiting for attempts that other processes hold, or for money that \
                        they may leave";
 
-/// Makes single attempts. The scheduler knows nothing else of what it runs.
+/// Makes single attempts. This is all the scheduler knows about what it runs.
 pub trait Attempts: Send + Sync + 'static {
     /// The label of the agent that makes this attempt.
     fn label(&self, job: &Job) -> &str;
@@ -68,7 +68,7 @@ pub trait Attempts: Send + Sync + 'static {
     fn budget(&self, job: &Job) -> f64;
     /// Makes an attempt. An attempt lost to infrastructure also has a record.
     ///
-    /// Meanwhile `so_far` shows what it has used.
+    /// Updates `so_far` with its steps and cost meanwhile.
     fn attempt(
         &self,
         job: &Job,
@@ -91,64 +91,65 @@ impl Attempts for RunContext {
     }
 }
 
-/// How attempts are scheduled.
+/// Limits of scheduling.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// Attempts at once.
+    /// Maximum number of parallel attempts.
     pub jobs: usize,
     /// Maximum tries per attempt when infrastructure fails.
     pub tries: u32,
-    /// Dollars that the whole run may spend.
+    /// Maximum dollars spent by the whole run.
     pub max_cost: Option<f64>,
-    /// Dollars that the run has spent in earlier sessions.
+    /// Dollars spent in earlier sessions.
     pub spent: f64,
 }
 
-/// Where attempts come from, what pays for them, and where their records go.
+/// The source of attempts, their money, and the destination of their records.
 pub trait Work {
     /// The next attempt to make.
     ///
     /// # Errors
-    /// Whatever stops the run.
+    /// Any error that stops the run.
     fn next(&mut self) -> Result<Next>;
-    /// Whether `more` dollars may be spent in addition to what this process has spent or may still spend.
+    /// Whether `more` dollars may be spent in addition to `committed`, which this process has spent or may still spend.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// Same as [`next`](Self::next).
     fn afford(&mut self, committed: f64, more: f64) -> Result<Money>;
-    /// Writes the records of finished attempts to disk before reporting them. If another process has made an attempt
-    /// meanwhile, the record is reduced to what it cost.
+    /// Writes the records of finished attempts to disk before they are reported. If another process has made an attempt
+    /// meanwhile, the record is reduced to its cost.
     ///
     /// # Errors
-    /// When they cannot be kept.
+    /// If the records cannot be stored.
     fn keep(&mut self, ended: &mut [(Job, AttemptRecord)]) -> Result<()>;
-    /// Called while nothing runs here but there may be more to do, so that unneeded money can go to other processes.
+    /// Called while nothing runs here but there may be more work later, so that other processes can use the unspent
+    /// money.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// Same as [`next`](Self::next).
     fn rest(&mut self, _spent: f64) -> Result<()> {
         Ok(())
     }
-    /// Why attempts that others were making were lost.
+    /// Reasons for losses of attempts made by other processes.
     fn lost(&self) -> Vec<String> {
         Vec::new()
     }
-    /// How many attempts are left to the processes that make them.
+    /// Number of attempts left to other processes.
     fn left(&self) -> usize {
         0
     }
-    /// How long to wait if there may be more later.
+    /// How long to wait if there may be more work later.
     fn pause(&self) -> Duration {
         Duration::from_secs(1)
     }
 }
 
-/// What there is to do next.
+/// The next thing to do.
 #[derive(Debug)]
 pub enum Next {
-    /// This attempt.
+    /// Make this attempt.
     Job(Job),
-    /// Nothing now; there may be more, because others are at work.
+    /// Nothing now, but other processes may leave more work.
     Later,
     /// Nothing is left.
     None,
@@ -157,15 +158,15 @@ pub enum Next {
 /// Whether there is money for an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Money {
-    /// There is.
+    /// The money suffices.
     Fits,
-    /// Not now, but others may leave some over.
+    /// Not now, but other processes may leave enough.
     Later,
-    /// No, unless attempts that run here leave some over.
+    /// No, unless attempts that run here leave enough.
     Short,
 }
 
-/// The work of a run that one process makes alone.
+/// The work of a run that is not shared with other processes.
 struct Alone<K> {
     queue: VecDeque<Job>,
     max_cost: Option<f64>,
@@ -187,7 +188,7 @@ impl<K: FnMut(&[&AttemptRecord]) -> Result<()>> Work for Alone<K> {
     }
 }
 
-/// The attempts of a run, in the order of running: every sample once before any sample twice.
+/// Plans the attempts of a run in order: every sample once before any sample twice.
 #[must_use]
 pub fn plan(samples: &[Sample], agents: usize, k: u32) -> Vec<Job> {
     let mut jobs = Vec::with_capacity(samples.len() * agents * k as usize);
@@ -201,7 +202,7 @@ pub fn plan(samples: &[Sample], agents: usize, k: u32) -> Vec<Job> {
     jobs
 }
 
-/// Leaves out the jobs that have a record which counts.
+/// Leaves out jobs that already have a record which counts.
 #[must_use]
 pub fn unfinished(attempts: &impl Attempts, jobs: Vec<Job>, records: &[AttemptRecord]) -> Vec<Job> {
     let done: HashSet<(&str, &str, u32)> = records
@@ -215,7 +216,7 @@ pub fn unfinished(attempts: &impl Attempts, jobs: Vec<Job>, records: &[AttemptRe
 /// Runs the jobs. `keep` writes the records of finished attempts to disk before they are reported.
 ///
 /// # Errors
-/// As [`execute_part`].
+/// Same as [`execute_part`].
 pub async fn execute(
     attempts: Arc<impl Attempts>,
     jobs: Vec<Job>,
@@ -231,8 +232,8 @@ pub async fn execute(
 /// Makes all attempts that `work` hands out.
 ///
 /// # Errors
-/// The first of: what an attempt or `work` fails with, and kind `Model` when the model refuses all further work. The
-/// run then stops; what had ended, and what ends while it stops, is kept.
+/// The first error of an attempt or of `work`, or kind `Model` if the model refuses all further work. The run then
+/// stops; finished attempts are stored, including those that finish while it stops.
 pub async fn execute_part(
     attempts: Arc<impl Attempts>,
     work: &mut impl Work,
@@ -280,7 +281,7 @@ pub async fn execute_part(
             let Some(first) = scheduler.running.join_next().await else { break };
             first
         };
-        // The same flush keeps everything else that has ended by now.
+        // Store everything else that has ended by now with the same flush.
         let others: Vec<_> = std::iter::from_fn(|| scheduler.running.try_join_next()).collect();
         let settled = std::iter::once(first).chain(others).filter_map(|ended| scheduler.settle(ended));
         let mut ended: Vec<_> = settled.collect();
@@ -292,31 +293,31 @@ pub async fn execute_part(
     scheduler.outcome()
 }
 
-/// What one call of [`execute`] knows.
+/// State of one call of [`execute`].
 struct Scheduler<'a, A, W> {
     attempts: Arc<A>,
     terms: Terms,
     work: &'a mut W,
     /// An attempt that waits for money.
     next: Option<Job>,
-    /// Attempts that were lost and are tried again, after all others.
+    /// Lost attempts to be tried again after all others.
     again: VecDeque<Job>,
-    /// Whether there may be more to do later, though nothing that runs here ends.
+    /// Whether other processes may leave more work later.
     may_come: bool,
-    /// Whether it was said that it waits.
+    /// Whether the message that the session is waiting was sent.
     has_waited: bool,
     running: JoinSet<(Job, Result<AttemptRecord>)>,
     /// Dollars that running attempts may still spend.
     reserved: f64,
-    /// How many tries of each attempt were lost.
+    /// Number of lost tries of each attempt.
     tries: HashMap<(usize, String, u32), u32>,
     lost: Vec<String>,
-    /// Whether the next attempt had to wait because it could exceed what the run may spend.
+    /// Whether the next attempt had to wait because it could exceed the run's maximum cost.
     over_cost: bool,
-    /// Attempts in a row that the provider did not answer.
+    /// Number of consecutive attempts that the provider did not answer.
     unanswered: usize,
-    /// By agent, the refusal that all its attempts so far have ended with, and how many those are; `None` once one of
-    /// them has ended otherwise.
+    /// By agent: the refusal that all its attempts so far have ended with, and their number; `None` once an attempt has
+    /// ended otherwise.
     refused: HashMap<usize, Option<(String, usize)>>,
     failure: Option<Error>,
     observer: &'a dyn Observer,
@@ -324,7 +325,7 @@ struct Scheduler<'a, A, W> {
 }
 
 impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
-    /// Starts attempts as long as there is room, and the full budgets of all that run still fit.
+    /// Starts attempts while there is room and the full budgets of all running attempts fit into the maximum cost.
     fn start_what_fits(&mut self) {
         self.may_come = false;
         while self.running.len() < self.terms.jobs.max(1) && !self.cancel.is_cancelled() && self.failure.is_none() {
@@ -356,7 +357,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         }
     }
 
-    /// The next attempt: one that waits for money, else a new one, else one that is tried again.
+    /// The next attempt: one that waits for money, else a new one, else one to try again.
     fn next_job(&mut self) -> Option<Job> {
         if let Some(job) = self.next.take() {
             return Some(job);
@@ -375,7 +376,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         }
     }
 
-    /// Takes an attempt that has ended into account; gives the record that is to be kept, if there is one.
+    /// Updates the state after an attempt has ended, and returns the record to store, if any.
     fn settle(&mut self, ended: Result<(Job, Result<AttemptRecord>), JoinError>) -> Option<(Job, AttemptRecord)> {
         let (job, record) = match ended {
             Ok((job, record)) => {
@@ -402,12 +403,12 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
             self.fail(Error::new(Kind::Model, record.end_detail.clone().unwrap_or_default()));
         }
         self.watch_provider(&job, &record);
-        // A stopped attempt is on record for what it has cost.
+        // A stopped attempt is only recorded if it has cost something.
         let counts = record.end != End::Cancelled || record.cost > 0.0 || record.steps > 0;
         counts.then_some((job, record))
     }
 
-    /// Stops the run when the provider answers nobody, or answers one agent with the same refusal whatever it asks.
+    /// Stops the run if the provider does not respond, or responds to one agent with the same refusal every time.
     fn watch_provider(&mut self, job: &Job, record: &AttemptRecord) {
         if record.model.is_none() || matches!(record.end, End::Cancelled | End::SandboxLost) {
             return;
@@ -426,7 +427,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         self.unanswered = 0;
         let so_far = self.refused.entry(job.agent).or_insert_with(|| Some((why.clone(), 0)));
         let Some((first, count)) = so_far else { return };
-        // A first prompt that is too long says how long it is, in words that differ.
+        // Providers include the length in the error about a too long first prompt, so these texts differ.
         let is_too_long = record.end == End::TokenLimit && record.steps == 0;
         let is_same = *first == why || is_too_long && first.starts_with(TOO_LONG) && why.starts_with(TOO_LONG);
         if !(record.end == End::Refused || is_too_long) || !is_same {
@@ -443,7 +444,8 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         }
     }
 
-    /// After an attempt's record was kept: queues it again if infrastructure lost it, or reports it as finished.
+    /// After an attempt's record was stored: queues the attempt again if it was lost to infrastructure, otherwise
+    /// reports it as finished.
     fn conclude(&mut self, job: Job, record: AttemptRecord) {
         if record.end == End::Cancelled {
             return;
@@ -462,7 +464,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         self.observer.on(RunEvent::Finished(Arc::new(record)));
     }
 
-    /// The first failure stops the run; what ends after it is still kept.
+    /// Keeps the first failure and stops the run; attempts that end later are still stored.
     fn fail(&mut self, error: Error) {
         self.failure.get_or_insert(error);
         self.cancel.cancel();

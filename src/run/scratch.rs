@@ -1,4 +1,4 @@
-//! Where workspaces are while attempts run: a folder of this process, removed at its end. If the process is killed, the
+//! The folder for workspaces while attempts run: one per process, removed at its end. If the process is killed, the
 //! next one removes it.
 
 use std::fs::{File, Permissions};
@@ -9,28 +9,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Kind, Result};
 use crate::workspace::remove_tree;
 
-/// Permissions that the group and all others must not have.
+/// Write permissions of the group and of others, which the root folder must not have.
 const WRITABLE_FOR_OTHERS: u32 = 0o022;
 
 /// This process's scratch folder.
 pub struct Scratch {
     folder: PathBuf,
     next: AtomicU64,
-    // Locked while this process lives, so that others can distinguish a live folder from a leftover.
+    // Locked while this process lives, so that other processes can tell a live folder from a leftover.
     _lock: File,
 }
 
 impl Scratch {
-    /// Makes a folder under `root` and removes those of processes that are gone.
+    /// Creates a folder under `root` and removes the folders of dead processes.
     ///
     /// # Errors
-    /// Kind `Place` when it cannot be made.
+    /// Kind `Place` if it cannot be created.
     pub fn create(root: &Path) -> Result<Self> {
         let failed = |error| not_made(root, error);
         let root = own_folder(root)?;
         sweep(&root);
-        // The lock is next to the folder and is locked before the folder exists, so a sweep never sees an unlocked live
-        // folder.
+        // The lock file is next to the folder and is locked before the folder exists, so a sweep never sees an unlocked
+        // live folder.
         let name = format!("{}-{}", std::process::id(), crate::files::now().as_nanosecond());
         let lock = File::create(root.join(format!("{name}.lock"))).map_err(failed)?;
         lock.lock().map_err(failed)?;
@@ -45,7 +45,7 @@ impl Scratch {
         &self.folder
     }
 
-    /// A path for a new folder, which does not exist yet.
+    /// Path for a new folder, which does not exist yet.
     #[must_use]
     pub fn next(&self) -> PathBuf {
         self.folder.join(self.next.fetch_add(1, Ordering::Relaxed).to_string())
@@ -54,8 +54,8 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now keeps its lock file, so that the next process finds and removes it.
-        // The first try may meet a workspace that is being removed in the background.
+        // If the folder can't be removed now, keep its lock file so that the next process finds and removes it. Try
+        // several times, because a workspace may be being removed in the background.
         if (0..3).any(|_| remove_tree(&self.folder).is_ok() || !self.folder.exists()) {
             let _ = std::fs::remove_file(self.folder.with_extension("lock"));
         }
@@ -66,13 +66,13 @@ fn not_made(folder: &Path, error: std::io::Error) -> Error {
     Error { kind: Kind::Place, ..Error::io("create", folder, error) }
 }
 
-/// Makes a folder, or uses an existing one, if nobody else can write to it, because what is put there runs as code.
+/// Creates a folder, or uses an existing one if nobody else can write to it, because its contents run as code.
 fn own_folder(path: &Path) -> Result<PathBuf> {
     let failed = |error| not_made(path, error);
     if let Some(above) = path.parent() {
         std::fs::create_dir_all(above).map_err(failed)?;
     }
-    // Others may pass through it but not list it: without namespaces, root's sandboxes run as another user.
+    // Others may traverse it but not list it: without namespaces, root's sandboxes run as another user.
     let mode = if nix::unistd::geteuid().is_root() { 0o711 } else { 0o700 };
     match std::fs::DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -93,12 +93,12 @@ fn own_folder(path: &Path) -> Result<PathBuf> {
     Ok(real)
 }
 
-/// Whether everybody may make entries next to this one.
+/// Whether everybody may create entries next to this one.
 fn in_shared_folder(path: &Path) -> bool {
     path.parent().and_then(|above| above.metadata().ok()).is_some_and(|about| about.mode() & 0o002 != 0)
 }
 
-/// Removes the folders of processes that are gone. Best effort.
+/// Removes the folders of dead processes. Failures are ignored.
 fn sweep(root: &Path) {
     let Ok(entries) = std::fs::read_dir(root) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -108,7 +108,7 @@ fn sweep(root: &Path) {
         if let Ok(lock) = File::open(&path)
             && lock.try_lock().is_ok()
         {
-            // The lock stays as long as the folder does: a later sweep finds folders by their locks.
+            // Keep the lock file as long as the folder exists: a later sweep finds folders by their lock files.
             if remove_tree(&path.with_extension("")).is_ok() {
                 let _ = std::fs::remove_file(&path);
             }
@@ -130,7 +130,7 @@ mod tests {
         std::fs::set_permissions(&made, Permissions::from_mode(0o777)).unwrap();
         drop(Scratch::create(&made).unwrap());
         assert_eq!(mode(&made), 0o755);
-        // Whoever made a link in a shared folder decides where it leads.
+        // The creator of a link in a shared folder decides where it leads.
         let shared = place.path().join("shared");
         std::fs::create_dir(&shared).unwrap();
         std::fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();

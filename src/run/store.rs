@@ -1,10 +1,10 @@
 //! The run store: a folder of plain files that survives a kill at any moment.
 //!
 //! ```text
-//! runs/<run>/run.json                 what the run is, format version first
+//! runs/<run>/run.json                 configuration of the run, format version first
 //! runs/<run>/attempts.jsonl           one line per finished attempt: append, flush
 //! runs/<run>/attempts-<shard>.jsonl   the same, of one shard
-//! runs/<run>/ledger.jsonl             what calls of a model cost, as they are made; and ledger-<shard>.jsonl
+//! runs/<run>/ledger.jsonl             costs of model calls, as they are made; and ledger-<shard>.jsonl
 //! runs/<run>/trajectories/<agent>/<sample>.<attempt>.jsonl
 //! runs/<run>/diffs/<agent>/<sample>.<attempt>.patch
 //! ```
@@ -51,19 +51,19 @@ pub fn is_file_name(name: &str) -> bool {
 pub struct Writer {
     attempts: Appender,
     path: PathBuf,
-    /// Whether the file is known to be gone, and its contents have been rescued.
+    /// Whether the file was found to be removed or replaced, and its contents have been rescued.
     is_displaced: bool,
-    // Held while the run is being written; the kernel drops it when the process dies. A shard has its own files and no
-    // lock, because not every shared file system supports locks.
+    // Held while the run is being written; the kernel releases it when the process dies. A shard has its own files and
+    // no lock, because not every shared file system supports locks.
     _lock: Option<File>,
 }
 
 impl Store {
-    /// Whether a new run could have this folder: it does not exist, and its parent can be written. For finding out
-    /// before any work is done.
+    /// Checks that a new run could have this folder: it does not exist, and its parent can be written. Called before
+    /// any work is done.
     ///
     /// # Errors
-    /// Kind `Taken` when the folder exists, `Store` when it cannot be made.
+    /// Kind `Taken` if the folder exists, `Store` if it cannot be created.
     pub fn is_free(folder: &Path) -> Result<()> {
         if folder.symlink_metadata().is_ok() {
             return Err(exists(folder));
@@ -71,19 +71,19 @@ impl Store {
         new_folder_beside(folder).map(drop)
     }
 
-    /// Removes the folders in `runs` that a process made but was killed before starting its run.
+    /// Removes folders in `runs` left by processes that were killed before starting their run.
     pub fn sweep(runs: &Path) {
         crate::files::sweep(runs, STARTING);
     }
 
-    /// Makes a new run's folder, with its `run.json`, whole or not at all.
+    /// Creates a new run's folder with its `run.json`, whole or not at all.
     ///
     /// # Errors
-    /// Kind `Taken` when the folder exists, `Store` when it cannot be made.
+    /// Kind `Taken` if the folder exists, `Store` if it cannot be created.
     pub fn create(folder: &Path, run: &RunFile) -> Result<Self> {
         let made = new_folder_beside(folder)?;
         write_run(made.path(), run)?;
-        // Renaming onto a folder works only while that is empty: an existing run is never harmed.
+        // A folder can replace only an empty folder, so an existing run is never harmed.
         match std::fs::rename(made.path(), folder) {
             Ok(()) => Ok(Self { folder: folder.to_owned() }),
             Err(_) if folder.symlink_metadata().is_ok() => Err(exists(folder)),
@@ -91,18 +91,18 @@ impl Store {
         }
     }
 
-    /// Replaces `run.json`, as a whole or not at all.
+    /// Replaces `run.json`, whole or not at all.
     ///
     /// # Errors
-    /// Kind `Store` when it cannot be written.
+    /// Kind `Store` if it cannot be written.
     pub fn save_run(&self, run: &RunFile) -> Result<()> {
         write_run(&self.folder, run)
     }
 
-    /// An existing run.
+    /// Opens an existing run.
     ///
     /// # Errors
-    /// Kind `Store` when it is not a run, or of a version that this program does not know.
+    /// Kind `Store` if the folder is not a run, or has a format version that this program does not know.
     pub fn open(folder: &Path) -> Result<(Self, RunFile)> {
         let path = folder.join("run.json");
         let text = std::fs::read_to_string(&path).map_err(|error| {
@@ -132,13 +132,13 @@ impl Store {
         Ok((store, run))
     }
 
-    /// A folder that is assumed to hold a run, without looking.
+    /// Refers to a folder that is assumed to hold a run, without checking.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
 
-    /// Whether its `run.json` says that it is of another format version than this program reads.
+    /// Whether `run.json` has another format version than this program reads.
     #[must_use]
     pub fn is_of_other_format(&self) -> bool {
         let text = std::fs::read(self.folder.join("run.json")).unwrap_or_default();
@@ -146,10 +146,10 @@ impl Store {
         format.is_some_and(|format| format.as_u64() != Some(u64::from(FORMAT)))
     }
 
-    /// The names of all processes that have worked on it together, sorted.
+    /// Names of all processes that have worked on a shared run, sorted.
     ///
     /// # Errors
-    /// Kind `Store` when the folder cannot be read.
+    /// Kind `Store` if the folder cannot be read.
     pub fn shard_names(&self) -> Result<Vec<String>> {
         let folder = shared::shards(&self.folder);
         let entries = match std::fs::read_dir(&folder) {
@@ -162,7 +162,7 @@ impl Store {
         Ok(names)
     }
 
-    /// The sessions of all processes that have worked on it together, as far as they can be read.
+    /// Sessions of all processes that have worked on a shared run; unreadable ones are left out.
     fn shard_sessions(&self) -> Result<Vec<SessionFacts>> {
         let folder = shared::shards(&self.folder);
         let read = |name: String| std::fs::read(folder.join(format!("{name}.json"))).ok();
@@ -170,14 +170,14 @@ impl Store {
         Ok(texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect())
     }
 
-    /// Whether a process is writing to the run: on this machine, or any of those that work on it together.
+    /// Whether a process is writing to the run: on this machine, or any process of a shared run.
     #[must_use]
     pub fn is_being_written(&self) -> bool {
         if shared::beat::any_recent(&shared::shards(&self.folder)) {
             return true;
         }
-        // A shared lock, released at once. A writer that starts at this very moment is refused and can be started
-        // again.
+        // Tries to get a shared lock and releases it at once. A writer that starts at this very moment is refused and
+        // can be started again.
         File::open(self.folder.join("lock")).is_ok_and(|lock| lock.try_lock_shared().is_err())
     }
 
@@ -187,17 +187,17 @@ impl Store {
         &self.folder
     }
 
-    /// Where an attempt's trajectory is.
+    /// Path of an attempt's trajectory.
     #[must_use]
     pub fn trajectory(&self, agent: &str, sample: &str, attempt: u32) -> PathBuf {
         self.folder.join("trajectories").join(&*bounded(agent)).join(format!("{}.{attempt}.jsonl", bounded(sample)))
     }
 
-    /// A new trajectory for an attempt. The trajectory of an earlier try, which infrastructure lost, is kept next to it
-    /// as `<sample>.<attempt>.lost-<number>.jsonl`.
+    /// Creates the trajectory of an attempt. The trajectory of an earlier try, which was lost to infrastructure, is
+    /// kept next to it as `<sample>.<attempt>.lost-<number>.jsonl`.
     ///
     /// # Errors
-    /// Kind `Store` when it cannot be written.
+    /// Kind `Store` if it cannot be written.
     pub fn new_trajectory(&self, agent: &str, sample: &str, attempt: u32) -> Result<Trajectory> {
         let path = self.trajectory(agent, sample, attempt);
         if path.exists() {
@@ -211,17 +211,17 @@ impl Store {
     /// All trajectories that count for an attempt, by agent, without those of lost tries and files with other names.
     ///
     /// # Errors
-    /// Kind `Store` when a folder cannot be read.
+    /// Kind `Store` if a folder cannot be read.
     pub fn trajectories(&self) -> Result<Vec<StoredTrajectory>> {
         let mut found = Vec::new();
         self.each_trajectory(|one| found.push(one))?;
         Ok(found)
     }
 
-    /// The same, one after another.
+    /// Same as [`Self::trajectories`], but calls `each` for one after another.
     ///
     /// # Errors
-    /// Kind `Store` when a folder cannot be read.
+    /// Kind `Store` if a folder cannot be read.
     pub fn each_trajectory(&self, mut each: impl FnMut(StoredTrajectory)) -> Result<()> {
         let folder = self.folder.join("trajectories");
         if !folder.exists() {
@@ -234,7 +234,7 @@ impl Store {
             let agent = path.parent().and_then(|parent| parent.strip_prefix(&folder).ok()).unwrap_or(Path::new(""));
             let agent = agent.to_string_lossy().into_owned();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // The name of a lost try ends with `.lost-1`, which is not a number.
+            // The file name of a lost try ends with `.lost-1`, which is not a number.
             let attempt = name.strip_suffix(".jsonl").and_then(|stem| stem.rsplit_once('.'));
             let attempt = attempt.and_then(|(sample, number)| Some((sample.to_owned(), number.parse().ok()?)));
             if let Some((sample, attempt)) = attempt {
@@ -246,16 +246,16 @@ impl Store {
         Ok(())
     }
 
-    /// Where an attempt's diff is.
+    /// Path of an attempt's diff.
     #[must_use]
     pub fn diff(&self, agent: &str, sample: &str, attempt: u32) -> PathBuf {
         self.folder.join("diffs").join(&*bounded(agent)).join(format!("{}.{attempt}.patch", bounded(sample)))
     }
 
-    /// Keeps an attempt's diff, flushed to disk.
+    /// Stores an attempt's diff, flushed to disk.
     ///
     /// # Errors
-    /// Kind `Store` when it cannot be written.
+    /// Kind `Store` if it cannot be written.
     pub fn save_diff(&self, agent: &str, sample: &str, attempt: u32, patch: &[u8]) -> Result<()> {
         let path = self.diff(agent, sample, attempt);
         let written = File::create(&path).and_then(|mut file| {
@@ -265,10 +265,10 @@ impl Store {
         written.map_err(|error| write_failed(&path, error))
     }
 
-    /// Makes the folders that an agent's trajectories and diffs go to.
+    /// Creates the folders for an agent's trajectories and diffs.
     ///
     /// # Errors
-    /// Kind `Store` when they cannot be made.
+    /// Kind `Store` if they cannot be created.
     pub fn make_folders(&self, agent: &str) -> Result<()> {
         for folder in ["trajectories", "diffs"] {
             let folder = self.folder.join(folder).join(&*bounded(agent));
@@ -277,10 +277,10 @@ impl Store {
         Ok(())
     }
 
-    /// The files that hold records, one per shard, by name.
+    /// Paths of the files that hold records, one per shard, sorted by name.
     ///
     /// # Errors
-    /// Kind `Store` when the folder cannot be read.
+    /// Kind `Store` if the folder cannot be read.
     pub fn record_files(&self) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         let entries = std::fs::read_dir(&self.folder).map_err(|error| read_failed(&self.folder, error))?;
@@ -296,11 +296,11 @@ impl Store {
         Ok(files)
     }
 
-    /// All records of all shards, in the order of writing; a torn last line is dropped. If an attempt was made twice,
-    /// only one record has a verdict.
+    /// All records of all shards, in the order of writing; an incomplete last line is dropped. If an attempt was made
+    /// twice, only one of its records has a verdict.
     ///
     /// # Errors
-    /// Kind `Store`, with file and line, for a broken line before the last.
+    /// Kind `Store`, with file and line, for an invalid line before the last.
     pub fn records(&self) -> Result<Vec<AttemptRecord>> {
         let mut records = Vec::new();
         let files = self.record_files()?;
@@ -320,10 +320,10 @@ impl Store {
         Ok(records)
     }
 
-    /// What the run's ledgers say; `None` where it has none, as runs of earlier versions.
+    /// Reads the run's ledgers; `None` if it has none, like runs of earlier versions.
     ///
     /// # Errors
-    /// Kind `Store` when one cannot be read.
+    /// Kind `Store` if a ledger cannot be read.
     pub fn books(&self) -> Result<Option<Books>> {
         ledger::books(&self.folder)
     }
@@ -331,13 +331,13 @@ impl Store {
     /// Opens the ledger for writing. Only the process that holds the [lock](Self::lock) may do so.
     ///
     /// # Errors
-    /// Kind `Store` when it cannot be written.
+    /// Kind `Store` if it cannot be written.
     pub fn ledger(&self) -> Result<Ledger> {
         let path = self.folder.join("ledger.jsonl");
         Ledger::open(&path).map_err(|error| write_failed(&path, error))
     }
 
-    /// Where a shard's ledger is.
+    /// Path of a shard's ledger.
     #[must_use]
     pub fn shard_ledger_path(&self, shard: &str) -> PathBuf {
         self.folder.join(format!("ledger-{shard}.jsonl"))
@@ -346,7 +346,7 @@ impl Store {
     /// Opens a shard's ledger for writing. Only the process of that name may do so.
     ///
     /// # Errors
-    /// Kind `Store` when it cannot be written.
+    /// Kind `Store` if it cannot be written.
     pub fn shard_ledger(&self, shard: &str) -> Result<Ledger> {
         let path = self.shard_ledger_path(shard);
         Ledger::open(&path).map_err(|error| write_failed(&path, error))
@@ -355,21 +355,21 @@ impl Store {
     /// Opens a shard's records for appending. Only the process of that name may do so.
     ///
     /// # Errors
-    /// Kind `Store` when they cannot be written.
+    /// Kind `Store` if they cannot be written.
     pub fn shard_writer(&self, shard: &str) -> Result<Writer> {
         let path = self.folder.join(format!("attempts-{shard}.jsonl"));
         let attempts = Appender::resume(&path).map_err(|error| write_failed(&path, error))?.durable();
         Ok(Writer { attempts, path, is_displaced: false, _lock: None })
     }
 
-    /// The error of a ledger that could not be written.
+    /// The error for a ledger that could not be written.
     #[must_use]
     pub fn ledger_failed(&self, why: &str) -> Error {
         write_failed(&self.folder.join("ledger.jsonl"), std::io::Error::other(why.to_owned()))
             .hint("free some space, then continue with `autoexperiment resume RUN`: what was finished is kept")
     }
 
-    /// All trajectories of an attempt: the one that counts, if there is one, and those of lost tries.
+    /// All trajectories of an attempt: those of lost tries, then the one that counts, if there is one.
     #[must_use]
     pub fn tries(&self, agent: &str, sample: &str, attempt: u32) -> Vec<PathBuf> {
         let path = self.trajectory(agent, sample, attempt);
@@ -377,10 +377,10 @@ impl Store {
         lost.chain(path.exists().then(|| path.clone())).collect()
     }
 
-    /// Keeps other processes from writing to the store for as long as the file is held. Changes nothing in it.
+    /// Locks the store against other writers until the file is dropped. Changes nothing else.
     ///
     /// # Errors
-    /// Kind `Store` when another process writes to it or it cannot be locked.
+    /// Kind `Store` if another process writes to the store, or it cannot be locked.
     pub fn lock(&self) -> Result<File> {
         if shared::beat::any_recent(&shared::shards(&self.folder)) {
             return Err(Error::store(format!("shards are working on run `{}`", self.folder.display()))
@@ -400,10 +400,10 @@ impl Store {
         Ok(lock)
     }
 
-    /// Opens the store for appending, as the only process that does so. Drops a torn last line first.
+    /// Opens the store for appending, exclusively. Drops an incomplete last line first.
     ///
     /// # Errors
-    /// Kind `Store` when another process writes to it or it cannot be written.
+    /// Kind `Store` if another process writes to the store, or it cannot be written.
     pub fn writer(&self) -> Result<Writer> {
         let lock = self.lock()?;
         let path = self.folder.join("attempts.jsonl");
@@ -416,17 +416,17 @@ impl Writer {
     /// Appends records and flushes them to disk together. The files that they refer to must already be on disk.
     ///
     /// # Errors
-    /// Kind `Store`; a line may be torn, and is dropped by the next reader.
+    /// Kind `Store`. A line may be incomplete then; the next reader drops it.
     pub fn append<'a>(&mut self, records: impl IntoIterator<Item = &'a AttemptRecord>) -> Result<()> {
         self.attempts.append_all(records).map_err(|error| write_failed(&self.path, error))?;
         self.check()
     }
 
-    /// Checks that what was appended is still in place. If somebody has removed or replaced the file, its contents are
-    /// written next to it.
+    /// Checks that the records file is still in place. If somebody has removed or replaced it, its contents are written
+    /// next to it.
     ///
     /// # Errors
-    /// Kind `Store`, which names the file that it was written to.
+    /// Kind `Store`, naming the file with the rescued contents.
     pub fn check(&mut self) -> Result<()> {
         if self.is_displaced || self.attempts.is_in_place() {
             return Ok(());
@@ -444,7 +444,7 @@ impl Writer {
     }
 }
 
-/// The agent and the sample that a trajectory itself names.
+/// The agent and the sample named by the trajectory itself.
 fn names_in(trajectory: &Path) -> Option<(String, String)> {
     let mut line = String::new();
     BufReader::new(File::open(trajectory).ok()?).read_line(&mut line).ok()?;
@@ -454,7 +454,7 @@ fn names_in(trajectory: &Path) -> Option<(String, String)> {
     }
 }
 
-/// Where the trajectory of a lost try goes.
+/// Path for the trajectory of a lost try.
 fn lost_try(trajectory: &Path, number: u32) -> PathBuf {
     trajectory.with_extension(format!("lost-{number}.jsonl"))
 }
@@ -466,10 +466,10 @@ fn write_run(folder: &Path, run: &RunFile) -> Result<()> {
     write_durably(&folder.join("run.json"), &text).map_err(|error| Error { kind: Kind::Store, ..error })
 }
 
-/// The prefix of a run's folder while it is being made.
+/// Prefix of a run's folder while it is being created.
 const STARTING: &str = ".starting-";
 
-/// A new folder next to `folder`, with ordinary permissions; removed when dropped, unless it was moved.
+/// Creates a folder next to `folder`, with ordinary permissions; removed on drop unless it was moved.
 fn new_folder_beside(folder: &Path) -> Result<Temporary> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let made = std::fs::create_dir_all(parent).and_then(|()| Temporary::create(parent, STARTING, 0o755));

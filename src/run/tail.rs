@@ -1,4 +1,4 @@
-//! Reads the files of records once, then only what was appended. Keeps where each record's line begins.
+//! Reads the files of records once, then only what was appended. Remembers where each record's line begins.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -17,60 +17,60 @@ use crate::error::{Error, Result};
 /// attempts to keep several processors busy.
 pub(super) const BLOCK: u64 = 1 << 20;
 
-/// How many blocks are read before their records are appended to the others: enough for every processor.
+/// Number of blocks read before their records are appended to the others: enough for every processor.
 const AT_ONCE: usize = 16;
 
 /// Bytes by which a block is extended to reach the end of its last line.
 const REST: u64 = 1 << 16;
 
-/// The most broken lines that are listed one by one.
+/// Maximum number of broken lines that are listed individually.
 const NAMED: usize = 5;
 
-/// How many bytes before the place where reading continues are compared, to notice a file that was rewritten.
+/// Number of bytes before the position of continued reading that are compared, to notice a file that was rewritten.
 const KEPT: u64 = 1 << 14;
 
-/// Where a record's line begins.
+/// Position of a record's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// Place of its file in the [`Tail`].
+    /// Index of its file in the [`Tail`].
     pub(super) file: usize,
-    /// Bytes before it.
+    /// Byte offset in the file.
     pub(super) at: u64,
 }
 
-/// What is kept of the line at this place.
+/// Converts a line at this position to the value to keep.
 pub(super) trait Keep<T>: Fn(&[u8], Line) -> serde_json::Result<T> + Sync {}
 
 impl<T, F: Fn(&[u8], Line) -> serde_json::Result<T> + Sync> Keep<T> for F {}
 
-/// What was made of each record, and where it is.
+/// New values with their positions.
 type Further<T> = (Vec<T>, Vec<Line>);
 
-/// How far each file of a run's records was read.
+/// Position up to which each file of a run's records was read.
 #[derive(Debug, Default)]
 pub struct Tail {
     files: Vec<Followed>,
 }
 
-/// One file.
+/// One file of records.
 #[derive(Debug)]
 struct Followed {
     path: PathBuf,
-    /// Its inode number, because another file may take its name.
+    /// Inode number, because another file may take over the name.
     inode: u64,
-    /// What was known of it when it was last read: length and time.
+    /// Length and modification time (seconds, nanoseconds) when last read.
     seen: (u64, i64, i64),
-    /// Bytes up to which its lines are read.
+    /// Byte offset up to which lines are read.
     read: u64,
-    /// The bytes before that place.
+    /// The bytes before this offset.
     before: Vec<u8>,
-    /// Lines so far, empty and broken ones included.
+    /// Number of lines so far, including empty and broken ones.
     lines: usize,
-    /// The first broken ones, and what is wrong with them.
+    /// The first broken lines, with their errors.
     broken: Vec<(usize, String)>,
-    /// How many more are broken.
+    /// Number of further broken lines.
     unnamed: usize,
-    /// Whether it ends in the middle of a line.
+    /// Whether the file ends in the middle of a line.
     is_torn: bool,
 }
 
@@ -81,16 +81,16 @@ impl Tail {
         self.files.len()
     }
 
-    /// The files, in the order of [`Line::file`].
+    /// Paths of the files, in the order of [`Line::file`].
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.path.as_path())
     }
 
-    /// Applies `keep` to the new records, and returns the results with their places; `None` if what was read before has
+    /// Applies `keep` to the new records and returns the results with their positions; `None` if a part read before has
     /// changed, so that everything must be read again.
     ///
     /// # Errors
-    /// Kind `Store` when a file cannot be read.
+    /// Kind `Store` if a file cannot be read.
     pub(super) fn read_on<T: Send>(&mut self, store: &Store, keep: &impl Keep<T>) -> Result<Option<Further<T>>> {
         let paths = store.record_files()?;
         if self.files.iter().any(|known| !paths.contains(&known.path)) {
@@ -114,10 +114,10 @@ impl Tail {
         Ok(Some(further))
     }
 
-    /// The full record in its file.
+    /// Reads the full record at a position.
     ///
     /// # Errors
-    /// Kind `Store` when its file cannot be read or has changed.
+    /// Kind `Store` if its file cannot be read or has changed.
     pub fn whole(&self, line: Line) -> Result<AttemptRecord> {
         let path = self.files.get(line.file).map_or(Path::new(""), |file| &file.path);
         let read = || {
@@ -132,7 +132,7 @@ impl Tail {
         })
     }
 
-    /// One sentence for each line that could not be read; only the first are listed.
+    /// Notes on broken lines: a sentence for each of the first ones, and the number of others.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -149,7 +149,7 @@ impl Tail {
         notes
     }
 
-    /// The names of the files whose last line is cut off.
+    /// Names of the files whose last line is incomplete.
     pub fn torn(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.files.iter().filter(|file| file.is_torn).map(|file| file_name(&file.path))
     }
@@ -165,7 +165,7 @@ impl Followed {
         Self { path, inode: 0, seen, read: 0, before, lines: 0, broken, unnamed: 0, is_torn: false }
     }
 
-    /// Whether the part that was read is still there.
+    /// Whether the part read before is unchanged.
     fn is_as_read(&mut self, file: &File) -> std::io::Result<bool> {
         let facts = file.metadata()?;
         let now = (facts.len(), facts.mtime(), facts.mtime_nsec());
@@ -174,14 +174,14 @@ impl Followed {
             self.inode = facts.ino();
             return Ok(true);
         }
-        // Appending makes it longer.
+        // Any change other than appending shows in the inode, or in a new time without a greater length.
         if facts.ino() != self.inode || now.0 < self.read || (now.0 <= before.0 && now != before) {
             return Ok(false);
         }
         Ok(last_bytes(file, self.read)? == self.before)
     }
 
-    /// Adds the new records of the file at this place.
+    /// Adds the new records of the file with index `place`.
     fn read_on<T: Send>(
         &mut self,
         file: &File,
@@ -190,7 +190,7 @@ impl Followed {
         (records, lines): &mut Further<T>,
     ) -> Result<()> {
         let failed = |error| Error::store(format!("failed to read `{}`", self.path.display())).because(error);
-        // What a running process appends meanwhile is left for the next time.
+        // Data appended meanwhile by a running process is left for the next time.
         let blocks = usize::try_from((self.seen.0 - self.read).div_ceil(BLOCK)).unwrap_or(usize::MAX);
         let base = Line { file: place, at: self.read };
         self.is_torn = false;
@@ -212,7 +212,8 @@ impl Followed {
                 self.read = block.end.unwrap_or(self.read);
             }
             if first == 0 {
-                // Reserve room for as many in each other block at once, because doubling would hold everything twice.
+                // Reserve room for as many records in each other block at once; growing by doubling would hold
+                // everything twice.
                 let more = (records.len() - before).div_ceil(behind.max(1)) * (blocks - behind);
                 records.reserve(more);
                 lines.reserve(more);
@@ -223,7 +224,7 @@ impl Followed {
     }
 }
 
-/// The last bytes before a place of a file.
+/// The last bytes before an offset of a file.
 fn last_bytes(file: &File, place: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_on(file, place.saturating_sub(KEPT), place.min(KEPT), &mut bytes)?;
@@ -233,13 +234,13 @@ fn last_bytes(file: &File, place: u64) -> std::io::Result<Vec<u8>> {
 /// The lines that begin in one block of a file.
 struct Block<T> {
     records: Further<T>,
-    /// Bytes up to the end of its last line.
+    /// Byte offset of the end of its last line.
     end: Option<u64>,
-    /// Number of lines, empty and broken ones included.
+    /// Number of lines, including empty and broken ones.
     lines: usize,
-    /// The first broken ones, by their number in the block from 1, and what is wrong with them.
+    /// The first broken lines: their number in the block from 1, and their errors.
     broken: Vec<(usize, String)>,
-    /// How many more are broken.
+    /// Number of further broken lines.
     unnamed: usize,
     /// Whether the file ends in the middle of a line.
     is_torn: bool,
@@ -307,14 +308,15 @@ fn read_block<T>(
     }
 }
 
-/// The place after the first line break. Uses the standard library's search, which is faster than byte by byte.
+/// The offset after the first line break. Uses the standard library's search, which is faster than searching byte by
+/// byte.
 fn break_in(bytes: &[u8]) -> std::io::Result<Option<usize>> {
     let mut rest = bytes;
     let behind = rest.skip_until(b'\n')?;
     Ok(bytes[..behind].ends_with(b"\n").then_some(behind))
 }
 
-/// Appends at most this many bytes of a file; fewer only at its end.
+/// Appends `most` bytes of a file to the buffer; fewer only at the file's end.
 fn read_on(file: &File, from: u64, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<()> {
     let begun = bytes.len();
     bytes.resize(begun + usize::try_from(most).unwrap_or(usize::MAX), 0);

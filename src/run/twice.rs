@@ -1,12 +1,12 @@
 //! Attempts that were made twice. If a process of a shared run stalls for too long it counts as dead, and another
-//! process makes its attempt again. One record counts; the others only say what they cost.
+//! process makes its attempt again. One record counts; the others are reduced to their cost.
 
 use std::collections::HashSet;
 
 use super::counting::Tried;
 
-/// Keeps the first complete record of each attempt, in the order of file names and lines. Then sorts the records, and
-/// what goes with each, by the time at which the attempts started.
+/// Keeps the first finished record of each attempt, in the order of file names and lines. Then sorts the records, and
+/// the parallel slice `beside`, by the start of the attempts.
 pub(super) fn settle<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
     for record in records.iter_mut() {
@@ -18,13 +18,13 @@ pub(super) fn settle<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
     in_order(records, beside);
 }
 
-/// Sorts records by the time at which the attempts started, and what goes with each in the same order.
+/// Sorts records by the start of the attempts, and the parallel slice `beside` in the same order.
 pub fn in_order<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut order: Vec<usize> = (0..beside.len()).collect();
     order.sort_by_key(|&place| records[place].which().started);
     let moved: Vec<U> = order.into_iter().map(|place| beside[place].clone()).collect();
     beside.clone_from_slice(&moved);
-    // Records are large: this moves each of them once.
+    // Records are large; sorting by a cached key moves each of them only once.
     records.sort_by_cached_key(|record| record.which().started);
 }
 

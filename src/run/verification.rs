@@ -1,4 +1,4 @@
-//! Verification: the agent's code, run again by us, in fresh workspaces and fresh sandboxes.
+//! Verification: runs the agent's code again, in fresh workspaces and fresh sandboxes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,28 +16,28 @@ use crate::agent::{Event, Trajectory};
 use crate::error::{Error, Kind, Result, with_causes};
 use crate::sandbox::{EvidenceKind, Fault, Loss, evidence_in};
 
-/// What verification gives.
+/// The outcome of verification.
 pub(super) struct Verification {
     /// Paths of changes that were not taken over because the paper protects them.
     pub ignored: Vec<String>,
     /// `{"result": ...}` or `{"error": "..."}` by the check's id; all results under `runs` where it ran several times.
     pub results: Map<String, Value>,
-    /// The checks that were not run, because their result was known.
+    /// Ids of the checks that were not run because their result was known.
     pub cached: Vec<String>,
-    /// The end of standard error of each check that gave no result.
+    /// The end of standard error of each check without a result.
     pub stderr: BTreeMap<String, String>,
-    /// How long it took.
+    /// Seconds that verification took.
     pub seconds: f64,
 }
 
-/// What one try of verification gives.
+/// The outcome of one try of verification.
 struct Verified {
     ignored: Vec<String>,
     cached: Vec<String>,
     seconds: f64,
 }
 
-/// What was found so far.
+/// Results found so far.
 #[derive(Default)]
 struct Found {
     results: Map<String, Value>,
@@ -45,9 +45,9 @@ struct Found {
 }
 
 impl RunContext {
-    /// Runs the experiments again on the agent's code, in a fresh workspace and a fresh sandbox. If the machine lost the
-    /// sandbox, it is tried again here, so that the agent's work need not be repeated. If nothing shows that the machine failed,
-    /// the code fails.
+    /// Runs the experiments again on the agent's code, in a fresh workspace and a fresh sandbox. If the machine lost
+    /// the sandbox, verification is tried again here, so that the agent's work need not be repeated. Without evidence
+    /// that the machine failed, the code fails.
     ///
     /// # Errors
     /// With [`Evidence`](crate::sandbox::Evidence) if every try was lost; kind `Interrupted` if the run is stopped.
@@ -80,7 +80,7 @@ impl RunContext {
                         let loss = Loss::new(with_causes(&error)).proven(evidence);
                         last = Some(Error::new(Kind::Infrastructure, "no result").because(loss));
                     }
-                    // Code that ends its sandbox fails.
+                    // Code that ends its own sandbox fails.
                     None => {
                         let why = format!("{ENDED}: {}", with_causes(&error));
                         for check in &under.staged.checks {
@@ -162,7 +162,7 @@ impl RunContext {
         Ok(Verified { ignored, cached, seconds: begun.elapsed().as_secs_f64() })
     }
 
-    /// The key of the only check of a part of verification; `None` where its result is not one to keep.
+    /// The cache key of a part of verification with a single check; `None` if its result must not be cached.
     fn key(&self, ready: &dyn Ready, part: &Staged<'_>, evidence: &Evidence<'_>, base: Option<&str>) -> Option<String> {
         let [check] = part.checks.as_slice() else { return None };
         if !ready.checks_are_independent() || !ready.is_exact(&check.id) {
@@ -183,7 +183,7 @@ impl RunContext {
     }
 }
 
-/// Keeps what a check gave; a check that runs several times is one entry with all its results.
+/// Stores the outcome of a check. A check that runs several times has one entry with all its results.
 fn keep(measurement: Measurement, cached: bool, is_repeated: bool, found: &mut Found, trajectory: &mut Trajectory) {
     let outcome = measurement.to_json();
     match found.results.get_mut(&measurement.id).filter(|_| is_repeated) {
@@ -203,12 +203,12 @@ fn keep(measurement: Measurement, cached: bool, is_repeated: bool, found: &mut F
     });
 }
 
-/// How many times verification runs a check.
+/// Number of times that verification runs a check.
 fn runs(ready: &dyn Ready, check: &str) -> usize {
     if ready.checks_are_independent() { ready.runs(check).max(1) } else { 1 }
 }
 
-/// Adds another run's outcome to that of a check. A run without a result fails the check.
+/// Adds another run's outcome to a check's entry. A run without a result fails the check.
 fn add_run(earlier: &mut Value, outcome: Value) {
     let (Some(first), Some(result)) = (earlier.get("result").cloned(), outcome.get("result").cloned()) else {
         if earlier.get("error").is_none() {
@@ -222,14 +222,14 @@ fn add_run(earlier: &mut Value, outcome: Value) {
     }
 }
 
-/// What verification says of a check whose sandbox ended while nothing shows that the machine failed.
+/// Error of a check whose sandbox ended without evidence that the machine failed.
 const ENDED: &str = "it ended its sandbox";
 
 fn lost(fault: Fault) -> Error {
     Error::new(Kind::Infrastructure, "no result").because(fault)
 }
 
-/// A workspace that could not be made, before anything of the attempt was in it.
+/// Converts an error in creating the workspace to a loss with evidence: nothing of the attempt was involved yet.
 fn not_made(error: Error) -> Error {
     if !matches!(error.kind, Kind::Infrastructure | Kind::Machine | Kind::Place) {
         return error;

@@ -1,4 +1,4 @@
-//! Which verifier is meant, as it is named on the command line and in `run.json`.
+//! The verifier that a user names on the command line, as stored in `run.json`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The forms that [`VerifierSpec`] is written in.
+/// The accepted spellings of a [`VerifierSpec`].
 pub const VERIFIER_FORMS: &str = "`none`, `majority`, `execution`, `model`, `model:NAME`, `execution+model`, `oracle`";
 
-/// A way of choosing one of the attempts at a sample.
+/// A method of choosing one of the attempts at a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -21,16 +21,16 @@ pub enum VerifierSpec {
     /// `majority`: takes the results that most attempts agree on.
     Majority,
     /// `execution`, `execution+...`: drops attempts whose code does not run; another verifier chooses among the rest,
-    /// [`Self::Majority`] where none is named.
+    /// by default [`Self::Majority`].
     Execution(Option<Box<Self>>),
     /// `model`: asks the run's model. `model:NAME`: asks that model.
     Model(Option<String>),
-    /// `oracle`: knows gold.
+    /// `oracle`: uses gold.
     Oracle,
 }
 
 impl VerifierSpec {
-    /// Whether it asks the model of its run.
+    /// Whether it uses the model of its run.
     #[must_use]
     pub fn asks_own_model(&self) -> bool {
         match self {
@@ -40,10 +40,10 @@ impl VerifierSpec {
         }
     }
 
-    /// The same with another name for the model that it names.
+    /// Replaces the name of the model, if it names one.
     ///
     /// # Errors
-    /// Those of `rename`.
+    /// Returns the errors of `rename`.
     pub fn with_model(self, rename: &dyn Fn(&str) -> Result<String>) -> Result<Self> {
         Ok(match self {
             Self::Model(Some(named)) => Self::Model(Some(rename(&named)?)),

@@ -1,4 +1,4 @@
-//! The agents that come with this program: their manifests and envs, compiled in.
+//! External agents that come with this program; their manifests and envs are compiled in.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,11 @@ use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::files::write_whole;
 
-/// An agent that comes with this program.
+/// An external agent that comes with this program.
 pub(super) struct Builtin {
     pub(super) name: &'static str,
     pub(super) manifest: &'static str,
-    /// The files of its env, by name.
+    /// The files of its env: names and contents.
     files: [(&'static str, &'static str); 2],
 }
 
@@ -48,7 +48,7 @@ pub(super) const ALL: [Builtin; 9] = [
 ];
 
 impl Builtin {
-    /// Where it comes from, and in which version.
+    /// The package index, package and version, such as "npm: NAME VERSION".
     pub(super) fn source(&self) -> String {
         let (name, text) = self.files[0];
         let index = if name == "package.json" { "npm" } else { "PyPI" };
@@ -60,7 +60,7 @@ impl Builtin {
         format!("{index}: {package} {version}")
     }
 
-    /// The folder with its env's files, in the cache, named by what is in them.
+    /// Writes the env's files to a folder in the cache that is named by their digest, and returns the folder.
     pub(super) fn unpack(&self, cache: &Path) -> Result<PathBuf> {
         let digest = hex(&Sha256::digest(format!("{}\0{}", self.files[0].1, self.files[1].1)));
         let folder = cache.join("agents").join(&digest[..16]).join(self.name);
@@ -70,7 +70,7 @@ impl Builtin {
             if std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
                 continue;
             }
-            // Another process may be reading it.
+            // Another process may be reading the file, so it is replaced as a whole.
             write_whole(&path, text.as_bytes())?;
         }
         Ok(folder)

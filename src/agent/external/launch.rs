@@ -1,4 +1,4 @@
-//! One attempt of an external agent: writes its files, runs the program, reads the answer.
+//! One attempt of an external agent: write its files, run the program, read the answer.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,35 +16,36 @@ use crate::model::gateway;
 use crate::sandbox::{Command, EvidenceKind, Exec, ExecLimits, Exit, Fault, OutOfMemory};
 use crate::score::find_answer;
 
-/// The agent's own files, inside the sandbox.
+/// Folder for the agent's own files inside the sandbox.
 const SCRATCH: &str = "/tmp/agent";
-/// The name by which agents know the model, whichever it is.
+/// Model name that agents are given instead of the real one.
 const MODEL: &str = "gateway";
-/// The key that agents are given where nobody else can connect; the real one never enters a sandbox.
+/// API key that agents are given if no other process can connect to the gateway. The real key never enters a sandbox.
 const KEY: &str = "sandbox";
-/// Bytes of its output that are looked at, and of its answer.
+/// Maximum bytes read of the program's output, and of its answer.
 const OUTPUT: usize = 4 << 20;
 const ANSWER: u64 = 4 << 20;
-/// Characters of each of its output streams that are recorded.
+/// Maximum characters recorded of each output stream.
 const RECORDED: usize = 20_000;
-/// Characters of its last words in an end's detail.
+/// Maximum characters of the last output quoted in an end's detail.
 const DETAIL: usize = 300;
-/// Between TERM and KILL.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// When the run is stopped: the program's grace, a last reply, and what a sandbox takes to tell of them.
+/// Time to wind down when the run is stopped: the program's grace period, a last reply, and the sandbox's report.
 pub(super) const WINDING_DOWN: Duration = Duration::from_secs(10);
-/// The program's time is watched by the meter, which knows what of it was spent waiting for the model.
+/// Effectively no limit for the sandbox. The meter limits the program's time instead, because it can subtract the time
+/// spent waiting for the model.
 const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
-/// What an attempt needs that is made when it begins.
+/// Things prepared when an attempt begins.
 struct Prepared {
     command: Command,
     answer: PathBuf,
-    /// Where the sandbox has no file system of its own, what the agent writes is here.
+    /// The folder for the agent's files if the sandbox shares the host's file system; removed on drop.
     _scratch: Option<tempfile::TempDir>,
 }
 
-/// One attempt.
+/// Runs one attempt.
 pub(super) async fn run(
     name: &str,
     manifest: &Manifest,
@@ -70,7 +71,7 @@ pub(super) async fn run(
     let ended = CancellationToken::new();
     let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
     if cancel.is_cancelled() {
-        // A program cannot receive a signal before it starts.
+        // A program that hasn't started can't receive a signal, so don't start it.
         return End::Cancelled.into();
     }
     let mut meter =
@@ -112,7 +113,7 @@ pub(super) async fn run(
     if let Some(ended) = of_the_machine(is_broken, short_of.as_ref(), &exec) {
         return ended;
     }
-    // Where the model was asked nothing, nothing was measured of it.
+    // A program that never asked the model has measured nothing about it.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
     let unheard = || {
         let what = match unreadable {
@@ -158,7 +159,8 @@ pub(super) async fn run(
     })
 }
 
-/// The end of an attempt whose program the machine or this process has ended; `None` if it was its own doing.
+/// The end of an attempt whose program was ended by the machine or by this process; `None` if it ended by its own
+/// doing.
 fn of_the_machine(is_broken: bool, short_of: Option<&OutOfMemory>, exec: &Exec) -> Option<Ended> {
     if is_broken {
         return Some(Ended::lost(said(exec), EvidenceKind::Harness.because("the gateway to the model broke down")));
@@ -169,7 +171,7 @@ fn of_the_machine(is_broken: bool, short_of: Option<&OutOfMemory>, exec: &Exec) 
     }
 }
 
-/// Lays the agent's files and says how it is started.
+/// Writes the agent's files and builds the command that starts it.
 async fn lay(
     name: &str,
     manifest: &Manifest,
@@ -179,8 +181,8 @@ async fn lay(
     key: &str,
     context: &mut Context<'_>,
 ) -> Result<Prepared, Ended> {
-    // Without a file system of its own, the sandbox's paths are the host's. Beside the workspace it is swept when this
-    // process is killed.
+    // If the sandbox shares the host's file system, paths are the host's. A folder beside the workspace is cleaned up
+    // with it if this process is killed.
     let beside = context.sandbox.workdir().parent().unwrap_or(Path::new("/tmp"));
     let own = || tempfile::Builder::new().prefix("agent-").tempdir_in(beside);
     let own =
@@ -198,7 +200,7 @@ async fn lay(
             ("scratch", scratch),
             ("prefix", env.map(|env| env.prefix.display().to_string()).unwrap_or_default()),
             ("node", env.and_then(|env| env.variables.get("NODE").cloned()).unwrap_or_else(|| "node".to_owned())),
-            // As npm's packages name it.
+            // The processor's name in npm's package names.
             ("processor", if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" }.to_owned()),
             ("model", MODEL.to_owned()),
             ("key", key.to_owned()),
@@ -230,7 +232,7 @@ fn record(exec: &Exec, tool_time: Duration, context: &mut Context<'_>) {
     });
 }
 
-/// How it ended, and its last words.
+/// Describes how the program ended, with its last output.
 fn said(exec: &Exec) -> String {
     let how = match exec.exit {
         Exit::Code(code) => format!("exit code {code}"),
@@ -243,12 +245,12 @@ fn said(exec: &Exec) -> String {
     format!("{how}: {}", ending(&words, DETAIL))
 }
 
-/// The end of an attempt whose program has not been started yet.
+/// The end of an attempt whose program could not be started.
 fn not_started(name: &str, fault: &Fault) -> Ended {
     Ended::lost("", EvidenceKind::NotStarted.because(format!("`{name}` cannot be started: {fault}")))
 }
 
-/// A key that nobody else on this machine can guess.
+/// Generates a key that other users of this machine can't guess.
 fn random_key() -> String {
     use rand::RngExt as _;
     format!("sandbox-{:032x}", rand::rng().random::<u128>())

@@ -1,4 +1,4 @@
-//! `agent.toml`: how an external agent is started, and where its answer is read.
+//! `agent.toml`: how an external agent is started and where its answer is read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::files::from_toml;
 
-/// The manifest's name in an agent's folder.
+/// File name of the manifest in an agent's folder.
 pub(super) const FILE: &str = "agent.toml";
 
-/// A manifest. Words in braces in its texts are replaced when an attempt begins: [`Places`].
+/// A parsed manifest. Placeholders in braces in its texts are replaced when an attempt begins, see [`Places`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -19,16 +19,16 @@ pub(super) struct Manifest {
     pub(super) command: Vec<String>,
     /// Where the answer is read.
     pub(super) answer: AnswerPlace,
-    /// What it reads on standard input.
+    /// Text for the program's standard input.
     #[serde(default)]
     pub(super) stdin: String,
-    /// Variables beside those of the paper's env.
+    /// Environment variables, in addition to those of the paper's env.
     #[serde(default)]
     pub(super) variables: BTreeMap<String, String>,
-    /// Files that are laid before it starts, by their paths.
+    /// Files to write before the program starts: paths and contents.
     #[serde(default)]
     pub(super) files: BTreeMap<String, String>,
-    /// Other ways to start it.
+    /// Alternative ways to start the agent, by name.
     #[serde(default)]
     mode: BTreeMap<String, Mode>,
 }
@@ -37,39 +37,40 @@ pub(super) struct Manifest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AnswerPlace {
-    /// A file, whose path the task gives.
+    /// A file, whose path is given in the task.
     File,
-    /// The last JSON object of its standard output.
+    /// The last JSON object of the standard output.
     Stdout,
 }
 
-/// What is otherwise in a mode.
+/// Changes that a mode makes to the manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mode {
-    /// In the place of the manifest's.
+    /// Replaces the manifest's command.
     command: Option<Vec<String>>,
-    /// Likewise.
+    /// Replaces the manifest's standard input.
     stdin: Option<String>,
-    /// Beside the manifest's, or in their place.
+    /// Variables added to the manifest's; replaces those of the same name.
     #[serde(default)]
     variables: BTreeMap<String, String>,
-    /// Likewise.
+    /// Files added to the manifest's; replaces those of the same path.
     #[serde(default)]
     files: BTreeMap<String, String>,
 }
 
-/// What replaces the words in braces.
+/// Names and values of the placeholders.
 pub(super) struct Places {
     pub(super) entries: Vec<(&'static str, String)>,
 }
 
 impl Places {
-    /// A text with everything put in. Braces around anything else stay, as in JSON.
+    /// Replaces the placeholders in a text. Other braces stay, such as those of JSON.
     pub(super) fn fill(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
-        // From left to right in one pass: replacements are not searched again, because a task may contain braces.
+        // Replace in one pass from left to right: inserted text must not be searched again, because a task may contain
+        // braces.
         'next: while let Some(open) = rest.find('{') {
             filled.push_str(&rest[..open]);
             rest = &rest[open..];
@@ -87,7 +88,7 @@ impl Places {
     }
 }
 
-/// A mode that does not exist.
+/// Error for a mode that doesn't exist.
 #[derive(Debug)]
 pub(super) struct NoMode {
     asked: String,
@@ -106,10 +107,10 @@ impl NoMode {
 }
 
 impl Manifest {
-    /// Reads a folder's manifest.
+    /// Reads the manifest of a folder.
     ///
     /// # Errors
-    /// Kind `Usage` when there is none, `Suite` with file and line for a broken one.
+    /// Kind `Usage` if the file cannot be read, `Suite` with file and line if it is invalid.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(|error| {
@@ -120,7 +121,7 @@ impl Manifest {
         Self::parse(&text, &path)
     }
 
-    /// Reads a manifest's text; `path` is for messages.
+    /// Parses a manifest; `path` is used in error messages.
     ///
     /// # Errors
     /// Kind `Suite` with file and line.
@@ -145,12 +146,12 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The names of its other modes.
+    /// The names of the modes.
     pub(super) fn modes(&self) -> Vec<String> {
         self.mode.keys().cloned().collect()
     }
 
-    /// The manifest of a mode; `None` is as it stands.
+    /// Applies a mode to the manifest; `None` leaves it unchanged.
     pub(super) fn in_mode(mut self, mode: Option<&str>) -> std::result::Result<Self, NoMode> {
         let Some(asked) = mode else { return Ok(self) };
         let Some(mode) = self.mode.remove(asked) else {

@@ -1,5 +1,5 @@
-//! Answers the calls of an external agent: asks the model, charges the budget, keeps the record,
-//! and stops an agent that goes on when nothing is left.
+//! Answers the model calls of an external agent: asks the model, charges the budget, keeps the record, and stops an
+//! agent that keeps calling after its budget is used up.
 
 #[cfg(test)]
 mod tests;
@@ -24,62 +24,64 @@ use crate::model::{
     Message, Model, ModelError, Pieces, QueryFailed, Quote, Reply, Request, Sampling, Thought, plain_effort,
 };
 
-/// An agent that has been told so often that its budget is used up, and goes on, is stopped.
+/// Refused calls after which an agent that ignores its used-up budget is stopped.
 const REFUSALS: u32 = 5;
-/// An agent of which so many calls in a row cannot be answered is stopped: such calls are no steps, and each is recorded.
+/// Consecutive failed calls after which the agent is stopped. Failed calls are recorded but are not steps, so the step
+/// limit does not bound them.
 const FAILURES: u32 = 10;
-/// So long it may go on after it was told, to write its answer.
+/// Grace period to write an answer after the budget is used up.
 const LAST_WORDS: Duration = Duration::from_mins(1);
-/// So long a call that is under way is waited for when the run is stopped: what it costs is known only with its reply.
+/// How long to wait for calls in progress when the run is stopped; their cost is known only with the reply.
 const LAST_REPLY: Duration = Duration::from_secs(3);
-/// Most calls that are under way at once; more of them wait.
+/// Maximum number of calls in progress; further calls wait.
 const SIDE_BY_SIDE: usize = 8;
-/// Requests that cannot be passed on that are recorded; they cost nothing, so nothing else bounds them.
+/// Maximum number of unreadable requests recorded. They cost nothing, so no other limit bounds them.
 const UNREADABLE: u32 = 50;
 
-/// Things that are not passed on that are recorded.
+/// Maximum number of request features recorded as not passed on to the model.
 const NOT_PASSED: usize = 100;
 
-/// A call that is there.
+/// A finished call.
 struct Call {
     ask: Ask,
     begun: Begun,
     done: Done,
 }
 
-/// One attempt's meter.
+/// The meter of one attempt.
 pub(super) struct Meter<'a> {
     pub(super) model: &'a dyn Model,
     pub(super) budget: &'a mut Budget,
     pub(super) trajectory: &'a mut Trajectory,
     pub(super) sampling: &'a Sampling,
-    /// Ends the program.
+    /// Cancelling this token ends the program.
     pub(super) stop: CancellationToken,
     begun: Instant,
-    /// Time in which the program waited for the model: it is not tool time.
+    /// Time the program has spent waiting for the model, which is not tool time.
     pub(super) waited: Duration,
-    /// Since when it waits for a call or several.
+    /// When the program began to wait for the calls in progress, if there are any.
     waiting: Option<Instant>,
-    /// Calls that wait for others: for their money, or because there are too many.
+    /// Calls waiting for others to finish, because of money or because too many are in progress.
     queue: VecDeque<Ask>,
-    /// What it was not passed on, by name.
+    /// Names of request features that were not passed on to the model.
     not_passed: HashSet<String>,
-    /// What goes back to the provider with a reply, by the reply's first call: programs do not all keep it.
+    /// Reasoning to send back to the provider with a reply, by the id of the reply's first tool call; not every program
+    /// keeps it.
     thoughts: HashMap<String, Vec<Thought>>,
     record: AskedRecord,
     refusals: u32,
     first_refusal: Option<Instant>,
-    /// Calls in a row that failed.
+    /// Consecutive failed calls.
     failures: u32,
-    /// Told when the run is stopped.
+    /// Cancelled when the run is stopped.
     cancel: CancellationToken,
-    /// Requests that could not be passed on, and what was wrong with the last one.
+    /// Number of unreadable requests, with the error of the last one.
     pub(super) unreadable: (u32, String),
-    /// The limit that a call was refused for.
+    /// The limit that made a call be refused, if any.
     pub(super) refused: Option<End>,
-    /// What the last call failed of, if it did.
+    /// How the last call failed, if it did.
     pub(super) failed: Option<Ended>,
-    /// Why the program was stopped.
+    /// Why the program was stopped, if it was.
     pub(super) stopped: Option<Ended>,
 }
 
@@ -116,8 +118,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Takes calls until the program has ended, side by side where it sends them so, each reserved before it begins. Calls
-    /// that are under way then are still waited for: they are paid for, and nothing that was paid for may be missing from
+    /// Answers calls until the program has ended. Parallel calls run in parallel; each is reserved in the budget before
+    /// it begins. Calls in progress at the end are still waited for: they are paid for, and every paid call must be in
     /// the record.
     pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<Asked>, ended: &CancellationToken) {
         let mut under_way: FuturesUnordered<BoxFuture<'a, Call>> = FuturesUnordered::new();
@@ -131,7 +133,7 @@ impl<'a> Meter<'a> {
                 biased;
                 Some(call) = under_way.next() => self.finish(call, under_way.is_empty()),
                 () = ended.cancelled(), if is_idle => {
-                    // Nobody waits for a call any more; what was refused is counted to the last.
+                    // The program no longer waits for calls; still count the requests that the gateway refused.
                     while let Ok(asked) = asked.try_recv() {
                         if let Asked::Refused(refusal) = asked {
                             self.unreadable(refusal);
@@ -150,17 +152,17 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Begins the calls that wait, as far as may be.
+    /// Starts waiting calls within the limits of money and [`SIDE_BY_SIDE`].
     fn start_waiting(&mut self, under_way: &mut FuturesUnordered<BoxFuture<'a, Call>>) {
         while under_way.len() < SIDE_BY_SIDE
             && let Some(mut ask) = self.queue.pop_front()
         {
             if ask.answer.is_closed() {
-                // It has gone away while it waited.
+                // The program hung up while the call waited.
                 continue;
             }
             if !under_way.is_empty() && !self.fits(&ask) {
-                // There may be money for it when the others are there.
+                // There may be enough money once the calls in progress have finished.
                 self.queue.push_front(ask);
                 return;
             }
@@ -180,12 +182,13 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Whether a call can be made beside those that are under way.
+    /// Whether the budget suffices for a call in addition to those in progress.
     fn fits(&self, ask: &Ask) -> bool {
         let quote = self.model.quote(&ask.request);
         let Ok(affordable) = quote.affordable(self.budget.money_left()) else { return false };
         let most = [ask.request.sampling.max_tokens, self.sampling.max_tokens].into_iter().flatten().min();
-        // One that asks for more than is left would be cut short for the sake of its neighbours.
+        // A call that asks for more than is affordable now would be cut short because of the calls in progress; let it
+        // wait instead.
         let is_short = most.zip(affordable).is_some_and(|(most, affordable)| affordable < most);
         !is_short && self.budget.steps_left() > 0 && self.budget.tokens_left().is_none()
     }
@@ -211,7 +214,7 @@ impl<'a> Meter<'a> {
         if is_last && let Some(since) = self.waiting.take() {
             self.waited += since.elapsed();
         }
-        // The question stands in the record before its reply, whatever else was asked meanwhile.
+        // Record the question immediately before its reply, whatever else was asked meanwhile.
         self.record.write(&ask.request, self.trajectory);
         let most = [ask.request.sampling.max_tokens, ask.request.affordable].into_iter().flatten().min();
         let is_begun = ask.pieces.as_ref().is_some_and(Pieces::are_passed_on);
@@ -219,11 +222,12 @@ impl<'a> Meter<'a> {
             Ok(answered) => self.answered(answered.outcome, most, is_begun),
             Err(refusal) => Err(refusal),
         };
-        // An agent that does not wait any more has spent its budget all the same.
+        // A reply is charged even if the agent no longer waits for it.
         let _ = ask.answer.send(answered);
     }
 
-    /// `is_begun` is whether the agent has seen the beginning of the reply.
+    /// Converts the outcome to the agent's answer. `is_begun` is whether the agent has received the beginning of the
+    /// reply.
     fn answered(
         &mut self,
         outcome: Result<Reply, QueryFailed>,
@@ -239,7 +243,8 @@ impl<'a> Meter<'a> {
         Ok(Given { reply, most, refusal: None })
     }
 
-    /// A model goes on from its thoughts, which some providers demand with the results of its calls.
+    /// Restores the model's reasoning to earlier messages; some providers require it together with the results of tool
+    /// calls.
     fn put_thoughts_back(&self, messages: &mut [Message]) {
         for message in messages.iter_mut().filter(|message| message.thoughts.is_empty()) {
             if let Some(thoughts) = message.tool_calls.first().and_then(|call| self.thoughts.get(&call.id)) {
@@ -249,7 +254,7 @@ impl<'a> Meter<'a> {
     }
 
     fn account(&mut self) -> Account<'_> {
-        // The seed is in the record with the question.
+        // The seed is recorded with the question.
         Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent, seed: None }
     }
 
@@ -259,9 +264,9 @@ impl<'a> Meter<'a> {
         self.begun.elapsed().saturating_sub(self.waited).saturating_sub(waiting)
     }
 
-    /// When the program's time is up.
+    /// When the program's time is used up.
     fn deadline(&self) -> Instant {
-        // Beyond any calendar there is no limit.
+        // Fallback for limits that overflow the clock: practically no limit.
         let far = self.begun + Duration::from_hours(24 * 365);
         let time = self.begun.checked_add(self.budget.time_left().saturating_add(self.waited)).unwrap_or(far);
         self.first_refusal.map_or(time, |first| time.min(first + LAST_WORDS))
@@ -279,7 +284,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Records a request that the gateway has refused. It has cost nothing and is no call.
+    /// Records a request that the gateway refused. It cost nothing and isn't a call.
     fn unreadable(&mut self, refusal: Refusal) {
         let (count, last) = &mut self.unreadable;
         *count = count.saturating_add(1);
@@ -289,7 +294,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Tells the agent that a limit is reached, and stops one that does not take it.
+    /// Refuses a call because a limit is reached, and stops an agent that keeps calling.
     fn refuse(&mut self, end: End) -> Refusal {
         let what = match end {
             End::DiskLimit => "there is no more room to record what is asked",
@@ -311,9 +316,9 @@ impl<'a> Meter<'a> {
             ModelError::ContextLength(_) => (Why::ContextLength, true),
             ModelError::Refused(_) => (Why::Filtered, true),
             ModelError::Rejected(_) => (Why::Invalid, true),
-            // Only the agent can begin again what it has seen the beginning of.
+            // Once the agent has received the beginning of a reply, only the agent can retry the call.
             ModelError::Unavailable(_) if is_begun => (Why::Unavailable, true),
-            // Whatever the agent would do without a model is not what is to be measured.
+            // The benchmark doesn't measure an agent without a model, so stop it.
             ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => (Why::Closed, false),
         };
         self.failures += 1;
@@ -322,18 +327,18 @@ impl<'a> Meter<'a> {
         if !goes_on || self.failures >= FAILURES {
             self.stop(ended);
         }
-        // The words by which clients know a conversation that is too long.
+        // Clients recognise an over-long conversation by these words.
         let prefix =
             if why == Why::ContextLength { "maximum context length exceeded, prompt is too long: " } else { "" };
         Refusal { why, message: format!("{prefix}{error}") }
     }
 
-    /// The run's sampling where it says something, the agent's otherwise; the seed is ours. A reply can be no longer than
-    /// there are tokens left.
+    /// Merges the run's sampling with the agent's: the run's settings take precedence, the seed is always the run's,
+    /// and a reply is limited to the remaining tokens.
     fn sampled(&self, asked: &Sampling) -> Sampling {
         let ours = self.sampling;
         Sampling {
-            // What no provider takes would look like a fault of the run.
+            // No provider accepts values outside this range; the rejection would look like a fault of the run.
             temperature: ours.temperature.or(asked.temperature.map(|asked| asked.clamp(0.0, 2.0))),
             seed: ours.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.next_call()))),
             max_tokens: [ours.max_tokens, asked.max_tokens, self.budget.tokens_left()].into_iter().flatten().min(),
@@ -343,7 +348,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Of how much to reason the run decides where it says anything, and of what the model does not take, nothing is asked.
+    /// Leaves the amount of reasoning to the run if it sets one, and drops settings that the model doesn't accept,
+    /// naming them in `left_out`.
     fn leave_to_the_run(&self, asked: &mut Sampling, left_out: &mut Vec<String>) {
         let decided = self.sampling.effort.is_some() || self.sampling.reasoning_tokens.is_some();
         asked.effort = asked.effort.map(plain_effort);
@@ -403,7 +409,7 @@ fn over() -> Refusal {
     Refusal { why: Why::Closed, message: "the attempt is over".into() }
 }
 
-/// Why a call has no reply when the run has been stopped and none came soon.
+/// Fails with an error once the run has been stopped and the reply has not come soon after.
 async fn given_up(cancel: &CancellationToken) -> QueryFailed {
     cancel.cancelled().await;
     tokio::time::sleep(LAST_REPLY).await;

@@ -1,6 +1,6 @@
-//! `cli:NAME`: external agents, which are programs. They run inside the sandbox, whose network is off, and ask the
-//! model through the [gateway](crate::model::gateway); a manifest says how one is installed and started, and where its
-//! answer is read.
+//! `cli:NAME`: external agent programs. They run inside the sandbox, whose network is off, and reach the model through
+//! the [gateway](crate::model::gateway). A manifest says how each is installed and started, and where its answer is
+//! read.
 
 mod builtin;
 mod launch;
@@ -28,35 +28,35 @@ pub struct External {
     name: String,
     manifest: Manifest,
     home: Home,
-    /// Set by [`Agent::prepare`]; `None` within for an agent without an env.
+    /// The env, set by [`Agent::prepare`]; the inner `None` is an agent without an env.
     env: OnceLock<Option<Env>>,
 }
 
-/// What there is to know of an agent that comes with this program.
+/// Description of an external agent that comes with this program.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Listed {
     /// Its name, as in `cli:NAME`.
     pub name: String,
-    /// What it is.
+    /// One line about the agent.
     pub about: String,
     /// Index, package and version.
     pub source: String,
-    /// Its other modes.
+    /// Names of its modes.
     pub modes: Vec<String>,
-    /// Whether it is in the cache already.
+    /// Whether its env is in the cache already.
     pub installed: bool,
 }
 
-/// Names of the agents that come with this program, as they stand behind `cli:`.
+/// Names of the external agents that come with this program, without `cli:`.
 #[must_use]
 pub fn builtin_names() -> Vec<&'static str> {
     builtin::ALL.iter().map(|builtin| builtin.name).collect()
 }
 
-/// The agents that come with this program.
+/// Lists the external agents that come with this program.
 ///
 /// # Errors
-/// When the cache cannot be written.
+/// If the cache cannot be written.
 pub fn listed(cache: &Path) -> Result<Vec<Listed>> {
     let one = |builtin: &builtin::Builtin| {
         let manifest = Manifest::parse(builtin.manifest, Path::new(builtin.name))?;
@@ -73,17 +73,17 @@ pub fn listed(cache: &Path) -> Result<Vec<Listed>> {
     builtin::ALL.iter().map(one).collect()
 }
 
-/// Where an agent's manifest lies.
+/// Location of an agent's manifest.
 enum Home {
     Builtin(&'static builtin::Builtin),
     Folder(PathBuf),
 }
 
 impl External {
-    /// The agent of this name or folder, in its mode.
+    /// Opens the agent with this name or folder, in its mode.
     ///
     /// # Errors
-    /// Kind `Usage` for a name, folder or mode that does not exist, and `Suite` for a broken manifest.
+    /// Kind `Usage` for a name, folder or mode that does not exist, and `Suite` for an invalid manifest.
     pub fn open(program: &ProgramSpec) -> Result<Self> {
         let which = &program.which;
         let (manifest, home) = if let Some(folder) = program.folder() {
@@ -111,7 +111,7 @@ impl External {
         Ok(Self { name: program.label(), manifest, home, env: OnceLock::new() })
     }
 
-    /// The env, where it has one; `None` also before it is prepared.
+    /// The env; `None` if the agent has none or isn't prepared yet.
     fn env(&self) -> Option<&Env> {
         self.env.get().and_then(Option::as_ref)
     }
@@ -148,7 +148,7 @@ impl Agent for External {
             }
             _ => None,
         };
-        // Whoever was first has made the same.
+        // If another task has set it first, the env is the same.
         let _ = self.env.set(env);
         Ok(())
     }

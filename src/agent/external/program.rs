@@ -1,4 +1,4 @@
-//! Which program, as a user names it.
+//! The external agent that a user names.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use std::str::FromStr;
 use super::builtin;
 use crate::error::{Error, Result};
 
-/// A program and its mode: `NAME`, or with a `/` a folder that holds a manifest; `,mode=NAME` behind it.
+/// An external agent and its mode, written `NAME` or `FOLDER` (with a `/`, containing a manifest), optionally followed
+/// by `,mode=NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramSpec {
     pub(super) which: String,
@@ -15,17 +16,17 @@ pub struct ProgramSpec {
 }
 
 impl ProgramSpec {
-    /// The folder, where it is one.
+    /// The folder, if a folder was given.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.which.contains('/').then(|| Path::new(&self.which))
     }
 
-    /// The same program with its folder made absolute: `here` says how. A name that is not a builtin's is one of the
-    /// folders in `others`, where it is there.
+    /// Returns the same program with its folder made absolute by `here`. A name that isn't built in refers to the
+    /// folder of that name in `others`, if it exists.
     ///
     /// # Errors
-    /// Those of `here`.
+    /// Returns the errors of `here`.
     pub fn located(&self, others: &Path, here: impl Fn(&Path) -> Result<PathBuf>) -> Result<Self> {
         let is_builtin = || builtin::ALL.iter().any(|builtin| builtin.name == self.which);
         let folder = match self.folder() {
@@ -48,7 +49,7 @@ impl ProgramSpec {
         name.map_or_else(|| self.which.clone(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// Its name in file names and tables.
+    /// Name used in file names and tables.
     #[must_use]
     pub fn label(&self) -> String {
         match &self.mode {
@@ -62,9 +63,9 @@ impl FromStr for ProgramSpec {
     type Err = Error;
 
     /// # Errors
-    /// Kind `Usage` for a setting other than a mode.
+    /// Kind `Usage` for a setting other than `mode`.
     fn from_str(text: &str) -> Result<Self> {
-        // A comma in the path of a folder is part of it.
+        // A comma in the folder's path is part of the path.
         let name = text.rfind('/').map_or(0, |slash| slash + 1);
         let (which, setting) = match text[name..].find(',') {
             Some(comma) => (&text[..name + comma], Some(&text[name + comma + 1..])),

@@ -1,10 +1,10 @@
-//! `fixed`: a fixed course in place of the model's own decisions ("agentless"): retrieve, write each function, run the
-//! experiments, report. As the fixed agents of the paper (and Xia et al., "Agentless", 2024).
+//! `fixed`: a fixed procedure in place of the model's own decisions ("agentless"): retrieve, write each function, run
+//! the experiments, report. Follows the fixed agents of the paper (and Xia et al., "Agentless", 2024).
 //!
-//! For each function, callees first: passages of the paper are retrieved; the model names the files that matter, and
+//! For each function, callees first: passages of the paper are retrieved; the model names the relevant files, and
 //! snippets are retrieved from them; the model thinks, then writes the function, which is spliced into its file. The
-//! experiments are run by the harness, their results read by the manifest's rule, and where some gave none the model may
-//! repair its functions, a number of rounds.
+//! harness runs the experiments and reads their results by the manifest's rules. If some gave no result, the model may
+//! repair its functions, for a number of rounds.
 
 mod order;
 mod shown;
@@ -27,16 +27,16 @@ use crate::model::{Model, Reply, Role};
 use crate::sample::MASKED;
 use shown::{described, described_part, others, shown, source, stub};
 
-/// Most files that the model names, as in the original.
+/// Maximum number of files the model may name, as in the original.
 const MOST_FILES: usize = 10;
-/// How often a function is asked for until there is one that can be spliced in. Whether it runs is a matter of `repair`.
+/// Maximum requests for a function until a reply can be spliced in. Whether the code runs is left to the repair rounds.
 const MOST_ASKED: usize = 2;
-/// Most tokens of a list of files.
+/// Maximum tokens of a list of files.
 const LIST_TOKENS: u32 = 400;
-/// Most experiments whose errors are shown in a repair.
+/// Maximum number of experiments whose errors are shown in a repair.
 const MOST_FAILURES: usize = 3;
 
-/// The agent.
+/// The `fixed` agent.
 pub struct Fixed {
     name: String,
     settings: Settings,
@@ -44,10 +44,10 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// With these settings, under this name; vectors are kept in `cache`.
+    /// Creates the agent with these settings and this name; embedding vectors are stored in `cache`.
     ///
     /// # Errors
-    /// Kind `Usage` for `code = agent`, and those of the embedding model.
+    /// Kind `Usage` for `code = agent`, and the errors of the embedding model.
     pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
         if settings.code == Some(CodeChoice::Agent) {
             return Err(Error::usage("a fixed agent does not look for code itself")
@@ -62,22 +62,23 @@ impl Fixed {
 struct Work<'a> {
     task: &'a Replication,
     model: &'a dyn Model,
-    /// The repo as it was.
+    /// The repo before the attempt.
     masked: Code,
-    /// The repo with what was written.
+    /// The repo with the code written so far.
     code: Code,
-    /// What was wrong with the last reply for a function, by its place.
+    /// Error of the last reply for each function, by the function's index.
     faults: BTreeMap<usize, String>,
-    /// By the places of regions, where each is now in [`Work::code`]; gone once the function around it was replaced.
+    /// Current position of each region in [`Work::code`], by the region's index. A region is removed when the whole
+    /// function around it is replaced.
     regions: BTreeMap<usize, Range<usize>>,
 }
 
-/// What is wrong with functions that are to be written again.
+/// Faults of functions to be written again.
 #[derive(Clone, Copy)]
 enum Wrong<'a> {
-    /// What the agent has seen when it ran the experiments.
+    /// The outcome of running the experiments.
     Ran(&'a Outcome),
-    /// What it was told by whoever looked at its work.
+    /// Feedback from a review of the work.
     Told(&'a str),
 }
 
@@ -163,7 +164,7 @@ impl Fixed {
         experiment::run_all(&work.task.checks(), context, false).await
     }
 
-    /// Writes one function, or writes it again in view of what went wrong.
+    /// Writes one function, or rewrites it in view of what went wrong.
     async fn fill(
         &self,
         place: usize,
@@ -173,7 +174,7 @@ impl Fixed {
     ) -> Result<(), Stop> {
         let function = &work.task.functions[place];
         if function.region.is_some() && !work.regions.contains_key(&place) {
-            // It was written with the whole function, when another part of that was asked for.
+            // The whole function around this region was written when another region of it was requested.
             return Ok(());
         }
         let code = match self.settings.fill {
@@ -183,7 +184,7 @@ impl Fixed {
         let missing = |what: String| Stop::End(End::GaveUp.because(format!("`{}`: {what}", function.at)));
         let wanted = Wanted::new(function, code).map_err(missing)?;
         let module = code.modules.get(&wanted.file).ok_or_else(|| missing("its file is gone".into()))?;
-        // What the function begins with, however often it has been written since.
+        // The stub from the masked repo, however often the function has been written since.
         let stub = stub(function, &work.masked).map_err(missing)?;
         let name = order::last(&function.at).to_owned();
         let mut missing_one = described(&name, module, wanted.function, &function.description);
@@ -222,7 +223,7 @@ impl Fixed {
         });
         let mut unusable: Option<String> = None;
         for _ in 0..MOST_ASKED {
-            // Without the reply that could not be used: small models write it once more.
+            // The conversation leaves out the unusable reply: small models would repeat it.
             let mut talk = begin(work.model, context);
             talk.say(Role::User, told.clone(), context);
             for more in broken.iter().chain(&unusable) {
@@ -238,7 +239,7 @@ impl Fixed {
         Ok(())
     }
 
-    /// The files that the model names, where there are more than it may name.
+    /// Asks the model for the relevant files, if the repo has more than it may name.
     async fn localise(
         &self,
         function: &TaskFunction,
@@ -256,11 +257,11 @@ impl Fixed {
         talk.say(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
         let reply = talk.ask(Some(LIST_TOKENS), context).await?;
         let named = named(&reply.text, &paths);
-        // A reply without any path is taken as no restriction.
+        // A reply without any known path means no restriction.
         Ok((!named.is_empty()).then_some(named))
     }
 
-    /// Splices a reply into its file and writes that into the sandbox.
+    /// Splices a reply into its file and writes the file into the sandbox.
     async fn put(&self, place: usize, reply: &str, work: &mut Work<'_>, context: &mut Context<'_>) -> Result<(), Stop> {
         let function = &work.task.functions[place];
         let spliced = splice(function, &work.code, work.regions.get(&place), reply);
@@ -288,22 +289,22 @@ impl Fixed {
     }
 }
 
-/// A conversation with the system prompt.
+/// Begins a conversation with the system prompt.
 fn begin<'a>(model: &'a dyn Model, context: &mut Context<'_>) -> Talk<'a> {
     let mut talk = Talk::over(model, Vec::new());
     talk.say(Role::System, prompts::fixed::system(), context);
     talk
 }
 
-/// Asks for the function, after thoughts of `reasoning` tokens. A provider that takes such a budget is given it;
-/// otherwise thoughts are asked for first, and asked for again while tokens are left ("Wait").
+/// Asks for the function, after about `reasoning` tokens of thinking. If the model supports a reasoning budget, it is
+/// used; otherwise the model is first asked to think, and prompted to continue ("Wait") while tokens are left.
 async fn write(
     talk: &mut Talk<'_>,
     missing: &Missing,
     reasoning: u32,
     context: &mut Context<'_>,
 ) -> Result<Reply, Stop> {
-    // A model that reasons by itself also has to be told when not to.
+    // A model with native reasoning must also be told when not to reason.
     let native = talk.reasons();
     if reasoning > 0 && !native {
         let question = prompts::fixed::reason(&missing.called, reasoning);
@@ -317,7 +318,7 @@ async fn write(
     reply
 }
 
-/// How the attempt ends, its results reported.
+/// Reports the results and returns the attempt's end.
 fn finish(limit: Option<End>, outcome: Outcome, work: &Work<'_>, context: &mut Context<'_>) -> Ended {
     let mut said: Vec<String> = work.faults.values().cloned().collect();
     said.extend(outcome.failures.iter().map(|failure| format!("{}: {}", failure.key, failure.what)));
@@ -338,7 +339,7 @@ fn finish(limit: Option<End>, outcome: Outcome, work: &Work<'_>, context: &mut C
     }
 }
 
-/// A limit is no end: what was written can be run.
+/// Turns a reached limit into a value, because the code written so far can still be run; other ends remain errors.
 fn go_on(step: Result<(), Stop>) -> Result<Option<End>, Ended> {
     match step {
         Ok(()) => Ok(None),
@@ -347,7 +348,7 @@ fn go_on(step: Result<(), Stop>) -> Result<Option<End>, Ended> {
     }
 }
 
-/// The functions that are to be written again: those without code, those that the errors name, or else all.
+/// Selects the functions to rewrite: those without code or named in a traceback, or else all.
 fn to_repair(order: &[usize], work: &Work<'_>, outcome: &Outcome) -> Vec<usize> {
     let in_traceback = |place: usize| {
         let name = order::last(&work.task.functions[place].at);
@@ -358,11 +359,11 @@ fn to_repair(order: &[usize], work: &Work<'_>, outcome: &Outcome) -> Vec<usize> 
     if named.is_empty() { order.to_vec() } else { named }
 }
 
-/// The known paths that a reply names, in its order, at most [`MOST_FILES`].
+/// The known paths that a reply names, in the reply's order, at most [`MOST_FILES`].
 fn named(reply: &str, paths: &[String]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for line in reply.lines() {
-        // Of `a.py` and `b/a.py` the longer one is meant where both fit.
+        // If both `a.py` and `b/a.py` match, the longer path is meant.
         let fitting = paths.iter().filter(|path| line.contains(path.as_str())).max_by_key(|path| path.len());
         if let Some(path) = fitting.map(PathBuf::from).filter(|path| !found.contains(path)) {
             found.push(path);
@@ -372,7 +373,7 @@ fn named(reply: &str, paths: &[String]) -> Vec<PathBuf> {
     found
 }
 
-/// The file with a reply in it, parsed.
+/// Splices a reply into its file and parses the new file.
 fn splice(
     function: &TaskFunction,
     code: &Code,

@@ -1,10 +1,10 @@
-//! In which order functions are written: those that others call before those that call them.
+//! The order in which functions are written: callees before callers.
 
 use crate::agent::{Replication, TaskFunction};
 use crate::code::Module;
 
-/// Places of the task's functions, callees first, otherwise in their order; where calls run in a circle, the order
-/// decides. Which function calls which is known from the originals, and nothing else of them is used.
+/// Returns the indices of the task's functions, callees first and otherwise in task order; cycles are broken by task
+/// order. Only the call graph is taken from the original functions, nothing else.
 #[must_use]
 pub fn callees_first(task: &Replication) -> Vec<usize> {
     let calls: Vec<Vec<String>> = task.functions.iter().map(|function| calls(task, function)).collect();
@@ -27,7 +27,7 @@ fn visit(at: usize, calls: &[Vec<String>], names: &[String], seen: &mut [bool], 
     order.push(at);
 }
 
-/// The last parts of what the original function calls.
+/// Last name components of the functions that the original function calls.
 fn calls(task: &Replication, function: &TaskFunction) -> Vec<String> {
     let found = || {
         let selector = function.selector().ok()?;
@@ -39,7 +39,7 @@ fn calls(task: &Replication, function: &TaskFunction) -> Vec<String> {
     found().unwrap_or_default()
 }
 
-/// The last part of a dotted name or a selector.
+/// The last component of a dotted name or a selector.
 pub(super) fn last(name: &str) -> &str {
     let name = name.split(['#', '[']).next().unwrap_or(name);
     name.rsplit(['.', ':']).next().unwrap_or(name)

@@ -1,4 +1,4 @@
-//! What the model is shown of the code: the missing function, its file, the others.
+//! Excerpts of the code in prompts: the missing function, its file, other files.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,17 +9,18 @@ use crate::agent::prompts::fixed::{MARKER, Missing, MissingPart, STAND_IN};
 use crate::agent::retrieval::Wanted;
 use crate::code::{Function, Module, last_part};
 
-/// Characters of a file above which only a part of it is shown.
+/// Maximum characters of a file's outline; of longer ones only the part around the function is shown.
 const MOST_SHOWN: usize = 12_000;
-/// Lines of a method up to which it is shown for the attributes that it sets.
+/// Maximum lines of a method that is kept in the outline for the attributes it sets.
 const MOST_LINES: usize = 15;
 
-/// What is left of a function, its lines without the indentation of its class.
+/// Returns the masked function's remaining lines, without the indentation of its class.
 pub(super) fn stub(function: &TaskFunction, masked: &Code) -> Result<String, String> {
     source(function, masked).ok_or_else(|| "is not there".to_owned())
 }
 
-/// What is known of the function at `function` of a file, called `name`; its description stands for a docstring.
+/// Describes the function at index `function` of a file; `name` is its bare name. Without a docstring, `description` is
+/// used.
 pub(super) fn described(name: &str, module: &Module, function: usize, description: &str) -> Missing {
     let class = module.functions()[function].class.as_deref();
     let called =
@@ -32,7 +33,7 @@ pub(super) fn described(name: &str, module: &Module, function: usize, descriptio
     Missing { called, header: module.header(function), docstring, part: None }
 }
 
-/// The same where only the statements at `at` of the function are missing.
+/// Like [`described`], for a function of which only the statements at `at` are missing.
 pub(super) fn described_part(
     missing: Missing,
     module: &Module,
@@ -52,7 +53,7 @@ pub(super) fn described_part(
     Missing { called: format!("missing part of the {}", missing.called), part: Some(part), ..missing }
 }
 
-/// A function's lines as they are in the code.
+/// Returns a function's current lines in the code.
 pub(super) fn source(function: &TaskFunction, code: &Code) -> Option<String> {
     let wanted = Wanted::new(function, code).ok()?;
     let module = code.modules.get(&wanted.file)?;
@@ -62,21 +63,22 @@ pub(super) fn source(function: &TaskFunction, code: &Code) -> Option<String> {
     Some(dedented(&String::from_utf8_lossy(&bytes[start..it.body.end])))
 }
 
-/// Lines without the indentation of the first one.
+/// Removes the first line's indentation from all lines.
 fn dedented(text: &str) -> String {
     let indent = &text[..text.len() - text.trim_start_matches([' ', '\t']).len()];
     text.lines().map(|line| line.strip_prefix(indent).unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// What is shown of the function's file, and what of its functions is only named: its outline, of a long one the part
-/// around the function; all of it where all code is to be shown, or only its imports and the function where none is.
-/// Small models copy a file that they are shown.
+/// Returns the part of the function's file to show, and signatures of the functions left out of it. Shows the outline,
+/// or the part around the function if the outline is too long; with [`CodeChoice::Full`] the whole file, with
+/// [`CodeChoice::None`] only the imports and the function. Less is better here, because small models copy a file that
+/// they are shown.
 pub(super) fn shown(module: &Module, function: usize, choice: CodeChoice) -> (String, Vec<String>) {
     let text = String::from_utf8_lossy(module.source()).into_owned();
     if choice == CodeChoice::Full {
         return (text, Vec::new());
     }
-    // Small models copy the line that replaces the missing code, too.
+    // Small models also copy the line that replaces the missing code.
     let unmasked = |text: &str| {
         let lines = text.split_inclusive('\n').filter(|line| line.trim() != STAND_IN);
         lines.collect::<String>()
@@ -89,7 +91,7 @@ pub(super) fn shown(module: &Module, function: usize, choice: CodeChoice) -> (St
     let it = &module.functions()[function];
     let imports: Vec<&str> =
         text.lines().filter(|line| line.starts_with("import ") || line.starts_with("from ")).collect();
-    // Bytes and characters differ only in files that are not UTF-8; the part is then found by lines.
+    // Find the part by lines, because byte offsets are wrong in files that aren't UTF-8.
     let lines: Vec<&str> = text.lines().collect();
     let around = if choice == CodeChoice::None { 0 } else { 60 };
     let own = it.first_line.saturating_sub(1 + it.decorators.len());
@@ -112,9 +114,10 @@ pub(super) fn shown(module: &Module, function: usize, choice: CodeChoice) -> (St
     (unmasked(&part), Vec::new())
 }
 
-/// The file without functions, and what the others are: signatures with the first lines of their docstrings. They are no
-/// code with the bodies left out, because a small model leaves the body of its own out, too. What says what the object holds
-/// stays: constructors, and other methods that set attributes, of the function's class and its bases.
+/// Returns the file without its other functions, and their signatures with the first lines of their docstrings. The
+/// others are not shown as code without bodies, because a small model would then omit its own body, too. Methods that
+/// show the object's attributes are kept: constructors and other methods that set attributes, of the function's class
+/// and its bases.
 fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
     let (functions, source) = (module.functions(), module.source());
     let target = &functions[function];
@@ -147,7 +150,7 @@ fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
     (format!("{}\n", text.trim_matches('\n')), left_out)
 }
 
-/// A class and those of its bases that are in the file, by their last names.
+/// Last name components of a class and of its bases in the same file.
 fn family(module: &Module, class: &str) -> Vec<String> {
     let text = String::from_utf8_lossy(module.source());
     let is_here = |name: &str| module.functions().iter().any(|it| it.class.as_deref().map(last_part) == Some(name));
@@ -165,7 +168,7 @@ fn family(module: &Module, class: &str) -> Vec<String> {
     found
 }
 
-/// Whether a method says what its object holds: the constructor, or a short one that sets attributes.
+/// Whether a method shows its object's attributes: a constructor, or a short method that sets some.
 fn sets_attributes(module: &Module, method: &Function) -> bool {
     let sets = |line: &str| {
         let target = line.trim_start().strip_prefix("self.").and_then(|rest| rest.split_once(" = "));
@@ -175,7 +178,7 @@ fn sets_attributes(module: &Module, method: &Function) -> bool {
     method.name.ends_with(".__init__") || (body.lines().count() <= MOST_LINES && body.lines().any(sets))
 }
 
-/// What stands where the missing function was.
+/// The comment shown in place of the missing function.
 fn place_of(module: &Module, function: &Function) -> String {
     let before = &module.source()[..function.whole.start];
     let depth = before.iter().rev().take_while(|&&byte| byte == b' ' || byte == b'\t').count();
@@ -184,7 +187,7 @@ fn place_of(module: &Module, function: &Function) -> String {
     format!("{depth}# `{name}` goes here.")
 }
 
-/// A function in a line: its name, its parameters, the first line of its docstring.
+/// One line about a function: its name, its parameters, the first line of its docstring.
 fn signature(module: &Module, index: usize) -> String {
     let header = module.header(index).split_whitespace().collect::<Vec<_>>().join(" ");
     let parameters = header.find('(').map_or("()", |at| header[at..].trim_end_matches(':'));
@@ -194,7 +197,7 @@ fn signature(module: &Module, index: usize) -> String {
     format!("`{}{parameters}`{words}", module.functions()[index].name)
 }
 
-/// All other files, whole.
+/// All other files, complete.
 pub(super) fn others(code: &Code, own: &Path) -> Vec<(String, String)> {
     let others = code.modules.iter().filter(|(path, _)| path.as_path() != own);
     others

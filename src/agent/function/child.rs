@@ -1,4 +1,5 @@
-//! The process of a function: its messages line by line, the end of what it prints, and that nothing of it stays.
+//! The process of a Python function: exchanges messages by line, keeps the end of its output, and kills everything it
+//! started.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,14 +16,14 @@ use tokio::time::timeout;
 
 use crate::sandbox::Exit;
 
-/// Bytes of a message.
+/// Maximum bytes of a message.
 const LONGEST: u64 = 64 << 20;
-/// Bytes of what it prints that are kept: the end.
+/// Maximum bytes kept of its standard error, from the end.
 const PRINTED: usize = 20_000;
-/// So long a process that has said its last may take to end.
+/// Grace period for the process to exit after its last message.
 const LAST: Duration = Duration::from_secs(5);
 
-/// A running function. Its process group is killed when this is dropped.
+/// A running function. Its process group is killed on drop.
 pub(super) struct Child {
     process: tokio::process::Child,
     group: Option<Pid>,
@@ -31,18 +32,18 @@ pub(super) struct Child {
     printed: JoinHandle<Vec<u8>>,
 }
 
-/// What comes from it.
+/// Input from the process.
 pub(super) enum Line {
-    /// A line, without its end.
+    /// A line, without its newline.
     Message(Vec<u8>),
-    /// More bytes than a message may have.
+    /// A line longer than the maximum.
     TooLong,
-    /// It has closed its end.
+    /// The process closed its output.
     Over,
 }
 
 impl Child {
-    /// Starts it, and gives it and each process that it starts so many bytes of memory.
+    /// Starts the process. It and each of its children may allocate `memory` bytes.
     pub(super) fn start(command: std::process::Command, memory: u64) -> io::Result<Self> {
         let mut command = Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -50,7 +51,8 @@ impl Child {
         let group = process.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
         if let Some(pid) = group {
             hold_to(pid, memory)?;
-            // Should the machine run out of memory, the kernel ends this process and what it starts, and not the harness.
+            // If the machine runs out of memory, the kernel should kill this process and its children rather than the
+            // harness.
             let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), "1000");
         }
         let missing = || io::Error::other("a stream is missing");
@@ -72,21 +74,21 @@ impl Child {
             Some(b'\n') => Line::Message(line),
             Some(_) if line.len() as u64 + 1 >= LONGEST => Line::TooLong,
             Some(last) => {
-                // Written without an end, by a process that has gone.
+                // Last line without a newline, from a process that has exited.
                 line.push(last);
                 Line::Message(line)
             }
         })
     }
 
-    /// How it ended, once it has closed its end or is to be ended; and the end of what it printed.
+    /// Waits for the process to exit, or kills it if `is_stopped`. Returns how it exited and the end of its output.
     pub(super) async fn finish(mut self, is_stopped: bool) -> (Exit, String) {
         if is_stopped {
             self.kill();
         }
         let ended = timeout(LAST, self.process.wait()).await;
         self.kill();
-        // The number may be another's soon.
+        // The process id may be reused soon, so don't kill it again.
         self.group = None;
         let exit = match ended {
             Ok(Ok(status)) => match (status.code(), status.signal()) {
@@ -100,7 +102,7 @@ impl Child {
         (exit, String::from_utf8_lossy(&printed).into_owned())
     }
 
-    /// Kills it and all that it has started.
+    /// Kills the process and everything it started.
     fn kill(&mut self) {
         if let Some(group) = self.group {
             let _ = killpg(group, Signal::SIGKILL);
@@ -114,10 +116,10 @@ impl Drop for Child {
     }
 }
 
-/// Limits what a process and each of its children may allocate. Address space would be the wrong measure: libraries reserve
-/// much more of it than they use.
+/// Limits how much memory a process and each of its children may allocate. Limits data rather than address space,
+/// because libraries reserve much more address space than they use.
 fn hold_to(pid: Pid, memory: u64) -> io::Result<()> {
-    // It has inherited a hard limit that may be lower.
+    // The inherited hard limit may be lower.
     let limit = getrlimit(Resource::Data).maximum.map_or(memory, |hard| hard.min(memory));
     let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
     prlimit(rustix::process::Pid::from_raw(pid.as_raw()), Resource::Data, limit)?;

@@ -1,8 +1,8 @@
-//! `python:FILE.py:NAME`: a Python function of the user's. It runs on this machine, in a process of its own for every
-//! attempt, and asks the harness for what it does: commands and files of the attempt's sandbox, calls of the run's model.
-//! Budget, charges and record are therefore those of every other agent.
+//! `python:FILE.py:NAME`: a Python function written by the user. It runs on this machine, in its own process for every
+//! attempt, and asks the harness for everything it does: commands and files in the attempt's sandbox, calls of the
+//! run's model. Budget, charges and records are therefore the same as for other agents.
 //!
-//! The other side is `python/autoexperiment/_agents.py`; the two talk in lines of JSON ([`wire`]).
+//! The Python side is `python/autoexperiment/_agents.py`; the two exchange lines of JSON ([`wire`]).
 
 mod child;
 mod serve;
@@ -21,10 +21,10 @@ use crate::files::hex;
 
 pub use spec::FunctionSpec;
 
-/// The program that runs functions.
+/// The Python driver that loads and runs functions.
 const DRIVER: &str = include_str!("../../../python/autoexperiment/_agents.py");
 
-/// A Python function.
+/// An agent written as a Python function.
 pub struct Function {
     label: String,
     spec: FunctionSpec,
@@ -32,16 +32,16 @@ pub struct Function {
     digest: String,
 }
 
-/// What its file says of it.
+/// Properties of the function, as reported by the driver.
 #[derive(Debug, Deserialize)]
 struct About {
-    /// Whether it takes a model.
+    /// Whether the function takes a model.
     model: bool,
-    /// The version of the Python that runs it.
+    /// Version of the Python that runs it.
     python: String,
 }
 
-/// What a file answers.
+/// The driver's reply to `describe`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Described {
@@ -50,10 +50,10 @@ enum Described {
 }
 
 impl Function {
-    /// The function of this file; its file is loaded once to look at it.
+    /// Opens the function and loads its file once to check it.
     ///
     /// # Errors
-    /// Kind `Usage` for a file that cannot be loaded or has no such function; `Machine` without a Python.
+    /// Kind `Usage` if the file cannot be loaded or has no such function; `Machine` if Python cannot be started.
     pub fn open(label: String, spec: &FunctionSpec) -> Result<Self> {
         let path = &spec.file;
         let text = std::fs::read(path).map_err(|error| {
@@ -87,7 +87,8 @@ fn command(verb: &str, spec: &FunctionSpec) -> Command {
     let mut command = Command::new(python.unwrap_or_else(|| "python3".into()));
     command.args(["-c", DRIVER, verb]).arg(&spec.file).arg(spec.name.as_deref().unwrap_or_default());
     command.env("AUTOEXPERIMENT_AGENT", "1").stdin(std::process::Stdio::null());
-    // The run's model is the one way to a model: what goes past it is in no budget and no record.
+    // Without API keys, the run's model is the only one available: calls of other models would be neither charged nor
+    // recorded.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().ends_with("_API_KEY")) {
         command.env_remove(name);
     }

@@ -1,4 +1,4 @@
-//! One attempt of a function: its calls are answered one after another, within the budget and on record.
+//! One attempt of a Python function: answers its calls in order, within the budget, and records them.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,19 +19,19 @@ use crate::agent::{Context, End, Ended, Event, Task, experiment};
 use crate::model::{ModelError, Request, Sampling};
 use crate::sandbox::{Command, EntryKind, EvidenceKind, Exit, Fault};
 
-/// Bytes of each output stream of a command, and of a file.
+/// Maximum bytes of each output stream of a command, and of a file.
 const OUTPUT: usize = 4 << 20;
 const FILE: u64 = 32 << 20;
-/// Characters of an observation that are recorded.
+/// Maximum characters of an observation that are recorded.
 const RECORDED: usize = 20_000;
-/// A function that has been told so often that its budget is used up, and goes on, is stopped.
+/// Refused calls after which a function that ignores its used-up budget is stopped.
 const REFUSALS: u32 = 5;
-/// A function of which so many calls of the model in a row fail is stopped.
+/// Consecutive failed model calls after which the function is stopped.
 const FAILURES: u32 = 10;
-/// Characters of its last words in an end's detail.
+/// Maximum characters of the last output quoted in an end's detail.
 const DETAIL: usize = 300;
 
-/// One attempt.
+/// Runs one attempt.
 pub(super) async fn run(command: std::process::Command, name: &str, task: &Task, context: &mut Context<'_>) -> Ended {
     let mut child = match Child::start(command, context.memory) {
         Ok(child) => child,
@@ -68,7 +68,7 @@ pub(super) async fn run(command: std::process::Command, name: &str, task: &Task,
     }
 }
 
-/// What its limit of memory is, where it was an error of memory that it raised.
+/// A note on the memory limit if the function raised a `MemoryError`; otherwise empty.
 fn of_memory(error: &str, memory: u64) -> String {
     let kind = error.split(':').next().unwrap_or_default();
     if !kind.ends_with("MemoryError") {
@@ -77,7 +77,7 @@ fn of_memory(error: &str, memory: u64) -> String {
     format!("; each of its processes has at most {} MiB (`--memory`)", memory >> 20)
 }
 
-/// How a function came to its end.
+/// How a function ended.
 enum Last {
     Answered(String),
     Nothing,
@@ -85,14 +85,14 @@ enum Last {
         error: String,
         budget: bool,
     },
-    /// Its process ended without a last message.
+    /// The process ended without a last message.
     Gone,
-    /// The harness ends it.
+    /// The harness stopped it.
     Stopped(Ended),
 }
 
-/// The end of a process that sent no last message. It is the function's own failure: a function can kill its own process, and
-/// nothing distinguishes that from a signal that somebody else sent.
+/// The end of a process that sent no last message. Counts as the function's own failure: a function can kill its own
+/// process, which cannot be told from a signal sent by anybody else.
 fn gone(exit: Exit, printed: &str) -> Ended {
     let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", tail(printed)) };
     match exit {
@@ -102,20 +102,20 @@ fn gone(exit: Exit, printed: &str) -> Ended {
     }
 }
 
-/// The last words of a function.
+/// The end of a function's output.
 fn tail(text: &str) -> &str {
     ending(text.trim(), DETAIL)
 }
 
-/// What an attempt's conversation with its function holds.
+/// State of an attempt's exchange with its function.
 struct Serving {
     record: AskedRecord,
-    /// Time that the function took itself.
+    /// Time spent by the function itself.
     own_time: Duration,
-    /// The limit that a call was refused for.
+    /// The limit that made a call be refused, if any.
     refused: Option<End>,
     refusals: u32,
-    /// Calls of the model in a row that failed.
+    /// Consecutive failed model calls.
     failures: u32,
 }
 
@@ -126,7 +126,7 @@ impl Serving {
         for number in 1_u64.. {
             let (left, begun) = (context.budget.time_left(), Instant::now());
             let exchange = async {
-                // One that does not read is seen when it does not write either.
+                // A process that doesn't read its input is noticed when it doesn't write either.
                 let _ = child.send(&line).await;
                 child.line().await
             };
@@ -164,7 +164,7 @@ impl Serving {
         Last::Gone
     }
 
-    /// Does what a call asks for. The error ends the attempt.
+    /// Carries out a call. An error ends the attempt.
     async fn answer(&mut self, call: Call, context: &mut Context<'_>) -> Result<Answer, Ended> {
         let (tool, arguments) = match &call {
             Call::Exec { argv, cwd, .. } => ("exec", json!({ "argv": argv, "cwd": cwd })),
@@ -247,7 +247,7 @@ impl Serving {
         }
     }
 
-    /// Tells the function that a limit is reached, and stops one that does not take it.
+    /// Refuses a call because a limit is reached, and stops a function that keeps calling.
     fn not_asked(&mut self, why: NotAsked, context: &mut Context<'_>) -> Result<Answer, Ended> {
         let NotAsked::Limit(end) = why else { return Err(why.into()) };
         let what = match end {
@@ -265,7 +265,7 @@ impl Serving {
     }
 }
 
-/// What a call gives: what the record shows of it, and what the function gets.
+/// Result of a call: the text for the record, and the value for the function.
 type Done = Result<(String, Value), Fault>;
 
 async fn exec(

@@ -1,29 +1,29 @@
-//! Which function, as a user names it.
+//! The Python function that a user names.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A Python file, and the name of a function in it: `FILE.py:NAME`, or `FILE.py` for the only agent that it holds.
+/// A Python file and the name of a function in it: `FILE.py:NAME`, or `FILE.py` if the file has only one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionSpec {
     /// The file.
     pub file: PathBuf,
-    /// The function's name.
+    /// The function's name; `None` for the file's only agent.
     pub name: Option<String>,
 }
 
 impl FunctionSpec {
-    /// The same function with its file made absolute: `here` says how.
+    /// Returns the same function with its file made absolute by `here`.
     ///
     /// # Errors
-    /// Those of `here`.
+    /// Returns the errors of `here`.
     pub fn in_file<E>(self, here: impl Fn(&Path) -> Result<PathBuf, E>) -> Result<Self, E> {
         Ok(Self { file: here(&self.file)?, ..self })
     }
 
-    /// Its name in file names and tables.
+    /// Name used in file names and tables.
     #[must_use]
     pub fn label(&self) -> String {
         let stem = || self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();

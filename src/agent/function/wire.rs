@@ -1,4 +1,4 @@
-//! The messages between the harness and the process of a function: one JSON object a line.
+//! Messages between the harness and the process of a Python function: one JSON object per line.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::agent::{Budget, Replication, Task};
 use crate::model::{Message, Model, Sampling, Tool};
 
-/// What the function asks for, or how it ended.
+/// A request of the function, or its end.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Call {
@@ -38,32 +38,32 @@ pub(super) enum Call {
         #[serde(default)]
         max_tokens: Option<u32>,
     },
-    /// The function has returned this: the last message.
+    /// The function returned this answer; the last message.
     Answer { answer: Option<String> },
-    /// The function has raised this: the last message.
+    /// The function raised this error; the last message.
     Failed {
         error: String,
-        /// Whether it was told that a limit is reached, and raised that.
+        /// Whether the error is the one that reports a reached limit to the function.
         budget: bool,
     },
 }
 
-/// Why a call is not done.
+/// Why a call failed.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Why {
     /// A limit is reached.
     Budget,
-    /// The sandbox refuses.
+    /// The sandbox refused.
     Sandbox,
-    /// The model does not answer.
+    /// The model did not answer.
     Model,
 }
 
-/// What is sent back for a call.
+/// The reply to a call.
 pub(super) type Answer = Result<Value, (Why, String)>;
 
-/// A call's answer as a line.
+/// Encodes the reply to a call as a line.
 pub(super) fn answer(answer: Answer, budget: &Budget) -> Vec<u8> {
     line(&match answer {
         Ok(ok) => json!({ "ok": ok, "left": left(budget) }),
@@ -71,7 +71,7 @@ pub(super) fn answer(answer: Answer, budget: &Budget) -> Vec<u8> {
     })
 }
 
-/// The first line: the task and what there is to do it with.
+/// Encodes the first line: the task, the model's properties and the budget.
 pub(super) fn begin(
     task: &Task,
     workdir: &str,

@@ -1,4 +1,4 @@
-//! What dynamic agents are told: how to think, how to call tools, the task, the last step.
+//! Prompts of dynamic agents: how to think, how to call tools, the task, the last step.
 
 use clap::ValueEnum;
 use minijinja::{Value, context};
@@ -13,7 +13,7 @@ use crate::agent::tools::{Answering, MARKER, signature_of};
 use crate::agent::{End, Limits, Replication, Task};
 use crate::model::Tool;
 
-/// What a dynamic agent writes before each of its calls.
+/// Text that a dynamic agent has to write before each tool call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prompting {
@@ -26,13 +26,13 @@ pub enum Prompting {
     Planning,
 }
 
-/// The system prompt of masked replication. `paper` is whether the paper's text is beside the code.
+/// Renders the system prompt of masked replication. `paper` is whether the paper's text is in the workspace.
 #[must_use]
 pub fn system(prompting: Prompting, tool_calling: &ToolCalling, history: History, paper: bool) -> String {
     system_of("react_system", prompting, tool_calling, history, paper)
 }
 
-/// The system prompt in families that have none of their own.
+/// Renders the system prompt of families without their own.
 #[must_use]
 pub fn general_system(prompting: Prompting, tool_calling: &ToolCalling, history: History) -> String {
     system_of("general_system", prompting, tool_calling, history, false)
@@ -45,7 +45,7 @@ fn system_of(
     history: History,
     paper: bool,
 ) -> String {
-    // Where the provider is given them, it shows them to the model.
+    // Tools offered through the provider's interface are described to the model by the provider.
     let told: &[Tool] = if tool_calling.offered().is_empty() { tool_calling.tools.shown() } else { &[] };
     let tools: Vec<Value> = told
         .iter()
@@ -58,7 +58,7 @@ fn system_of(
         "Then call exactly one tool. You are shown what came of it, and the next step begins. Only the first call of a \
          reply is run."
     } else if tool_calling.protocol == Protocol::Text {
-        // Models that write several calls into a text make up what the first ones show.
+        // Models that write several calls in plain text make up the output of the first ones.
         "Then call one tool. You are shown what came of it, and the next step begins."
     } else {
         "Then call a tool, or several in one reply where no call needs what another one shows. They are run in order, \
@@ -92,7 +92,7 @@ fn system_of(
     render(template, context! { tools, thinking, calling, answer => answer(tool_calling), memory, paper })
 }
 
-/// What gives the answer, to be named in a sentence.
+/// Names the tool or action that gives the answer, for use in a sentence.
 fn answer(tool_calling: &ToolCalling) -> String {
     match tool_calling.tools.answering() {
         Answering::Tool(name) => format!("`{name}`"),
@@ -100,7 +100,7 @@ fn answer(tool_calling: &ToolCalling) -> String {
     }
 }
 
-/// The task. `paper` is whether the paper's text is beside the code.
+/// Renders the task. `paper` is whether the paper's text is in the workspace.
 #[must_use]
 pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling, paper: bool) -> String {
     let printed = tool_calling.tools.answering() == Answering::Printed;
@@ -114,12 +114,12 @@ pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling, paper: boo
     let Some(task) = task.part::<Replication>() else {
         return render("general_task", context! { report, printed, ..general_values(task, limits) });
     };
-    // Small models look into files that are not there, or into all of them.
+    // Small models open files that do not exist, or all of them, so name one to begin with.
     let file = task.functions.first().and_then(|function| function.at.split("::").next());
     render("react_task", context! { report, printed, file, paper, ..task_values(task, limits) })
 }
 
-/// What the model is told before its last reply.
+/// Renders the message before the model's last reply.
 #[must_use]
 pub fn submit(why: End, tool_calling: &ToolCalling) -> String {
     let reason = match why {
@@ -133,7 +133,7 @@ pub fn submit(why: End, tool_calling: &ToolCalling) -> String {
     render("submit", context! { reason, tool })
 }
 
-/// What the model is told when its reply could not be acted upon.
+/// Renders the message after a reply that could not be carried out.
 #[must_use]
 pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
     let shown = tool_calling.tools.shown();
@@ -148,8 +148,8 @@ pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
     }
 }
 
-/// Shown in place of what the step before has shown already. A small model that sees the same text again and again goes
-/// on with the same call until its steps are used up.
+/// Message shown instead of an output that the previous step has shown already. A small model that sees the same text
+/// again and again repeats the same call until its steps are used up.
 #[must_use]
 pub fn same_as_before(tool_calling: &ToolCalling) -> String {
     let report = match tool_calling.tools.answering() {
@@ -168,32 +168,33 @@ pub fn reason(tokens: u32) -> String {
     render("react_reason", context! { words => words(tokens) })
 }
 
-/// Asks for more thoughts where tokens are left for them, as in "s1: Simple test-time scaling" (Muennighoff et al., 2025).
+/// Asks for more thoughts while tokens are left for them, as in "s1: Simple test-time scaling" (Muennighoff et al.,
+/// 2025).
 #[must_use]
 pub fn wait() -> String {
     render("react_wait", context! {})
 }
 
-/// Ends the thoughts: providers want the user to have spoken last.
+/// Ends the thoughts with a user message: providers want the last message to be the user's.
 #[must_use]
 pub fn begin() -> String {
     render("react_begin", context! {})
 }
 
-/// What is told of one test after a round.
+/// Feedback about one test after a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestTold {
-    /// Its name.
+    /// The test's name.
     pub key: String,
-    /// Whether it is right.
+    /// The verdict, in words.
     pub verdict: String,
-    /// What is wrong with it, a fragment each.
+    /// The faults, one fragment each.
     pub faults: Vec<String>,
     /// The end of its error output.
     pub stderr: String,
 }
 
-/// What an agent is told of its work between two rounds.
+/// Renders the feedback between two rounds.
 #[must_use]
 pub fn feedback(level: u32, tests: &[TestTold]) -> String {
     let tests: Vec<Value> = tests
@@ -203,25 +204,25 @@ pub fn feedback(level: u32, tests: &[TestTold]) -> String {
     render("feedback", context! { level, tests, fence => "````" })
 }
 
-/// Asks for a running summary, from the one before and the steps that leave the conversation.
+/// Asks for a running summary, given the previous one and the steps that leave the conversation.
 #[must_use]
 pub fn summarise(before: Option<&str>, steps: &str) -> String {
     render("summarise", context! { before => before.unwrap_or_default(), steps })
 }
 
-/// What stands where steps have left the conversation.
+/// Renders the note in place of steps that have left the conversation.
 #[must_use]
 pub fn left_out(summary: Option<&str>) -> String {
     render("left_out", context! { summary => summary.unwrap_or_default() })
 }
 
-/// Asks for a plan after a try that failed.
+/// Asks for a plan after a failed try.
 #[must_use]
 pub fn reflect(why: &str, steps: &str) -> String {
     render("reflect", context! { why, steps })
 }
 
-/// What the next try is told of the one before.
+/// Renders the message about the previous try at the beginning of the next one.
 #[must_use]
 pub fn try_again(why: &str, plan: Option<&str>) -> String {
     render("try_again", context! { why, plan => plan.unwrap_or_default() })

@@ -1,11 +1,11 @@
-//! What an agent that is a program of its own is told.
+//! Prompts of external agents.
 
 use minijinja::context;
 
 use super::{general_values, render, task_values};
 use crate::agent::{Limits, Replication, Task};
 
-/// The task. The answer is read from the file `answer`; without one, from what the program prints at its end.
+/// Renders the task. The answer is read from the file `answer`; if `None`, from the end of the program's output.
 #[must_use]
 pub fn task(task: &Task, limits: &Limits, answer: Option<&str>) -> String {
     let answer = answer.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the fixed agent tells the model, and what retrieval puts into any agent's task.
+//! Prompts of the fixed agent, and retrieved material for the task of any agent.
 
 use minijinja::{Value, context};
 
@@ -7,18 +7,18 @@ use crate::agent::experiment::Failure;
 use crate::agent::retrieval::Passage;
 use crate::agent::{Replication, TaskFunction};
 
-/// Characters of an experiment's error output that a model is shown, from its end.
+/// Maximum characters of an experiment's error output that are shown, from its end.
 const STDERR_SHOWN: usize = 1500;
-/// What masked functions do.
+/// The body of masked functions.
 pub const STAND_IN: &str = "raise NotImplementedError";
 
-/// The system prompt.
+/// Renders the system prompt.
 #[must_use]
 pub fn system() -> String {
     render("fixed_system", context! {})
 }
 
-/// Asks which files matter.
+/// Asks for the relevant files.
 #[must_use]
 pub fn files(task: &Replication, function: &TaskFunction, stub: &str, paths: &[String], most: usize) -> String {
     render(
@@ -29,33 +29,34 @@ pub fn files(task: &Replication, function: &TaskFunction, stub: &str, paths: &[S
     )
 }
 
-/// What is known of a missing function. A docstring is shown as prose and the function stands in no code: a small model
-/// that has seen one of a signature and a docstring alone writes the same.
+/// Description of a missing function. The docstring is shown as prose and the function not as code: a small model that
+/// has seen a function consisting of a signature and a docstring writes the same.
 #[derive(Debug, Clone)]
 pub struct Missing {
-    /// The function in words: a file may have several methods of one name, so their class is said.
+    /// The function in words, with its class, because a file may have several methods of one name.
     pub called: String,
     /// Its signature.
     pub header: String,
     /// The lines of its docstring, without quotes and indentation.
     pub docstring: Vec<String>,
-    /// Where only a part of it is missing: that part.
+    /// The missing part, if only some statements are missing.
     pub part: Option<MissingPart>,
 }
 
 /// Missing statements of a function.
 #[derive(Debug, Clone)]
 pub struct MissingPart {
-    /// The function with [`MARKER`] in the place of the statements.
+    /// The function with [`MARKER`] in place of the statements.
     pub function: String,
-    /// About how much is missing, in words.
+    /// Approximate length of the missing part, in words.
     pub lines: String,
 }
 
-/// What a model is shown in the place of missing statements: small models copy a `raise` that they see.
+/// Comment shown in place of missing statements. Small models copy a `raise` that they see.
 pub const MARKER: &str = "# The missing statements go here.";
 
-/// Shows a missing function, its file (the path, its text, and what was left out of that), and what was retrieved for it.
+/// Shows a missing function, its file (path, text and signatures left out of the text), and the material retrieved for
+/// it.
 #[must_use]
 pub fn function(
     task: &Replication,
@@ -93,13 +94,14 @@ pub fn function(
     )
 }
 
-/// Asks for thoughts about the function that is called so in words.
+/// Asks for thoughts about the function described as `called`.
 #[must_use]
 pub fn reason(called: &str, tokens: u32) -> String {
     render("fixed_reason", context! { called, words => words(tokens) })
 }
 
-/// Asks for more thoughts where tokens are left for them, as in "s1: Simple test-time scaling" (Muennighoff et al., 2025).
+/// Asks for more thoughts while tokens are left for them, as in "s1: Simple test-time scaling" (Muennighoff et al.,
+/// 2025).
 #[must_use]
 pub fn wait() -> String {
     render("fixed_wait", context! {})
@@ -115,19 +117,19 @@ pub fn write(missing: &Missing) -> String {
     render("fixed_write", context! { called, header, fence => fence(header) })
 }
 
-/// Says that the function was asked for before.
+/// Renders the note that the function was asked for before, and why the reply was unusable.
 #[must_use]
 pub fn again(fault: &str) -> String {
     render("fixed_again", context! { fault })
 }
 
-/// What is left of a function, without the line that stands for the missing code.
+/// The stub of a function, without the line that replaces the missing code.
 fn beginning(stub: &str) -> &str {
     let stub = stub.trim_end();
     stub.strip_suffix(STAND_IN).unwrap_or(stub).trim_end()
 }
 
-/// Shows what went wrong.
+/// Shows a function together with what went wrong.
 #[must_use]
 pub fn repair(name: &str, code: &str, fault: Option<&str>, failures: &[&Failure]) -> String {
     let failures: Vec<Value> = failures
@@ -140,13 +142,13 @@ pub fn repair(name: &str, code: &str, fault: Option<&str>, failures: &[&Failure]
     render("fixed_repair", context! { name, code, fault => fault.unwrap_or_default(), failures, fence => "````" })
 }
 
-/// Shows a function together with what was found when the work was looked at.
+/// Shows a function together with the feedback of a review.
 #[must_use]
 pub fn feedback(name: &str, code: &str, feedback: &str) -> String {
     render("fixed_feedback", context! { name, code, feedback => feedback.trim(), fence => "````" })
 }
 
-/// What retrieval puts into a task at its start; nothing when nothing was retrieved.
+/// Renders retrieved material for the beginning of a task; `None` if nothing was retrieved.
 #[must_use]
 pub fn material(passages: &[Passage], snippets: &[(String, String)]) -> Option<String> {
     if passages.is_empty() && snippets.is_empty() {

@@ -1,15 +1,15 @@
-//! What `ml-agent` tells its model.
+//! Prompts of `ml-agent`.
 
 use minijinja::context;
 
 use super::render;
 
-/// Asks for words to search with.
+/// Asks for search words.
 pub fn keywords(task: &str, most: usize) -> String {
     render("ml_agent_keywords", context! { task => task.trim(), most })
 }
 
-/// Shows what was found, each with its name and how its documentation begins, and asks for an order.
+/// Shows the repos found, each with its id and the beginning of its documentation, and asks for an order.
 pub fn sort(repos: &[(&str, &str)]) -> String {
     let repos: Vec<_> = repos.iter().map(|(id, beginning)| context! { id => *id, beginning => *beginning }).collect();
     render("ml_agent_sort", context! { repos })
@@ -20,12 +20,12 @@ pub fn plan(task: &str, repo: &str, files: &str, docs: &str) -> String {
     render("ml_agent_plan", context! { task => task.trim(), repo, files, docs })
 }
 
-/// Asks for the program, in a block of this language.
+/// Asks for the program, in a code block of the language `fence`.
 pub fn generate(fence: &str, most: usize) -> String {
     render("ml_agent_generate", context! { fence, most })
 }
 
-/// Answers a reply that was not the program.
+/// Answers a reply that did not contain the program.
 pub fn told(told: &str, left: usize) -> String {
     render("ml_agent_told", context! { told, left })
 }

@@ -1,7 +1,7 @@
-//! What models are told, from the templates beside this file.
+//! Prompts, rendered from the templates beside this file.
 //!
-//! No times, random numbers or paths of this machine may enter a prompt: recorded replies are played back by what
-//! was asked.
+//! Prompts must not contain times, random numbers or paths of this machine: recorded replies are found by the request's
+//! content.
 
 pub mod dynamic;
 pub mod external;
@@ -54,7 +54,7 @@ const TEMPLATES: [(&str, &str); 32] = [
     ("external_task", include_str!("external_task.md")),
 ];
 
-/// What agents are told in families that have no prompts of their own.
+/// Prompts of families that have none of their own.
 const GENERAL: [(&str, &str); 8] = [
     ("general_system", include_str!("general_system.md")),
     ("general_task", include_str!("general_task.md")),
@@ -66,30 +66,30 @@ const GENERAL: [(&str, &str); 8] = [
     ("ml_agent_told", include_str!("ml_agent_told.md")),
 ];
 
-/// What `react:preset=super` is told in place of these.
+/// Prompt of `react:preset=super`, which replaces the others.
 const PRESET: (&str, &str) = ("super_task", include_str!("super_task.md"));
 
-/// Words to a token, roughly.
+/// Approximate number of words per token.
 const WORDS: f64 = 0.6;
 
-/// So many tokens in words, for a model that is told how long to think.
+/// Converts tokens to words, for prompts that say how long to think.
 fn words(tokens: u32) -> u32 {
     (f64::from(tokens) * WORDS) as u32
 }
 
-/// Digest of all prompts of masked replication, sha256 in hex: two runs with the same one told their models the same.
+/// Digest of all prompts of masked replication, sha256 in hex. Runs with the same digest had the same prompts.
 #[must_use]
 pub fn digest() -> String {
     digest_of(TEMPLATES.iter())
 }
 
-/// The same for families that have no prompts of their own.
+/// Digest of all prompts of families that have none of their own.
 #[must_use]
 pub fn general_digest() -> String {
     digest_of(TEMPLATES.iter().chain(&GENERAL))
 }
 
-/// Digest of what `react:preset=super` is told.
+/// Digest of the prompt of `react:preset=super`.
 #[must_use]
 pub fn preset_digest() -> String {
     digest_of([PRESET].iter())
@@ -106,7 +106,7 @@ fn digest_of<'a>(templates: impl Iterator<Item = &'a (&'a str, &'a str)>) -> Str
     hex(&hash.finalize())
 }
 
-/// What the prompts that give a whole task say about it.
+/// Template values that describe a task of masked replication.
 fn task_values(task: &Replication, limits: &Limits) -> Value {
     let functions: Vec<Value> = task
         .functions
@@ -135,7 +135,7 @@ fn task_values(task: &Replication, limits: &Limits) -> Value {
     }
 }
 
-/// What the prompts of other families say about a task.
+/// Template values that describe a task of another family.
 fn general_values(task: &Task, limits: &Limits) -> Value {
     context! { instructions => task.instructions.trim(), form => &task.answer, ..limit_values(limits) }
 }
@@ -149,7 +149,7 @@ fn limit_values(limits: &Limits) -> Value {
     }
 }
 
-/// The whole prompt of `react:preset=super`. A cell is left running after `patience`.
+/// Renders the whole prompt of `react:preset=super`. `patience` is the time after which a cell is left running.
 #[must_use]
 pub fn super_task(task: &Task, limits: &Limits, patience: Duration) -> String {
     let question = match task.part::<Replication>() {
@@ -166,28 +166,28 @@ pub fn super_task(task: &Task, limits: &Limits, patience: Duration) -> String {
     render("super_task", context! { question, form => &task.answer, patience, short, ..limit_values(limits) })
 }
 
-/// What `edit_file` asks the model.
+/// Renders the question of `edit_file`.
 #[must_use]
 pub fn edit_file(path: &str, text: &str, instruction: &str) -> String {
     render("edit_file", context! { path, text, instruction, fence => fence(text) })
 }
 
-/// What `understand_file` asks the model about one window of a file.
+/// Renders the question of `understand_file` about one window of a file.
 #[must_use]
 pub fn understand_file(path: &str, question: &str, text: &str, first: usize, last: usize) -> String {
     render("understand_file", context! { path, question, text, first, last, fence => fence(text) })
 }
 
-/// What `understand_file` asks the model at the end of a long file.
+/// Renders the question of `understand_file` at the end of a long file.
 #[must_use]
 pub fn understand_notes(path: &str, question: &str, notes: &str) -> String {
     render("understand_notes", context! { path, question, notes })
 }
 
-/// Renders one of the templates. They are part of this program, and a test renders each of them, so a failure
-/// is a bug: the model is then told of it in place of the prompt, which the record shows.
+/// Renders one of the templates. They are compiled in, and a test renders each of them, so a failure is a bug: the
+/// error then replaces the prompt, where the record shows it.
 fn render(name: &str, values: Value) -> String {
-    /// Parsed once a process.
+    /// Parsed once per process.
     static ENVIRONMENT: LazyLock<Result<Environment<'static>, minijinja::Error>> = LazyLock::new(|| {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -203,13 +203,13 @@ fn render(name: &str, values: Value) -> String {
     rendered.unwrap_or_else(|error| format!("(the prompt `{name}` could not be rendered: {error:#})"))
 }
 
-/// A fence that the text does not hold.
+/// A code fence longer than any in the text.
 fn fence(text: &str) -> String {
     let longest = text.lines().map(|line| line.chars().take_while(|character| *character == '`').count()).max();
     "`".repeat(longest.unwrap_or(0).max(2) + 1)
 }
 
-/// Seconds as people say them: "30 minutes", "45 seconds".
+/// Formats seconds for people: "30 minutes", "45 seconds".
 fn span(seconds: f64) -> String {
     if seconds >= 120.0 { format!("{} minutes", (seconds / 60.0).floor()) } else { format!("{seconds} seconds") }
 }
@@ -302,7 +302,7 @@ mod tests {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");
         }
         for (name, text) in TEMPLATES.into_iter().chain(GENERAL) {
-            // The first words that stand outside of every tag.
+            // The first words outside of all tags.
             let outside =
                 text.split("{{").flat_map(|part| part.split_once("}}").map_or(part, |(_, rest)| rest).lines());
             let beginning =
@@ -317,7 +317,7 @@ mod tests {
         let tool_calling =
             |protocol| ToolCalling { tools: ToolSet::of(ToolChoice::Autoexperiment), protocol, one_call: false };
         let system = |protocol| dynamic::system(Prompting::React, &tool_calling(protocol), History::Full, true);
-        // Where the provider is given their schemas, the prompt has none of them.
+        // If the provider is given the schemas, the prompt leaves them out.
         for tool in ToolSet::of(ToolChoice::Autoexperiment).shown() {
             let description = tool.description.as_str();
             assert_eq!(system(Protocol::Tools).matches(description).count(), 0, "{description}");
@@ -331,7 +331,7 @@ mod tests {
         };
         assert_eq!((whole(true).matches("`paper.txt`").count(), whole(false).matches("paper.txt").count()), (2, 0));
         assert!(whole(false).contains("Beside the code there are\n- `experiments.md`"), "{}", whole(false));
-        // The headings that the manifest names are for `paper=oracle` alone.
+        // The headings that the manifest names are only for `paper=oracle`.
         assert!(!whole(true).contains("Method"));
     }
 

@@ -43,7 +43,7 @@ const ARGUMENTS: [&str; 4] = ["arguments", "args", "parameters", "input"];
 /// tools exist: an object without a key for its arguments counts as a call only if it names one of them.
 ///
 /// # Errors
-/// If there is no call at all: what was wrong, as a fragment for the model.
+/// If there is no call at all: the fault, as a fragment for the model.
 pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) -> Result<Vec<Call>, String> {
     if !tool_calls.is_empty() {
         return Ok(tool_calls.iter().map(provided).collect());

@@ -27,7 +27,7 @@ struct Fence<'a> {
 /// Extracts the calls of a reply, in order.
 ///
 /// # Errors
-/// If there is no call at all: what was wrong, as a fragment for the model.
+/// If there is no call at all: the fault, as a fragment for the model.
 pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<Call>, String> {
     let mut found = Vec::new();
     let mut trouble = None;
@@ -58,7 +58,7 @@ fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<Call>, String>>
     let known = |name: &str| tools.get(name).is_some();
     let name = match fence.label.as_str() {
         "" | "json" | "tool_call" => {
-            // If it is not a call, the search outside of fences reports what is wrong.
+            // If this is not a call, the search outside of fences reports the fault.
             let written = super::calls(fence.body, &[], &known).ok();
             // `"list_files": {..}`, an object without its braces.
             let bare = || super::calls(&format!("{{{}}}", fence.body), &[], &known).ok();

@@ -76,7 +76,7 @@ pub struct Settings {
     /// A published agent to imitate, which replaces the prompt, history, tools and protocol of `react`.
     #[serde(skip_serializing_if = "is_none")]
     pub preset: Preset,
-    /// What `react` writes before each of its calls.
+    /// Text that `react` has to write before each of its calls.
     pub prompt: Prompting,
     /// Which earlier steps the model is shown again.
     pub history: History,

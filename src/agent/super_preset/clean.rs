@@ -1,4 +1,4 @@
-//! Outputs as SUPER's agent is shown them: without progress bars and the chatter of compilers. Scores see them whole.
+//! Cleans outputs for SUPER's agent: removes progress bars and compiler messages. Scoring uses the complete outputs.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use regex::Regex;
 static PROGRESS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^.{0,80}\d{1,3}%\s?\|.*\|.*\[.*\]\s*$|━{4}|^\s*\|[█▉▊▋▌▍▎▏]+[█▉▊▋▌▍▎▏ ]*\|").ok());
 
-/// A compiler's command line and its warnings.
+/// A compiler's command line or warning.
 static COMPILER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let parts = [
         r"^\s*(\S*/)?(\w+-linux-gnu-)?(gcc|g\+\+|cc|c\+\+|clang|clang\+\+|gfortran)\s+-",
@@ -18,10 +18,10 @@ static COMPILER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&parts.join("|")).ok()
 });
 
-/// A source line that a compiler shows below a warning, or the mark under one.
+/// A source line or marker that a compiler prints below a warning.
 static SOURCE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*\d*\s*\|").ok());
 
-/// The text without them. What overwrote itself (`\r`) is its last state.
+/// Removes these lines from a text. Of a line that overwrote itself (`\r`), the last state is kept.
 pub fn clean(text: &str) -> String {
     let hits =
         |expression: &LazyLock<Option<Regex>>, line: &str| (**expression).as_ref().is_some_and(|it| it.is_match(line));

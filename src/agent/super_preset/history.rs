@@ -1,25 +1,25 @@
-//! The history as one message: thoughts, actions and observations, of which only the newest is long.
+//! The history as one message: thoughts, actions and observations. Only the newest observation is long.
 
 use crate::agent::ending::ending;
 use crate::agent::history::SHORT;
 use crate::model::{Message, Role};
 
-/// Characters of the newest observation.
+/// Maximum characters of the newest observation.
 const LONG: usize = 50_000;
 
-/// What was said and shown.
+/// The turns so far: replies and observations.
 #[derive(Default)]
 pub struct Past {
     turns: Vec<(String, String)>,
 }
 
 impl Past {
-    /// One more turn: what the model said, and what it was shown.
+    /// Adds a turn: the model's reply and its observation.
     pub fn add(&mut self, said: String, observation: String) {
         self.turns.push((said, observation));
     }
 
-    /// The prompt, and the history where there is one.
+    /// Builds the request's messages: the prompt, and the history if there is any.
     pub fn messages(&self, prompt: &Message) -> Vec<Message> {
         let newest = self.turns.len().saturating_sub(1);
         let turns = self.turns.iter().enumerate().map(|(place, (said, observation))| {
@@ -32,12 +32,12 @@ impl Past {
     }
 }
 
-/// An observation as it is shown first.
+/// Cuts a new observation.
 pub fn newest(observation: &str) -> String {
     cut_end(observation, LONG)
 }
 
-/// The last characters of a text, at most this many, after a note of how many were cut.
+/// Returns the last `most` characters of a text, after a note on how many were cut.
 fn cut_end(text: &str, most: usize) -> String {
     let cut = text.chars().count().saturating_sub(most);
     if cut == 0 {

@@ -1,5 +1,6 @@
-//! `react:preset=super`: SUPER's own agent (Bogin et al., 2024) in our words. One prompt with three shots; the whole
-//! history is one message of the assistant; `execute`, `edit` and `submit` as text; observations are cleaned for the model.
+//! `react:preset=super`: SUPER's own agent (Bogin et al., 2024), with our own wording. One prompt with three shots; the
+//! whole history is one assistant message; `execute`, `edit` and `submit` are written as text; observations are cleaned
+//! for the model.
 
 mod clean;
 mod history;
@@ -15,16 +16,16 @@ use super::{Context, End, Ended, Event, Limits, Task};
 use crate::model::{Message, Model, Request, Role, Wishes};
 use history::Past;
 
-/// How SUPER's agent samples, where the run does not say otherwise.
+/// Sampling settings of SUPER's agent, used unless the run sets others.
 const TEMPERATURE: f64 = 0.2;
 const TOP_P: f64 = 0.5;
 const MOST_TOKENS: u32 = 1500;
-/// An attempt ends after this many replies in a row that could not be acted upon: SUPER tries three times again.
+/// Consecutive unusable replies that end an attempt: SUPER retries three times.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 4;
-/// Characters of a malformed reply's fault that are told.
+/// Maximum characters of a malformed reply's error.
 const FAULT: usize = 2000;
 
-/// One attempt, or one try of several. What its prompt says about the try before is `lesson`.
+/// Runs one attempt, or one of several tries. `lesson` is the prompt's text about the previous try.
 pub(super) async fn work(
     task: &Task,
     limits: &Limits,
@@ -94,7 +95,7 @@ async fn steps(
     }
 }
 
-/// Does an action. What it observes is cleaned and cut as the model is shown it.
+/// Runs an action. The observation is cleaned and cut as the model is shown it.
 async fn run(
     tools: &ToolSet,
     name: String,

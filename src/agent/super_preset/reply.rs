@@ -1,18 +1,18 @@
-//! A turn of SUPER's agent as it is written: a thought, an action and its content.
+//! Parsing of replies in the format of SUPER's agent: a thought, an action and its content.
 
 use serde_json::{Map, Value, json};
 
-/// Where a reply ends, whatever comes behind.
+/// The end of a reply; text after it is ignored.
 const END: &str = "</content>";
 const OBSERVATION: &str = "\nObservation:";
 const BEFORE: &str = "<<<BEFORE_EDIT>>>";
 const AFTER: &str = "<<<AFTER_EDIT>>>";
 
-/// An action and what it takes, or what is wrong with it.
+/// An action with its arguments, or the reply's error.
 type Call = Result<(String, Map<String, Value>), String>;
 
-/// The turn as it stays in the history, and its action. What comes behind the content, as an observation that the model
-/// has made up, is left out.
+/// Parses a reply into its text for the history and its action. Text after the content, such as an observation made up
+/// by the model, is dropped.
 pub fn read(text: &str) -> (String, Call) {
     let text = text.trim();
     let said = match (text.find(END), text.find(OBSERVATION)) {
@@ -21,7 +21,7 @@ pub fn read(text: &str) -> (String, Call) {
         _ => text,
     };
     let call = action(said);
-    // SUPER stops a reply before it ends its content.
+    // SUPER's stop sequence cuts the reply before the closing tag.
     let is_open = said.contains("<content>") && !said.contains(END);
     let said = if is_open { format!("{}\n{END}", said.trim_end()) } else { said.to_owned() };
     (if said.is_empty() { "(nothing)".to_owned() } else { said }, call)
@@ -51,7 +51,7 @@ fn one(name: &str, text: &str) -> Map<String, Value> {
     Map::from_iter([(name.to_owned(), json!(text))])
 }
 
-/// A path, the lines to replace and the new ones.
+/// Parses the content of `edit`: a path, the lines to replace and the new lines.
 fn edit(content: &str) -> Result<Map<String, Value>, String> {
     let wrong = || {
         format!(
@@ -84,7 +84,7 @@ mod tests {
             "Thought: look\nAction: execute\n<content>\n!ls\nx = 1\n</content>\nObservation: a.py\nThought: more";
         assert_eq!(called(text), ("execute".to_owned(), json!({"code": "!ls\nx = 1"})));
         assert!(read(text).0.ends_with("x = 1\n</content>"));
-        // As stopped before the end of its content.
+        // A reply cut before its closing tag.
         let (said, call) = read("Thought: done\nAction: submit\n<content>\n{\"a\": 1}\n");
         assert_eq!(call.unwrap().1["answer"], "{\"a\": 1}");
         assert!(said.ends_with("{\"a\": 1}\n</content>"));

@@ -1,4 +1,4 @@
-//! `fixed`: its course, with replies that are given.
+//! `fixed` with given replies.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn spending(reply: Reply, output: u64) -> Reply {
     Reply { usage: Usage { output, ..Usage::default() }, ..reply }
 }
 
-/// All that the model was shown in its n-th call.
+/// Everything the model was shown in its n-th call.
 fn shown(attempt: &Attempt, call: usize) -> String {
     attempt.asked[call].messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
 }
@@ -63,7 +63,7 @@ async fn whatever_else_it_is_answered_with_ends_with_a_reason() {
     let huge = call("write_file", Value::String("x".repeat(1 << 20)));
     let big = text(&"x".repeat(1 << 20));
     let small = [text(""), ten, broken, text("```python\n```")];
-    // The same again and again, also when it may repair.
+    // The same reply every time, also with repairs.
     let repaired = small.iter().map(|reply| (reply, "repair=2,reasoning=50"));
     for (reply, own) in [&text(" \n"), &huge, &big].into_iter().chain(&small).map(|reply| (reply, "")).chain(repaired) {
         let attempt = run(own, World::new(vec![reply.clone(); 60]).await, &task()).await;
@@ -94,7 +94,7 @@ async fn the_line_that_stands_for_the_missing_code_is_not_shown_for_small_models
             shown.contains("```python\ndef double(x):\n```") && !shown.contains("raise NotImplementedError"),
             "{shown}"
         );
-        // Nor is there a signature with nothing but a docstring.
+        // No signature is followed by nothing but a docstring.
         assert!(!shown.contains("def double(x):\n "), "{shown}");
         assert!(shown.contains("# `double` goes here.") && shown.contains("> Doubles a number."), "{shown}");
     }
@@ -245,7 +245,7 @@ fn what_does_not_fit_a_fixed_agent_is_refused_and_its_name_tells_its_settings() 
     assert!(open("fixed:paper=some", &Settings::default(), None).is_err());
 }
 
-/// Replies whose code does nothing but compute.
+/// Replies whose code only computes something.
 fn reply() -> impl Strategy<Value = Reply> {
     let piece = prop_oneof![
         Just("```python\n"),
@@ -286,7 +286,7 @@ proptest! {
     }
 }
 
-/// The body of a loop of `double` is masked, and nothing else.
+/// Only the body of a loop in `double` is masked.
 async fn part(replies: Vec<Reply>) -> (World, Replication) {
     let world = World::new(replies).await;
     let original = "def double(x):\n    total = 0\n    for part in (x, x):\n        total += part\n    return total\n";

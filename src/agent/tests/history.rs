@@ -1,5 +1,5 @@
-//! What of a conversation is shown again. That the record holds exactly what the model was shown is checked for every
-//! attempt in `support`.
+//! Which parts of a conversation are shown again. That the record holds exactly what the model was shown is checked for
+//! every attempt in `support`.
 
 use serde_json::json;
 
@@ -7,12 +7,12 @@ use super::support::{Attempt, World, call, costing, sh, submit, text};
 use crate::agent::{End, Event};
 use crate::model::{ModelError, Reply, Role};
 
-/// So many commands that each print a line of their own, then the answer.
+/// `count` commands that each print a different line, then the answer.
 fn steps(count: usize) -> Vec<Reply> {
     (0..count).map(|number| sh(&format!("echo result-{number}"))).chain([submit()]).collect()
 }
 
-/// The messages of the last call of the agent itself, beginning with the first step that it shows.
+/// The messages of the agent's last own call, from the first step shown.
 fn shown(attempt: &Attempt) -> Vec<String> {
     let own = attempt.asked.iter().rev().find(|request| request.messages[0].role == Role::System).unwrap();
     own.messages[2..].iter().map(|message| message.content.clone()).collect()
@@ -34,7 +34,7 @@ async fn a_window_shows_the_last_steps_and_says_that_others_were_left_out() {
 #[tokio::test]
 async fn a_summary_is_written_by_the_model_from_what_leaves_and_is_charged() {
     let mut replies = steps(8);
-    // Asked when four steps stand beside two that are kept, and again two steps later.
+    // A summary is requested when four steps follow besides two that are kept, and again two steps later.
     replies.insert(4, costing(text("First summary."), 0.1, 100));
     replies.insert(7, costing(text("Second summary."), 0.1, 100));
     replies.insert(10, costing(text(""), 0.1, 100));
@@ -111,7 +111,7 @@ async fn a_conversation_that_the_provider_finds_too_long_is_shortened_and_sent_a
     let attempt = world.react_with("").await;
     assert_eq!((attempt.end, attempt.budget.calls), (End::Answered, 4));
     assert!(shown(&attempt)[1].chars().count() <= 500 && shown(&attempt)[3].contains("short"));
-    // When nothing can be shortened any more it is the end.
+    // The attempt ends when nothing can be shortened any more.
     let world = World::new(vec![long]).await.then_fails(too_long()).then_fails(too_long());
     assert_eq!(world.react_with("").await.end, End::TokenLimit);
 }

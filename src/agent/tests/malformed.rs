@@ -1,4 +1,4 @@
-//! Malformed replies: each is answered with what was expected, counted, and never a crash.
+//! Malformed replies: each is counted and answered with what was expected, without a panic.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use crate::agent::End;
 use crate::agent::tools::OBSERVATION_LIMIT;
 use crate::model::{Reply, Role, Usage};
 
-/// The reply is answered with an observation that holds `expected`, is counted, and the attempt goes on.
+/// Checks that the reply is counted and answered with an observation containing `expected`, and that the attempt
+/// continues.
 async fn is_answered(reply: Reply, expected: &str) {
     let own_call = !reply.tool_calls.is_empty();
     let attempt = World::new(vec![reply, submit()]).await.react().await;
@@ -146,7 +147,7 @@ async fn every_set_of_tools_answers_every_bad_reply_and_goes_on() {
         let told = &attempt.asked[6].messages.last().unwrap().content;
         assert!(told.contains("was not accepted"), "{tools}: {told}");
 
-        // The same call again and again is told to be that, and ends with the steps.
+        // Repeating the same call is answered with a note, until the steps are used up.
         let world = World::new(vec![run(shown); 30]).await.limits(|limits| limits.steps = 8);
         let attempt = world.react_with(&format!("tools={tools}")).await;
         assert_eq!((attempt.end, attempt.budget.steps), (End::StepLimit, 8), "{tools}");

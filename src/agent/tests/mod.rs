@@ -1,4 +1,4 @@
-//! The agents in a real sandbox (plain processes in a temporary folder), with a model whose replies are given.
+//! The agents in a real sandbox (plain processes in a temporary folder), with a model that gives prepared replies.
 
 mod baselines;
 mod cost;

@@ -1,4 +1,4 @@
-//! Random and mutated replies: no panic, always an end.
+//! Random and damaged replies never cause a panic, and every attempt ends.
 
 use clap::ValueEnum;
 use proptest::collection::vec;
@@ -24,7 +24,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Objects whose keys are often those that tools take.
+/// Objects whose keys are often argument names of tools.
 fn arguments(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     let key = prop_oneof![
         Just("path"),
@@ -51,7 +51,7 @@ fn arguments(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value
     vec((key.prop_map(str::to_owned), value), 0..4).prop_map(|pairs| Value::Object(pairs.into_iter().collect()))
 }
 
-/// A tool's name, or nearly so. `all`: also of those that run commands, which must not be run on this machine.
+/// A tool's name, or similar. `all` includes tools that run commands, which must not be run on this machine.
 fn name(all: bool) -> impl Strategy<Value = String> {
     let runs = |name: &str| ["move", "command_line", "bash"].contains(&name) || name.starts_with("execute");
     let names: Vec<String> = ToolChoice::value_variants()
@@ -71,7 +71,7 @@ fn call(all: bool) -> impl Strategy<Value = ToolCall> {
     })
 }
 
-/// Text that holds calls, damaged at a place.
+/// Text that contains calls and is damaged somewhere.
 fn damaged(all: bool) -> impl Strategy<Value = String> {
     (vec(call(all), 1..3), any::<prop::sample::Index>(), ".{0,3}", any::<bool>()).prop_map(|(calls, at, noise, cut)| {
         let mut text = String::from("I think.\n```json\n");
@@ -104,7 +104,7 @@ proptest! {
     }
 }
 
-/// A fence of one of the tools, or nearly so, as text protocols have them.
+/// A code fence for one of the tools, or similar, as in the text protocol.
 fn fenced() -> impl Strategy<Value = String> {
     let label = prop_oneof![name(true), Just("json".to_owned()), Just("bash".to_owned()), Just("python".to_owned())];
     let body = prop_oneof![
@@ -116,7 +116,7 @@ fn fenced() -> impl Strategy<Value = String> {
         .prop_map(|(label, body, begin, end)| format!("Thought.\n{begin}{label}\n{body}\n{end}"))
 }
 
-/// What a model may do wrong, on a large scale.
+/// Mistakes on a large scale.
 fn large() -> impl Strategy<Value = Reply> {
     let big = || "x ".repeat(1 << 19);
     prop_oneof![
@@ -129,12 +129,12 @@ fn large() -> impl Strategy<Value = Reply> {
     ]
 }
 
-/// Replies as they come: each another, or one again and again.
+/// Different replies, or the same reply repeated.
 fn conversation(all: bool) -> impl Strategy<Value = Vec<Reply>> {
     prop_oneof![4 => vec(reply(all), 0..20), 1 => reply(all).prop_map(|reply| vec![reply; 30])]
 }
 
-/// An agent that asks a model, with any settings.
+/// An agent that uses a model, with any settings.
 fn spec() -> impl Strategy<Value = String> {
     let prompt = proptest::sample::select(vec!["react", "mlagentbench", "planning"]);
     let tools = proptest::sample::select(vec!["autoexperiment", "swe-agent", "super", "bash"]);

@@ -1,4 +1,4 @@
-//! What `react` does when nothing is malformed and no limit is hit.
+//! `react` without malformed replies and reached limits.
 
 use serde_json::json;
 
@@ -41,7 +41,7 @@ async fn the_prompts_name_functions_experiments_tools_files_and_limits() {
     let by_text = World::new(vec![]).await.react_with("protocol=text").await;
     let told = &by_text.asked[0].messages[0].content;
     for tool in &attempt.asked[0].tools {
-        // Told once: by the provider, or in the prompt.
+        // Each tool is described once: by the provider, or in the prompt.
         let call = format!("`{{\"name\": \"{}\", \"arguments\": {{\"", tool.name);
         assert!(!system.contains(&call) && told.contains(&call), "{call}:\n{system}\n{told}");
     }
@@ -158,7 +158,7 @@ async fn a_failed_call_is_charged_and_recorded_with_what_it_cost() {
             if what.contains("503") && *told == usage)
     });
     assert!(recorded);
-    // Also when a tool asks: a conversation of its own, whose refusal does not end the agent's.
+    // Also if a tool asks: its question is a separate conversation, whose refusal does not end the agent's.
     for (error, words) in [
         (ModelError::ContextLength("long".into()), "the file is too long for the model: long"),
         (ModelError::Refused("filter".into()), "the provider refused the conversation: filter"),
@@ -186,7 +186,7 @@ async fn a_lost_sandbox_ends_the_attempt_and_is_never_shown_to_the_model() {
     let attempt = World::new(vec![sh("echo one"), sh("echo two"), submit()]).await.dying(1).react().await;
     assert_eq!((attempt.end, attempt.detail.as_deref()), (End::SandboxKilled, Some("its init was killed")));
     assert_eq!((attempt.asked.len(), attempt.observations().len()), (2, 1));
-    // Also from within tools that use it in other ways.
+    // Also in tools that use the sandbox in other ways.
     for (tool, arguments) in [
         ("list_files", json!({})),
         ("read_file", json!({"path": "main.py"})),

@@ -1,4 +1,4 @@
-//! A small task, a model that says what it is told to, and an attempt from start to end.
+//! A small task, a model with prepared replies, and an attempt from start to end.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use crate::sandbox::{
 use crate::suite::{Paper, ResultRule};
 use crate::workspace::Layers;
 
-/// A model with one given reply a call, which also keeps what it was asked.
+/// A model with one prepared reply per call, which also keeps the requests.
 #[derive(Default)]
 pub struct Given {
     replies: Vec<Result<Reply, QueryFailed>>,
@@ -47,7 +47,7 @@ impl Model for Given {
     }
 }
 
-/// A sandbox that dies after so many operations.
+/// A sandbox that dies after `left` operations.
 struct Dying {
     inner: Box<dyn Sandbox>,
     left: u32,
@@ -86,7 +86,7 @@ impl Sandbox for Dying {
     }
 }
 
-/// A sandbox that never finishes with a file.
+/// A sandbox whose file operations never finish.
 struct Stuck {
     inner: Box<dyn Sandbox>,
 }
@@ -113,8 +113,8 @@ impl Sandbox for Stuck {
     }
 }
 
-/// A sandbox that runs nothing: what it answers is drawn from what sandboxes may answer. For replies that must not run on
-/// this machine.
+/// A sandbox that runs nothing and returns results drawn from everything that sandboxes may return. For replies that
+/// must not run on this machine.
 struct Drawn {
     draws: Vec<u8>,
     asked: usize,
@@ -123,7 +123,7 @@ struct Drawn {
 impl Drawn {
     fn draw(&mut self) -> u8 {
         self.asked += 1;
-        // Not the same again and again, however few there are.
+        // Vary the result, however few draws there are.
         self.draws.get(self.asked % self.draws.len().max(1)).copied().unwrap_or(0).wrapping_add(self.asked as u8)
     }
 
@@ -186,12 +186,12 @@ impl Sandbox for Drawn {
     }
 }
 
-/// The agent that is named so.
+/// Creates the agent of this name.
 pub fn open(spec: &str, settings: &Settings, cache: Option<&Path>) -> Result<Arc<dyn Agent>> {
     spec.parse::<AgentSpec>()?.open(settings, cache)
 }
 
-/// Everything around one attempt.
+/// Everything needed for one attempt.
 pub struct World {
     pub dir: TempDir,
     runs: TempDir,
@@ -202,7 +202,7 @@ pub struct World {
     pub cancel: CancellationToken,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 pub struct Attempt {
     pub end: End,
     pub detail: Option<String>,
@@ -214,7 +214,7 @@ pub struct Attempt {
 }
 
 impl World {
-    /// A workspace with `main.py` and a model with these replies.
+    /// Creates a workspace with `main.py` and a model with these replies.
     pub async fn new(replies: Vec<Reply>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("main.py"), "def double(x):\n    raise NotImplementedError\n").unwrap();
@@ -239,49 +239,49 @@ impl World {
         self
     }
 
-    /// The attempt's seed.
+    /// Sets the attempt's seed.
     pub fn seed(mut self, seed: u64) -> Self {
         self.sampling.seed = Some(seed);
         self
     }
 
-    /// A reply has at most so many tokens.
+    /// Limits the tokens of a reply.
     pub fn max_tokens(mut self, most: u32) -> Self {
         self.sampling.max_tokens = Some(most);
         self
     }
 
-    /// The model's next reply is this failure.
+    /// Adds a failure as the model's next reply.
     pub fn then_fails(mut self, failed: impl Into<QueryFailed>) -> Self {
         self.model.replies.push(Err(failed.into()));
         self
     }
 
-    /// The model's next reply.
+    /// Adds the model's next reply.
     pub fn then(mut self, reply: Reply) -> Self {
         self.model.replies.push(Ok(reply));
         self
     }
 
-    /// The model never answers.
+    /// Makes the model never answer.
     pub fn hanging(mut self) -> Self {
         self.model.hangs = true;
         self
     }
 
-    /// The sandbox's files cannot be read, written or listed in any time.
+    /// Makes all file operations of the sandbox hang.
     pub fn stuck(mut self) -> Self {
         self.sandbox = Box::new(Stuck { inner: self.sandbox });
         self
     }
 
-    /// The sandbox runs nothing, and answers as these draws say.
+    /// Replaces the sandbox by one that runs nothing and returns what these draws say.
     pub fn drawn(mut self, draws: Vec<u8>) -> Self {
         self.sandbox = Box::new(Drawn { draws, asked: 0 });
         self
     }
 
-    /// The sandbox dies after so many operations.
+    /// Makes the sandbox die after `after` operations.
     pub fn dying(mut self, after: u32) -> Self {
         self.sandbox = Box::new(Dying { inner: self.sandbox, left: after });
         self
@@ -291,13 +291,13 @@ impl World {
         self.run(open("react", &Settings::default(), None).unwrap().as_ref(), &task()).await
     }
 
-    /// `react` with these settings, as they are written behind its name.
+    /// Runs `react` with these settings, written as after its name.
     pub async fn react_with(self, settings: &str) -> Attempt {
         let agent = open(&format!("react:{settings}"), &Settings::default(), None).unwrap();
         self.run(agent.as_ref(), &task()).await
     }
 
-    /// Runs `react` with a trajectory on a full disk: how it ends, the calls that it made, and why its record fails.
+    /// Runs `react` with a trajectory on a full disk. Returns its end, the number of calls and the error of the record.
     pub async fn react_on_a_full_disk(mut self) -> (End, usize, Error) {
         let mut trajectory = Trajectory::create(Path::new("/dev/full")).unwrap();
         let agent = open("react", &Settings::default(), None).unwrap();
@@ -330,8 +330,8 @@ impl World {
         (ended, answer, budget)
     }
 
-    /// Runs the attempt and checks what holds for every one: it ends once, the end is recorded, and the record
-    /// gives back exactly what the model was asked.
+    /// Runs the attempt and checks what holds for all: there is one end, it is recorded, and the record reproduces
+    /// exactly what the model was asked.
     pub async fn run(mut self, agent: &dyn Agent, task: &Replication) -> Attempt {
         let path = self.runs.path().join("trajectory.jsonl");
         let mut trajectory = Trajectory::create(&path).unwrap();
@@ -343,7 +343,7 @@ impl World {
         assert_eq!(ends.len(), 1);
         assert_eq!(lines.last().unwrap().event, Event::Ended { end, detail: detail.clone() });
         let asked = self.model.asked.into_inner().unwrap();
-        // What tools and summaries ask begins without a system prompt.
+        // Questions of tools and summaries have no system prompt.
         let own = |request: &&Request| request.messages[0].role == Role::System;
         if let (Some(last), true) = (asked.iter().rev().find(own), agent.name().starts_with("react")) {
             let replayed = conversation::replay(&lines);
@@ -354,7 +354,7 @@ impl World {
 }
 
 impl Attempt {
-    /// What tools have shown the model, in order.
+    /// Observations shown to the model, in order.
     pub fn observations(&self) -> Vec<&str> {
         let content = |line| match line {
             &TimedEvent { event: Event::Observation { ref content, .. }, .. } => Some(content.as_str()),
@@ -363,7 +363,7 @@ impl Attempt {
         self.lines.iter().filter_map(content).collect()
     }
 
-    /// What was wrong with replies, in order.
+    /// Format errors of replies, in order.
     pub fn format_errors(&self) -> Vec<&str> {
         let what = |line| match line {
             &TimedEvent { event: Event::FormatError { ref what, .. }, .. } => Some(what.as_str()),
@@ -372,7 +372,7 @@ impl Attempt {
         self.lines.iter().filter_map(what).collect()
     }
 
-    /// How often the model was told to submit.
+    /// Number of requests to the model to submit.
     pub fn told_to_submit(&self) -> usize {
         let told = |line: &&TimedEvent| match &line.event {
             Event::Message { role: Role::User, content, .. } => content.contains("Your next reply is the last one"),
@@ -381,7 +381,7 @@ impl Attempt {
         self.lines.iter().filter(told).count()
     }
 
-    /// The last message that the model was shown.
+    /// The last message shown to the model.
     pub fn last_shown(&self) -> &str {
         &self.asked.last().unwrap().messages.last().unwrap().content
     }
@@ -391,13 +391,13 @@ impl Attempt {
     }
 }
 
-/// A reply with one provider's tool call.
+/// Builds a reply with one tool call through the provider's interface.
 pub fn call(name: &str, arguments: Value) -> Reply {
     let call = ToolCall { id: "a1".into(), name: name.into(), arguments };
     Reply { text: "I do the next thing.".into(), tool_calls: vec![call], ..Reply::default() }
 }
 
-/// A reply that is only text.
+/// Builds a reply that is only text.
 pub fn text(text: &str) -> Reply {
     Reply { text: text.into(), ..Reply::default() }
 }
@@ -410,12 +410,12 @@ pub fn submit() -> Reply {
     call("final_answer", json!({ "answer": r#"{"Experiment 1": {"x": 1}}"# }))
 }
 
-/// The same reply with a cost and tokens.
+/// Adds a cost and tokens to a reply.
 pub fn costing(reply: Reply, cost: f64, tokens: u64) -> Reply {
     Reply { cost, usage: Usage { input: tokens, ..Usage::default() }, ..reply }
 }
 
-/// Two experiments that need one masked function.
+/// Builds a task with two experiments that need one masked function.
 pub fn task() -> Replication {
     let paper = Paper {
         id: "doubling".into(),
@@ -462,5 +462,5 @@ pub fn task() -> Replication {
     }
 }
 
-/// Well within what a busy machine needs, far from a hang.
+/// A timeout long enough for a busy machine, and short enough to notice a hang.
 pub const SOON: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! `bash`: the one tool of mini-swe-agent. A command that prints a marker and results below it reports them.
+//! `bash`: the only tool of mini-swe-agent. A command that prints a marker with results below it reports them.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -7,10 +7,11 @@ use serde::Deserialize;
 use super::{Context, Failure, Outcome, Session, Tool};
 use crate::score::parse_answer;
 
-/// The tool's name.
+/// Name of the tool.
 pub const NAME: &str = "bash";
 
-/// The first line that a command prints which reports the results: mini-swe-agent's own, which models have been trained on.
+/// First line printed by a command that reports results: mini-swe-agent's own marker, which models have been trained
+/// on.
 pub const MARKER: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
 
 /// Runs a shell command.

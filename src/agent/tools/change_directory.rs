@@ -1,4 +1,4 @@
-//! `change_directory`: where commands run and relative paths begin, kept from step to step.
+//! `change_directory`: sets the directory of commands and relative paths; lasts for later steps.
 
 use std::path::Path;
 
@@ -31,10 +31,10 @@ impl Tool for ChangeDirectory {
         session: &mut Session,
     ) -> Result<Outcome, Failure> {
         let target = session.path(context, &path).await?;
-        // A folder named `-` is no way back.
+        // With `./` in front, a folder named `-` doesn't mean the previous directory.
         let target = Path::new(".").join(target);
         let target = target.to_string_lossy();
-        // The workspace's root is where a relative path begins, whatever the current directory is.
+        // Session paths are resolved from the workspace's root, so run there rather than in the current directory.
         let root = Session::default();
         let script = "cd -- \"$1\" && pwd -P && echo .";
         let exec = root.exec(context, &["sh", "-c", script, "sh", &target], None).await?.exec;
@@ -42,7 +42,7 @@ impl Tool for ChangeDirectory {
             return Err(Failure::Refused(format!("cannot change to `{path}`: no such folder, or no way into it")));
         }
         let printed = String::from_utf8_lossy(&exec.stdout).into_owned();
-        // The dot keeps a name's own line breaks at its end apart from the shell's.
+        // The dot separates line breaks at the end of the folder's name from the shell's own.
         let directory = printed.strip_suffix("\n.\n").unwrap_or(&printed);
         session.directory = directory.into();
         Ok(Outcome::Observation(format!("the current directory is now {directory}")))

@@ -1,4 +1,4 @@
-//! `edit_file`: the model rewrites a file by an instruction.
+//! `edit_file`: the model rewrites a file as instructed.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -9,10 +9,10 @@ use super::{Context, Failure, Outcome, Session, Tool, ask, read_text};
 use crate::agent::prompts;
 use crate::model::{Message, Role};
 
-/// Largest file in bytes: no model writes a longer one in one reply.
+/// Maximum size of a file in bytes; models cannot write longer ones in one reply.
 const LIMIT: u64 = 256 << 10;
 
-/// Rewrites a file by an instruction.
+/// Has the model rewrite a file as instructed.
 pub struct EditFile;
 
 #[derive(Deserialize, JsonSchema)]
@@ -64,8 +64,8 @@ impl Tool for EditFile {
     }
 }
 
-/// The new content: the largest code fence of the reply, or all of it when there is none. A fence ends at a line
-/// of its own that has as many backticks as the one that began it.
+/// The new content: the largest code fence of the reply, or the whole reply if it has no fence. A fence ends at a line
+/// of only backticks, at least as many as opened it.
 fn rewritten(reply: &str) -> Option<String> {
     let mut best: Option<String> = None;
     let mut open: Option<(usize, String)> = None;
@@ -83,7 +83,7 @@ fn rewritten(reply: &str) -> Option<String> {
             Some((_, content)) => content.push_str(line),
         }
     }
-    // A reply that was cut off has an open fence: half a file must not replace a whole one.
+    // An unclosed fence means that the reply was cut off: half a file must not replace a whole one.
     let fenced = best.or_else(|| if open.is_none() { Some(reply.to_owned()) } else { None });
     fenced.filter(|content| !content.trim().is_empty())
 }

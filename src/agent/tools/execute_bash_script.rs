@@ -1,4 +1,4 @@
-//! `execute_bash_script`: a shell script of the workspace.
+//! `execute_bash_script`: runs a shell script of the workspace.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

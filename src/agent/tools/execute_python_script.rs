@@ -1,4 +1,4 @@
-//! `execute_python_script`: a Python script of the workspace.
+//! `execute_python_script`: runs a Python script of the workspace.
 
 use async_trait::async_trait;
 

@@ -1,4 +1,4 @@
-//! `final_answer`, in other tool sets `submit`: the results, which ends the attempt.
+//! `final_answer`, called `submit` in other tool sets: reports the results, which ends the attempt.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 use super::{AnyTool, Context, Failure, Outcome, Session, schema, signature_of};
 use crate::score::parse_answer;
 
-/// Submits the results.
+/// Reports the results.
 pub struct Report {
-    /// The name that models call it by.
+    /// Name of the tool for the model.
     pub name: &'static str,
 }
 
-/// As the original calls it.
+/// The tool under the name used by the original.
 pub static FINAL_ANSWER: Report = Report { name: "final_answer" };
-/// As other tool sets do.
+/// The tool under the name used by other tool sets.
 pub static SUBMIT: Report = Report { name: "submit" };
 
 #[derive(Deserialize, JsonSchema)]
@@ -26,8 +26,8 @@ struct Arguments {
     answer: String,
 }
 
-/// The answer in the arguments: their `answer`, as text or as the object itself, or the arguments themselves when
-/// they have no `answer` but experiments.
+/// Extracts the answer from the arguments: their `answer`, as text or as an object, or the arguments themselves if they
+/// have no `answer` but keys of experiments.
 #[must_use]
 pub fn answer(arguments: &Map<String, Value>) -> Option<String> {
     match arguments.get("answer") {

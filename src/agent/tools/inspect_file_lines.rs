@@ -1,4 +1,4 @@
-//! `inspect_file_lines`: numbered lines of a file.
+//! `inspect_file_lines`: shows numbered lines of a file.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

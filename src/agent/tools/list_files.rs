@@ -1,4 +1,4 @@
-//! `list_files`: a folder's entries.
+//! `list_files`: lists a folder.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{Context, Failure, Outcome, Session, Tool};
 use crate::sandbox::{EntryKind, Fault};
 
-/// Entries that are shown: a folder such as /usr/bin would fill a small model's whole context.
+/// Maximum entries shown: a folder such as /usr/bin would fill a small model's whole context.
 const SHOWN: usize = 200;
 
 /// Lists a folder.
@@ -46,7 +46,7 @@ impl Tool for ListFiles {
         }
         let mut text = String::new();
         for entry in entries.iter().take(SHOWN) {
-            // A name may hold line breaks and control characters.
+            // Names may contain line breaks and control characters.
             let name = entry.name.to_string_lossy().escape_debug().to_string();
             let _ = match entry.kind {
                 EntryKind::Folder => writeln!(text, "{name}/"),

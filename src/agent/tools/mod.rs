@@ -1,7 +1,7 @@
-//! The tools that an agent acts with: one file a tool, its JSON schema from its argument struct.
+//! The tools of agents: one file per tool, with a JSON schema derived from its argument struct.
 //!
-//! A tool gets the model's arguments and the attempt's [`Context`], and returns what the model is shown. What the
-//! model did wrong is a [`Failure::Arguments`] or [`Failure::Refused`]; a lost sandbox is never shown to it.
+//! A tool gets the model's arguments and the attempt's [`Context`], and returns what the model is shown. Mistakes of
+//! the model are [`Failure::Arguments`] or [`Failure::Refused`]; a lost sandbox is never shown to the model.
 
 mod bash;
 mod change_directory;
@@ -42,34 +42,34 @@ pub use bash::MARKER;
 pub use sets::{Answering, ToolChoice, ToolSet};
 pub use show::{OBSERVATION_LIMIT, cut_middle, exec as show_exec, exit as show_exit};
 
-/// Largest file in bytes that tools read whole.
+/// Maximum size in bytes of files that tools read whole.
 pub const READ_LIMIT: u64 = 4 << 20;
 
-/// Bytes kept of a command's stdout and stderr each: more than an observation shows of either.
+/// Maximum bytes kept of a command's stdout and of its stderr; more than an observation shows.
 const OUTPUT: usize = 128 << 10;
 
-/// What a tool leaves.
+/// Result of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// What the model is shown.
+    /// Text shown to the model.
     Observation(String),
-    /// The answer, as the model wrote it: the attempt ends.
+    /// The answer as the model wrote it, which ends the attempt.
     Answer(String),
 }
 
-/// Why a tool did not do what was asked.
+/// Why a tool failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Failure {
-    /// The arguments are not those of the tool: a format error.
+    /// Invalid arguments, which count as a format error.
     #[error("{0}")]
     Arguments(String),
-    /// Not possible, as for a file that does not exist: an observation.
+    /// The request is impossible, for example because a file does not exist. Shown to the model as an observation.
     #[error("{0}")]
     Refused(String),
-    /// The sandbox is gone: the attempt ends.
+    /// The sandbox is lost, which ends the attempt.
     #[error("sandbox lost: {0}")]
     Lost(Loss),
-    /// The model that the tool asked failed: the attempt ends.
+    /// The model that the tool asked failed, which ends the attempt.
     #[error(transparent)]
     Model(ModelError),
 }
@@ -83,20 +83,21 @@ impl From<Fault> for Failure {
     }
 }
 
-/// A tool with arguments of a type, from which the schema that models see follows. Holds no state: what lasts from step to
-/// step is in the [`Session`].
+/// A tool with typed arguments, from which its schema is derived. Stateless: what lasts between steps is in the
+/// [`Session`].
 #[async_trait]
 pub(crate) trait Tool: Send + Sync {
-    /// The name that models call it by.
+    /// Name of the tool for the model.
     const NAME: &'static str;
-    /// What it does, for the model.
+    /// Description for the model.
     const DESCRIPTION: &'static str;
-    /// Whether it waits for something, so that a call which showed the same as the one before may yet show more.
+    /// Whether the tool waits for something, so that repeating a call may show more although the previous one showed
+    /// nothing new.
     const WAITS: bool = false;
     /// Its arguments, an object.
     type Arguments: DeserializeOwned + JsonSchema + Send;
 
-    /// Runs it.
+    /// Runs the tool.
     async fn run(
         &self,
         arguments: Self::Arguments,
@@ -105,20 +106,21 @@ pub(crate) trait Tool: Send + Sync {
     ) -> Result<Outcome, Failure>;
 }
 
-/// A tool of whatever arguments, as a model calls it.
+/// A tool without its argument type, as the model calls it.
 #[async_trait]
 pub(crate) trait AnyTool: Send + Sync {
-    /// The name that models call it by.
+    /// Name of the tool for the model.
     fn name(&self) -> &'static str;
-    /// What it does, for the model.
+    /// Description for the model.
     fn description(&self) -> &'static str;
     /// JSON schema of the arguments, an object.
     fn parameters(&self) -> Value;
-    /// Whether it waits for something, so that a call which showed the same as the one before may yet show more.
+    /// Whether the tool waits for something, so that repeating a call may show more although the previous one showed
+    /// nothing new.
     fn waits(&self) -> bool {
         false
     }
-    /// Reads the arguments and runs it.
+    /// Parses the arguments and runs the tool.
     async fn call(
         &self,
         arguments: Map<String, Value>,
@@ -159,28 +161,28 @@ impl<T: Tool> AnyTool for T {
     }
 }
 
-/// A call that was run: the tool, its arguments and what it showed.
+/// A call that was run: the tool, its arguments and its output.
 type Shown = (String, Map<String, Value>, String);
 
-/// What an attempt's tools keep from step to step.
+/// State that an attempt's tools keep between steps.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
-    /// Where commands run and relative paths begin; empty for the workspace.
+    /// Directory of commands and relative paths; empty for the workspace.
     pub directory: PathBuf,
-    /// The sandbox's home, once it was asked for.
+    /// The sandbox's home folder, once it was needed.
     home: Option<PathBuf>,
-    /// Which steps the model is shown again: what it no longer sees is not said to be the same.
+    /// Which steps the model is shown again; only an output it can still see is called the same as before.
     pub(super) history: History,
-    /// The calls of the step before that were run, and what came of them.
+    /// Calls of the previous step that were run.
     before: Vec<Shown>,
-    /// Those of this step.
+    /// Calls of this step that were run.
     now: Vec<Shown>,
-    /// The open file, of tools that see files through a window.
+    /// The open file of tools that show files through a window.
     window: Option<swe_agent::Window>,
 }
 
 impl Session {
-    /// Of a model that is shown these steps again.
+    /// Creates the session of a model that is shown these steps again.
     #[must_use]
     pub fn of(history: History) -> Self {
         Self { history, ..Self::default() }
@@ -191,7 +193,7 @@ impl Session {
         self.before = std::mem::take(&mut self.now);
     }
 
-    /// Whether the step before made the same call and it showed the same.
+    /// Whether the previous step made the same call with the same output. Also notes this call for the next step.
     pub fn same_as_before(&mut self, tool: &str, arguments: &Map<String, Value>, shown: &str) -> bool {
         let this = (tool.to_owned(), arguments.clone(), shown.to_owned());
         let same = self.before.contains(&this);
@@ -199,11 +201,11 @@ impl Session {
         same
     }
 
-    /// The path as the sandbox takes it: relative to the current directory, `~` replaced. Links and `..` are left to
-    /// the sandbox, which alone knows where they lead.
+    /// Resolves a path for the sandbox: relative to the current directory, with `~` replaced. Links and `..` are left
+    /// to the sandbox, because only the sandbox knows where they lead.
     ///
     /// # Errors
-    /// [`Failure::Refused`] for an empty path, and what the sandbox says when it is asked for its home.
+    /// [`Failure::Refused`] for an empty path, and the errors of asking the sandbox for its home folder.
     pub async fn path(&mut self, context: &mut Context<'_>, path: &str) -> Result<PathBuf, Failure> {
         if path.is_empty() || path.contains('\0') {
             return Err(Failure::Refused(format!("`{}` is no path", path.escape_debug())));
@@ -221,10 +223,10 @@ impl Session {
         Ok(self.home.clone().unwrap_or_default().join(rest))
     }
 
-    /// Runs a command in the current directory for so many seconds, or for as long as a command may take.
+    /// Runs a command in the current directory for at most `seconds`; by default, for as long as a command may take.
     ///
     /// # Errors
-    /// What the sandbox says; [`Failure::Arguments`] for a time that is none.
+    /// The errors of the sandbox; [`Failure::Arguments`] for an invalid timeout.
     pub async fn exec(&self, context: &mut Context<'_>, argv: &[&str], seconds: Option<f64>) -> Result<Ran, Failure> {
         if argv.iter().any(|argument| argument.contains('\0')) {
             return Err(Failure::Refused("a command cannot hold a NUL character".to_owned()));
@@ -245,7 +247,7 @@ impl Session {
         context: &mut Context<'_>,
     ) -> Result<Ran, Failure> {
         let path = self.path(context, path).await?;
-        // The sandbox resolves a relative path from the workspace, an interpreter from the current directory.
+        // The sandbox resolves relative paths from the workspace, but an interpreter from the current directory.
         let path = if path.is_absolute() { path } else { context.sandbox.workdir().join(path) };
         let path = path.to_string_lossy();
         let mut argv = vec![interpreter, &path];
@@ -254,17 +256,17 @@ impl Session {
     }
 }
 
-/// A command that was run.
+/// A finished command.
 #[derive(Debug)]
 pub struct Ran {
-    /// How it went.
+    /// Its exit status and output.
     pub exec: Exec,
-    /// Its own time limit, where that and not the attempt's has stopped it.
+    /// The command's own time limit, if it was stopped by that rather than by the attempt's.
     own_limit: Option<Duration>,
 }
 
 impl Ran {
-    /// As the model is shown it.
+    /// Formats the outcome for the model.
     #[must_use]
     pub fn show(&self) -> String {
         match self.own_limit {
@@ -274,7 +276,7 @@ impl Ran {
     }
 }
 
-/// The time that one call may take: what the model asks for, else [`Budget::command_limit`].
+/// Time limit of one call: as requested by the model, by default [`Budget::command_limit`].
 fn wall(seconds: Option<f64>, budget: &Budget) -> Result<Duration, Failure> {
     let Some(seconds) = seconds else { return Ok(budget.command_limit()) };
     if seconds.is_nan() || seconds <= 0.0 {
@@ -283,7 +285,7 @@ fn wall(seconds: Option<f64>, budget: &Budget) -> Result<Duration, Failure> {
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
-/// Tools as models are shown them.
+/// Describes tools for the model.
 fn shown(tools: &[&dyn AnyTool]) -> Vec<model::Tool> {
     let show = |tool: &&dyn AnyTool| model::Tool {
         name: tool.name().to_owned(),
@@ -293,7 +295,7 @@ fn shown(tools: &[&dyn AnyTool]) -> Vec<model::Tool> {
     tools.iter().map(show).collect()
 }
 
-/// The JSON schema of an argument struct, with only the keywords that every provider takes.
+/// The JSON schema of an argument struct, with only the keywords that every provider accepts.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.meta_schema = None;
@@ -302,18 +304,18 @@ fn schema<T: JsonSchema>() -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     plain(&mut schema);
     if let Value::Object(map) = &mut schema {
-        // Some providers want it also where there are none.
+        // Some providers require the key even if there are no properties.
         map.entry("properties").or_insert_with(|| Value::Object(Map::new()));
     }
     schema
 }
 
-/// Drops keywords that some providers refuse, and turns "a number or null" into "a number": what is optional is
+/// Removes keywords that some providers reject, and turns "a number or null" into "a number": optional arguments are
 /// simply not required.
 fn plain(schema: &mut Value) {
     if let Value::Object(map) = schema {
         for keyword in ["title", "format", "minimum", "default", "additionalProperties"] {
-            // A property of that name is an object below `properties`; a keyword is not reached through it.
+            // Properties named like a keyword are not affected, because they are below `properties`.
             map.shift_remove(keyword);
         }
         if let Some(Value::Array(types)) = map.get_mut("type") {
@@ -343,10 +345,11 @@ pub fn signature_of(parameters: &Value) -> String {
     format!("{{{}}}", all.join(", "))
 }
 
-/// Asks the model on behalf of a tool, or of a part of the agent that is recorded like one: no step, but it costs.
+/// Asks the model on behalf of a tool, or of a part of the agent that is recorded like a tool. The call costs, but is
+/// not a step.
 ///
 /// # Errors
-/// [`Failure::Refused`] when no call can be made or the provider refuses this one, [`Failure::Model`] when it fails.
+/// [`Failure::Refused`] if no call can be made or the provider refuses this one, [`Failure::Model`] if the model fails.
 pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Context<'_>) -> Result<String, Failure> {
     let Some(model) = context.model else {
         return Err(Failure::Refused(format!("`{name}` needs a model, and this attempt has none")));
@@ -355,7 +358,7 @@ pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Contex
     match context.ask(model, Asker::Tool(name), &mut request).await {
         Ok(reply) => Ok(reply.text),
         Err(Unanswered::NotAsked(refused)) => Err(Failure::Refused(format!("`{name}` was not run: {refused}"))),
-        // What a tool asks is a conversation of its own; the agent's can go on.
+        // A tool's question is a separate conversation; the agent's own can continue.
         Err(Unanswered::Failed(ModelError::ContextLength(detail))) => {
             Err(Failure::Refused(format!("the file is too long for the model: {detail}")))
         }
@@ -366,7 +369,7 @@ pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Contex
     }
 }
 
-/// A text file of at most `limit` bytes for a tool, refused when it is not UTF-8.
+/// Reads a text file of at most `limit` bytes; refuses files that are not UTF-8.
 async fn read_text(context: &mut Context<'_>, path: &Path, shown: &str, limit: u64) -> Result<String, Failure> {
     let bytes = context.read(path, limit).await?;
     String::from_utf8(bytes).map_err(|_| Failure::Refused(format!("`{shown}` is not UTF-8 text")))

@@ -1,4 +1,4 @@
-//! `move`: a file or folder to another place.
+//! `move`: moves or renames a file or folder.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ impl Tool for Move {
     ) -> Result<Outcome, Failure> {
         let from = session.path(context, &source).await?;
         let to = session.path(context, &destination).await?;
-        // From the workspace's root, where the resolved paths begin.
+        // Run in the workspace's root, from which the resolved paths are relative.
         let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
         let exec = Session::default().exec(context, &["mv", "-f", "--", &from, &to], None).await?.exec;
         if exec.success() {

@@ -1,4 +1,4 @@
-//! `read_file`: a whole file.
+//! `read_file`: shows a whole file.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

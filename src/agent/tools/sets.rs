@@ -1,4 +1,4 @@
-//! Tool sets: several tools under one name, and how an answer is given with them.
+//! Tool sets: several tools under one name, with their way of giving an answer.
 
 use std::sync::LazyLock;
 
@@ -11,18 +11,18 @@ use super::{
 };
 use crate::model;
 
-/// Which tools a dynamic agent has.
+/// The tools of a dynamic agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolChoice {
     /// The original's: files, scripts, and a model that reads and edits files
     #[default]
     Autoexperiment,
-    /// Files through a window, searches, edits by line range that keep the syntax, as in SWE-agent
+    /// Files in a window, searches, and edits by line range that keep the syntax valid, as in SWE-agent
     SweAgent,
-    /// A Python session that lasts, edits by exact lines, as in SUPER
+    /// A persistent Python session, and edits by exact lines, as in SUPER
     Super,
-    /// One shell tool, as in mini-swe-agent
+    /// A single shell tool, as in mini-swe-agent
     Bash,
 }
 
@@ -31,23 +31,23 @@ pub enum ToolChoice {
 pub enum Answering {
     /// By calling the tool of this name.
     Tool(&'static str),
-    /// By a command that prints [`bash::MARKER`] and the answer below it.
+    /// By a command that prints [`bash::MARKER`] with the answer below it.
     Printed,
 }
 
-/// Several tools under one name, as the `--tools` of a run.
+/// A set of tools, as chosen by `--tools`.
 #[derive(Clone, Copy)]
 pub struct ToolSet {
     choice: ToolChoice,
     tools: &'static [&'static dyn AnyTool],
-    /// As models are shown them; schemas are made once a process.
+    /// Descriptions for the model; schemas are built once per process.
     shown: &'static [model::Tool],
     answering: Answering,
     shell: Option<&'static str>,
     python: Option<&'static str>,
-    /// A call as JSON that does no harm and helps where a small model copies it.
+    /// An example call as JSON, which is harmless and even useful if a small model copies it.
     first: &'static str,
-    /// A call whose long argument stands as it is in a fence.
+    /// An example call as a code fence that holds its long argument verbatim.
     example: &'static str,
 }
 
@@ -57,7 +57,7 @@ impl std::fmt::Debug for ToolSet {
     }
 }
 
-/// The tools of the original: its Table 2 and appendix, and `read_file`.
+/// The tools of the original (its Table 2 and appendix) and `read_file`.
 static AUTOEXPERIMENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &list_files::ListFiles,
@@ -75,7 +75,7 @@ static AUTOEXPERIMENT: &[&dyn AnyTool] = &[
 
 static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(AUTOEXPERIMENT));
 
-/// The tools of SWE-agent; its shell is `command_line`, whose folder `change_directory` sets.
+/// The tools of SWE-agent. Its shell is `command_line`, whose folder is set by `change_directory`.
 static SWE_AGENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &change_directory::ChangeDirectory,
@@ -98,13 +98,13 @@ static SUPER: &[&dyn AnyTool] =
 
 static SUPER_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SUPER));
 
-/// The one tool of mini-swe-agent.
+/// The only tool of mini-swe-agent.
 static BASH: &[&dyn AnyTool] = &[&bash::Bash];
 
 static BASH_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(BASH));
 
 impl ToolSet {
-    /// The set of this choice.
+    /// Returns the set of this choice.
     #[must_use]
     pub fn of(choice: ToolChoice) -> Self {
         match choice {
@@ -152,49 +152,49 @@ impl ToolSet {
         }
     }
 
-    /// The original's tools.
+    /// Returns the original's tools.
     #[must_use]
     pub fn autoexperiment() -> Self {
         Self::of(ToolChoice::Autoexperiment)
     }
 
-    /// The tools as models are shown them.
+    /// The tools as described to the model.
     #[must_use]
     pub const fn shown(&self) -> &'static [model::Tool] {
         self.shown
     }
 
-    /// The tool of this name.
+    /// Finds a tool by name.
     #[must_use]
     pub(crate) fn get(&self, name: &str) -> Option<&'static dyn AnyTool> {
         self.tools.iter().copied().find(|tool| tool.name() == name)
     }
 
-    /// How an answer is given.
+    /// How an answer is given with these tools.
     #[must_use]
     pub const fn answering(&self) -> Answering {
         self.answering
     }
 
-    /// The tool that runs shell commands.
+    /// Name of the tool that runs shell commands, if any.
     #[must_use]
     pub const fn shell(&self) -> Option<&'static str> {
         self.shell
     }
 
-    /// The tool that runs Python code.
+    /// Name of the tool that runs Python code, if any.
     #[must_use]
     pub const fn python(&self) -> Option<&'static str> {
         self.python
     }
 
-    /// A call as JSON, to show.
+    /// An example call as JSON.
     #[must_use]
     pub const fn first(&self) -> &'static str {
         self.first
     }
 
-    /// A call as a fence with its long argument as it is, to show.
+    /// An example call as a code fence that holds its long argument verbatim.
     #[must_use]
     pub const fn example(&self) -> &'static str {
         self.example

@@ -1,7 +1,7 @@
-//! What a model is shown of outputs and files: cut to a limit, always saying so.
+//! Formats outputs and files for models, cut to a limit with a note about every cut.
 //!
-//! No times and no paths of this machine: the same run must give the same observations, or recorded replies could
-//! not be played back.
+//! No times and no paths of this machine: the same run must give the same observations, so that recorded replies can be
+//! played back.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use crate::sandbox::{Exec, Exit};
 
-/// Characters that a model is shown of one observation.
+/// Maximum characters of one observation.
 pub const OBSERVATION_LIMIT: usize = 20_000;
 
-/// Room for the status line and the headings of a command's observation.
+/// Characters reserved for the status line and the headings of a command's observation.
 const HEADINGS: usize = 200;
 
-/// The text, or its beginning and end with a note between them when it is longer than `limit` characters.
+/// Returns the text, or its beginning and end with a note between them if it is longer than `limit` characters.
 #[must_use]
 pub fn cut_middle(text: &str, limit: usize) -> Cow<'_, str> {
     // A text has at least as many bytes as characters.
@@ -35,19 +35,19 @@ pub fn cut_middle(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}{}{}", &text[..head_end], note(length - room), &text[tail_start..]))
 }
 
-/// What came of a command: how it ended, then stdout and stderr, each cut in its middle where both are too long.
+/// Formats a command's outcome: how it ended, then stdout and stderr, each cut in the middle if they are too long.
 #[must_use]
 pub fn exec(exec: &Exec) -> String {
     exec_as(&exit(exec.exit), exec)
 }
 
-/// The same with how it ended in other words.
+/// Same as [`exec`], with other words for how it ended.
 #[must_use]
 pub fn exec_as(ended: &str, exec: &Exec) -> String {
     let stdout = String::from_utf8_lossy(&exec.stdout);
     let stderr = String::from_utf8_lossy(&exec.stderr);
     let room = OBSERVATION_LIMIT - HEADINGS;
-    // A stream that is shorter than its half leaves the rest to the other.
+    // A stream shorter than its half leaves the rest to the other.
     let (out_length, err_length) = (stdout.chars().count(), stderr.chars().count());
     let stdout = cut_middle(&stdout, (room / 2).max(room.saturating_sub(err_length)));
     let stderr = cut_middle(&stderr, (room / 2).max(room.saturating_sub(out_length)));
@@ -66,7 +66,7 @@ pub fn exec_as(ended: &str, exec: &Exec) -> String {
     text
 }
 
-/// How a command ended that its own time limit has stopped, and what to do about it.
+/// Describes that a command was stopped by its own time limit, with advice.
 #[must_use]
 pub fn own_limit(limit: Duration) -> String {
     format!(
@@ -76,7 +76,7 @@ pub fn own_limit(limit: Duration) -> String {
     )
 }
 
-/// How a command ended, in words. A limit that cut it is the attempt's time.
+/// Describes how a command ended. Assumes that a timeout was the attempt's time limit.
 #[must_use]
 pub fn exit(exit: Exit) -> String {
     match exit {
@@ -87,11 +87,11 @@ pub fn exit(exit: Exit) -> String {
     }
 }
 
-/// Lines `start` to `end` (from 1, both shown) of a file, as many as an observation holds, with a heading that says
-/// which ones these are, of how many, and where to go on. `numbered` puts the number before each line.
+/// Formats lines `start` to `end` (from 1, both included) of a file, as many as an observation holds, with a heading
+/// that names the lines shown, their total and where to continue. `numbered` adds line numbers.
 ///
 /// # Errors
-/// What is wrong with the range.
+/// The fault of the range, for the model.
 pub fn lines(text: &str, start: usize, end: usize, numbered: bool) -> Result<String, String> {
     let total = text.lines().count();
     if total == 0 {
@@ -116,7 +116,7 @@ pub fn lines(text: &str, start: usize, end: usize, numbered: bool) -> Result<Str
         if used > 0 && used + length > room {
             break;
         }
-        // Only a first line can be longer than everything.
+        // Only the first line can be longer than the room.
         body.push_str(&cut_middle(&line, room));
         used += length;
         last = index + 1;

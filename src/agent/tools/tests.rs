@@ -1,4 +1,4 @@
-//! Each tool through the whole loop, in a real sandbox.
+//! Each tool in a complete attempt, in a real sandbox.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::agent::tests::support::{Attempt, World, call, sh, submit, text};
 use crate::agent::{End, Limits};
 use crate::model::Reply;
 
-/// The observations of these calls, in a workspace with these files.
+/// Runs these calls in a workspace with these files.
 async fn observe(files: &[(&str, &[u8])], replies: Vec<Reply>) -> Attempt {
     let world = World::new(replies.into_iter().chain([submit()]).collect()).await;
     for (path, bytes) in files {
@@ -41,7 +41,8 @@ fn every_schema_is_an_object_that_all_providers_take() {
     assert_eq!(signature_of(&inspect.parameters()), expected);
 }
 
-/// What models are given decides what they do: recorded conversations play back only while these bytes stay the same.
+/// The tool descriptions are part of the requests, and recorded conversations play back only while these bytes stay the
+/// same.
 #[test]
 fn the_tools_that_models_are_given_are_these_bytes() {
     for choice in ToolChoice::value_variants() {

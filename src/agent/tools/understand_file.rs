@@ -1,4 +1,4 @@
-//! `understand_file`: the model answers a question about a file, read in windows when it is long.
+//! `understand_file`: the model answers a question about a file, reading long files in parts.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ use super::{Context, Failure, Outcome, READ_LIMIT, Session, Tool, ask, read_text
 use crate::agent::prompts;
 use crate::model::{Message, Role};
 
-/// Characters of a file that are put into one question.
+/// Maximum characters of a file in one question.
 const WINDOW: usize = 24_000;
 
-/// Most parts that a file may have: a free model's patience must end somewhere.
+/// Maximum number of parts of a file, which bounds the time even if the model is free.
 const WINDOWS: usize = 20;
 
 /// Answers a question about a file.
@@ -68,8 +68,8 @@ impl Tool for UnderstandFile {
     }
 }
 
-/// The text in parts of whole lines, each with the number of its first line from 1; a single line that is longer
-/// than a window is a part of its own. No line is left out, none comes twice.
+/// Splits the text into parts of whole lines, each with the number of its first line from 1. A line longer than a part
+/// is a part by itself. Every line is in exactly one part.
 fn windows(text: &str) -> Vec<(usize, &str)> {
     let mut parts = Vec::new();
     let (mut start, mut first) = (0, 1);

@@ -1,4 +1,4 @@
-//! `write_file`: a file's whole new content.
+//! `write_file`: writes a file's whole content.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

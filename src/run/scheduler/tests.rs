@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::sample::masked;
 
-/// What one try of an attempt does.
+/// Outcome of one try of an attempt.
 #[derive(Debug, Clone)]
 struct Try {
     seconds: u64,
@@ -26,8 +26,8 @@ impl Try {
     }
 }
 
-/// An agent whose attempts at sample `p_0` do what the first list says, at `p_1` the second, try after try; the last
-/// one again and again.
+/// An agent with prepared tries: the first list is for sample `p_0`, the second for `p_1`, and so on. The last try of a
+/// list is repeated.
 struct Scripted {
     budget: f64,
     tries: Vec<Vec<Try>>,
@@ -40,9 +40,9 @@ struct Seen {
     begun: Vec<usize>,
     running: usize,
     most_running: usize,
-    /// Dollars spent by tries that have ended.
+    /// Dollars spent by finished tries.
     spent: f64,
-    /// The most that could ever have been spent: what was, and the whole budgets of all that ran.
+    /// The most that could have been spent at any time: past costs and the whole budgets of all running tries.
     most_spent: f64,
 }
 
@@ -92,7 +92,7 @@ impl Attempts for Scripted {
                 verification_lost: one.verification_lost,
                 ..blank
             },
-            // What is stopped has spent half.
+            // A stopped try has spent half its cost.
             () = cancel.cancelled() => AttemptRecord { end: End::Cancelled, cost: one.cost / 2.0, ..blank },
         };
         let mut seen = self.seen();
@@ -105,7 +105,7 @@ impl Attempts for Scripted {
     }
 }
 
-/// Keeps what it is told of.
+/// Collects events.
 #[derive(Default)]
 struct Events(Mutex<Vec<RunEvent>>);
 
@@ -125,10 +125,10 @@ impl Events {
     }
 }
 
-/// What a call of [`execute`] gave.
+/// Result of a call of [`execute`].
 struct Ran {
     outcome: Result<Outcome>,
-    /// The kept records: sample, end, cost.
+    /// The stored records: sample, end, cost.
     kept: Vec<(String, End, f64)>,
     events: Events,
     seconds: u64,
@@ -165,13 +165,13 @@ async fn as_many_attempts_run_at_once_as_there_are_jobs() {
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_waits_for_money_that_running_ones_may_leave_over() {
-    // Two may spend a dollar each: only one fits, though each takes ten cents.
+    // Each may spend a dollar and takes ten cents: only one at a time fits.
     let attempts = Scripted::new(1.0, vec![vec![Try::new(10, 0.1, End::Answered)]; 3]);
     let terms = Terms { max_cost: Some(1.25), ..TERMS };
     let ran = run(&attempts, terms, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), Outcome::Complete);
     assert_eq!((attempts.seen().most_running, ran.seconds), (1, 30));
-    // What earlier sessions spent counts: there is no room for a second.
+    // The spending of earlier sessions counts: there is no room for a second attempt.
     let attempts = Scripted::new(1.0, vec![vec![Try::new(10, 0.1, End::Answered)]; 3]);
     let ran = run(&attempts, Terms { spent: 0.2, ..terms }, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), Outcome::CostLimit);
@@ -185,7 +185,7 @@ async fn a_lost_attempt_is_tried_again_until_its_tries_are_used_up() {
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), Outcome::Lost(vec!["try 3".to_owned()]));
     assert_eq!(attempts.seen().begun, [2, 3]);
-    // Every try is on record for what it has cost; each attempt is reported as finished once.
+    // Every try is recorded with its cost; each attempt is reported as finished once.
     assert_eq!((ran.kept.len(), ran.events.retried(), ran.events.finished()), (5, 3, 2));
 }
 
@@ -222,7 +222,7 @@ async fn a_model_that_refuses_all_work_stops_the_run_and_what_had_ended_is_kept(
     let ran = run(&attempts, TERMS, &cancel).await;
     let error = ran.outcome.unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (Kind::Model, "try 1"));
-    // The third was under way and is stopped with what it has cost; the fourth never began.
+    // The third was running and is stopped with its cost so far; the fourth never began.
     let ends: Vec<_> = ran.kept.iter().map(|(sample, end, _)| (sample.as_str(), *end)).collect();
     assert_eq!(ends, [("p_0", End::Answered), ("p_1", End::ModelDenied), ("p_2", End::Cancelled)]);
     assert_eq!((attempts.seen().begun.clone(), ran.seconds), (vec![1, 1, 1, 0], 5));
@@ -239,7 +239,7 @@ async fn a_provider_that_answers_nobody_stops_the_run_early() {
     assert!(error.message.contains("did not answer 3 attempts in a row: try 1"), "{}", error.message);
     assert!(error.hint.unwrap().contains("resume"));
     assert!(ran.seconds <= 90, "{} s, not 45 s for each try of each attempt", ran.seconds);
-    // One that answers in between is not down.
+    // A provider that answers in between is not down.
     let good = || vec![Try::new(45, 0.0, End::GaveUp)];
     let tries = (0..12).map(|place| if place % 3 == 2 { good() } else { down() }).collect();
     let ran = run(&Scripted::new(0.0, tries), Terms { jobs: 1, tries: 1, ..TERMS }, &CancellationToken::new()).await;
@@ -254,7 +254,7 @@ async fn a_provider_that_refuses_whatever_is_asked_stops_the_run_early() {
     let error = ran.outcome.unwrap_err();
     assert_eq!((error.kind, ran.kept.len()), (Kind::Provider, 5));
     assert!(error.message.contains("refused all 5 attempts of `scripted` so far"), "{}", error.message);
-    // A single other end shows that it does answer.
+    // A single other end shows that the provider works.
     let tries = (0..20).map(|place| if place == 3 { vec![Try::new(1, 0.0, End::GaveUp)] } else { refused() });
     let ran = run(&Scripted::new(0.0, tries.collect()), TERMS, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), Outcome::Complete);
@@ -276,7 +276,7 @@ async fn a_store_that_is_full_stops_the_run() {
     let keep = |_: &[&AttemptRecord]| Err(Error::store("full"));
     let ended = execute(attempts.clone(), attempts.jobs(), Terms { jobs: 1, ..TERMS }, keep, &events, &cancel).await;
     assert_eq!(ended.unwrap_err().kind, Kind::Store);
-    // Nobody hears of an attempt that is not on disk.
+    // An attempt that is not on disk is not reported.
     assert_eq!((attempts.seen().begun.iter().sum::<usize>(), events.finished()), (1, 0));
 }
 
@@ -298,7 +298,7 @@ async fn who_stops_a_run_keeps_what_was_finished() {
     };
     let (ran, ()) = tokio::join!(run(&attempts, TERMS, &cancel), stop);
     assert_eq!(ran.outcome.unwrap(), Outcome::Interrupted);
-    // One had ended; of the two under way one had spent something, which is on record.
+    // One had ended; of the two running, one had spent something, which is recorded.
     let kept: Vec<_> = ran.kept.iter().map(|(sample, end, cost)| (sample.as_str(), *end, *cost)).collect();
     assert_eq!(kept, [("p_0", End::Answered, 0.25), ("p_1", End::Cancelled, 0.25)]);
     assert_eq!((ran.events.finished(), ran.seconds), (1, 10));
@@ -324,7 +324,7 @@ proptest! {
         prop_assert!(seen.most_spent == 0.0 || spent + seen.most_spent <= max_cost + 1e-9, "{}", seen.most_spent);
         prop_assert!(seen.most_running <= jobs);
         let outcome = ran.outcome.unwrap();
-        // It stops only where another attempt really does not fit.
+        // The run stops only if another attempt really does not fit.
         prop_assert_eq!(outcome == Outcome::CostLimit, spent + seen.spent + 1.0 > max_cost + 1e-9 && {
             let finished = ran.events.finished();
             finished < attempts.len()

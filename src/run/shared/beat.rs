@@ -1,5 +1,6 @@
-//! Signs of life. A process that works on a shared run keeps writing a counter into its own file. Others consider it
-//! dead when they have seen the same count for long enough by their own clock. Clocks on other machines do not matter.
+//! Signs of life of processes. A process that works on a shared run keeps writing a counter to its own file. Others
+//! consider it dead when they have seen the same count for long enough by their own clock; clocks of other machines do
+//! not matter.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -12,49 +13,49 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-/// Beats within the time after which a process counts as dead.
+/// Number of beats within the time after which a process counts as dead.
 const BEATS: u32 = 12;
-/// The longest time between beats.
+/// Maximum time between beats.
 const RAREST: Duration = Duration::from_secs(5);
-/// The fewest looks before a process counts as dead. While nobody can look, for instance because a file server is down,
-/// nobody can beat either.
+/// Minimum number of looks before a process counts as dead. While nobody can look, for instance because a file server
+/// is down, nobody can beat either.
 const LOOKS: u32 = 4;
-/// For readers who look only once: a process whose file is older than this counts as dead.
+/// Age of the file after which a process counts as dead, for readers that look only once.
 const RECENT: Duration = Duration::from_mins(1);
 
-/// How the name of such a file ends.
+/// State at the end of a beat file's line.
 const RUNNING: &str = "running";
 const ENDED: &str = "ended  ";
 
 fn line(count: u64, state: &str) -> String {
-    // Always of the same length, because each beat overwrites the last.
+    // Each beat overwrites the last, so all lines have the same length.
     format!("{count:020} {state}\n")
 }
 
-/// This process's sign of life, until it is dropped.
+/// Beats for this process until dropped.
 #[derive(Debug)]
 pub struct Beat {
     path: PathBuf,
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<u64>>,
-    /// Set when others consider this process dead.
+    /// Cancelled when others consider this process dead.
     lapsed: CancellationToken,
-    /// Whether it has finished properly, so that nobody has to clean up after it.
+    /// Whether the process has finished properly, so that nobody has to clean up after it.
     is_clean: bool,
 }
 
 impl Beat {
-    /// The first sign of life, for a file that does not exist yet.
+    /// Contents of a new file: the first sign of life.
     #[must_use]
     pub fn first() -> String {
         line(0, RUNNING)
     }
 
-    /// Keeps beating in a file. A process without a beat for `timeout` counts as dead. Whoever cleans up after it first
-    /// creates the file `buried`, so that a process that was only stalled finds out.
+    /// Starts beating in a file. A process without a beat for `timeout` counts as dead. Another process that cleans up
+    /// after it first creates the file `buried`, so that a process that was only stalled finds out.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub fn start(path: &Path, timeout: Duration, buried: PathBuf) -> io::Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let lapsed = CancellationToken::new();
@@ -73,7 +74,7 @@ impl Beat {
                 }
                 drop(stopped);
                 count += 1;
-                // A beat that fails is simply missing.
+                // A failed beat is simply missing.
                 let _ = write(&file, count, RUNNING);
                 if buried.exists() {
                     told.cancel();
@@ -83,13 +84,13 @@ impl Beat {
         Ok(Self { path: path.to_owned(), stop, thread: Some(thread), lapsed, is_clean: false })
     }
 
-    /// Set when others take over this process's work.
+    /// Cancelled when others take over this process's work.
     #[must_use]
     pub const fn lapsed(&self) -> &CancellationToken {
         &self.lapsed
     }
 
-    /// Says at the end that nobody has to clean up.
+    /// Marks the end as clean: nobody has to clean up.
     pub const fn end_clean(&mut self) {
         self.is_clean = true;
     }
@@ -106,7 +107,8 @@ impl Drop for Beat {
     }
 }
 
-/// Opens the file for each beat: on NFS, others see what was written once it is closed and they open it again.
+/// Opens the file for each beat: on NFS, others see new contents only after the writer has closed the file and they
+/// open it again.
 fn write(path: &Path, count: u64, state: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all_at(line(count, state).as_bytes(), 0)
 }
@@ -114,15 +116,15 @@ fn write(path: &Path, count: u64, state: &str) -> io::Result<()> {
 /// Whether a process is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
-    /// As far as one can tell.
+    /// Not known to be dead.
     Alive,
-    /// It has shown no sign of life for too long.
+    /// No sign of life for too long.
     Dead,
-    /// It has ended, and left nothing to clean up.
+    /// Ended without leaving anything to clean up.
     Ended,
 }
 
-/// Watches others.
+/// Watches other processes.
 #[derive(Debug)]
 pub struct Watch {
     folder: PathBuf,
@@ -134,9 +136,9 @@ pub struct Watch {
 struct Seen {
     text: Vec<u8>,
     looked: Instant,
-    /// For how long it has not changed, counting only the times when we looked.
+    /// Time without a change, counting only periods in which we looked.
     unchanged: Duration,
-    /// Whether it has ever changed. It never does if the process died before the first look.
+    /// Whether the text has ever changed. It never does if the process died before the first look.
     has_changed: bool,
 }
 
@@ -180,13 +182,13 @@ impl Watch {
     }
 }
 
-/// The file with a process's signs of life.
+/// Path of a process's file.
 #[must_use]
 pub fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.beat"))
 }
 
-/// Whether a process seems alive, for readers who look only once: judged by the file's modification time.
+/// Whether any process seems alive, for readers that look only once: judged by the files' modification times.
 #[must_use]
 pub fn any_recent(folder: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else { return false };
@@ -212,7 +214,7 @@ mod tests {
             watch.looked("a", text.as_bytes().to_vec(), begun + Duration::from_secs(seconds))
         };
         assert_eq!(look(0, "1 running\n"), Life::Alive);
-        // The file server was away for an hour.
+        // The file server was unavailable for an hour.
         assert_eq!(look(3600, "1 running\n"), Life::Alive);
         assert_eq!(look(3605, "2 running\n"), Life::Alive);
         for seconds in (3610..3665).step_by(5) {
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(look(3665, "2 running\n"), Life::Dead);
         assert_eq!(look(3670, "3 running\n"), Life::Alive);
         assert_eq!(look(3671, &line(4, ENDED)), Life::Ended);
-        // That somebody is well shows only when its count has changed.
+        // A process counts as well only after its count has changed.
         let well = |watch: &mut Watch, seconds: u64, text: &str| {
             watch.looked("c", text.as_bytes().to_vec(), begun + Duration::from_secs(seconds));
             watch.is_well("c")
@@ -229,7 +231,7 @@ mod tests {
         assert!(!well(&mut watch, 0, "1 running\n") && !well(&mut watch, 5, "1 running\n"));
         assert!(well(&mut watch, 10, "2 running\n") && well(&mut watch, 15, "2 running\n"));
         assert!(!well(&mut watch, 30, "2 running\n") || !well(&mut watch, 45, "2 running\n"));
-        // One without a file.
+        // A process without a file.
         assert_eq!(watch.looked("b", Vec::new(), begun), Life::Alive);
         let later = (1..=5).map(|turn| watch.looked("b", Vec::new(), begun + Duration::from_secs(15 * turn))).last();
         assert_eq!(later, Some(Life::Dead));
@@ -250,11 +252,11 @@ mod tests {
                 let text = std::fs::read(&path).unwrap();
                 watch.looked("a", text, begun + Duration::from_secs(seconds))
             };
-            // A day off, either way, it lives as long as it counts...
+            // A clock is a day off in either direction; the process is alive while it counts...
             for turn in 0..60 {
                 assert_eq!(look(5 * turn, turn, written), Life::Alive);
             }
-            // ... and is dead when it does not, however new its file is.
+            // ... and dead when it doesn't, however new its file is.
             for turn in 60..71 {
                 assert_eq!(look(5 * turn, 59, now + Duration::from_secs(5 * turn)), Life::Alive, "{turn}");
             }
@@ -267,7 +269,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, buried) = (file(folder.path(), "a"), folder.path().join("of-a.0"));
         let timeout = Duration::from_millis(120);
-        // No file to beat in, as while a file server is away.
+        // There is no file to beat in, as while a file server is unavailable.
         let beat = Beat::start(&path, timeout, buried.clone()).unwrap();
         std::thread::sleep(4 * timeout);
         assert!(!beat.lapsed().is_cancelled());

@@ -1,4 +1,4 @@
-//! Claims: which process works on what. A claim is a file `<what>.<generation>`, which only one process can create, and
+//! Claims: which process works on what. A claim is a file `<what>.<generation>`, which only one process can create and
 //! which names its holder. To take over from a dead holder, a process creates the file of the next generation.
 
 use std::collections::HashMap;
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use crate::files::write_once;
 
-/// The claims of a run, as one process sees them.
+/// The claims of a run, as used by one process.
 #[derive(Debug)]
 pub struct Claims {
     folder: PathBuf,
     holder: String,
 }
 
-/// A claim that somebody has made.
+/// A claim that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// How many times it was taken over.
+    /// Number of times the claim was taken over.
     pub generation: u32,
-    /// Who holds it; empty if a crash of the file system lost that.
+    /// The holder's name; empty if the file system lost it in a crash.
     pub holder: String,
 }
 
@@ -30,13 +30,13 @@ impl Claims {
         Self { folder: folder.to_owned(), holder: holder.to_owned() }
     }
 
-    /// The name of the claim to clean up after a dead process.
+    /// Name of the claim to clean up after a dead process.
     #[must_use]
     pub fn after(name: &str) -> String {
         format!("of-{name}")
     }
 
-    /// The file whose existence shows that something was claimed at all.
+    /// The file that exists if something was claimed at all.
     #[must_use]
     pub fn first(folder: &Path, what: &str) -> PathBuf {
         folder.join(format!("{what}.0"))
@@ -46,10 +46,10 @@ impl Claims {
         self.folder.join(format!("{what}.{generation}"))
     }
 
-    /// Tries to make a claim. Returns whether it succeeded, because nobody else had made it.
+    /// Tries to make a claim. Returns false if another process has made it.
     ///
     /// # Errors
-    /// When the folder cannot be written.
+    /// If the folder cannot be written.
     pub fn take(&self, what: &str, generation: u32) -> io::Result<bool> {
         write_once(&self.path(what, generation), self.holder.as_bytes(), false)
     }
@@ -60,10 +60,10 @@ impl Claims {
         self.path(what, generation + 1).exists()
     }
 
-    /// The latest claim to this, searching from `generation` on.
+    /// The latest claim with this name, searching from `generation` on.
     ///
     /// # Errors
-    /// When one cannot be read.
+    /// If a claim cannot be read.
     pub fn last(&self, what: &str, generation: u32) -> io::Result<Option<Claim>> {
         let mut last = None;
         for generation in generation.. {
@@ -79,7 +79,7 @@ impl Claims {
     /// The last generation of every claim.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn all(&self) -> io::Result<HashMap<String, u32>> {
         let mut found: HashMap<String, u32> = HashMap::new();
         for entry in std::fs::read_dir(&self.folder)? {

@@ -1,4 +1,4 @@
-//! One of the processes that work on a run: its name, files and signs of life.
+//! One of the processes that work on a shared run: its name, files and signs of life.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::model::ledger::{Books, Ledger};
 use crate::run::store::{Writer, write_failed};
 use crate::run::{SessionFacts, Store};
 
-/// How many times one shard may be started.
+/// Maximum number of starts of one shard.
 const MOST_STARTS: u32 = 100_000;
 
-/// This process, as the other processes of the run know it.
+/// This process as a member of a shared run.
 pub struct Member {
-    /// Its name: the shard's number, and from the second start on also the number of the start, such as `03-2`.
+    /// Its name: the shard's number, from the second start on followed by the number of the start, such as `03-2`.
     pub name: String,
-    /// Which part it starts with.
+    /// The part of the run that it starts with.
     pub shard: Shard,
     /// Its records.
     pub writer: Writer,
@@ -33,11 +33,11 @@ pub struct Member {
 }
 
 impl Member {
-    /// Starts working on a run, under a name that no process has used before.
+    /// Joins a run, under a name that no process has used before.
     ///
     /// # Errors
-    /// Kind `Store` when the run's folder cannot be written; kind `Machine` when others work on it in stronger or
-    /// weaker sandboxes, which may only be mixed if `mixed` is set.
+    /// Kind `Store` if the run's folder cannot be written; kind `Machine` if other processes use stronger or weaker
+    /// sandboxes and `mixed` is not set.
     pub fn join(store: &Store, shard: Shard, timeout: Duration, facts: &SessionFacts, mixed: bool) -> Result<Self> {
         let folder = shards(store.folder());
         for part in [&folder, &store.folder().join("claims"), &store.folder().join("purse")] {
@@ -55,10 +55,10 @@ impl Member {
         Ok(Self { name, shard, writer, ledger, beat, facts })
     }
 
-    /// Writes down how its work has ended. Nobody has to clean up after it.
+    /// Records how the work ended, so that nobody has to clean up.
     ///
     /// # Errors
-    /// Kind `Store` when that cannot be written.
+    /// Kind `Store` if the end cannot be written.
     pub fn end(&mut self, store: &Store, how: &str) -> Result<()> {
         self.facts.ended = Some(how.to_owned());
         save(&shards(store.folder()), &self.name, &self.facts)?;
@@ -66,16 +66,16 @@ impl Member {
         Ok(())
     }
 
-    /// Dollars that count as spent according to its ledger.
+    /// Dollars spent according to its ledger.
     ///
     /// # Errors
-    /// Kind `Store` when it cannot be read.
+    /// Kind `Store` if the ledger cannot be read.
     pub fn spent(&self, store: &Store) -> Result<f64> {
         Ok(books(store, &self.name)?.total().dollars())
     }
 }
 
-/// Writes a session down.
+/// Writes a session's file.
 fn save(folder: &Path, name: &str, facts: &SessionFacts) -> Result<()> {
     let mut text = serde_json::to_vec_pretty(facts)
         .map_err(|error| Error::internal("failed to serialise a session").because(error))?;
@@ -84,14 +84,14 @@ fn save(folder: &Path, name: &str, facts: &SessionFacts) -> Result<()> {
     kept.map_err(|error| Error { kind: Kind::Store, ..error })
 }
 
-/// What one member's ledger says.
+/// Reads a member's ledger.
 pub(super) fn books(store: &Store, name: &str) -> Result<Books> {
     let path = store.shard_ledger_path(name);
-    // A process that died early has none.
+    // A process that died early has no ledger.
     if path.exists() { Books::of(&path) } else { Ok(Books::default()) }
 }
 
-/// A name for this process alone: no other process can create the same file.
+/// Finds an unused name by creating its file, which only one process can do.
 fn new_name(folder: &Path, shard: Shard) -> Result<String> {
     for start in 1..MOST_STARTS {
         let name = if start == 1 { shard.name() } else { format!("{}-{start}", shard.name()) };
@@ -105,7 +105,7 @@ fn new_name(folder: &Path, shard: Shard) -> Result<String> {
     Err(Error::store(format!("shard {shard} was started too often")))
 }
 
-/// Refuses a machine whose sandboxes are not as strong as those of the run's first machine.
+/// Rejects a machine whose sandboxes are not as strong as those of the run's first machine.
 fn same_strength(folder: &Path, facts: &SessionFacts, mixed: bool) -> Result<()> {
     let own = std::iter::once(format!("sandbox `{}`", facts.sandbox)).chain(facts.warnings.clone());
     let own = own.collect::<Vec<_>>().join("\n") + "\n";

@@ -1,13 +1,13 @@
 //! A run that several processes work on at once, on one machine or on many that share a folder.
 //!
 //! ```text
-//! runs/<run>/run.json                    the plan, made once
-//! runs/<run>/attempts-<shard>.jsonl      what one process has finished; of a shard that is started again, `-<shard>-2`
-//! runs/<run>/ledger-<shard>.jsonl        what its calls of a model cost
+//! runs/<run>/run.json                    the plan, written once
+//! runs/<run>/attempts-<shard>.jsonl      attempts finished by one process; if the shard is started again, `-<shard>-2`
+//! runs/<run>/ledger-<shard>.jsonl        costs of its model calls
 //! runs/<run>/shards/<shard>.json         its session
 //! runs/<run>/shards/<shard>.beat         its signs of life
-//! runs/<run>/claims/<number>.<generation>  who makes an attempt, or does something that is done once
-//! runs/<run>/purse/<number>              what each may spend, where there is a `--max-cost`
+//! runs/<run>/claims/<number>.<generation>  the process that makes an attempt, or does something that is done once
+//! runs/<run>/purse/<number>              amounts that each process may spend, with `--max-cost`
 //! ```
 //!
 //! The processes do not talk to each other, and each writes only its own files. Decisions between them are made by
@@ -32,24 +32,24 @@ pub use member::Member;
 pub use number::Shard;
 pub use work::Part;
 
-/// What `run.json` holds if several processes work on the run.
+/// The part of `run.json` for runs shared by several processes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sharing {
-    /// Digest of the planned attempts, in their order: sha256, hex.
+    /// Digest of the planned attempts, in order: sha256, hex.
     pub plan: String,
-    /// Seconds after which a process that shows no sign of life counts as dead.
+    /// Seconds without a sign of life after which a process counts as dead.
     pub claim_timeout: f64,
 }
 
 impl Sharing {
-    /// How long a process may show no sign of life before it counts as dead.
+    /// Time without a sign of life after which a process counts as dead.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         Duration::try_from_secs_f64(self.claim_timeout).unwrap_or(Duration::from_mins(1))
     }
 }
 
-/// Where the shards' sessions and signs of life are.
+/// Folder of the shards' sessions and signs of life.
 #[must_use]
 pub fn shards(run: &Path) -> PathBuf {
     run.join("shards")

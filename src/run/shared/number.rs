@@ -1,31 +1,31 @@
-//! Which shard a process is, and how many there are.
+//! The number of a shard and of all shards.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// A shard of a run, such as `3/16`. It starts with its own part of the run's attempts, then takes any that nobody
-/// holds, so the number only decides where it starts.
+/// A shard of a run, such as `3/16`. It starts with its own part of the run's attempts and continues with any that
+/// nobody holds, so the number only decides where it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Its place, from 0.
+    /// Its number, from 0.
     pub index: u32,
-    /// How many there are.
+    /// Number of shards.
     pub count: u32,
 }
 
-/// Shards of a run.
+/// Maximum number of shards of a run.
 const MOST: u32 = 100_000;
 
 impl Shard {
-    /// The only one.
+    /// The only shard of a run.
     pub const ONLY: Self = Self { index: 0, count: 1 };
 
-    /// What the environment says: `AUTOEXPERIMENT_SHARD`, else the variables of a Slurm job array.
+    /// Reads the shard from the environment: `AUTOEXPERIMENT_SHARD`, else the variables of a Slurm job array.
     ///
     /// # Errors
-    /// Kind `Usage` for what is no shard.
+    /// Kind `Usage` if the value isn't a shard.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>> {
         if let Some(text) = variable("AUTOEXPERIMENT_SHARD").filter(|text| !text.is_empty()) {
             return text.parse().map(Some).map_err(|error: Error| Error {
@@ -39,11 +39,11 @@ impl Shard {
         };
         let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);
         let step = number("SLURM_ARRAY_TASK_STEP").unwrap_or(1).max(1);
-        // In an array with gaps, two tasks may get the same place.
+        // In an array with gaps, two tasks may get the same number.
         Ok((count > 0).then(|| Self { index: (task.saturating_sub(first) / step) % count, count }))
     }
 
-    /// Its number, padded to the digits of the last one, so that names sort.
+    /// Its number from 1, padded to the digits of the last one, so that names sort.
     #[must_use]
     pub fn name(self) -> String {
         format!("{:0width$}", self.index + 1, width = self.count.to_string().len())
@@ -97,7 +97,7 @@ mod tests {
         let array = [("SLURM_ARRAY_TASK_ID", "7"), ("SLURM_ARRAY_TASK_COUNT", "4"), ("SLURM_ARRAY_TASK_MIN", "1")];
         let stepped = [array.as_slice(), &[("SLURM_ARRAY_TASK_STEP", "2")]].concat();
         assert_eq!(of(&stepped).unwrap(), Some(Shard { index: 3, count: 4 }));
-        // With gaps, as when some tasks are submitted again.
+        // An array with gaps, as after resubmitting some of its tasks.
         assert_eq!(of(&array).unwrap(), Some(Shard { index: 2, count: 4 }));
         let both = [array.as_slice(), &[("AUTOEXPERIMENT_SHARD", "2/2")]].concat();
         assert_eq!(of(&both).unwrap(), Some(Shard { index: 1, count: 2 }));

@@ -1,7 +1,7 @@
-//! The money that all shards of a run may spend together. The last entry for a shard says how much that shard may spend
-//! in total, and these amounts never add up to more than `--max-cost`. An entry is a file that only one process can
-//! create, and only after reading all earlier entries. So no two shards hand out the same money, and if a shard is
-//! killed, the entry still says how much it may have spent.
+//! The money that all shards of a run may spend together. The last entry for a shard is the total that this shard may
+//! spend, and these totals never add up to more than `--max-cost`. An entry is a file that only one process can create,
+//! and only after reading all earlier entries. So no two shards use the same money, and if a shard is killed, its entry
+//! still tells how much it may have spent.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -12,24 +12,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::write_once;
 
-/// The rounding error allowed in sums of dollars.
+/// Tolerance for rounding errors in sums of dollars.
 const ROUNDING: f64 = 1e-9;
 
-/// How long an existing file may stay invisible on a shared file system, and how often to look for it.
+/// Interval and number of checks for an existing file that is not visible yet on a shared file system.
 const UNSEEN: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 600;
 
-/// How much one shard may spend in total from now on.
+/// The total that one shard may spend from now on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Entry {
     writer: String,
     dollars: f64,
-    /// Whether it has spent all of that and runs nothing.
+    /// Whether the shard has spent all of this and runs nothing.
     #[serde(default)]
     idle: bool,
 }
 
-/// The money of a run, as one process sees it.
+/// The money of a run, as used by one process.
 #[derive(Debug)]
 pub struct Purse {
     folder: PathBuf,
@@ -48,27 +48,27 @@ impl Purse {
         Self { folder: folder.to_owned(), writer: writer.to_owned(), most, next: 0, last: HashMap::new() }
     }
 
-    /// How much this process may spend in total.
+    /// Total that this process may spend.
     #[must_use]
     pub fn allowed(&self) -> f64 {
         self.last.get(&self.writer).map_or(0.0, |entry| entry.dollars)
     }
 
-    /// Dollars that others have spent or may spend, according to the last look.
+    /// Dollars that others have spent or may spend, as of the last look.
     #[must_use]
     pub fn others(&self) -> f64 {
         self.last.values().filter(|entry| entry.writer != self.writer).map(|entry| entry.dollars).sum()
     }
 
-    /// Other shards that may spend less than they are allowed to, according to the last look.
+    /// Other shards that may have unspent money, as of the last look.
     pub fn busy(&self) -> impl Iterator<Item = &str> {
         self.last.values().filter(|entry| entry.writer != self.writer && !entry.idle).map(|entry| entry.writer.as_str())
     }
 
-    /// Allows this process to spend this much in total, if that fits.
+    /// Raises this process's total to `dollars`, if that fits.
     ///
     /// # Errors
-    /// When the folder cannot be read or written.
+    /// If the folder cannot be read or written.
     pub fn raise(&mut self, dollars: f64) -> io::Result<bool> {
         loop {
             self.catch_up()?;
@@ -81,10 +81,10 @@ impl Purse {
         }
     }
 
-    /// Writes down what a shard has spent that runs nothing more, so that the rest becomes free.
+    /// Lowers the total of a shard that runs nothing more to what it has spent, which frees the rest.
     ///
     /// # Errors
-    /// When the folder cannot be read or written.
+    /// If the folder cannot be read or written.
     pub fn rest(&mut self, writer: &str, dollars: f64) -> io::Result<()> {
         loop {
             self.catch_up()?;
@@ -98,7 +98,7 @@ impl Purse {
         }
     }
 
-    /// Makes the next entry, unless another process has.
+    /// Creates the next entry, unless another process has created it.
     fn enter(&mut self, entry: Entry) -> io::Result<bool> {
         let is_made = write_once(&self.path(), &serde_json::to_vec(&entry)?, true)?;
         if is_made {
@@ -114,7 +114,7 @@ impl Purse {
         self.folder.join(self.next.to_string())
     }
 
-    /// Reads what others have entered.
+    /// Reads entries created by other processes.
     fn catch_up(&mut self) -> io::Result<()> {
         loop {
             match std::fs::read(self.path()) {
@@ -129,7 +129,7 @@ impl Purse {
         }
     }
 
-    /// Waits until the next entry, which another process has made, is visible: a file server's client may lag behind.
+    /// Waits until the next entry, created by another process, is visible: a file server's client may lag behind.
     fn await_next(&self) -> io::Result<()> {
         for _ in 0..LOOKS {
             if self.path().exists() {
@@ -160,7 +160,7 @@ mod tests {
             .collect();
         let sum: f64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
         assert!((sum - 10.0).abs() < 1e-9, "{sum}");
-        // What a shard has not spent becomes free again, but never what it has spent.
+        // Unspent money of a shard becomes free again, but spent money never does.
         let mut purse = Purse::new(folder.path(), "new", 10.0);
         assert!(!purse.raise(0.25).unwrap());
         let busy = purse.busy().count();

@@ -1,4 +1,4 @@
-//! Follows the records of all shards: reads what was added since the last time.
+//! Follows the records of all shards, reading what was added since the last time.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub struct Ended<'a> {
     pub attempt: u32,
     /// Why it stopped.
     pub end: End,
-    /// More about the end.
+    /// Details of the end.
     #[serde(default)]
     pub end_detail: Option<String>,
     /// Whether only verification was lost.
@@ -33,17 +33,17 @@ pub struct Ended<'a> {
     pub verification_lost: bool,
 }
 
-/// How far each file was read.
+/// Position up to which each file was read.
 #[derive(Debug, Default)]
 pub struct Tails {
     read: HashMap<PathBuf, u64>,
 }
 
 impl Tails {
-    /// Returns every record that it has not returned before. Skips broken lines, which the strict reader reports.
+    /// Passes every new record to `each`. Skips broken lines, which the strict reader reports.
     ///
     /// # Errors
-    /// Kind `Store` when a file cannot be read.
+    /// Kind `Store` if a file cannot be read.
     pub fn read(&mut self, store: &Store, mut each: impl FnMut(Ended<'_>)) -> Result<()> {
         for path in store.record_files()? {
             let failed = |error| Error::store(format!("failed to read `{}`", path.display())).because(error);

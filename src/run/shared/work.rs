@@ -1,5 +1,5 @@
-//! The attempts that one process makes: first its own part, then those that nobody has started, then those that dead
-//! processes left.
+//! The attempts that one process of a shared run makes: first its own part, then attempts that nobody has started, then
+//! those left by dead processes.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -17,13 +17,13 @@ use crate::run::scheduler::{Money, Next, Work};
 use crate::run::store::write_failed;
 use crate::run::{AttemptRecord, Store, Tried as _, interrupted_attempts};
 
-/// The claim of the process that runs the verifiers.
+/// Name of the claim of the process that runs the verifiers.
 const CHOICES: &str = "choices";
 
-/// The claim of the process that stays until everything is done, in case the last workers die.
+/// Name of the claim of the process that stays until everything is done, in case the last workers die.
 const KEEPER: &str = "keeper";
 
-/// What one process knows of the work that is left in a run.
+/// One process's view of the remaining work of a run.
 pub struct Part<'a> {
     store: Store,
     family: &'a dyn Family,
@@ -33,34 +33,34 @@ pub struct Part<'a> {
     purse: Option<Purse>,
     tails: Tails,
     tries: u32,
-    /// All attempts of the run. Claims refer to an attempt by its place here.
+    /// All attempts of the run. Claims refer to an attempt by its index here.
     plan: Vec<Job>,
     places: HashMap<(String, String, u32), usize>,
-    /// Whether the attempt at each place has a record that counts.
+    /// Whether each attempt has a record that counts, by index.
     done: Vec<bool>,
-    /// How many tries others have lost since this process started, and why the last was lost.
+    /// Tries lost by other processes since this one started, with the reason for the last loss.
     lost: HashMap<usize, (u32, String)>,
-    /// Attempts that nobody had started when this process last looked, in the order in which it tries to take them.
+    /// Attempts that nobody had started at the last look, in the order in which this process tries to claim them.
     free: VecDeque<usize>,
-    /// Whether `free` includes the parts that other shards start with.
+    /// Whether `free` includes the parts of other shards.
     of_others: bool,
-    /// What others have claimed but not finished, with the generation of each claim.
+    /// Attempts claimed but not finished by others, with the generation of each claim.
     held: BTreeMap<usize, u32>,
-    /// What this process has claimed.
+    /// Attempts claimed by this process, with the generation of each claim.
     own: HashMap<usize, u32>,
     /// Dead processes that have been cleaned up after.
     cleared: Vec<String>,
-    /// How many attempts were left to others, if this process left before the end.
+    /// Number of attempts left to others, if this process leaves before the end.
     left: usize,
     pause: Duration,
     looked: Option<Instant>,
 }
 
 impl<'a> Part<'a> {
-    /// The work of one member of the run. `label` gives an agent's name by its place.
+    /// Prepares the work of one member of the run. `label` returns the agent's label of a job.
     ///
     /// # Errors
-    /// Kind `Store` when the run's folder cannot be read.
+    /// Kind `Store` if the run's folder cannot be read.
     pub fn new(
         (store, sharing): (&Store, &Sharing),
         member: Member,
@@ -98,7 +98,7 @@ impl<'a> Part<'a> {
             places,
         };
         part.read_on()?;
-        // What was lost before is tried again.
+        // Attempts lost before this process started are tried again.
         part.lost.clear();
         part.find_free(false)?;
         Ok(part)
@@ -114,16 +114,16 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// How many attempts there are, and how many are done.
+    /// Number of all attempts, and of finished ones.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         (self.plan.len(), self.done.iter().filter(|done| **done).count())
     }
 
-    /// Whether this process is the one that runs the verifiers, now that all attempts are made.
+    /// Whether this process is the one to run the verifiers, once all attempts are made.
     ///
     /// # Errors
-    /// Kind `Store` when the run's folder cannot be read or written.
+    /// Kind `Store` if the run's folder cannot be read or written.
     pub fn may_choose(&mut self) -> Result<bool> {
         let last = self.claims.last(CHOICES, 0).map_err(|error| self.failed(error))?;
         let generation = match last {
@@ -134,16 +134,16 @@ impl<'a> Part<'a> {
         self.claims.take(CHOICES, generation).map_err(|error| self.failed(error))
     }
 
-    /// Records that this process is done, and how it ended. Nobody has to clean up after it.
+    /// Records that this process is done and how it ended, so that nobody has to clean up after it.
     ///
     /// # Errors
-    /// Kind `Store` when the run's folder cannot be written.
+    /// Kind `Store` if the run's folder cannot be written.
     pub fn close(mut self, how: &str) -> Result<()> {
         let spent = self.member.spent(&self.store)?;
         if let Some(purse) = &mut self.purse {
             purse.rest(&self.member.name, spent).map_err(|error| write_failed(self.store.folder(), error))?;
         }
-        // Otherwise only the next reader would notice a file that disappeared after its last record.
+        // Otherwise only the next reader would notice that the file disappeared after its last record.
         self.member.writer.check()?;
         self.member.end(&self.store, how)
     }
@@ -152,7 +152,7 @@ impl<'a> Part<'a> {
         write_failed(self.store.folder(), error)
     }
 
-    /// Reads the records written since the last time.
+    /// Reads new records.
     fn read_on(&mut self) -> Result<()> {
         let Self { tails, places, done, lost, .. } = self;
         tails.read(&self.store, |ended| {
@@ -174,7 +174,7 @@ impl<'a> Part<'a> {
         self.lost.get(&place).is_some_and(|(count, _)| *count >= self.tries)
     }
 
-    /// Looks for attempts that nobody has started, in this process's own part or among all.
+    /// Looks for attempts that nobody has started, in this process's own part or in all parts.
     fn find_free(&mut self, of_others: bool) -> Result<()> {
         self.of_others = of_others;
         let claimed = self.claims.all().map_err(|error| self.failed(error))?;
@@ -189,7 +189,7 @@ impl<'a> Part<'a> {
             }
         }
         if of_others {
-            // From the end, which the others reach last. Each process starts elsewhere, so that few collide.
+            // Start from the end, which the owners reach last; each process starts elsewhere, so that few collide.
             free.make_contiguous().reverse();
             let skip = free.len() * index / count;
             free.rotate_left(skip);
@@ -198,8 +198,8 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Takes over an attempt that a dead process left. If there is none, returns whether all that is left is held by
-    /// processes that are alive.
+    /// Takes over an attempt left by a dead process. Without one, returns whether all remaining attempts are held
+    /// by live processes.
     fn take_over(&mut self) -> Result<Result<Job, bool>> {
         let mut lives: HashMap<String, Life> = HashMap::new();
         let (mut left, mut holders) = (Vec::new(), BTreeMap::new());
@@ -215,7 +215,7 @@ impl<'a> Part<'a> {
                 left.push((place, claim));
             }
         }
-        // Only after checking who is alive, because a dead process writes no more records.
+        // Read the records only after checking who is alive: a process found dead writes no more.
         self.read_on()?;
         let (done, lost, tries) = (&self.done, &self.lost, self.tries);
         self.held.retain(|place, _| !done[*place] && lost.get(place).is_none_or(|(count, _)| *count < tries));
@@ -237,15 +237,15 @@ impl<'a> Part<'a> {
         Ok(Err(self.held.keys().all(is_well)))
     }
 
-    /// Whether this process may leave the rest to those that hold it. One idle process stays, to take over from any
-    /// that die. If it dies itself, another takes its place.
+    /// Whether this process may leave the remaining attempts to their holders. One idle process stays to take over from
+    /// holders that die; if it dies itself, another one takes its place.
     fn may_leave(&mut self) -> Result<bool> {
         let last = self.claims.last(KEEPER, 0).map_err(|error| self.failed(error))?;
         let generation = match last {
             None => 0,
             Some(claim) if claim.holder == self.member.name => return Ok(false),
             Some(claim) => match self.watch.look(&claim.holder) {
-                // A process that has shown no sign of life may be dead.
+                // The keeper may be dead if it has shown no sign of life.
                 Life::Alive => return Ok(self.watch.is_well(&claim.holder)),
                 Life::Dead | Life::Ended => claim.generation + 1,
             },
@@ -254,7 +254,7 @@ impl<'a> Part<'a> {
         Ok(false)
     }
 
-    /// Records what a dead process spent on unfinished attempts, and returns the rest of its money.
+    /// Records what a dead process spent on unfinished attempts, and frees the rest of its money.
     fn clear_up(&mut self, name: &str) -> Result<()> {
         if name.is_empty() || self.cleared.iter().any(|known| known == name) {
             return Ok(());
@@ -322,7 +322,7 @@ impl<'a> Part<'a> {
         self.looked = Some(Instant::now());
         Ok(match self.take_over()? {
             Ok(job) => {
-                // There may be more.
+                // Look again at the next call, because there may be more.
                 self.looked = None;
                 Next::Job(job)
             }
@@ -342,7 +342,7 @@ impl<'a> Part<'a> {
         for name in busy {
             match self.watch.look(&name) {
                 Life::Dead => self.clear_up(&name)?,
-                // A process that has just ended has written down what it spent.
+                // A process that has just ended has recorded what it spent.
                 Life::Alive | Life::Ended => any = true,
             }
         }

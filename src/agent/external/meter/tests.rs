@@ -8,7 +8,7 @@ use super::*;
 use crate::agent::Limits;
 use crate::model::{Reply, Role, ToolCall, Usage};
 
-/// What a meter works with.
+/// Everything a meter needs.
 struct Bench {
     folder: TempDir,
     budget: Budget,
@@ -37,7 +37,7 @@ impl Bench {
     }
 }
 
-/// A model that answers as the function says, so many seconds after it was asked, and keeps what it was asked.
+/// A model that replies as the function says, `after` seconds after each call, and keeps the requests.
 struct Says<F> {
     answer: F,
     after: u64,
@@ -64,7 +64,7 @@ impl<F: Fn(u32) -> Result<Reply, ModelError> + Send + Sync> Model for Says<F> {
 }
 
 impl Meter<'_> {
-    /// Answers one call, with none beside it.
+    /// Answers a single call.
     async fn answer(&mut self, request: Request) -> Result<Given, Refusal> {
         let (answer, mut answered) = tokio::sync::oneshot::channel();
         let mut ask = Ask { request, left_out: Vec::new(), pieces: None, answer };
@@ -86,7 +86,7 @@ fn reply(tokens: u64) -> Reply {
 
 #[tokio::test]
 async fn an_agent_whose_calls_fail_ten_times_in_a_row_is_stopped() {
-    // One reply among them, and the counting begins anew.
+    // One reply among the failures restarts the count.
     let model = Says::new(0, |call| if call == 9 { Ok(reply(1)) } else { Err(ModelError::Refused("no".into())) });
     let mut bench = Bench::new(Limits { cost: 100.0, ..Limits::default() });
     let mut meter = bench.meter(&model);
@@ -110,7 +110,7 @@ async fn an_agent_that_would_fill_the_record_is_refused_and_the_model_not_asked(
     meter.record.room = 3000;
     let first = request(&"a".repeat(2000));
     assert!(meter.answer(first.clone()).await.is_ok());
-    // What stands in the record already takes no room.
+    // Messages already in the record take no room.
     let mut longer = first.clone();
     longer.messages.extend([Message::new(Role::Assistant, "yes"), Message::new(Role::User, "more")]);
     assert!(meter.answer(longer).await.is_ok());
@@ -207,7 +207,7 @@ async fn calls_that_come_together_are_made_together_as_far_as_the_money_goes_and
             self.0.query(request).await
         }
     }
-    // Each may cost 0.4 of 1 dollar: two at a time, and 0.25 in the end.
+    // Each call may cost 0.4 of 1 dollar: two run at a time, with 0.25 left in the end.
     for (cost, most_tokens, seconds) in [(10.0, 40, 10), (1.0, 40, 20), (1.0, 90, 30)] {
         let model = Dear(Says::new(10, |_| Ok(reply(1))));
         let mut bench = Bench::new(Limits { cost, ..Limits::default() });

@@ -1,4 +1,4 @@
-//! `edit`: exact lines of a file, replaced; they must be there once. What is said when they are not follows SUPER.
+//! `edit`: replaces exact lines of a file, which must occur exactly once. The error messages follow SUPER.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, read_text
 use crate::agent::{Context, python};
 use crate::sandbox::Fault;
 
-/// Lines around a place that are shown with it.
+/// Number of lines shown before and after the change.
 const AROUND: usize = 2;
 
 /// Replaces lines.
@@ -58,11 +58,11 @@ impl Tool for Edit {
     }
 }
 
-/// The file with its lines replaced, and the changed place as it is shown; or why nothing was changed.
+/// Returns the changed file and the excerpt to show, or why nothing was changed.
 fn replaced(before: &str, old: &str, new: &str) -> Result<(String, String), String> {
     let lines: Vec<&str> = before.lines().collect();
     let mut wanted: Vec<&str> = old.lines().collect();
-    // Line breaks before and after the lines are no lines.
+    // Ignore empty lines before and after the text.
     while wanted.first().is_some_and(|line| line.is_empty()) {
         wanted.remove(0);
     }
@@ -105,7 +105,7 @@ fn replaced(before: &str, old: &str, new: &str) -> Result<(String, String), Stri
     }
 }
 
-/// Lines of a file with those around them, numbered.
+/// Excerpt of a file around some lines, with line numbers.
 fn around(lines: &[&str], place: usize, count: usize) -> String {
     let first = place.saturating_sub(AROUND);
     let shown = lines.iter().enumerate().take(place + count + AROUND).skip(first);

@@ -1,4 +1,4 @@
-//! `execute`: Python code in a session that lasts.
+//! `execute`: runs Python code in a persistent session.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! `interrupt`: code that is still running.
+//! `interrupt`: interrupts running code.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! The tools of SUPER's agents (Bogin et al., 2024): a Python session that lasts, edits by exact lines, submit.
+//! The tools of SUPER's agents (Bogin et al., 2024): a persistent Python session, edits by exact lines, submit.
 
 mod edit;
 mod execute;
@@ -18,8 +18,8 @@ use super::{Failure, wall};
 use crate::agent::Context;
 use crate::agent::python_session::PATIENCE;
 
-/// Sets how long the next call may take: what the model asks for, else what the task says, else what a command may take,
-/// but no more than SUPER's 5 minutes. Gives back what was set before.
+/// Sets the time limit of the next call: as requested by the model, else as set by the task, else that of a command,
+/// but at most SUPER's 5 minutes. Returns the previous setting.
 fn be_patient(seconds: Option<f64>, context: &mut Context<'_>) -> Result<Option<Duration>, Failure> {
     let before = context.session.patience;
     let default = before.unwrap_or_else(|| PATIENCE.min(context.budget.command_limit()));

@@ -1,5 +1,5 @@
-//! SUPER's tools through the whole loop, as plain processes; `tests/it/dynamic.rs` uses them in the sandbox that runs are made
-//! in.
+//! SUPER's tools in complete attempts, as plain processes; `tests/it/dynamic.rs` tests them in the sandbox used for
+//! runs.
 
 use serde_json::json;
 

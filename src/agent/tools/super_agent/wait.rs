@@ -1,4 +1,4 @@
-//! `continue_wait`: for code that is still running.
+//! `continue_wait`: waits for running code.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

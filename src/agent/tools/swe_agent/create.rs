@@ -1,4 +1,4 @@
-//! `create`: a new file, opened.
+//! `create`: creates a file and opens it.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -36,7 +36,7 @@ impl Tool for Create {
         match context.read(&target, READ_LIMIT).await {
             Ok(_) => return Err(Failure::Refused(format!("`{path}` exists already; see it with open"))),
             Err(lost @ Fault::Lost(_)) => return Err(lost.into()),
-            // No file yet; what else is wrong with the path, writing tells.
+            // The file does not exist yet, or the path is otherwise wrong, which writing reports.
             Err(Fault::Refused(_)) => {}
         }
         context.write(&target, b"\n").await?;

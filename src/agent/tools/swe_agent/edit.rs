@@ -1,4 +1,4 @@
-//! `edit`: lines of the open file, replaced; refused where the result is no Python any more.
+//! `edit`: replaces lines of the open file; refuses changes that break a Python file's syntax.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -39,7 +39,7 @@ impl Tool for Edit {
         let window = window::open(session)?;
         let before = window.text(context).await?;
         let lines: Vec<&str> = before.split_inclusive('\n').collect();
-        // A line below the last may be written, too.
+        // `start_line` may be one past the last line, to append.
         if start_line == 0 || start_line > lines.len() + 1 || end_line > lines.len() || end_line + 1 < start_line {
             return Err(Failure::Refused(format!(
                 "the file has {} lines, so lines {start_line} to {end_line} cannot be replaced; nothing was changed",
@@ -64,7 +64,7 @@ impl Tool for Edit {
         }
         context.write(&window.path, after.as_bytes()).await?;
         let total = after.lines().count();
-        // Stays where it is when the change is seen.
+        // Move the window only if the change is outside of it.
         if start_line - 1 < window.top || end > window.top + LINES {
             window.center(start_line - 1, total);
         }
@@ -73,7 +73,7 @@ impl Tool for Edit {
     }
 }
 
-/// What would have come of the change, and what is there.
+/// Shows what the refused change would have produced, and the current lines.
 fn refusal(
     window: &Window,
     line: usize,

@@ -1,4 +1,4 @@
-//! `find_file`: files by name.
+//! `find_file`: finds files by name.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! `goto`: a line of the open file.
+//! `goto`: shows a line of the open file.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
-//! The tools of SWE-agent (Yang et al., 2024): a file is seen through a window of lines that is moved, and edited by line
-//! range, with a check that refuses edits which break the syntax.
+//! The tools of SWE-agent (Yang et al., 2024): a file is shown through a movable window of lines and edited by line
+//! range; edits that break the syntax are refused.
 
 mod create;
 mod edit;

@@ -1,4 +1,4 @@
-//! `open`: a file, seen through a window.
+//! `open`: opens a file in the window.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

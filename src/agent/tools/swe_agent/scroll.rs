@@ -1,4 +1,4 @@
-//! `scroll`: the open file's next or previous lines.
+//! `scroll`: shows the next or previous lines of the open file.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

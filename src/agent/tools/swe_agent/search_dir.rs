@@ -1,4 +1,4 @@
-//! `search_dir`: files that hold a text.
+//! `search_dir`: finds files that contain a text.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     path: Option<String>,
 }
 
-/// Counts matching lines a file; binary files and those that cannot be read are passed over.
+/// Counts matching lines per file; skips binary and unreadable files.
 const SCRIPT: &str = r#"cd -- "$2" && { grep -rIcFs -e "$1" . | grep -v ':0$' | sort | head -n "$3"; }"#;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! `search_file`: lines of a file that hold a text.
+//! `search_file`: finds lines of a file that contain a text.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use super::window::{self, LINES};
 use crate::agent::Context;
 use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, cut_middle, read_text};
 
-/// Characters of a line that are shown.
+/// Maximum characters shown of a line.
 const SHOWN: usize = 300;
 
 /// Searches a file.

@@ -1,15 +1,16 @@
-//! Whether an edit breaks a Python file: errors that the parser finds after it and not before.
+//! Detects edits that break a Python file: syntax errors found after the edit but not before.
 
 use tree_sitter::{Node, Parser};
 
-/// The first syntax error that the text `after` has and `before` has not: its line, from 1. Nothing for what is not Python.
+/// The line (from 1) of the first syntax error in `after` if the edit added errors; `None` otherwise, and for files
+/// that aren't Python.
 #[must_use]
 pub fn broken(path: &str, before: &str, after: &str) -> Option<usize> {
     if !path.to_lowercase().ends_with(".py") {
         return None;
     }
     let (old, new) = (errors(before)?, errors(after)?);
-    // A file that was broken already may be mended step by step.
+    // A file that was broken before may be repaired step by step.
     if new.len() > old.len() || (old.is_empty() && !new.is_empty()) { new.first().copied() } else { None }
 }
 

@@ -1,4 +1,4 @@
-//! SWE-agent's tools through the whole loop, in a real sandbox.
+//! SWE-agent's tools in complete attempts, in a real sandbox.
 
 use serde_json::json;
 

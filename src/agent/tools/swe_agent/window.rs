@@ -1,4 +1,4 @@
-//! The open file and the lines of it that are seen.
+//! The open file and the window of lines shown of it.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,37 +6,37 @@ use std::path::PathBuf;
 use crate::agent::Context;
 use crate::agent::tools::{Failure, READ_LIMIT, Session, read_text};
 
-/// Lines that are seen at once, as in the original.
+/// Lines in the window, as in the original.
 pub const LINES: usize = 100;
-/// Lines that two windows share when one scrolls.
+/// Lines shared by the windows before and after scrolling.
 pub const OVERLAP: usize = 2;
 
 /// The open file.
 #[derive(Debug, Clone)]
 pub struct Window {
-    /// Where it is, as the sandbox takes it.
+    /// Its path for the sandbox.
     pub path: PathBuf,
-    /// As the model named it.
+    /// Its path as the model wrote it.
     pub shown: String,
-    /// First line that is seen, from 0.
+    /// First line in the window, from 0.
     pub top: usize,
 }
 
 impl Window {
-    /// The file's text.
+    /// Reads the file.
     ///
     /// # Errors
-    /// What the sandbox says, and when it is no text.
+    /// The errors of the sandbox, and if the file is not text.
     pub async fn text(&self, context: &mut Context<'_>) -> Result<String, Failure> {
         read_text(context, &self.path, &self.shown, READ_LIMIT).await
     }
 
-    /// Moves the window so that this line, from 0, is near its middle.
+    /// Moves the window so that `line` (from 0) is near its middle.
     pub fn center(&mut self, line: usize, total: usize) {
         self.top = line.saturating_sub(LINES / 2).min(total.saturating_sub(LINES));
     }
 
-    /// The lines that are seen, with their numbers and what is above and below.
+    /// Formats the lines in the window with their numbers, and the number of lines above and below.
     #[must_use]
     pub fn show(&self, text: &str) -> String {
         let lines: Vec<&str> = text.lines().collect();
@@ -55,10 +55,10 @@ impl Window {
     }
 }
 
-/// The open file of a session.
+/// Returns the open file of a session.
 ///
 /// # Errors
-/// [`Failure::Refused`] when there is none.
+/// [`Failure::Refused`] if no file is open.
 pub fn open(session: &mut Session) -> Result<&mut Window, Failure> {
     let none = || Failure::Refused("no file is open; open one with `open` first".to_owned());
     session.window.as_mut().ok_or_else(none)
