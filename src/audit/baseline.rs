@@ -1,5 +1,5 @@
-//! Does the unmasked repo reproduce its gold, and which functions does each experiment enter? One traced run answers
-//! both.
+//! Checks that the unmasked repo reproduces its gold, and finds the functions that each experiment enters, with one
+//! traced run per experiment.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::suite::Protocol;
 /// blind.
 ///
 /// # Errors
-/// One for each experiment that does not give its gold: kind `Baseline`, naming paper, experiment and next step.
+/// One error of kind `Baseline` for each experiment that does not give its gold, naming paper, experiment and next
+/// step.
 pub async fn traced(bench: &Arc<Bench>, ask: &[Place], observer: &dyn Observer) -> Result<Vec<Trace>, Vec<Error>> {
     gold_of(bench.loaded(), Protocol::Curtailed).map_err(|error| vec![error])?;
     let mut running = JoinSet::new();
@@ -57,7 +58,7 @@ pub async fn traced(bench: &Arc<Bench>, ask: &[Place], observer: &dyn Observer) 
 /// Runs every experiment of the unmasked repo untraced.
 ///
 /// # Errors
-/// As [`traced`].
+/// Returns the errors of [`traced`].
 pub async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
     gold_of(bench.loaded(), Protocol::Curtailed).map_err(|error| vec![error])?;
     let mut errors = Vec::new();
@@ -65,7 +66,7 @@ pub async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
         let ended = match bench.run(&Trial { files: &[], experiment: task }).await {
             Ok(outcome) if agrees(bench, experiment, &outcome) => Ok(()),
             Ok(outcome) => {
-                // If the same run gives its gold once and another value the next time, it is random.
+                // The same run gave its gold once and another value the other time, so it is random.
                 let gave =
                     outcome.result.is_ok() && !bench.loaded().paper.experiments[experiment].tolerance.is_stochastic();
                 confirm(bench, experiment, task)
@@ -117,7 +118,7 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
 /// Sets the variables that libraries for linear algebra read when they start.
 const TWO_THREADS: &str = "export OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2 MKL_NUM_THREADS=2";
 
-/// Whether an outcome is the experiment's gold. `experiment` is a place in the manifest.
+/// Whether an outcome is the experiment's gold. `experiment` is an index in the manifest.
 #[must_use]
 pub fn agrees(bench: &Bench, experiment: usize, outcome: &Outcome) -> bool {
     let experiment = &bench.loaded().paper.experiments[experiment];
@@ -127,7 +128,7 @@ pub fn agrees(bench: &Bench, experiment: usize, outcome: &Outcome) -> bool {
         .is_some_and(|gold| outcome.agrees(experiment, gold))
 }
 
-/// An experiment that gave its gold in one run but not in another.
+/// Returns the error for an experiment that gave its gold in one run but not in another.
 fn rare(bench: &Bench, experiment: usize) -> Error {
     let paper = &bench.loaded().paper;
     let id = &paper.experiments[experiment].id;
@@ -145,7 +146,7 @@ async fn one(bench: &Bench, experiment: usize, ask: &[Place]) -> Result<Trace> {
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);
     }
-    // A fork that failed may have changed what it shares with the original, such as a file.
+    // A failing fork may have changed what it shares with the original process, such as a file.
     let mut seen = trace(bench, task, &[]).await?;
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);
@@ -155,7 +156,7 @@ async fn one(bench: &Bench, experiment: usize, ask: &[Place]) -> Result<Trace> {
     Ok(seen)
 }
 
-/// Whether an experiment with a doubtful result gives its gold in two new runs.
+/// Checks that an experiment with a doubtful result gives its gold in two new runs.
 async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Result<()> {
     let trial = Trial { files: &[], experiment: task };
     let first = bench.run_again(&trial).await?;

@@ -1,4 +1,4 @@
-//! Measurements that need not be repeated, because their digest shows that nothing they depend on has changed.
+//! Skips measurements if their digest shows that nothing they depend on has changed.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use crate::files::hex;
 use crate::suite::{Evidence, LoadedPaper};
 use crate::workspace::repo_digest;
 
-/// Increased when the measurement changes in a way that nothing else here shows.
+/// To be changed when the measurement changes in a way that nothing else in the digest shows.
 const FORMAT: &[u8] = b"autoexperiment evidence 1\n";
 
-/// Digest of everything that a paper's evidence depends on: its repo, the functions and experiments in the manifest,
-/// its text, gold, the env's files, and the drawn mutants. `None` for measurements without mutants.
+/// Returns the digest of everything that a paper's evidence depends on: its repo, the functions and experiments in the
+/// manifest, its text, gold, the env's files, and the drawn mutants. `None` for measurements without mutants.
 ///
 /// # Errors
-/// Those of the repo's digest and of drawing mutants; kind `Machine` when a file cannot be read.
+/// Returns the errors of the repo's digest and of drawing mutants; kind `Machine` if a file cannot be read.
 pub fn basis(loaded: &LoadedPaper, measures: Measures) -> Result<Option<String>> {
     let Some(mutants) = measures.mutants else { return Ok(None) };
     let mut hash = Sha256::new();
@@ -36,7 +36,7 @@ pub fn basis(loaded: &LoadedPaper, measures: Measures) -> Result<Option<String>>
     add(&json(serde_json::to_vec(&paper.regions))?);
     add(&json(serde_json::to_vec(&paper.experiments))?);
     add(&json(serde_json::to_vec(&paper.protected))?);
-    // Papers without a build keep the digest that they had before builds existed.
+    // Papers without a build keep the digest from before builds existed.
     if paper.build.is_some() || !paper.compiled.is_empty() || paper.abi.is_some() {
         add(&json(serde_json::to_vec(&(&paper.build, &paper.products, &paper.compiled, &paper.abi)))?);
     }
@@ -55,7 +55,7 @@ pub fn basis(loaded: &LoadedPaper, measures: Measures) -> Result<Option<String>>
     Ok(Some(hex(&hash.finalize())))
 }
 
-/// A file, empty where there is none.
+/// Reads a file; empty if it does not exist.
 fn read(path: &Path) -> Result<Vec<u8>> {
     match std::fs::read(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("read", path, error)),
@@ -63,10 +63,10 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// The stored evidence of a paper, if it passed and nothing has changed since.
+/// Returns the stored evidence of a paper, if it passed and nothing has changed since.
 ///
 /// # Errors
-/// Those of [`basis`], and kind `Suite` for a broken file.
+/// Returns the errors of [`basis`]; kind `Suite` for a broken file.
 pub fn believed(loaded: &LoadedPaper, measures: Measures) -> Result<Option<Evidence>> {
     let Some(evidence) = Evidence::load(&loaded.dir.join("evidence.json"))?.filter(|one| one.basis.is_some()) else {
         return Ok(None);

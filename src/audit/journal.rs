@@ -1,4 +1,4 @@
-//! Outcomes kept on disk, one per line, looked up by the digest of everything that decides them.
+//! Outcomes stored on disk, one per line, by the digest of everything that decides them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::files::{Appender, json_lines};
 
-/// Outcomes, of some type, by their keys. Several processes may append to one file: a line is written in one call.
+/// Stored outcomes by their keys. Several processes may append to one file: each line is written with one call.
 pub(super) struct Journal<T> {
     state: Mutex<State<T>>,
 }
@@ -27,11 +27,11 @@ struct Entry<T> {
 }
 
 impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
-    /// Opens or creates the file. Ignores a line that cannot be read, for instance one cut off by a kill: that trial
-    /// runs again.
+    /// Opens or creates the file. Unreadable lines, for instance one cut off by a kill, are ignored: those trials run
+    /// again.
     ///
     /// # Errors
-    /// Kind `Machine` when the file cannot be read or made.
+    /// Kind `Machine` if the file cannot be read or created.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let failed = |error| Error::io("open", path, error);
         if let Some(folder) = path.parent() {
@@ -46,7 +46,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
         Ok(Self { state: Mutex::new(State { known, file }) })
     }
 
-    /// The known outcome of a trial.
+    /// Returns the stored outcome of a trial.
     pub(super) fn get(&self, key: &str) -> Option<T> {
         self.lock().known.get(key).cloned()
     }
@@ -54,7 +54,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
     /// Stores an outcome, on disk first.
     ///
     /// # Errors
-    /// Kind `Machine` when it cannot be written.
+    /// Kind `Machine` if it cannot be written.
     pub(super) fn put(&self, key: String, outcome: &T) -> Result<()> {
         let line = Entry { key, outcome: outcome.clone() };
         let mut state = self.lock();

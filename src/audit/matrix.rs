@@ -1,12 +1,12 @@
-//! The dependency matrix: what happens to each experiment when a single function is masked.
+//! The dependency matrix: the effect of masking a single function on each experiment.
 //!
 //! Trying every pair would run every experiment as often as there are functions. Instead each experiment is traced
 //! once:
 //!
-//! - a function that it does not enter cannot matter to it. (Code that reads its own source, or compiles it to
-//!   something else, as numba does, can break this rule; [`Effort::EveryPair`] does not rest on it.)
+//! - a function that the experiment does not enter cannot affect it. (Code that reads its own source, or compiles it to
+//!   something else, as numba does, can break this rule; [`Effort::EveryPair`] does not rely on it.)
 //! - for a function that it enters, a fork of the traced run shows whether an error there would end the process. We
-//!   believe this if the whole experiment is that one process ([`believes`]), and we test it: each function and each
+//!   trust this if the whole experiment is that one process ([`believes`]), and we test it: each function and each
 //!   experiment has at least one real masked run. If one contradicts the trace, all pairs of that experiment run.
 //! - in every other case we make the masked run. That includes regions, because their function may not reach them.
 
@@ -25,18 +25,18 @@ use crate::suite::{Dependencies, LoadedPaper, Piece};
 /// The effect of masking a function on an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Its result stays the same.
+    /// The result stays the same.
     None,
-    /// It gives another result.
+    /// The result changes.
     OtherValue,
-    /// It gives no result.
+    /// There is no result.
     Error,
 }
 
 /// How the matrix is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// By traces, and by masked runs where the traces leave a doubt.
+    /// By traces, and by masked runs in case of doubt.
     Traced,
     /// By a masked run of every experiment for every function.
     EveryPair,
@@ -47,9 +47,9 @@ pub enum Effort {
 pub struct Matrix {
     /// For each experiment, for each function, both in the manifest's order.
     pub effects: Vec<Vec<Effect>>,
-    /// What the user should know of how it was measured, one sentence each.
+    /// Notes on the measurement for the user, one sentence each.
     pub notes: Vec<String>,
-    /// Pairs of an experiment and a function that actually ran, now or earlier.
+    /// Number of pairs of an experiment and a function that actually ran, now or earlier.
     pub runs: usize,
 }
 
@@ -57,7 +57,7 @@ impl Matrix {
     /// Measures the matrix of a bench's paper.
     ///
     /// # Errors
-    /// One for each experiment that does not give its gold, as [`traced`]; or what a trial gives.
+    /// One for each experiment that does not give its gold, as for [`traced`]; or the error of a trial.
     pub async fn measure(bench: &Arc<Bench>, effort: Effort, observer: &dyn Observer) -> Result<Self, Vec<Error>> {
         let mut plan = match effort {
             Effort::EveryPair => {
@@ -87,7 +87,7 @@ impl Matrix {
         Ok(Self { effects, notes: plan.notes, runs: first.len() + rest.len() })
     }
 
-    /// As it is stored.
+    /// Converts to the stored form.
     #[must_use]
     pub fn dependencies(&self, loaded: &LoadedPaper, repo: &str) -> Dependencies {
         let needs = loaded.paper.experiments.iter().zip(&self.effects).map(|(experiment, effects)| {
@@ -97,13 +97,14 @@ impl Matrix {
         Dependencies { format: 1, repo: repo.to_owned(), needs: needs.collect(), gone: Vec::new() }
     }
 
-    /// Functions without which every experiment still gives its gold: places in the manifest.
+    /// Returns the functions without which every experiment still gives its gold, as indices in the manifest.
     #[must_use]
     pub fn inessential(&self) -> Vec<usize> {
         self.functions(|effects| effects.iter().all(|&effect| effect == Effect::None))
     }
 
-    /// Functions without which no experiment fails, but one gives another result: something swallows the error.
+    /// Returns the functions without which no experiment fails, but one gives another result: something swallows the
+    /// error.
     #[must_use]
     pub fn swallowed(&self) -> Vec<usize> {
         self.functions(|effects| effects.contains(&Effect::OtherValue) && !effects.contains(&Effect::Error))
@@ -116,20 +117,20 @@ impl Matrix {
     }
 }
 
-/// Places of an experiment and a function in the manifest.
+/// Indices of an experiment and a function in the manifest.
 type Pair = (usize, usize);
 
-/// Where a function of the manifest is, or the function of a region.
+/// Returns the place of a function in the manifest, or of the function that contains a region.
 fn place(loaded: &LoadedPaper, unit: usize) -> Option<Place> {
     loaded.function_of(unit).map(|index| Place::of(loaded.source(unit), index))
 }
 
-/// The files with one function masked, for a trial.
+/// Returns the files for a trial with one function masked.
 pub(super) fn masked(loaded: &LoadedPaper, function: usize) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     Ok(loaded.masked(&[function])?.into_iter().map(|file| (file.path, file.bytes)).collect())
 }
 
-/// The effect of masking, given how the masked run of the experiment ended.
+/// Returns the effect of masking, from the outcome of the masked run.
 pub(super) fn effect(bench: &Bench, experiment: usize, outcome: &Outcome) -> Effect {
     match outcome.result {
         Err(_) => Effect::Error,
@@ -138,12 +139,12 @@ pub(super) fn effect(bench: &Bench, experiment: usize, outcome: &Outcome) -> Eff
     }
 }
 
-/// What is known before any masked run, and which of these to make.
+/// Effects known before any masked run, and the pairs to run.
 struct Plan {
     predicted: Vec<Vec<Effect>>,
     /// Pairs whose effect is known from a trace, unless a masked run contradicts it.
     believed: BTreeSet<Pair>,
-    /// Pairs that are run.
+    /// Pairs to run.
     pairs: BTreeSet<Pair>,
     notes: Vec<String>,
 }
@@ -193,8 +194,8 @@ impl Plan {
         plan
     }
 
-    /// Adds pairs until each function and each experiment of a believed pair has one. A function gets the shortest
-    /// experiment among those that have none yet.
+    /// Adds pairs until each function and each experiment of a believed pair has one. For a function, picks the
+    /// shortest experiment among those that are not tested yet.
     fn test_beliefs(&mut self, seconds: &[f64]) {
         let mut by_function: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(experiment, function) in &self.believed {
@@ -219,7 +220,7 @@ impl Plan {
         }
     }
 
-    /// Runs these pairs and records their effects. Returns the experiments with a pair that contradicts the belief.
+    /// Runs these pairs and records their effects. Returns the experiments with a pair that contradicts the trace.
     async fn make(
         &self,
         bench: &Arc<Bench>,
@@ -249,7 +250,7 @@ impl Plan {
 }
 
 /// Whether the experiment ends with the traced process: there was only one process, the shell does nothing after it,
-/// and the trace shows what it does.
+/// and the trace is complete.
 fn believes(command: &str, trace: &Trace) -> bool {
     trace.blind.is_none() && trace.processes == 1 && is_plain(command)
 }
@@ -265,7 +266,7 @@ fn is_plain(command: &str) -> bool {
     program.and_then(|program| program.rsplit('/').next()).is_some_and(|name| name.starts_with("python"))
 }
 
-/// Seconds that each experiment took when gold was made.
+/// Returns the seconds that each experiment took when gold was recorded.
 fn seconds(loaded: &LoadedPaper) -> Vec<f64> {
     let gold = crate::masked::gold::gold_of(loaded, crate::suite::Protocol::Curtailed).ok();
     let of = |id: &String| gold?.get(id)?.seconds.iter().copied().reduce(f64::min);

@@ -1,8 +1,8 @@
-//! Can a suite be trusted? Measured on the code itself: which experiment needs which function, whether experiments
-//! notice wrong code, and whether a masked body can be found elsewhere.
+//! Measures whether a suite can be trusted, on the code itself: which experiment needs which function, whether
+//! experiments notice wrong code, and whether a masked body can be found elsewhere.
 //!
 //! Everything that runs here is a [`Trial`]: the paper's repo with some of its files replaced, and one experiment run
-//! on it in its own sandbox. A [`Bench`] runs trials in parallel and keeps each result by its content, so that nothing
+//! on it in its own sandbox. A [`Bench`] runs trials in parallel and stores each result by its content, so that nothing
 //! runs twice after an interruption or when nothing has changed.
 
 mod baseline;

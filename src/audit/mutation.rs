@@ -1,8 +1,9 @@
-//! Do the experiments notice wrong code? Mutants of each function are run against the experiments that need it.
+//! Measures whether the experiments notice wrong code, by running mutants of each function against the experiments that
+//! need it.
 //!
 //! A mutant is killed by the first experiment that fails, takes too long, or gives a value outside its tolerance; the
-//! quickest experiments are tried first. A mutant that all experiments pass survives: either the experiments are blind
-//! to its change, or the change does not matter. The manifest lists the mutants of the second kind, with reasons
+//! quickest experiments are tried first. A mutant that passes all experiments survives: either the experiments do not
+//! see its change, or the change does not matter. The manifest lists the mutants of the second kind, with reasons
 //! (`equivalent` of a function). A function's score is the share of the other mutants that were killed.
 
 use std::collections::BTreeMap;
@@ -24,63 +25,63 @@ use crate::sandbox::Exit;
 use crate::suite::{Evidence, FunctionEvidence, LoadedPaper, Protocol};
 use crate::workspace::unified_diff;
 
-/// Seconds that a mutant may take even for a short experiment.
+/// Minimum time limit of a mutant, in seconds.
 const LEAST_TIME_LIMIT: f64 = 5.0;
 
 /// A mutant's time limit, as a multiple of the slowest of gold's repeats.
 const TIMES_GOLD: f64 = 10.0;
 
-/// How many mutants are made, and which.
+/// Selection of the mutants to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draw {
-    /// Mutants per function, not counting those marked as equivalent. A function may have fewer.
+    /// Number of mutants per function, not counting those marked as equivalent. A function may have fewer.
     pub mutants: usize,
-    /// Decides which.
+    /// Seed that selects the mutants.
     pub seed: u64,
 }
 
-/// How one function's mutants fared.
+/// Results of one function's mutants.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Mutation {
     /// The function's selector.
     pub at: String,
-    /// How many mutants it could have.
+    /// Number of possible mutants.
     pub possible: usize,
-    /// How many were run.
+    /// Number of mutants that were run.
     pub made: usize,
-    /// Killed by an error.
+    /// Number of mutants killed by an error.
     pub errors: usize,
-    /// Killed by taking too long.
+    /// Number of mutants killed by taking too long.
     pub timeouts: usize,
-    /// Killed by a value outside its tolerance.
+    /// Number of mutants killed by a value outside its tolerance.
     pub values: usize,
-    /// How many of the surviving ones the manifest marks as equivalent.
+    /// Number of surviving mutants that the manifest marks as equivalent.
     pub equivalent: usize,
-    /// The rest.
+    /// The other surviving mutants.
     pub survivors: Vec<Survivor>,
-    /// Mutants that the manifest marks as equivalent although an experiment has killed them.
+    /// Ids of mutants that the manifest marks as equivalent although an experiment has killed them.
     pub wrongly_marked: Vec<String>,
 }
 
 /// A mutant that no experiment distinguishes from the original.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Survivor {
-    /// Its id, for the manifest.
+    /// The mutant's id, for the manifest.
     pub id: String,
     /// Line (from 1) in the file.
     pub line: usize,
-    /// Against the original, as a unified diff.
+    /// Unified diff against the original.
     pub diff: String,
 }
 
 impl Mutation {
-    /// How many were killed.
+    /// Returns the number of killed mutants.
     #[must_use]
     pub const fn killed(&self) -> usize {
         self.errors + self.timeouts + self.values
     }
 
-    /// Puts the figures into the evidence that is stored.
+    /// Copies the figures to the evidence to be stored.
     pub fn write_to(&self, evidence: &mut FunctionEvidence) {
         evidence.mutants = self.made;
         evidence.killed = self.killed();
@@ -89,7 +90,7 @@ impl Mutation {
     }
 }
 
-/// The share of mutants killed, among those of these functions that are not equivalent.
+/// Returns the killed share of these functions' mutants, without equivalent ones.
 #[must_use]
 pub fn score(functions: &[Mutation]) -> Option<f64> {
     let real: usize = functions.iter().map(|function| function.made - function.equivalent).sum();
@@ -97,21 +98,21 @@ pub fn score(functions: &[Mutation]) -> Option<f64> {
     (real > 0).then(|| killed as f64 / real as f64)
 }
 
-/// How the mutants of one kind fared, over all functions of a paper.
+/// Results of the mutants of one kind, over all functions of a paper.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// How many were run.
+    /// Number of mutants that were run.
     pub made: usize,
-    /// How many were killed.
+    /// Number of killed mutants.
     pub killed: usize,
-    /// How many the manifest marks as equivalent.
+    /// Number of mutants that the manifest marks as equivalent.
     pub equivalent: usize,
 }
 
 /// Counts a paper's mutants by kind, from its evidence.
 ///
 /// # Errors
-/// Kind `Internal` when a file does not parse as it did before.
+/// Kind `Internal` if a file no longer parses.
 pub fn by_kind(loaded: &LoadedPaper, evidence: &Evidence) -> Result<BTreeMap<MutantKind, Tally>> {
     let mut kinds: BTreeMap<MutantKind, Tally> = BTreeMap::new();
     for (place, function) in loaded.paper.units.iter().enumerate() {
@@ -129,14 +130,14 @@ pub fn by_kind(loaded: &LoadedPaper, evidence: &Evidence) -> Result<BTreeMap<Mut
     Ok(kinds)
 }
 
-/// The mutants of a function that were run for its evidence, of the kinds that there were then.
+/// Returns the mutants of a function that were run for its evidence, of the kinds that were known then.
 pub(super) fn drawn(loaded: &LoadedPaper, evidence: &Evidence, function: usize, count: usize) -> Result<Vec<Mutant>> {
     let mut mutants = loaded.mutants(function)?;
     mutants.retain(|mutant| (mutant.kind as usize) < evidence.known_kinds());
     Ok(choose(&mutants, count, MUTANT_SEED).into_iter().cloned().collect())
 }
 
-/// How a mutant ended.
+/// The outcome of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Survived,
@@ -145,11 +146,11 @@ enum Fate {
     Value,
 }
 
-/// Runs mutants of these functions (places in the manifest), side by side, under the curtailed protocol.
+/// Runs mutants of these functions (indices in the manifest), in parallel, under the curtailed protocol.
 ///
 /// # Errors
-/// Kind `Suite` when the manifest marks a mutant that a function does not have; `Baseline` when an experiment of the
-/// unchanged repo does not give its gold within the time that a mutant has; or what a trial gives.
+/// Kind `Suite` if the manifest marks a mutant that a function does not have; `Baseline` if an experiment of the
+/// unchanged repo does not give its gold within a mutant's time limit; or the error of a trial.
 pub async fn measure(
     bench: &Arc<Bench>,
     functions: &[usize],
@@ -191,10 +192,10 @@ pub async fn measure(
     Ok(mutations)
 }
 
-/// Runs these mutants, each with the place of its function in the manifest, and says of each whether it was killed.
+/// Runs these mutants, each with the index of its function in the manifest, and returns for each whether it was killed.
 ///
 /// # Errors
-/// Those of [`measure`], except those of the unchanged repo.
+/// Returns the errors of [`measure`], except those about the unchanged repo.
 pub async fn again(bench: &Arc<Bench>, mutants: &[(usize, Mutant)]) -> Result<Vec<bool>> {
     let tests = Arc::new(Tests::new(bench)?);
     let mut running = JoinSet::new();
@@ -232,8 +233,8 @@ impl Mutation {
     }
 }
 
-/// How many mutants a function has, and which of them run: in the order of [`choose`], until there are enough that the
-/// manifest does not mark as equivalent.
+/// Returns the number of a function's mutants, and those to run: in the order of [`choose`], until enough of them are
+/// not marked as equivalent.
 pub(super) fn pick(loaded: &LoadedPaper, function: usize, draw: Draw) -> Result<(usize, Vec<Mutant>)> {
     let all = loaded.mutants(function)?;
     require_known(loaded, function, &all)?;
@@ -253,7 +254,7 @@ fn is_marked(loaded: &LoadedPaper, function: usize, mutant: &Mutant) -> bool {
     loaded.paper.units[function].equivalent.iter().any(|mark| mark.mutant == mutant.id)
 }
 
-/// Refuses marks for mutants that the function does not have, for instance because its code has changed.
+/// Refuses marks of mutants that the function does not have, for instance because its code has changed.
 fn require_known(loaded: &LoadedPaper, function: usize, all: &[Mutant]) -> Result<()> {
     let function = &loaded.paper.units[function];
     let Some(unknown) = function.equivalent.iter().find(|mark| all.iter().all(|mutant| mutant.id != mark.mutant))
@@ -275,9 +276,9 @@ fn require_known(loaded: &LoadedPaper, function: usize, all: &[Mutant]) -> Resul
         .hint(hint))
 }
 
-/// The experiments that mutants are run against.
+/// The experiments to run mutants against.
 struct Tests {
-    /// In the manifest's order, under the time limit of mutants.
+    /// Experiments in the manifest's order, with the time limit of mutants.
     experiments: Vec<TaskExperiment>,
     gold: BTreeMap<String, crate::suite::GoldResult>,
 }
@@ -292,7 +293,7 @@ impl Tests {
         Ok(Self { experiments: bench.ready().experiments.iter().map(within).collect(), gold })
     }
 
-    /// The experiments that need a function: places in the manifest, the quickest first.
+    /// Returns the experiments that need a function, as indices in the manifest, the quickest first.
     fn of(&self, bench: &Bench, function: usize) -> Vec<usize> {
         let mut tests = bench.loaded().tests(&[function]);
         let quickest = |place: &usize| seconds(&self.gold, &self.experiments[*place].id).fold(f64::MAX, f64::min);
@@ -300,7 +301,7 @@ impl Tests {
         tests
     }
 
-    /// Without this check, a broken experiment would kill every mutant.
+    /// Checks that the unchanged repo passes. Otherwise a broken experiment would kill every mutant.
     async fn check_original(&self, bench: &Bench) -> Result<()> {
         for place in 0..self.experiments.len() {
             let outcome = bench.run(&Trial { files: &[], experiment: &self.experiments[place] }).await?;
@@ -340,7 +341,7 @@ impl Tests {
     }
 }
 
-/// Seconds that an experiment took for gold.
+/// Returns the seconds that an experiment took when gold was recorded.
 fn seconds<'gold>(
     gold: &'gold BTreeMap<String, crate::suite::GoldResult>,
     experiment: &str,

@@ -1,4 +1,4 @@
-//! Measures a random part of what `verify` has measured again: are the stored files still true?
+//! Repeats a random part of the measurements by `verify`, to check that the stored files are still true.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use crate::error::{Error, Kind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::suite::Evidence;
 
-/// Which part to measure again.
+/// The part to measure again.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// The share of everything, 0 to 1; at least one pair and one mutant.
+    /// Share of all pairs and mutants, 0 to 1; at least one pair and one mutant.
     pub fraction: f64,
-    /// Decides which.
+    /// Seed that selects the part.
     pub seed: u64,
 }
 
-/// What was measured again.
+/// The results of measuring again.
 #[derive(Debug)]
 pub struct Rechecked {
-    /// Pairs of an experiment and a function.
+    /// Number of pairs of an experiment and a function.
     pub pairs: usize,
-    /// Mutants.
+    /// Number of mutants.
     pub mutants: usize,
-    /// What differed from the stored files.
+    /// Differences from the stored files.
     pub disagreements: Vec<Error>,
 }
 
@@ -37,7 +37,8 @@ pub struct Rechecked {
 /// [no memory](Bench::without_memory).
 ///
 /// # Errors
-/// Kind `Suite` when nothing is stored or it is of another repo; those of the baseline; or what a trial gives.
+/// Kind `Suite` if nothing is stored or it belongs to another repo; the errors of the baseline; or the error of a
+/// trial.
 pub async fn recheck(bench: &Arc<Bench>, part: Part, observer: &dyn Observer) -> Result<Rechecked, Vec<Error>> {
     untraced(bench).await?;
     let mut disagreements = Vec::new();
@@ -140,14 +141,14 @@ async fn mutants(
     Ok(total)
 }
 
-/// How much of each function's body appears elsewhere. All functions are checked, because this only reads files.
+/// Compares how much of each function's body appears elsewhere. Checks all functions, because this only reads files.
 fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
     let loaded = bench.loaded();
     let path = loaded.dir.join("evidence.json");
     let stored = Evidence::load(&path)?.unwrap_or_default();
     for leak in leaks::measure(loaded, Some(&bench.ready().snapshot))?.functions {
         let Some(was) = stored.functions.get(&leak.at).map(|function| function.containment) else { continue };
-        // Stored with four decimals.
+        // The stored share has four decimals.
         if (leak.containment - was).abs() > 1e-4 {
             disagreements.push(
                 Error::new(
@@ -168,7 +169,7 @@ fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
 }
 
 impl Part {
-    /// The items chosen by the hash of their names; if that chooses none, the one with the smallest hash.
+    /// Returns the items selected by the hash of their names; if none is selected, the one with the smallest hash.
     fn of<T>(self, items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<T> {
         let weight = |item: &T| {
             let hash = Sha256::digest(format!("recheck {} {}", self.seed, name(item)));

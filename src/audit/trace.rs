@@ -1,8 +1,8 @@
-//! Which functions of the repo an experiment enters: one run of it with a tracer in every Python process.
+//! Traces which functions of the repo an experiment enters, by running it once with a tracer in every Python process.
 //!
-//! The tracer is `trace/sitecustomize.py`, which says how it works. It is in a hidden folder of the workspace, and
-//! Python finds it by PYTHONPATH, so that subprocesses have it too. Where a process may have run without it, the trace
-//! says so ([`Trace::blind`]) and proves nothing about what was not entered.
+//! The tracer is `trace/sitecustomize.py`, which explains how it works. It is in a hidden folder of the workspace, and
+//! Python finds it through PYTHONPATH, so subprocesses load it too. If a process may have run without it, the trace
+//! says so ([`Trace::blind`]), and functions missing from the trace may have been entered.
 //!
 //! At the first entry of each function in question, a fork of the process raises NotImplementedError instead. If that
 //! ends the fork, it would also end the experiment ([`Trace::fails`]).
@@ -18,14 +18,14 @@ use crate::error::Result;
 
 const TRACER: &str = include_str!("trace/sitecustomize.py");
 const SHIM: &str = include_str!("trace/python.sh");
-/// Where the tracer is in the workspace.
+/// The tracer's folder in the workspace.
 const FOLDER: &str = ".autoexperiment-trace";
-/// CPU and wall seconds that a fork may take to end by its error.
+/// Maximum CPU and wall seconds for a fork to end with its error.
 const PATIENCE: &str = "0.5 5";
-/// How many times its usual limit an experiment may take while it is traced.
+/// Time limit of a traced experiment, as a multiple of its usual limit.
 const SLOWER: f64 = 3.0;
 
-/// A function as Python knows it.
+/// A function as identified by Python.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The file, relative to the repo's root, links resolved.
@@ -37,7 +37,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Where a function of a module is. `function` is an index into the module's functions.
+    /// Returns the place of a function of a module. `function` is an index into the module's functions.
     #[must_use]
     pub fn of(module: &Module, function: usize) -> Self {
         let function: &Function = &module.functions()[function];
@@ -51,18 +51,18 @@ impl Place {
     }
 }
 
-/// What was seen of one experiment.
+/// The trace of one experiment.
 #[derive(Debug, Clone)]
 pub struct Trace {
-    /// How the run ended; its result should be that of an untraced one.
+    /// Outcome of the run; its result should be that of an untraced run.
     pub outcome: Outcome,
-    /// All code of the repo that was entered; a file's own code is called `<module>`.
+    /// All code of the repo that was entered; top-level code of a file is called `<module>`.
     pub entered: BTreeSet<Place>,
     /// The functions in which an error at the first entry ends the process.
     pub fails: BTreeSet<Place>,
-    /// Python processes that were traced.
+    /// Number of traced Python processes.
     pub processes: usize,
-    /// Why more may have been entered than was seen.
+    /// Why functions may have been entered unseen, if so.
     pub blind: Option<String>,
 }
 
@@ -83,10 +83,11 @@ fn file_itself(place: Place) -> Place {
     Place { line: 1, name: "<module>".to_owned(), ..place }
 }
 
-/// Runs an experiment of the unmasked repo once with the tracer, and asks what an error in each of `ask` would do.
+/// Runs an experiment of the unmasked repo once with the tracer, and determines the effect of an error in each of
+/// `ask`.
 ///
 /// # Errors
-/// As [`Bench::run`]; an experiment that fails is not an error.
+/// Returns the errors of [`Bench::run`]; a failing experiment is not an error.
 pub async fn trace(bench: &Bench, experiment: &TaskExperiment, ask: &[Place]) -> Result<Trace> {
     let mut wanted = format!("{PATIENCE}\n");
     for Place { file, line, name } in ask {
@@ -110,7 +111,7 @@ pub async fn trace(bench: &Bench, experiment: &TaskExperiment, ask: &[Place]) ->
     Ok(read(outcome, &files))
 }
 
-/// Reads what the processes wrote down.
+/// Parses the files written by the traced processes.
 fn read(outcome: Outcome, files: &[(String, String)]) -> Trace {
     let mut trace = Trace { outcome, entered: BTreeSet::new(), fails: BTreeSet::new(), processes: 0, blind: None };
     let traces: Vec<(&str, &str)> =
@@ -123,7 +124,7 @@ fn read(outcome: Outcome, files: &[(String, String)]) -> Trace {
                 ["blind", why] => trace.blind = Some(why.to_owned()),
                 [kind @ ("enter" | "fails"), first, name, file] => {
                     let Ok(line) = first.parse() else { continue };
-                    // Python 3.10 and before give a file's own code the line of its first statement.
+                    // Python 3.10 and earlier give a file's top-level code the line of its first statement.
                     let line = if name == "<module>" { 1 } else { line };
                     let place = Place { file: file.into(), line, name: name.to_owned() };
                     if kind == "enter" { &mut trace.entered } else { &mut trace.fails }.insert(place);

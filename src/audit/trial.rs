@@ -1,4 +1,4 @@
-//! One experiment on a changed repo, in its own sandbox, and its result.
+//! Runs one experiment on a changed repo, in its own sandbox.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::run::machine::Machine;
 use crate::sandbox::{EntryKind, Exit, Fault, Sandbox};
 use crate::suite::{Dependencies, Experiment, GoldResult, LoadedPaper};
 
-/// The most tries of a trial whose sandbox is lost.
+/// Maximum tries of a trial whose sandbox is lost.
 const TRIES: usize = 3;
 
-/// Largest file, in bytes, that is read after a trial.
+/// Maximum bytes of a file that is read after a trial.
 const LARGEST_KEPT: u64 = 16 << 20;
 
 /// A repo with some files replaced, and an experiment to run on it.
@@ -32,7 +32,7 @@ const LARGEST_KEPT: u64 = 16 << 20;
 pub struct Trial<'a> {
     /// Files that are replaced or added: path in the repo, bytes.
     pub files: &'a [(PathBuf, Vec<u8>)],
-    /// The experiment; its time limit is that of this trial.
+    /// The experiment, with the trial's time limit.
     pub experiment: &'a TaskExperiment,
 }
 
@@ -41,12 +41,12 @@ pub struct Trial<'a> {
 pub struct Outcome {
     /// How the command ended.
     pub exit: Exit,
-    /// The result, or why there is none.
+    /// The result, or the reason for not having one.
     pub result: Result<Value, String>,
-    /// The results of all runs where the experiment varies on purpose, the first included.
+    /// The results of all runs of a stochastic experiment, including the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Value>,
-    /// The end of standard error when there is no result.
+    /// The end of standard error if there is no result.
     pub stderr: String,
     /// Wall time in seconds.
     pub wall: f64,
@@ -67,18 +67,18 @@ impl Outcome {
 /// A trial that owns its data, for [`Bench::run_all`], which runs several at once.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// As in [`Trial`].
+    /// Same as [`Trial::files`].
     pub files: Vec<(PathBuf, Vec<u8>)>,
-    /// As in [`Trial`].
+    /// Same as [`Trial::experiment`].
     pub experiment: TaskExperiment,
 }
 
-/// The result of a trial whose files were read afterwards.
+/// The outcome of a trial whose files were read afterwards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// The result of the trial.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Files of the folder that was asked for: name, and text with replacement characters for what is not UTF-8.
+    /// Names and texts of the files in the requested folder; bytes that are not UTF-8 become replacement characters.
     pub files: Vec<(String, String)>,
 }
 
@@ -96,11 +96,11 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A bench that runs `jobs` trials at once. Earlier results are in the machine's cache; with `fresh` they are
-    /// ignored and replaced.
+    /// Creates a bench that runs `jobs` trials at once. Earlier results are in the machine's cache; if `fresh`, they
+    /// are ignored and replaced.
     ///
     /// # Errors
-    /// Kind `Machine` when the cache cannot be used.
+    /// Kind `Machine` if the cache cannot be used.
     pub fn new(ready: ReadyPaper, machine: Arc<Machine>, jobs: usize, fresh: bool) -> Result<Self> {
         let trials = machine.cache.join("trials");
         let id = &ready.loaded.paper.id;
@@ -119,7 +119,7 @@ impl Bench {
         })
     }
 
-    /// The same bench without a memory: every trial runs, and no result is kept.
+    /// Disables the cache: every trial runs, and no result is stored.
     #[must_use]
     pub fn without_memory(self) -> Self {
         Self { fresh: true, keeps: false, ..self }
@@ -130,40 +130,40 @@ impl Bench {
         Arc::make_mut(&mut self.ready.loaded).dependencies = Some(dependencies);
     }
 
-    /// The paper with its env and experiments.
+    /// Returns the paper with its env and experiments.
     #[must_use]
     pub const fn ready(&self) -> &ReadyPaper {
         &self.ready
     }
 
-    /// The paper.
+    /// Returns the paper.
     #[must_use]
     pub fn loaded(&self) -> &LoadedPaper {
         &self.ready.loaded
     }
 
-    /// How many trials actually ran, rather than being found in the cache.
+    /// Returns the number of trials that actually ran, rather than being found in the cache.
     #[must_use]
     pub fn made(&self) -> u64 {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// CPU seconds of all trials that actually ran.
+    /// Returns the CPU seconds of all trials that actually ran.
     #[must_use]
     pub fn cpu(&self) -> f64 {
         self.cpu_micros.load(Ordering::Relaxed) as f64 / 1e6
     }
 
-    /// The result of this trial, from the cache or by running it. Waits for a free slot. Runs an experiment that varies on
-    /// purpose as many times as verification does.
+    /// Returns the result of this trial, from the cache or by running it. Waits for a free slot. Runs a stochastic
+    /// experiment as many times as verification does.
     ///
     /// # Errors
-    /// Kind `Infrastructure` when sandboxes are lost again and again, or what the workspace gives.
+    /// Kind `Infrastructure` if sandboxes are lost repeatedly, or the errors of the workspace.
     pub async fn run(&self, trial: &Trial<'_>) -> Result<Outcome> {
         let key = self.key(trial);
         if !self.fresh
             && let Some(known) = self.journal.get(&key)
-            // A result that hit a shorter time limit than this trial's says nothing.
+            // A result that hit a shorter time limit than this trial's cannot be reused.
             && !(known.exit == Exit::TimedOut && known.wall < 0.95 * trial.experiment.time_limit)
         {
             return Ok(known);
@@ -175,17 +175,17 @@ impl Bench {
         Ok(outcome)
     }
 
-    /// How many times a trial runs its experiment.
+    /// Returns how many times a trial runs its experiment.
     fn runs(&self, trial: &Trial<'_>) -> usize {
         let experiments = &self.loaded().paper.experiments;
         experiments.iter().find(|one| one.id == trial.experiment.id).map_or(1, runs)
     }
 
-    /// Like [`Bench::run`], but also reads the files that are then in `folder`, relative to the repo's root, without
+    /// Same as [`Bench::run`], but also reads the files that are then in `folder`, relative to the repo's root, without
     /// its subfolders.
     ///
     /// # Errors
-    /// As [`Bench::run`].
+    /// Returns the errors of [`Bench::run`].
     pub(super) async fn run_keeping(&self, trial: &Trial<'_>, folder: &Path) -> Result<Kept> {
         let key = self.key(trial);
         if !self.fresh
@@ -195,17 +195,17 @@ impl Bench {
         }
         let (outcome, files) = self.make_anew(trial, Some(folder)).await?;
         let kept = Kept { outcome, files };
-        // A failed run is worth another try, because the machine may just have been busy.
+        // A failed run is not stored: another try may succeed, as the machine may just have been busy.
         if self.keeps && kept.outcome.result.is_ok() {
             self.kept.put(key, &kept)?;
         }
         Ok(kept)
     }
 
-    /// Runs a trial even if its result is known, and keeps nothing.
+    /// Runs a trial even if its result is known, and does not store the result.
     ///
     /// # Errors
-    /// As [`Bench::run`].
+    /// Returns the errors of [`Bench::run`].
     pub async fn run_again(&self, trial: &Trial<'_>) -> Result<Outcome> {
         let (mut outcome, _) = self.make_anew(trial, None).await?;
         for _ in 1..self.runs(trial) {
@@ -224,7 +224,8 @@ impl Bench {
         Ok(outcome)
     }
 
-    /// Runs these trials in parallel, and returns the results in their order. `on_done` gets the number that are done.
+    /// Runs these trials in parallel, and returns the results in their order. `on_done` gets the number of finished
+    /// trials.
     ///
     /// # Errors
     /// The first error of [`Bench::run`], which stops the other trials.
@@ -248,7 +249,7 @@ impl Bench {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    /// Makes a trial once a slot is free, and tries again if its sandbox is lost.
+    /// Runs a trial once a slot is free, and tries again if its sandbox is lost.
     async fn make_anew(&self, trial: &Trial<'_>, folder: Option<&Path>) -> Result<(Outcome, Vec<(String, String)>)> {
         let _slot = self.slots.acquire().await.map_err(|_| Error::internal("the bench was closed"))?;
         let mut lost = None;
@@ -290,7 +291,7 @@ impl Bench {
         Ok((outcome, files))
     }
 
-    /// Digest of everything that decides the result of a trial, except its time limit: sha256, hex.
+    /// Returns the digest of everything that decides the result of a trial, except its time limit: SHA-256, hex.
     fn key(&self, trial: &Trial<'_>) -> String {
         let mut parts = Parts::default();
         parts.add(self.ready.snapshot.content());
@@ -317,7 +318,7 @@ impl Bench {
     }
 }
 
-/// The regular files of a folder, except those that are too large; empty if the folder is gone.
+/// Reads the regular files of a folder, except those that are too large; empty if the folder is gone.
 async fn read_folder(sandbox: &mut dyn Sandbox, folder: &Path) -> Result<Vec<(String, String)>, Fault> {
     let mut files = Vec::new();
     let entries = match sandbox.list(folder).await {
@@ -337,7 +338,7 @@ async fn read_folder(sandbox: &mut dyn Sandbox, folder: &Path) -> Result<Vec<(St
     Ok(files)
 }
 
-/// An experiment with another time limit.
+/// Returns an experiment with another time limit.
 #[must_use]
 pub fn limited(experiment: &TaskExperiment, limit: Duration) -> TaskExperiment {
     TaskExperiment { time_limit: limit.as_secs_f64(), ..experiment.clone() }

@@ -1,4 +1,4 @@
-//! All measurements of one paper, and the files that keep them.
+//! Runs all measurements of one paper, and writes its files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,35 +16,35 @@ use crate::files::write_durably;
 use crate::run::event::Observer;
 use crate::suite::{Dependencies, EVIDENCE_FORMAT, Evidence, FunctionEvidence, LoadedPaper};
 
-/// What was measured of a paper.
+/// The results of measuring a paper.
 #[derive(Debug)]
 pub struct Verified {
     /// The dependency matrix.
     pub matrix: Matrix,
-    /// The largest relative difference from gold with two threads for linear algebra, or the experiments that do not
-    /// give their gold then.
+    /// Largest relative difference from gold with two threads for linear algebra, or the errors of the experiments that
+    /// then do not give their gold.
     pub threads: std::result::Result<f64, Vec<Error>>,
-    /// How the mutants of the functions that an experiment needs fared.
+    /// Results of the mutants of the functions that an experiment needs.
     pub mutations: Vec<Mutation>,
-    /// Which parts of the functions and of gold also appear elsewhere in what agents see, including the environment.
+    /// Parts of the functions and of gold that also appear elsewhere in what agents see, including the environment.
     pub leaks: LeakReport,
-    /// All figures of the functions, as stored; `None` where mutants were never run on this repo.
+    /// All figures of the functions, as stored; `None` if mutants were never run on this repo.
     pub evidence: Option<Evidence>,
-    /// Names of the paper's files that were written; none when all of them held this already.
+    /// Names of the paper's files that were written; empty if none changed.
     pub written: Vec<&'static str>,
-    /// Trials that actually ran.
+    /// Number of trials that actually ran.
     pub made: u64,
-    /// Their CPU seconds.
+    /// CPU seconds of these trials.
     pub cpu: f64,
-    /// How many of these seconds the matrix took.
+    /// CPU seconds spent on the matrix.
     pub matrix_cpu: f64,
 }
 
 /// Measures a paper and writes its `dependencies.json` and `evidence.json`, each only if its content changes.
 ///
 /// # Errors
-/// All that is wrong with its experiments, as [`Matrix::measure`]; those of [`mutation::measure`]; kind `Machine` when
-/// a file cannot be written.
+/// All faults of its experiments, as for [`Matrix::measure`]; the errors of [`mutation::measure`]; kind `Machine` if a
+/// file cannot be written.
 pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observer) -> Result<Verified, Vec<Error>> {
     let single = |error| vec![error];
     let mut written = Vec::new();
@@ -109,7 +109,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
     })
 }
 
-/// Adds to the evidence what also appears elsewhere.
+/// Adds to the evidence which code also appears elsewhere.
 fn add_leaks(evidence: &mut Evidence, leaks: &LeakReport) {
     for leak in &leaks.functions {
         if let Some(function) = evidence.functions.get_mut(&leak.at) {
@@ -119,7 +119,7 @@ fn add_leaks(evidence: &mut Evidence, leaks: &LeakReport) {
     }
 }
 
-/// The evidence of all functions, with the results of their mutants.
+/// Creates the evidence of all functions, with the results of their mutants.
 fn of_mutants(loaded: &LoadedPaper, repo: &str, mutations: &[Mutation]) -> Evidence {
     let mut evidence =
         Evidence { format: EVIDENCE_FORMAT, repo: repo.to_owned(), kinds: Some(Kind::COUNT), ..Evidence::default() };

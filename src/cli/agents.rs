@@ -1,4 +1,4 @@
-//! `autoexperiment agents`: the agents that are programs of their own and come with this one.
+//! `autoexperiment agents`: lists the external agents that come with the program.
 
 use super::shared::{PlaceOptions, print, print_json, table};
 use crate::agent::listed;
@@ -6,8 +6,8 @@ use crate::error::Result;
 
 /// List the command-line agents that come with AutoExperiment, and whether they are installed
 ///
-/// `--agent cli:NAME` runs one. It is installed when a run first needs it, from PyPI or npm, in the version that its lock
-/// names, into the cache.
+/// `--agent cli:NAME` runs one. It is installed into the cache when a run first needs it, from PyPI or npm, in the
+/// version given by its lock.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment agents\n  autoexperiment run -n 1 --agent cli:codex --model openai:gpt-5-mini"

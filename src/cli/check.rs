@@ -1,4 +1,4 @@
-//! `autoexperiment check`: is the suite in order?
+//! `autoexperiment check`: checks that the suite is in order.
 
 use std::path::Path;
 
@@ -14,11 +14,11 @@ use crate::workspace::repo_digest;
 
 /// Check that papers, repos and envs fit together
 ///
-/// Checks, among other things, that nothing is left to write (`TODO`, a year of 0), that every selector names exactly one
-/// function that can be masked, that passages exist, that the paper's text contains no gold value, that gold covers every
-/// experiment, that protected files contain no maskable function, that the env does not contain the paper's own package, and
-/// that the env's lock fits its file. `run` refuses what is wrong. Warns of what
-/// has changed since it was measured, and of what was never measured. Ends with exit code 3 if something is wrong.
+/// Checks, among other things, that nothing is left to write (`TODO`, a year of 0), that every selector names exactly
+/// one function that can be masked, that passages exist, that the paper's text contains no gold value, that gold covers
+/// every experiment, that protected files contain no maskable function, that the env does not contain the paper's own
+/// package, and that the env's lock fits its file. `run` refuses papers with errors. Warns about measurements that are
+/// missing or older than the repo. Ends with exit code 3 if something is wrong.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment check\n  autoexperiment check kmeanspp\n  \
                   autoexperiment check --family command")]
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let built = cached(&arguments.places.cache()?)?;
     let (mut errors, mut warnings) = (0, 0);
     for id in &papers {
-        // A paper that cannot be loaded must not hide what is wrong with the others.
+        // A paper that cannot be loaded must not hide the faults of the others.
         let problems = match LoadedPaper::load(&suite, id) {
             Ok(loaded) => {
                 let mut problems = check(&loaded, Protocol::Curtailed);
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         print(&format!("{id}: {verdict}\n"))?;
         for problem in &problems {
             let kind = if problem.fatal { "error" } else { "warning" };
-            // Several faults of one file are a line each.
+            // Errors may have several lines, one per fault in a file.
             for (place, line) in problem.error.to_string().lines().enumerate() {
                 let kind = if place == 0 { format!("{kind}: ") } else { " ".repeat(kind.len() + 2) };
                 print(&format!("  {kind}{}\n", crate::report::clean(line)))?;
@@ -96,9 +96,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 impl Arguments {
-    /// What is wrong with a paper's env, as far as that shows without building it.
+    /// Lists the problems of a paper's env that can be found without building it.
     fn env(&self, loaded: &LoadedPaper) -> Result<Vec<Problem>> {
-        // That there is none at all is told by `check`.
+        // `check` already reports a missing env.
         if !loaded.env_dir.join("environment.yml").is_file() {
             return Ok(Vec::new());
         }
@@ -111,13 +111,14 @@ impl Arguments {
     }
 }
 
-/// The paper's own code in an env of the cache, whose prefix is a folder in this one.
+/// Finds the paper's own code in a built env: a copy of the withheld functions. `env` is the env's folder in the cache,
+/// which contains the prefix.
 fn installed(loaded: &LoadedPaper, env: &Path) -> Vec<Error> {
     let folders = std::fs::read_dir(env).into_iter().flatten().flatten().map(|entry| entry.path());
     folders.filter(|folder| folder.join("lib").is_dir()).flat_map(|prefix| copies::installed(loaded, &prefix)).collect()
 }
 
-/// Checks the items of a family.
+/// Checks the items of a family other than masked replication.
 fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.folder()?;
     let items = family.items(&suite, &arguments.papers.all())?;
@@ -139,7 +140,8 @@ fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Gold, dependency matrix and evidence are of the repo as it is now, and the evidence is of all functions.
+/// Checks that gold, dependency matrix and evidence were measured on the repo as it is now, and that the evidence
+/// covers all functions.
 fn digests(loaded: &LoadedPaper) -> Vec<Problem> {
     let now = match repo_digest(&loaded.repo_dir) {
         Ok(digest) => digest,

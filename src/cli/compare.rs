@@ -1,4 +1,4 @@
-//! `autoexperiment compare`: do runs differ by more than chance?
+//! `autoexperiment compare`: compares runs and tests whether they differ by more than chance.
 
 use std::path::PathBuf;
 
@@ -13,10 +13,10 @@ use crate::stats::Population;
 
 /// Compare agents, models or settings on the same samples
 ///
-/// Pairs the samples that both have, and prints the difference of their pass rates with its interval,
-/// and the p value of a permutation test, adjusted by Holm's method for several comparisons. A run with several agents
-/// counts as several contenders. Runs with different suites, gold, experiments, scoring or budgets are refused unless
-/// you pass `--force`.
+/// Pairs the samples that both have, and prints the difference of their pass rates with its interval, and the p-value
+/// of a permutation test, adjusted by Holm's method for several comparisons. A run with several agents counts as
+/// several contenders. Runs with different suites, gold, experiments, scoring or budgets are refused unless you pass
+/// `--force`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment compare fixed dynamic\n  autoexperiment compare runs/a runs/b runs/c --every-pair --by-n"
@@ -34,10 +34,11 @@ pub struct Arguments {
     /// Compare even if suites, gold or budgets differ.
     #[arg(long)]
     force: bool,
-    /// Show a run, an agent or a model under another name, as `react=ReAct` or `by-n/react=ReAct`. Repeat it for several.
+    /// Show a run, an agent or a model under another name, such as `react=ReAct` or `by-n/react=ReAct`. Can be
+    /// repeated.
     #[arg(long, value_name = "OLD=NEW")]
     label: Vec<Label>,
-    /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
+    /// Scope of the intervals: these papers (`suite`), or papers like them (`papers`).
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
     /// Print JSON.
@@ -52,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut all = Vec::new();
     let mut runs: Vec<(&str, &RunFile)> = Vec::new();
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
-    // Half a comparison would look like a whole one: all must be there.
+    // Refuse unreadable runs: half a comparison would look like a complete one.
     let merged = Merged::read_all(&folders, Detail::Outcome, &Labels::new(&arguments.label))?;
     let mut differences = Vec::new();
     for reading in &merged.runs {
@@ -67,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
             continue;
         };
-        // Without `--every-pair` all are compared with the first run's first contender only.
+        // Without `--every-pair`, all are compared only with the first run's first contender.
         let others = if arguments.every_pair { runs.as_slice() } else { runs.get(..1).unwrap_or_default() };
         differences.extend(others.iter().flat_map(|other| differ([other.0, name], [other.1, run])));
         runs.push((name, run));
@@ -104,8 +105,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json { print_json(&rows) } else { print(&compare_console(&rows, how)) }
 }
 
-/// Why the two runs' verdicts do not mean the same, one sentence each. The agents' prompts may differ: they are part of
-/// what is compared.
+/// Lists, in one sentence each, why the two runs' verdicts are not comparable. The agents' prompts may differ: they are
+/// part of what is compared.
 fn differ(names: [&str; 2], [first, second]: [&RunFile; 2]) -> Vec<String> {
     let mut found = Vec::new();
     let mut say = |what: &str| found.push(format!("`{}` and `{}` differ in {what}", names[0], names[1]));
@@ -117,7 +118,7 @@ fn differ(names: [&str; 2], [first, second]: [&RunFile; 2]) -> Vec<String> {
     ] {
         for (id, digest) in one {
             if other.get(id).is_some_and(|theirs| theirs != digest) {
-                // Of two kinds of envs results may differ in their last digits.
+                // Results from two kinds of envs may differ in their last digits, so name the kinds.
                 let kinds = [first, second].map(|run| run.sessions.last().and_then(|session| session.envs.get(id)));
                 match kinds {
                     [Some(one), Some(other)] if what.contains("env") && one != other => {

@@ -1,5 +1,5 @@
-//! `autoexperiment complete`: names of papers, runs and agents for a shell's completions, which ask for them while
-//! somebody types. Hidden: nobody types it.
+//! `autoexperiment complete`: names of papers, runs and agents for shell completions. The completion scripts call it
+//! while the user types, so it is hidden from the help.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         "AGENT" => agents(),
         _ => return Ok(()),
     };
-    // Of a list with commas only the last name is open.
+    // In a list with commas, complete only the last name.
     let open = typed.rfind(',').map_or(0, |comma| comma + 1);
     let kept = partial.len() - typed.len() + open;
     let matching = names.iter().filter(|name| name.starts_with(&typed[open..]));
@@ -37,7 +37,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&lines.concat())
 }
 
-/// What the word at the cursor stands for, as its place is named in the help, and as much of it as is typed.
+/// Finds the argument that the word at the cursor belongs to, by its value name in the help, and the part of its value
+/// typed so far.
 fn asked<'a>(command: &Command, words: &[&str], partial: &'a str) -> Option<(String, &'a str)> {
     let (mut verb, mut rest) = (command, words);
     while let Some(below) = rest.first().and_then(|word| verb.find_subcommand(word)) {
@@ -73,7 +74,7 @@ fn asked<'a>(command: &Command, words: &[&str], partial: &'a str) -> Option<(Str
     Some((name, typed))
 }
 
-/// The option that a word names, and the value behind its `=`.
+/// Finds the option that a word names, and the value after its `=`.
 fn named<'a, 'word>(verb: &'a Command, word: &'word str) -> Option<(&'a Arg, Option<&'word str>)> {
     let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
     let is_it = |argument: &&Arg| {
@@ -87,7 +88,7 @@ fn named<'a, 'word>(verb: &'a Command, word: &'word str) -> Option<(&'a Arg, Opt
     verb.get_arguments().find(is_it).map(|argument| (argument, value))
 }
 
-/// What is behind an option that the line has.
+/// Returns the value of an option on the line.
 fn option(words: &[&str], name: &str) -> Option<PathBuf> {
     let behind = |pair: &[&str]| (pair[0] == name).then(|| PathBuf::from(pair[1]));
     let joined = |word: &&str| word.strip_prefix(name)?.strip_prefix('=').map(PathBuf::from);
@@ -106,7 +107,7 @@ fn runs(folder: Option<PathBuf>) -> Vec<String> {
     names.chain(latest).collect()
 }
 
-/// Those that need nothing behind a colon, and those that come with the program.
+/// Agents that need nothing after a colon, and external agents that come with the program.
 fn agents() -> Vec<String> {
     let own = AGENTS.iter().map(|name| match *name {
         "mutant" | "scripted" | "cli" => format!("{name}:"),

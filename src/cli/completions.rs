@@ -1,5 +1,5 @@
-//! `autoexperiment completions`: completions of the command line for a shell. Verbs and options are in the script; names
-//! of papers, runs and agents are asked of the program, `complete`, while somebody types.
+//! `autoexperiment completions`: shell completions. Verbs and options are in the script; for names of papers, runs and
+//! agents, the script calls `autoexperiment complete` while the user types.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -7,7 +7,7 @@ use clap_complete::Shell;
 use super::shared::print;
 use crate::error::{Error, Result};
 
-/// Print shell completions, which know papers, runs and agents by name
+/// Print shell completions, which also complete names of papers, runs and agents
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment completions bash >~/.local/share/bash-completion/completions/autoexperiment\n  autoexperiment completions zsh >~/.zfunc/_autoexperiment\n  autoexperiment completions fish >~/.config/fish/completions/autoexperiment.fish"
@@ -18,7 +18,8 @@ pub struct Arguments {
     shell: Shell,
 }
 
-/// What bash calls: names where there are some, else what was generated. Bash takes `:` and `=` for ends of words.
+/// The function that bash calls: offers names if there are any, else what clap generated. Bash splits words at `:` and
+/// `=`, so the common beginning is cut off.
 const BASH: &str = r#"
 _autoexperiment() {
     local line="${COMP_LINE:0:COMP_POINT}" names word cut
@@ -33,7 +34,7 @@ _autoexperiment() {
 }
 "#;
 
-/// The same for zsh.
+/// Same as [`BASH`], for zsh.
 const ZSH: &str = r#"
 _autoexperiment() {
     local -a names
@@ -46,10 +47,10 @@ _autoexperiment() {
 }
 "#;
 
-/// Fish adds names to what was generated.
+/// In fish, the names are added to what clap generated.
 const FISH: &str = "complete -c autoexperiment -a '(autoexperiment complete -- (commandline -cp) 2>/dev/null)'\n";
 
-/// Behind an option that takes a value, fish offers only what is said of that option.
+/// Offers names after options with a value, too, where fish otherwise offers only what the option's own line says.
 fn fish(script: &str) -> String {
     let names = FISH.trim_start_matches("complete -c autoexperiment");
     let line = |line: &str| if line.ends_with(" -r") { format!("{line}{names}") } else { format!("{line}\n") };
@@ -68,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     })
 }
 
-/// The generated script with its function under another name, and ours in its place, before the script's end.
+/// Renames the function of the generated script, and inserts ours before the script's end.
 fn with_names(script: &str, ours: &str, end: &str) -> String {
     let renamed = script.replacen("\n_autoexperiment() {", "\n_autoexperiment_generated() {", 1);
     let renamed = match renamed.strip_prefix("_autoexperiment() {") {

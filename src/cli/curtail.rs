@@ -1,4 +1,4 @@
-//! `autoexperiment curtail`: find the cheapest experiments that still tell right solutions from wrong ones.
+//! `autoexperiment curtail`: finds the cheapest experiments that still distinguish right solutions from wrong ones.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ pub struct Arguments {
     /// Lowest acceptable precision and recall.
     #[arg(long, value_name = "SHARE", default_value_t = 0.98, value_parser = parse_share)]
     goal: f64,
-    /// CPU time after which no more solutions run in full, as `10m` or seconds. Results from earlier runs cost nothing,
-    /// and the shorter experiments of solutions that ran in full always run.
+    /// CPU time after which no more solutions run in full, such as `10m`, or in seconds. Results from earlier runs cost
+    /// nothing, and the shorter experiments of solutions that ran in full always run.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
     budget: f64,
     /// Write the settings that reach the goal, with their evidence, to the manifest.
@@ -123,7 +123,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Places of the named experiments, or of all that have a full and a curtailed protocol.
+/// Returns the indices of the named experiments, or of all.
 fn chosen(paper: &Paper, asked: &[String]) -> Result<Vec<usize>> {
     let named = |id: &String| {
         paper.experiments.iter().position(|experiment| experiment.id == *id).ok_or_else(|| {
@@ -188,7 +188,7 @@ fn show(found: &Curtailed) -> Result<()> {
     Ok(())
 }
 
-/// CPU seconds curtailed and in full, and the one as a part of the other.
+/// Formats CPU seconds: curtailed, full, and their ratio in percent.
 fn times(seconds: f64, full: f64) -> [String; 3] {
     let part = if full > 0.0 { format!("{:.1}%", 100.0 * seconds / full) } else { "-".to_owned() };
     [format!("{seconds:.2}"), format!("{full:.2}"), part]

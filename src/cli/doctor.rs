@@ -1,4 +1,4 @@
-//! `autoexperiment doctor`: what works on this machine, and how to get the rest.
+//! `autoexperiment doctor`: shows what works on this machine, and how to get the rest.
 
 use super::model::{GivenPrice, parse_price};
 use super::probe;
@@ -21,8 +21,8 @@ pub struct Arguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Ask this model one question instead, and show whether it answers, at what price, and what it can do. Costs what a
-    /// question of a few hundred tokens costs.
+    /// Ask this model one question instead, and show whether it answers, at what price, and what it can do. Costs as
+    /// much as a question of a few hundred tokens.
     #[arg(long, value_name = "MODEL", conflicts_with = "json")]
     probe: Option<String>,
     /// Address of an OpenAI-compatible server with the model to probe.
@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Price of the model to probe, as in `run`.
     #[arg(long, value_name = "PRICE", value_parser = parse_price, requires = "probe")]
     price: Option<GivenPrice>,
-    /// What the model to probe can do, as in `run`.
+    /// Features of the model to probe, as in `run`.
     #[arg(long, value_name = "NAME=VALUE,...|FILE", requires = "probe")]
     describe: Option<Description>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let cache = arguments.places.cache()?;
     let scratch = arguments.places.scratch();
     let mut hidden = private(&cache, &scratch);
-    // A folder without a suite needs no hiding.
+    // A folder without a suite need not be hidden.
     hidden.extend(arguments.suite.own()?.filter(|suite| Suite::open(suite).is_ok()));
     if let Some(spec) = &arguments.probe {
         let description = arguments.describe.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `autoexperiment env`: lock, build, check, list and prune environments.
+//! `autoexperiment env`: locks, builds, checks, lists and removes environments.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ enum Verb {
     /// Solve `environment.yml` and write the lock file next to it.
     #[command(after_help = "Example:\n  autoexperiment env lock --env conda numpy-sklearn")]
     Lock {
-        /// Envs.
+        /// Envs to lock.
         #[arg(required = true)]
         envs: Vec<String>,
         /// Lock venvs for this machine only, which takes seconds; without it, for all Pythons and processors that the
@@ -46,7 +46,7 @@ enum Verb {
     /// Build envs from their lock files, unless they are in the cache.
     #[command(after_help = "Example:\n  autoexperiment env build numpy-sklearn")]
     Build {
-        /// Envs.
+        /// Envs to build.
         #[arg(required = true)]
         envs: Vec<String>,
     },
@@ -63,9 +63,9 @@ enum Verb {
     /// Remove envs from the cache: the ones you name, or those whose build was never finished.
     #[command(after_help = "Example:\n  autoexperiment env prune --downloads")]
     Prune {
-        /// Envs.
+        /// Envs to remove.
         envs: Vec<String>,
-        /// Also remove what was downloaded and unpacked for conda envs. Built envs stay.
+        /// Also remove downloaded and unpacked conda packages. Built envs stay.
         #[arg(long)]
         downloads: bool,
     },
@@ -131,7 +131,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// A row for each env and kind. An env needs one lock, and no lock may be outdated.
+/// Prints a row for each env and kind. Each env needs at least one lock, and no lock may be outdated.
 fn check(suite: &Suite, envs: &[String], options: &Options, cache: &Path) -> Result<()> {
     let all = if envs.is_empty() { suite_envs(suite)? } else { envs.to_vec() };
     let (mut rows, mut faults) = (Vec::new(), Vec::new());
@@ -161,10 +161,10 @@ fn check(suite: &Suite, envs: &[String], options: &Options, cache: &Path) -> Res
     }
 }
 
-/// How far an env is for each kind that these options allow.
+/// State of an env for each kind that the options allow.
 type States = Vec<(EnvKind, Result<State>)>;
 
-/// How far the env of a folder is, by kind.
+/// Determines the state of the env in a folder, for each kind that the options allow.
 pub fn states(folder: &Path, options: &Options, cache: &Path) -> Result<States> {
     let kinds = match options.kind {
         EnvKind::Auto if cfg!(feature = "conda") => vec![EnvKind::Conda, EnvKind::Venv],
@@ -174,7 +174,7 @@ pub fn states(folder: &Path, options: &Options, cache: &Path) -> Result<States> 
     kinds.into_iter().map(|kind| Ok((kind, Options { kind, ..options.clone() }.open()?.state(folder, cache)))).collect()
 }
 
-/// What is wrong with an env: a broken or outdated lock of any kind, or no lock at all.
+/// Lists the faults of an env: a broken or outdated lock of any kind, or no lock at all.
 pub fn wrong(id: &str, states: States) -> Vec<Error> {
     let first = states.first().map_or(EnvKind::Venv, |(kind, _)| *kind);
     let locked = states.iter().any(|(_, state)| state.as_ref().map_or(true, |state| state.locked));
@@ -188,7 +188,7 @@ pub fn wrong(id: &str, states: States) -> Vec<Error> {
     faults
 }
 
-/// The ids of all envs of a suite, sorted.
+/// Returns the ids of all envs of a suite, sorted.
 fn suite_envs(suite: &Suite) -> Result<Vec<String>> {
     let folder = suite.root().join("envs");
     let entries = std::fs::read_dir(&folder).map_err(|error| Error::io("read", &folder, error))?;
@@ -200,7 +200,7 @@ fn suite_envs(suite: &Suite) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-/// An env of the suite, or with a `/` the folder of one, as that of an agent.
+/// Returns the folder of an env: a path if `id` contains a `/`, such as an agent's env, else an env of the suite.
 fn folder(suite: &Suite, id: &str) -> Result<std::path::PathBuf> {
     let folder = if id.contains('/') { std::path::PathBuf::from(id) } else { suite.env_dir(id) };
     if folder.join("environment.yml").is_file() {

@@ -1,8 +1,8 @@
-//! Options on how envs are made, for all verbs that need one.
+//! Options on building envs, shared by all verbs that need one.
 
 use crate::env::{EnvKind, Options};
 
-/// How envs are made.
+/// How envs are built.
 #[derive(clap::Args)]
 pub struct EnvOptions {
     /// How to build envs: `conda`, `venv`, or `auto`, which uses conda if the env is locked for it and its channels
@@ -13,10 +13,10 @@ pub struct EnvOptions {
     pub channels: ChannelOptions,
 }
 
-/// Where packages come from.
+/// Where packages are downloaded from.
 #[derive(clap::Args)]
 pub struct ChannelOptions {
-    /// Address to put before the names of conda channels, as `https://conda.example.org` [default: conda's
+    /// Address to put before the names of conda channels, such as `https://conda.example.org` [default: conda's
     /// configuration].
     #[arg(long, value_name = "URL", env = "AUTOEXPERIMENT_CHANNEL_ALIAS", global = true, help_heading = "Environment")]
     channel_alias: Option<String>,
@@ -26,14 +26,14 @@ pub struct ChannelOptions {
 }
 
 impl EnvOptions {
-    /// The options for [`crate::env`].
+    /// Converts to the options of [`crate::env`].
     pub fn options(&self) -> Options {
         self.channels.options(self.kind)
     }
 }
 
 impl ChannelOptions {
-    /// The options for [`crate::env`], with a kind from elsewhere.
+    /// Converts to the options of [`crate::env`], for envs of this kind.
     pub fn options(&self, kind: EnvKind) -> Options {
         Options { kind, alias: self.channel_alias.clone(), offline: self.offline, here: false }
     }

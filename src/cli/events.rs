@@ -6,10 +6,10 @@ use crate::env::Progress as EnvProgress;
 use crate::report::outcome;
 use crate::run::event::RunEvent;
 
-/// Prints an event. A reader that has gone away does not stop the run.
+/// Prints an event. Write errors, such as a closed pipe, do not stop the run.
 pub fn print_event(event: &RunEvent) {
     match event {
-        // A stage's text is made here.
+        // The stage's text is made here, so it is borrowed only for this line.
         RunEvent::Stage(stage) => print_line(Told::Stage { what: &stage.to_string() }),
         event => {
             if let Some(told) = told(event) {
@@ -19,7 +19,8 @@ pub fn print_event(event: &RunEvent) {
     }
 }
 
-/// Prints how the session ended: `complete`, `lost`, `interrupted`, `cost_limit`; `unverified` when a verifier failed.
+/// Prints the end of the session: `complete`, `lost`, `interrupted`, `cost_limit`, or `unverified` if a verifier
+/// failed.
 pub fn print_end(run: &str, outcome: &str) {
     print_line(Told::Ended { run, outcome });
 }
@@ -30,7 +31,7 @@ fn print_line(told: Told<'_>) {
     }
 }
 
-/// An event as it is told; `None` for those that only make a bar move.
+/// Converts an event to its line; `None` for events that only move a progress bar.
 fn told(event: &RunEvent) -> Option<Told<'_>> {
     Some(match event {
         RunEvent::Env(EnvProgress::Task(what)) => Told::Stage { what },

@@ -1,37 +1,37 @@
-//! The exit codes, all in one place. Scripts tell failures apart by them.
+//! The exit codes, by which scripts distinguish failures.
 
 use crate::error::Kind;
 use crate::run::scheduler::Outcome;
 
-/// How a command ends.
+/// Exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Done = 0,
     /// A bug in this program.
     Bug = 1,
-    /// A wrong command line, or a name that does not exist or is taken; clap's own as well.
+    /// A wrong command line, or a name that does not exist or is taken; clap's own errors as well.
     Usage = 2,
     /// A faulty suite.
     Suite = 3,
-    /// The gold baseline is not reproduced.
+    /// Gold is not reproduced.
     Baseline = 4,
     /// The machine lacks something.
     Machine = 5,
-    /// The model, or its price.
+    /// A problem with the model or its price.
     Model = 6,
-    /// The run store.
+    /// A problem with the run store.
     Store = 7,
     /// Attempts were lost to infrastructure.
     Lost = 8,
-    /// `--require-pass`, and at least one attempt failed.
+    /// With `--require-pass`, at least one attempt failed.
     Failed = 9,
-    /// `--max-cost` is reached.
+    /// `--max-cost` was reached.
     CostLimit = 10,
-    /// The model's provider is down, or refuses whatever it is asked.
+    /// The model's provider is down, or refuses every request.
     Provider = 11,
-    /// A folder that the program needs cannot be used.
+    /// A folder that the program needs is not usable.
     Place = 12,
     /// Ctrl-C or a termination signal.
     Interrupted = 130,
@@ -43,7 +43,7 @@ impl Exit {
         self as u8
     }
 
-    /// How a session ends the command. `failed` is whether an attempt failed that was required to pass.
+    /// Maps the outcome of a session to an exit code. `failed` is whether an attempt failed that was required to pass.
     pub const fn of(outcome: &Outcome, failed: bool) -> Self {
         match outcome {
             Outcome::Complete | Outcome::Left(_) if failed => Self::Failed,

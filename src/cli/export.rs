@@ -1,4 +1,4 @@
-//! `autoexperiment export`: stored runs in the formats of other projects.
+//! `autoexperiment export`: writes stored runs in the formats of other projects.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,8 @@ use crate::suite::Suite;
 
 /// Export a stored run to another project's format
 ///
-/// Prints the paths of the files it wrote. What is missing from the run, such as a trajectory that was cut off, is left
-/// out and reported.
+/// Prints the paths of the files it wrote. Anything missing from the run, such as a trajectory that was cut off, is
+/// left out and reported.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment export 2026-11-21T10-30-00Z --format inspect -o logs\n  autoexperiment export runs/a --format parquet -o tables\n  autoexperiment export runs/a --format csv -o attempts.csv"
@@ -36,7 +36,7 @@ pub struct Arguments {
     suite: Option<PathBuf>,
 }
 
-/// A format to export to.
+/// Format to export to.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Format {
     /// Inspect AI logs (`.eval`): one per agent and model, with attempts as epochs.
@@ -60,7 +60,7 @@ enum Format {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let source = Source::open(&run_folder(&arguments.run, &arguments.runs)?, &Families::standard())?;
     let written = write(&source, arguments);
-    // What is missing may be why nothing could be written.
+    // Missing parts may be the reason why nothing could be written.
     for note in source.notes() {
         talk!("{}", clean(&note));
     }

@@ -1,4 +1,4 @@
-//! `autoexperiment gold`: record what the unmasked repo gives, or compare it with what is recorded.
+//! `autoexperiment gold`: records the results of the unmasked repo, or compares them with the recorded ones.
 
 use serde_json::json;
 
@@ -20,8 +20,9 @@ use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
 ///
-/// Refuses results that are NaN, or that vary between repeats by more than their tolerance, unless that is `stochastic`:
-/// then the experiment runs 96 times or more, and all its results are kept. With `--check`, records nothing, and compares what this machine gives, in this env and sandbox, with the recorded gold.
+/// Refuses results that are NaN, or that vary between repeats by more than their tolerance, unless the tolerance is
+/// `stochastic`: then the experiment runs at least 96 times, and all its results are kept. With `--check`, records
+/// nothing, and compares the results on this machine, in this env and sandbox, with the recorded gold.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment gold kmeanspp\n  autoexperiment gold kmeanspp --full --repeats 1\n  \
@@ -31,11 +32,11 @@ use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
 pub struct Arguments {
     #[command(flatten)]
     papers: PaperOptions,
-    /// The kind of task: `masked`, `command`, whose right programs are run and changed, or `notebook`, whose gold cells are
-    /// run twice.
+    /// Kind of task: `masked`; `command`, whose right programs are run, also with changes; or `notebook`, whose gold
+    /// cells are run twice.
     #[arg(long, value_name = "NAME", default_value = MASKED)]
     family: String,
-    /// Number of runs of each experiment; one whose tolerance is `stochastic` runs at least 96 times.
+    /// Number of runs of each experiment; an experiment whose tolerance is `stochastic` runs at least 96 times.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
     /// Compare with the recorded gold value by value; exit code 4 if a value is out of its tolerance.
@@ -95,7 +96,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.check { tell(&checks, machine.backend.name(), arguments.json) } else { Ok(()) }
 }
 
-/// Records what the right programs of instructions give.
+/// Records the results of the right programs of instructions.
 async fn commands(arguments: &Arguments) -> Result<()> {
     if arguments.check || arguments.full {
         return Err(Error::usage("`--check` and `--full` are for papers")
@@ -126,7 +127,7 @@ async fn commands(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Records what the gold cells of notebook tasks give, change and call.
+/// Records the results, changes and calls of the gold cells of notebook tasks.
 async fn notebooks(arguments: &Arguments) -> Result<()> {
     if arguments.check || arguments.full {
         return Err(Error::usage("`--check` and `--full` are for papers")
@@ -153,7 +154,7 @@ async fn notebooks(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Prints what was compared, by paper.
+/// Prints the comparisons, by paper.
 fn tell(checks: &[(String, Env, Vec<Comparison>)], sandbox: &str, json: bool) -> Result<()> {
     if json {
         let papers = checks.iter().map(|(paper, env, compared)| {

@@ -1,4 +1,4 @@
-//! `autoexperiment image`: build, push, list and prune the images that containers start from.
+//! `autoexperiment image`: builds, pushes, lists and removes the images that containers start from.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::suite::{LoadedPaper, Protocol};
 /// Build, push, list and remove container images
 ///
 /// `run --sandbox docker` builds the images it needs. Use this command to build them beforehand or for other machines.
-/// Images are named by their content: a base, an env on top of it, a repo on top of that. To move an image without a
+/// Images are named after their content: a base, an env on top of it, a repo on top of that. To move an image without a
 /// registry, use `docker save NAME | ssh HOST docker load`.
 #[derive(clap::Args)]
 #[command(
@@ -49,12 +49,12 @@ enum Verb {
     /// Push images to a registry.
     #[command(after_help = "Example:\n  autoexperiment image push registry.example.org/me")]
     Push {
-        /// Registry and a path in it, as `registry.example.org/me`.
+        /// Registry and a path in it, such as `registry.example.org/me`.
         registry: String,
         /// Images to push, as `list` shows them [default: all].
         images: Vec<String>,
     },
-    /// List the images, and the volumes that hold sandboxes' first process.
+    /// List the images, and the volumes that contain the first process of sandboxes.
     #[command(after_help = "Example:\n  autoexperiment image list --engine podman")]
     List {
         /// Print JSON.

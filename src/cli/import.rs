@@ -1,4 +1,4 @@
-//! `autoexperiment import`: papers and results of other projects.
+//! `autoexperiment import`: imports papers and results of other projects.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ enum What {
     after_help = "Examples:\n  autoexperiment import mlrc dataset/MLRC\n  autoexperiment import mlrc dataset/MLRC -p 2303.11932 --at 2303.11932:6=metrics.py::IoU.compute"
 )]
 struct Mlrc {
-    /// Folder that holds the papers' folders, or the folder of one paper.
+    /// Folder that contains the papers' folders, or the folder of one paper.
     folder: PathBuf,
     /// Papers to import [default: all].
     #[arg(short, long = "papers", alias = "paper", value_name = "PAPER", value_delimiter = ',')]
@@ -102,7 +102,7 @@ fn mlrc(arguments: &Mlrc) -> Result<()> {
                 refuse(&id, error, &mut refused);
                 continue;
             }
-            // Where one cannot be written the next cannot either.
+            // If one paper cannot be written, neither can the next.
             Err(error) => {
                 if let Some(earlier) = refused.replace(error) {
                     super::render(&earlier);
@@ -131,7 +131,7 @@ fn mlrc(arguments: &Mlrc) -> Result<()> {
     refused.map_or(Ok(()), Err)
 }
 
-/// Tells that a paper is refused: the others may be in order. The first refusal is what the command ends with.
+/// Reports that a paper is refused and continues with the others. The first refusal becomes the command's error.
 fn refuse(id: &str, error: Error, refused: &mut Option<Error>) {
     talk!("{}: refused", clean(id));
     match refused {

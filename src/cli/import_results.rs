@@ -1,5 +1,5 @@
-//! `autoexperiment import super-trajectories`, `ml-bench`, `researchcodebench` and `core-bench`: other benchmarks' stored
-//! results.
+//! `autoexperiment import super-trajectories`, `ml-bench`, `researchcodebench` and `core-bench`: other benchmarks'
+//! stored results.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::report::clean;
 
 /// Score SUPER's stored attempts again
 ///
-/// Prints the means of the stored values, and the tasks with a stored value that SUPER's published rule does not give:
+/// Prints the means of the stored values, and the tasks with a stored value that differs from SUPER's published rule:
 /// whether something was submitted, and its accuracy where gold is known.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  autoexperiment import super-trajectories react.jsonl swe-agent.jsonl --json")]
@@ -27,8 +27,9 @@ pub struct SuperTrajectories {
 
 /// Check ML-Bench's programs without running them
 ///
-/// Checks that a program holds the values of the arguments asked for, and is Bash or Python as asked for: by the published
-/// rules, and by strict ones that look for whole tokens in the code alone. Nothing is run, so this is no pass rate.
+/// Checks that a program contains the values of the arguments asked for, and is Bash or Python as asked for: by the
+/// published rules, and by strict ones that look for whole tokens in the code alone. Nothing is run, so the result is
+/// not a pass rate.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment import ml-bench rows.jsonl\n  autoexperiment import ml-bench rows.jsonl --outputs replies.jsonl --json"
@@ -60,8 +61,8 @@ pub struct ResearchCodeBench {
 
 /// Compute the intervals of CORE-Bench's gold results
 ///
-/// A numeric answer is right within the 95% prediction interval of the task's gold results, anything else if it equals
-/// them. With gold results that are all the same, the interval is that one value.
+/// A numeric answer is right if it is within the 95% prediction interval of the task's gold results, any other answer
+/// if it equals them. If all gold results are the same, the interval is that one value.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  autoexperiment import core-bench core_train.json --json")]
 pub struct CoreBench {

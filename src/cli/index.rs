@@ -1,4 +1,4 @@
-//! `autoexperiment index`: the functions of a folder or file.
+//! `autoexperiment index`: lists the functions of a folder or file.
 
 use std::path::PathBuf;
 

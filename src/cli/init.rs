@@ -1,4 +1,4 @@
-//! `autoexperiment init`: a suite of one's own.
+//! `autoexperiment init`: writes a new suite.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use crate::suite::{BUNDLED, STARTER};
 
 /// Write a suite of your own
 ///
-/// Writes the folders of a suite with one small example paper that needs nothing but Python, and a README that says how to
-/// go on. With `--bundled`, writes a copy of the bundled suite instead.
+/// Writes the folders of a suite with one small example paper that needs nothing but Python, and a README that says how
+/// to continue. With `--bundled`, writes a copy of the bundled suite instead.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment init mysuite\n  autoexperiment init --bundled all\n  cd mysuite && autoexperiment check"
@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let failed = |error| Error::io("write to", &folder, error);
     std::fs::create_dir_all(&folder).map_err(failed)?;
-    // Written whole, then moved to its place.
+    // Unpack into a temporary folder, then move the parts to their places.
     let temporary = Temporary::create(&folder, ".init-", 0o755).map_err(failed)?;
     suite.unpack(temporary.path()).map_err(failed)?;
     let parts = std::fs::read_dir(temporary.path()).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;

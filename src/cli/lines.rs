@@ -1,4 +1,4 @@
-//! What is printed for machines a line at a time, as types, so that it has schemas.
+//! Types of the lines printed for machines, from which their schemas are made.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,35 +8,35 @@ use crate::agent::End;
 /// A line of `--json-events`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EventLine<'a> {
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub told: Told<'a>,
-    /// When.
+    /// Time of the event.
     pub time: jiff::Timestamp,
 }
 
-/// What happened in a run.
+/// An event of a run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Told<'a> {
-    /// A stage of the preparation has begun.
+    /// A stage of the preparation began.
     Stage {
-        /// Which.
+        /// The stage.
         what: &'a str,
     },
-    /// Something that the user should know.
+    /// A warning for the user.
     Warning {
-        /// What.
+        /// The text.
         what: &'a str,
     },
-    /// The preparation is over.
+    /// The preparation is finished.
     Planned {
-        /// Attempts in all.
+        /// Total number of attempts.
         total: usize,
-        /// Of these, the ones that earlier sessions have finished.
+        /// Attempts finished by earlier sessions.
         finished: usize,
     },
-    /// An attempt has begun.
+    /// An attempt began.
     Started {
         /// The agent's label.
         agent: &'a str,
@@ -49,14 +49,14 @@ pub enum Told<'a> {
     Retried {
         /// The sample's id.
         sample: &'a str,
-        /// Why.
+        /// Reason for the loss.
         why: &'a str,
     },
-    /// An attempt has ended and is in the store.
+    /// An attempt ended and is stored.
     Finished {
         /// The agent's label.
         agent: &'a str,
-        /// The model's name, null for agents without one.
+        /// The model's name; null for agents without a model.
         model: Option<&'a str>,
         /// The sample's id.
         sample: &'a str,
@@ -64,22 +64,22 @@ pub enum Told<'a> {
         attempt: u32,
         /// `pass`, `fail` or `lost`.
         outcome: &'a str,
-        /// Why it stopped.
+        /// Why the attempt stopped.
         end: End,
-        /// More about the end.
+        /// Details of the end.
         detail: Option<&'a str>,
-        /// Replies of the model.
+        /// Number of replies by the model.
         steps: u32,
-        /// Dollars.
+        /// Cost in dollars.
         cost: f64,
         /// Seconds from start to end.
         seconds: f64,
     },
-    /// The session has ended.
+    /// The session ended.
     Ended {
         /// The run's name.
         run: &'a str,
-        /// `complete`, `lost`, `interrupted`, `cost_limit`, or `unverified` when a verifier failed.
+        /// `complete`, `lost`, `interrupted`, `cost_limit`, or `unverified` if a verifier failed.
         outcome: &'a str,
     },
 }
@@ -87,7 +87,7 @@ pub enum Told<'a> {
 /// A line of `autoexperiment sample`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SampleLine<'a> {
-    /// The sample's id, as `kmeanspp_0,3`.
+    /// The sample's id, such as `kmeanspp_0,3`.
     pub sample: &'a str,
     /// The paper's id.
     pub paper: &'a str,
@@ -95,6 +95,6 @@ pub struct SampleLine<'a> {
     pub n: usize,
     /// The masked functions' selectors.
     pub functions: Vec<String>,
-    /// Ids of the experiments that need any of them.
+    /// Ids of the experiments that need at least one of these functions.
     pub experiments: Vec<String>,
 }

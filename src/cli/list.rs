@@ -1,4 +1,4 @@
-//! `autoexperiment list`: what there is to run.
+//! `autoexperiment list`: lists what there is to run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,17 +13,17 @@ use crate::run::family::{Basis, Families, Family};
 use crate::sample::UnitChoice;
 use crate::suite::{LoadedPaper, Suite};
 
-/// The numbers of masked functions that the table shows.
+/// Values of n with a column in the table of papers.
 const SHOWN: std::ops::RangeInclusive<usize> = 1..=5;
-/// The n at which a family's items are asked for their number of samples.
+/// Values of n for which a family's items are asked for their number of samples.
 const ASKED: std::ops::RangeInclusive<usize> = 0..=50;
-/// How many of these n the table shows: the first ones at which there are samples.
+/// Maximum columns of a family's table: the first values of n that have samples.
 const COLUMNS: usize = 6;
 
 /// List papers with their functions, experiments and number of samples for each n
 ///
-/// For a paper that you name, lists its functions and experiments, with the numbers that sample ids use. With `--family`,
-/// lists the items of that kind of task with their number of samples for each n.
+/// For a paper that you name, lists its functions and experiments, with the numbers that sample ids use. With
+/// `--family`, lists the items of that kind of task with their number of samples for each n.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment list\n  autoexperiment list kmeanspp\n  autoexperiment list --json\n  \
@@ -50,19 +50,19 @@ struct Row {
     functions: usize,
     regions: usize,
     experiments: usize,
-    /// By n, from 1.
+    /// By n, starting at 1; `None` if too large to count.
     samples: Vec<Option<u128>>,
     mean_lines: f64,
     mean_calls: f64,
 }
 
-/// An item of any family.
+/// Row of an item of any family.
 #[derive(Serialize)]
 struct ItemRow {
     item: String,
     title: String,
     checks: usize,
-    /// By n, where there are any; `None` beyond what can be counted.
+    /// By n, without values of n that have no samples; `None` if too large to count.
     samples: BTreeMap<usize, Option<u128>>,
 }
 
@@ -143,7 +143,7 @@ fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     print(&text)
 }
 
-/// A number of samples, as tables show it.
+/// Formats a number of samples.
 fn number(count: Option<u128>) -> String {
     count.map_or("> 10^38".to_owned(), |count| count.to_string())
 }

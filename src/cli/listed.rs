@@ -1,4 +1,4 @@
-//! What `list` has found out of papers before: their files are read again, but not parsed, as long as they are the same.
+//! Cache of the rows of `list`: a paper's files are read again, but only parsed again if they changed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use sha2::{Digest, Sha256};
 use crate::files::{hex, write_whole};
 use crate::suite::LoadedPaper;
 
-/// The file in the cache.
+/// File name in the cache.
 const FILE: &str = "list.json";
 
-/// Raised when what is kept changes. Another version of the program believes nothing.
+/// Format version, to be raised when the contents change. Rows of other program versions are ignored, too.
 const FORMAT: &str = concat!("2 ", env!("CARGO_PKG_VERSION"));
 
-/// The files of a paper's folder that `list` reads.
+/// The files in a paper's folder that `list` reads.
 const FILES: [&str; 4] = ["paper.toml", "paper.md", "gold.json", "dependencies.json"];
 
-/// What is known.
+/// The cached rows.
 #[derive(Serialize, Deserialize)]
 pub struct Listed<Row> {
     format: String,
@@ -31,14 +31,14 @@ pub struct Listed<Row> {
 
 #[derive(Serialize, Deserialize)]
 struct Entry<Row> {
-    /// Every file that the row follows from, and their digest.
+    /// Every file that the row depends on, and their digest.
     files: Vec<PathBuf>,
     digest: String,
     row: Row,
 }
 
 impl<Row: Clone + Serialize + DeserializeOwned> Listed<Row> {
-    /// What is known from before; nothing where that cannot be read.
+    /// Reads the cached rows; empty if they cannot be read.
     pub fn read(cache: &Path) -> Self {
         let known = std::fs::read(cache.join(FILE)).ok().and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         known.filter(|known| known.format == FORMAT).unwrap_or_else(|| Self {
@@ -48,13 +48,13 @@ impl<Row: Clone + Serialize + DeserializeOwned> Listed<Row> {
         })
     }
 
-    /// The row of the paper in this folder, if it is known and none of its files has changed.
+    /// Returns the row of the paper in this folder, if it is cached and its files are unchanged.
     pub fn row(&self, folder: &Path) -> Option<Row> {
         let entry = self.papers.get(folder).filter(|entry| digest(&entry.files) == entry.digest)?;
         Some(entry.row.clone())
     }
 
-    /// Keeps a row.
+    /// Stores a row.
     pub fn keep(&mut self, loaded: &LoadedPaper, row: Row) {
         let mut files: Vec<PathBuf> = FILES.iter().map(|file| loaded.dir.join(file)).collect();
         let sources = (0..loaded.paper.units.len()).map(|unit| loaded.repo_dir.join(loaded.source(unit).path()));
@@ -66,7 +66,7 @@ impl<Row: Clone + Serialize + DeserializeOwned> Listed<Row> {
         self.changed = true;
     }
 
-    /// Writes what is new. A cache that cannot be written is no error: the next `list` takes longer.
+    /// Writes the cache if it changed. Write errors are ignored: the next `list` takes longer.
     pub fn save(mut self, cache: &Path) {
         if self.changed {
             self.papers.retain(|folder, _| folder.is_dir());
@@ -76,7 +76,7 @@ impl<Row: Clone + Serialize + DeserializeOwned> Listed<Row> {
     }
 }
 
-/// Digest of the names and contents of files; those that are missing count as such.
+/// Returns a digest of the names and contents of files; missing files count as such.
 fn digest(files: &[PathBuf]) -> String {
     let mut hash = Sha256::new();
     for file in files {

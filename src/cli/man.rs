@@ -1,4 +1,4 @@
-//! `autoexperiment man`: manual pages.
+//! `autoexperiment man`: prints or writes manual pages.
 
 use std::path::PathBuf;
 

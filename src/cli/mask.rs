@@ -1,4 +1,4 @@
-//! `autoexperiment mask`: what an agent would be given.
+//! `autoexperiment mask`: shows the masked repo that an agent would get.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::workspace::{Layers, LayersKind, Snapshot, Workspace, unified_diff};
 
 /// Mask functions of a paper's repo, or of any Python file
 ///
-/// Prints the masked files as a diff, or writes the whole tree that an agent would get. With `--source`, prints a Python
-/// file with functions masked.
+/// Prints the masked files as a diff, or writes the whole tree that an agent would get. With `--source`, prints a
+/// Python file with functions masked.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment mask kmeanspp -f 0,3\n  autoexperiment mask kmeanspp -f 2 -o masked\n  \
@@ -43,8 +43,8 @@ pub struct Arguments {
     /// Mask this Python file instead of a paper's; `-` reads standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["named", "papers", "functions", "output", "diff", "json"])]
     source: Option<PathBuf>,
-    /// Function to mask in `--source`, as `Class.method`, with `#2` for the second of that name; behind a `=` its docstring
-    /// if it has none. Can be repeated.
+    /// Function to mask in `--source`, as `Class.method`, with `#2` for the second of that name. After a `=`, a
+    /// docstring for a function that has none. Can be repeated.
     #[arg(long, value_name = "NAME[=DESCRIPTION]", requires = "source")]
     function: Vec<String>,
     #[command(flatten)]
@@ -91,7 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut files: Vec<(PathBuf, Vec<u8>)> = masked.into_iter().map(|file| (file.path, file.bytes)).collect();
     files.extend(task_files(&replication));
     let snapshot = Snapshot::take(&loaded.repo_dir, &arguments.places.cache()?, None)?;
-    // Made beside its place and moved there whole; what is left of the workspace goes when it is dropped.
+    // Create the tree next to its final place and move it there whole; the rest of the workspace is removed on drop.
     let mut beside = output.as_os_str().to_owned();
     beside.push(".partial");
     let workspace = Workspace::create(&snapshot, &files, Path::new(&beside), LayersKind::Copy, None)?;

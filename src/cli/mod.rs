@@ -1,6 +1,7 @@
-//! The command line: one file a verb. The only place, with `report`, that prints: data on stdout, talk on stderr.
+//! The command line: one file per verb. The only module that prints: data to stdout, messages to
+//! stderr.
 
-/// Says something on stderr. A reader that has gone away, as `2>&1 | head`, is no error: what is said there is talk.
+/// Prints a message to stderr. Write errors, such as a closed pipe in `2>&1 | head`, are ignored.
 macro_rules! talk {
     ($($part:tt)*) => {{
         use std::io::Write as _;
@@ -85,7 +86,7 @@ struct Arguments {
     verb: Verb,
 }
 
-/// The verbs by what they are about, in the order in which somebody who begins needs them.
+/// The verbs by topic, in the order in which beginners need them.
 const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Papers",
@@ -117,7 +118,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
     ("This machine", &["doctor", "env", "image", "sweep", "completions", "man"]),
 ];
 
-/// Columns of the list of verbs.
+/// Width of the list of verbs, in columns.
 const WIDTH: usize = 80;
 
 const EXAMPLES: &str = "\
@@ -194,16 +195,16 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Ends with what clap says of a command line, and the hint of ours where one of our own types refused a value.
+/// Exits with clap's error message, plus the hint of our own error type if it refused a value.
 fn refuse(error: &clap::Error) -> ! {
-    // Who reads it may have gone away.
+    // Stderr may be closed.
     let _ = error.print();
     let ours = std::error::Error::source(error).and_then(|below| below.downcast_ref::<Error>());
     render_hint(ours.and_then(Error::advice));
     std::process::exit(error.exit_code())
 }
 
-/// Lets every option take `-1`, so that it is refused as a value that is too small and not as an option that is unknown.
+/// Lets every option take `-1`, so that it is refused as a value too small and not as an unknown option.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command
         .mut_args(|argument| {
@@ -213,7 +214,7 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
         .mut_subcommands(with_negative_numbers)
 }
 
-/// The command line, whose help lists the verbs in groups.
+/// Builds the command line, whose help lists the verbs in groups.
 fn command() -> clap::Command {
     let command = with_negative_numbers(Arguments::command());
     let verbs = verbs(&command);
@@ -222,7 +223,7 @@ fn command() -> clap::Command {
     ))
 }
 
-/// The verbs in groups, each with its first sentence.
+/// Lists the verbs in groups, each with its first sentence.
 fn verbs(command: &clap::Command) -> String {
     let indent = 15;
     let mut text = String::new();
@@ -289,8 +290,8 @@ fn dispatch(verb: Verb) -> Result<Exit> {
     .map(|()| Exit::Done)
 }
 
-/// An error with its causes and its hint, on stderr. The texts may hold what a model or a file said: no escape
-/// sequence of theirs reaches the terminal, and none of their lines looks like one of ours.
+/// Prints an error with its causes and its hint to stderr. The texts may quote a model or a file, so escape sequences
+/// are removed, and continuation lines are indented to distinguish them from ours.
 fn render(error: &Error) {
     render_line(&error.to_string());
     for below in causes(error) {
@@ -299,7 +300,7 @@ fn render(error: &Error) {
     render_hint(error.advice());
 }
 
-/// Likewise what ends a command without being an error of the library's.
+/// Same as [`render`], for a message that ends a command without an [`Error`].
 fn render_message(message: &str, hint: Option<&str>) {
     render_line(message);
     render_hint(hint);

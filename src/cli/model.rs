@@ -1,4 +1,4 @@
-//! Options that name a model, and how to reach and pay it.
+//! Options that choose a model, how to reach it, and its price.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,39 +14,40 @@ pub struct ModelOptions {
     /// Model: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, NAME with --base-url, `scripted:FILE` or `replay:FILE`.
     #[arg(short, long, help_heading = "Agents and models")]
     model: Option<String>,
-    /// Address of an OpenAI-compatible server, as `http://127.0.0.1:8080/v1`.
+    /// Address of an OpenAI-compatible server, such as `http://127.0.0.1:8080/v1`.
     #[arg(long, value_name = "URL", help_heading = "Agents and models")]
     base_url: Option<String>,
-    /// Price in dollars per million tokens read and per million written, if it is not known. Two more numbers price what
-    /// is read from and written to the provider's cache; without them, cached tokens count in full.
+    /// Price in dollars per million tokens read and per million written, if it is not known. Two more numbers are the
+    /// prices of reading from and writing to the provider's cache; without them, cached tokens count in full.
     #[arg(long, value_name = "IN,OUT[,CACHED,CACHE_WRITTEN]", value_parser = parse_price, help_heading = "Agents and models")]
     price: Option<GivenPrice>,
-    /// What the model can do, where it is not known or known wrongly: `api=responses,images=true,reasoning=true,
-    /// output=32000,context=200000,price=1:8`, or a TOML file with such lines.
+    /// Features of the model, if they are unknown or known wrongly:
+    /// `api=responses,images=true,reasoning=true,output=32000,context=200000,price=1:8`, or a TOML file with such
+    /// lines.
     #[arg(long, value_name = "NAME=VALUE,...|FILE", help_heading = "Agents and models")]
     describe: Option<Description>,
-    /// Keep replies in a folder and take them from there: the same request, by the attempt of the same number, in a run with
-    /// the same --seed, is not paid twice. Verifiers always ask.
+    /// Keep replies in this folder and reuse them: the same request, by the attempt of the same number, in a run with
+    /// the same --seed, is not paid twice. Verifiers do not use it.
     #[arg(long, value_name = "DIR", help_heading = "Agents and models")]
     model_cache: Option<PathBuf>,
     /// Record all model calls to a file that `replay:FILE` plays back.
     #[arg(long, value_name = "FILE", help_heading = "Agents and models")]
     record: Option<PathBuf>,
-    /// Time limit per request to the model, as `10m` or seconds.
+    /// Time limit per request to the model, such as `10m`, or in seconds.
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Agents and models")]
     request_timeout: Option<f64>,
-    /// Maximum retries per request when the provider fails or limits it. The waits between them double.
+    /// Maximum retries per request if the provider fails or limits the rate. The waits between them double.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Agents and models")]
     retries: usize,
 }
 
 impl ModelOptions {
-    /// Whether a model was named.
+    /// Whether `--model` was given.
     pub const fn is_given(&self) -> bool {
         self.model.is_some()
     }
 
-    /// The choice as it is kept with a run.
+    /// Returns the choice as it is stored with a run.
     pub fn choice(&self) -> Result<Option<ModelChoice>> {
         let Some(spec) = &self.model else { return Ok(None) };
         Ok(Some(ModelChoice {
@@ -64,7 +65,7 @@ impl ModelOptions {
 }
 
 impl ModelOptions {
-    /// Refuses `--base-url` without `--model`: a run is kept with both, and would ask the server for nothing.
+    /// Refuses `--base-url` without `--model`: the run would be stored with a server that it never asks.
     pub fn refuse_server_alone(&self) -> Result<()> {
         if self.base_url.is_none() || self.model.is_some() {
             return Ok(());
@@ -74,8 +75,8 @@ impl ModelOptions {
         ))
     }
 
-    /// The choice of a command that may name its models elsewhere, as `--verifier model:NAME` does: with a server and no
-    /// model, one without a name.
+    /// Returns the choice for a command that may name its models elsewhere, such as `--verifier model:NAME`. If only a
+    /// server is given, the choice has an empty name.
     pub fn server(&self) -> Result<Option<ModelChoice>> {
         let named =
             Self { model: self.model.clone().or_else(|| self.base_url.is_some().then(String::new)), ..self.clone() };
@@ -83,7 +84,7 @@ impl ModelOptions {
     }
 }
 
-/// A path that means the same in every working folder: a run may be resumed from another one.
+/// Makes a path absolute, because a run may be resumed from another folder.
 fn absolute(path: &Path) -> Result<PathBuf> {
     if path.as_os_str().is_empty() {
         return Err(
@@ -93,7 +94,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|error| Error::io("resolve", path, error))
 }
 
-/// The same for the file of `scripted:FILE` and `replay:FILE`.
+/// Makes the path in `scripted:FILE` or `replay:FILE` absolute.
 fn absolute_spec(spec: &str) -> Result<String> {
     for kind in ["scripted:", "replay:"] {
         if let Some(file) = spec.strip_prefix(kind) {
@@ -103,12 +104,13 @@ fn absolute_spec(spec: &str) -> Result<String> {
     Ok(spec.to_owned())
 }
 
-/// A verifier as it is kept with a run: the files that it names mean the same in every working folder.
+/// Parses a verifier as it is stored with a run, with absolute paths.
 pub fn verifier_spec(text: &str) -> Result<VerifierSpec> {
     text.parse::<VerifierSpec>()?.with_model(&absolute_spec)
 }
 
-/// The same for an agent: its script, or its folder, which is one of the suite's where it is only named.
+/// Makes the paths of an agent absolute: its script or its folder. A folder given by its name alone is looked up in the
+/// suite.
 pub fn located(agent: AgentSpec, suite: &Path) -> Result<AgentSpec> {
     Ok(match agent {
         AgentSpec::Scripted(file) => AgentSpec::Scripted(absolute(&file)?),
@@ -118,12 +120,12 @@ pub fn located(agent: AgentSpec, suite: &Path) -> Result<AgentSpec> {
     })
 }
 
-/// A `--price`: dollars per million tokens read and written, and those of the cache.
+/// The argument of `--price`, in dollars per million tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct GivenPrice {
-    /// Read and written.
+    /// Prices of tokens read and written.
     pub tokens: (f64, f64),
-    /// Read from the cache and written to it.
+    /// Prices of tokens read from the cache and written to it.
     pub cache: Option<(f64, f64)>,
 }
 

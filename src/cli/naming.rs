@@ -1,4 +1,4 @@
-//! Runs by name, and how a stored run is summarised.
+//! Finds runs by name, and sets up how stored runs are summarised.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use crate::run::family::Families;
 use crate::run::{AttemptRecord, Planned, RunFile, Store};
 use crate::stats::{Intervals, Population};
 
-/// The word for the newest run.
+/// Name of the newest run on the command line.
 const LATEST: &str = "latest";
 
-/// A run's folder: a path, a name under `runs`, or `latest` for the newest one there.
+/// Returns a run's folder, given by path, by name under `runs`, or as `latest` for the newest one there.
 ///
 /// # Errors
-/// Kind `Usage` for one that does not exist.
+/// Kind `Usage` if it does not exist.
 pub fn run_folder(run: &str, runs: &Path) -> Result<PathBuf> {
     let named = runs.join(run);
     if Path::new(run).join("run.json").exists() {
@@ -44,7 +44,7 @@ pub fn run_folder(run: &str, runs: &Path) -> Result<PathBuf> {
 
 const MAKE_ONE: &str = "make one with `autoexperiment run`, or name the folder of runs with `--runs DIR`";
 
-/// The runs of a folder, each with what it is, newest first.
+/// Returns the folders of all stored runs, each with its run file, newest first.
 pub fn stored_runs(runs: &Path) -> Vec<(PathBuf, RunFile)> {
     let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries
@@ -59,10 +59,10 @@ fn newest(runs: &Path) -> Option<PathBuf> {
     stored_runs(runs).into_iter().next().map(|(folder, _)| folder)
 }
 
-/// The folders of runs; that of the newest where none is named.
+/// Returns the folders of runs; the newest run's if no name is given.
 ///
 /// # Errors
-/// Kind `Usage` when one does not exist, and when two are the same: its attempts would count twice.
+/// Kind `Usage` if a run does not exist, or is named twice, as its attempts would count twice.
 pub fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<PathBuf>> {
     let mut real = BTreeSet::new();
     let latest = [LATEST.to_owned()];
@@ -78,14 +78,14 @@ pub fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<PathBuf>> {
     names.iter().map(folder).collect()
 }
 
-/// How intervals over these records are made, in the words of their family.
+/// Returns how to compute and describe intervals over these records, in their family's words.
 pub fn intervals<'a>(population: Population, records: impl IntoIterator<Item = &'a AttemptRecord>) -> Intervals {
     let usual = Intervals::default();
     let words = Families::standard().words(records.into_iter().map(|record| record.family.as_str()));
     Intervals { population, group: words.map_or(usual.group, |words| words.group), ..usual }
 }
 
-/// How a run is summarised: for the given values of k, or for 1 and as many attempts as there are.
+/// Returns the options for a run's summary, with the given values of k, or 1 and the number of attempts.
 pub fn report_options(records: &[AttemptRecord], planned: &[Planned], attempts: u32, k: &[usize]) -> report::Options {
     let ks = report::ks(k, [attempts as usize]);
     let intervals = intervals(Population::Suite, records);

@@ -1,4 +1,4 @@
-//! `autoexperiment parity`: do two runs of the same samples agree, as Harbor asks of adapters?
+//! `autoexperiment parity`: checks whether two runs of the same samples agree, as Harbor requires of adapters.
 
 use std::path::PathBuf;
 
@@ -9,12 +9,12 @@ use crate::report::{Aspect, ParityDescription, clean, parity, parity_console, pa
 use crate::run::AttemptRecord;
 use crate::run::reading::{Detail, read};
 
-/// Check that two runs of the same samples agree, in the form that Harbor asks of adapters
+/// Check that two runs of the same samples agree, in the form that Harbor requires of adapters
 ///
 /// Takes each attempt number as one run over the samples that both sides have, and prints means with their standard
 /// errors, ranges, and whether the ranges overlap, which is Harbor's rule for parity. `--json` prints the file
-/// `parity_experiment.json`, in which links to repositories and pull requests are left for you to fill in. Make three or
-/// more attempts at each sample (`run -k 3`).
+/// `parity_experiment.json`, in which links to repositories and pull requests are left for you to fill in. Make three
+/// or more attempts at each sample (`run -k 3`).
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment parity original harbor\n  autoexperiment parity original harbor --json --adapter autoexperiment > parity_experiment.json"
@@ -22,12 +22,12 @@ use crate::run::reading::{Detail, read};
 pub struct Arguments {
     /// The original side: a run's folder, or its name under --runs.
     original: String,
-    /// The side that was run with Harbor, or anything else to compare.
+    /// The other side, run with Harbor or anything else.
     harbor: String,
     /// Agent to compare, if a run has several.
     #[arg(long)]
     agent: Option<String>,
-    /// Measure to compare, as `verified_accuracy`, instead of pass rates.
+    /// Measure to compare, such as `verified_accuracy`, instead of pass rates.
     #[arg(long, value_name = "NAME")]
     measure: Option<String>,
     /// Name of the adapter.
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print_json(&[parity_experiment(&found, &aspect, &about, &second[0])])
 }
 
-/// The records of the agent named, or of the only one that there is.
+/// Returns the records of the named agent, or of the run's only agent.
 fn of_one_agent(run: &str, records: Vec<AttemptRecord>, agent: Option<&str>) -> Result<Vec<AttemptRecord>> {
     let kept: Vec<_> = records.into_iter().filter(|record| agent.is_none_or(|agent| record.agent == agent)).collect();
     let Some(first) = kept.first() else {

@@ -1,4 +1,4 @@
-//! `autoexperiment run --dry-run`: what a run would be, before it costs anything.
+//! `autoexperiment run --dry-run`: shows what a run would do, before it costs anything.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,10 +12,10 @@ use crate::run::reading::{Detail, read};
 use crate::run::scored;
 use crate::session::{Plan, Run};
 
-/// The newest runs, whose attempts say what others of the same agents take.
+/// Number of newest runs from which time and cost of an agent's attempts are estimated.
 const EARLIER: usize = 20;
 
-/// What earlier attempts of an agent took.
+/// Sums over earlier attempts of an agent.
 #[derive(Debug, Default, Clone, Copy)]
 struct Earlier {
     attempts: usize,
@@ -38,7 +38,7 @@ pub fn show(run: &Run, runs: &Path) -> Result<()> {
     print(&text(&plan, &history(runs)))
 }
 
-/// What attempts of the newest runs took. A run that cannot be read says nothing.
+/// Sums up the attempts of the newest runs. Unreadable runs are skipped.
 fn history(runs: &Path) -> History {
     let mut history = History::new();
     for (folder, _) in stored_runs(runs).into_iter().take(EARLIER) {
@@ -112,7 +112,7 @@ fn worst(plan: &Plan) -> String {
     text
 }
 
-/// At the mean cost of earlier attempts; `None` where an agent that asks a model has made none.
+/// Estimates the cost from the mean of earlier attempts; `None` if an agent with a model has no earlier attempts.
 fn expected_cost(agents: &BTreeMap<(String, Option<String>), usize>, history: &History) -> Option<f64> {
     let cost = |(key, &attempts): (&(String, Option<String>), &usize)| match history.get(key) {
         Some(known) => Some(known.mean(known.cost) * attempts as f64),
@@ -122,8 +122,8 @@ fn expected_cost(agents: &BTreeMap<(String, Option<String>), usize>, history: &H
     agents.iter().map(cost).sum()
 }
 
-/// The baseline, and all attempts side by side: those of a known agent as they took before, of another one as long as its
-/// experiments run twice, by the agent and to verify it.
+/// Describes the expected time: the baseline, then all attempts in parallel. An agent's attempts take as long as
+/// earlier ones; without earlier ones, twice the experiments' time, as the agent runs them and we verify them.
 fn time(plan: &Plan, agents: &BTreeMap<(String, Option<String>), usize>, history: &History) -> String {
     let (mut seconds, mut unknown) = (0.0, Vec::new());
     for (key, &attempts) in agents {

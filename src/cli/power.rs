@@ -1,4 +1,4 @@
-//! `autoexperiment power`: what a comparison would take.
+//! `autoexperiment power`: plans the size of a comparison.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -45,8 +45,8 @@ pub struct Arguments {
     /// Pass rate at n = 1. At n, its n-th power is assumed, as if functions were written independently.
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = parse_inner_share)]
     rate: f64,
-    /// Share of the attempts' variance that is between samples: 0 if all samples are equally hard, 1 if each is either
-    /// always or never passed. A run with several attempts per sample provides it.
+    /// Share of the attempts' variance that lies between samples: 0 if all samples are equally hard, 1 if each is
+    /// either always or never passed. A run with several attempts per sample provides it.
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = parse_share)]
     alike: f64,
     /// Correlation of the two contenders' pass rates over samples: 1 if the same samples are hard for both.
@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let ns = arguments.n.as_deref().map(parse_n).transpose()?;
     let (mut known, assumed) =
         if let Some(run) = &arguments.run { learned(arguments, run, ns)? } else { assumed(arguments, ns) };
-    // Without a suite at hand it is not known how many samples there are.
+    // Without a suite, the number of available samples is unknown.
     let suite = arguments.suite.own()?.map(|folder| Suite::open(&folder));
     let suite = if arguments.suite.is_named() { suite.transpose()? } else { suite.and_then(Result::ok) };
     if let Some(suite) = suite {
@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&power_console(&rows, aim, &assumed))
 }
 
-/// What is assumed of each n, and the same in words.
+/// Returns the assumptions for each n, and their description.
 fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, String) {
     let of = |n: usize| {
         let spread = Spread::assumed(arguments.rate.powi(n as i32), arguments.alike);
@@ -98,7 +98,7 @@ fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, S
     (ns.unwrap_or_else(|| vec![1]).into_iter().map(of).collect(), told)
 }
 
-/// What a stored run tells of each n, and in words where it comes from.
+/// Derives the inputs for each n from a stored run, and a description of their source.
 fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<(Vec<PowerInput>, String)> {
     let reading = read(&run_folder(name, &arguments.runs)?, Detail::Outcome)?;
     for note in &reading.notes {
@@ -153,7 +153,7 @@ fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<
     Ok((known, format!("Learned from `{}` of run `{}`{alike}", clean(agent), clean(name))))
 }
 
-/// How many samples of n functions a suite has; `None` where that cannot be counted.
+/// Counts the samples of n functions in a suite; `None` if they cannot be counted.
 fn available(suite: &Suite, n: usize) -> Option<u128> {
     let mut total = 0_u128;
     for id in suite.ids().ok()? {
@@ -162,13 +162,13 @@ fn available(suite: &Suite, n: usize) -> Option<u128> {
     Some(total)
 }
 
-/// A share from 0 to 1, both included.
+/// Parses a share from 0 to 1, inclusive.
 fn parse_share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| format!("`{text}` is no share: give a number from 0 to 1"))
 }
 
-/// A share between 0 and 1.
+/// Parses a share between 0 and 1, exclusive.
 fn parse_inner_share(text: &str) -> Result<f64, String> {
     parse_share(text).and_then(|share| {
         if share > 0.0 && share < 1.0 { Ok(share) } else { Err(format!("`{text}` is not between 0 and 1")) }

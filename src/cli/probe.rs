@@ -1,4 +1,4 @@
-//! `autoexperiment doctor --probe MODEL`: one question, and what its answer says about the model.
+//! `autoexperiment doctor --probe MODEL`: asks one question, and shows what the answer says about the model.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,11 @@ use crate::model::{
 };
 use crate::report::clean;
 
-/// Asks the model to call a tool, and prints what came of it.
+/// Asks the model to call a tool, and prints the outcome.
 ///
 /// # Errors
-/// Kind `Provider` when nothing answers, `Model` when the model cannot be used; those of opening a model.
+/// Kind `Provider` if the provider does not answer, `Model` if the model cannot be used; returns the errors of opening
+/// a model.
 pub async fn probe(
     spec: &str,
     base_url: Option<&str>,
@@ -69,7 +70,7 @@ pub async fn probe(
     print(&format!("thoughts:   {thoughts}\n"))
 }
 
-/// A question that a model with tools answers with a call.
+/// Builds a question that a model with tools answers with a call.
 fn question() -> Request {
     let number = json!({"type": "integer"});
     Request {
@@ -84,7 +85,7 @@ fn question() -> Request {
     }
 }
 
-/// What the reply says about tool calling.
+/// Describes what the reply says about tool calling.
 fn tools(reply: &Reply) -> String {
     match reply.tool_calls.as_slice() {
         [] => format!(

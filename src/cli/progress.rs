@@ -1,4 +1,5 @@
-//! Progress on stderr: a bar with the last events on a terminal, plain lines elsewhere; as JSON on stdout for machines.
+//! Progress on stderr: a bar with the last events on a terminal, plain lines elsewhere; and as JSON on stdout for
+//! machines.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
@@ -15,13 +16,13 @@ use crate::report::{clean, duration, outcome};
 use crate::run::AttemptRecord;
 use crate::run::event::{Observer, RunEvent, Stage};
 
-/// On no terminal, a line at most this often while attempts run.
+/// Minimum time between lines while attempts run, if stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// The attempts that ended last, shown below the bar.
+/// Number of running attempts, and of the last finished ones, shown below the bar.
 const LAST: usize = 4;
 
-/// Shows run events.
+/// Shows a run's events.
 pub struct Progress {
     state: Mutex<State>,
     terminal: bool,
@@ -31,9 +32,9 @@ pub struct Progress {
 struct State {
     bar: ProgressBar,
     counts: Counts,
-    /// The last stage of the run's own, unless an env's came after it.
+    /// The run's last stage, unless a message about an env came after it.
     stage: Option<Stage>,
-    /// What is being done, in words.
+    /// Description of the current activity.
     doing: String,
     /// Whether the bar shows the steps of building an env.
     steps: bool,
@@ -42,19 +43,19 @@ struct State {
     running: Running,
 }
 
-/// The attempts that run.
+/// The running attempts.
 type Running = Arc<Mutex<Vec<Going>>>;
 
-/// An attempt that runs.
+/// A running attempt.
 struct Going {
-    /// What is shown of it.
+    /// Its name as shown.
     name: String,
     sample: String,
     begun: Instant,
     so_far: Arc<SoFar>,
 }
 
-/// The attempts that have run longest, a line each.
+/// Returns a line for each of the attempts that have been running longest.
 fn running_lines(running: &Running) -> String {
     let running = running.lock().unwrap_or_else(PoisonError::into_inner);
     let mut text = String::new();
@@ -77,16 +78,16 @@ struct Counts {
     passed: usize,
     failed: usize,
     infrastructure: usize,
-    /// Attempts that are being tried again.
+    /// Number of attempts that are being tried again.
     retried: usize,
     cost: f64,
-    /// Attempts that had ended before this session.
+    /// Number of attempts that ended before this session.
     before: usize,
     begun: Option<Instant>,
 }
 
 impl Progress {
-    /// A listener; `quiet` shows warnings only.
+    /// Creates an observer; if `quiet`, it shows warnings only.
     pub fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
         let bar = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
@@ -106,7 +107,7 @@ impl Progress {
         Self { state: Mutex::new(state), terminal: terminal || quiet, json: false }
     }
 
-    /// A listener that also prints every event on stdout, a JSON object a line.
+    /// Creates an observer that, if `json`, also prints every event on stdout, one JSON object per line.
     pub fn with_json(json: bool) -> Self {
         Self { json, ..Self::new(false) }
     }
@@ -176,7 +177,7 @@ impl Observer for Progress {
                 state.bar.set_length(total as u64);
                 state.bar.set_position(finished as u64);
                 if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {elapsed}\n{msg}{running}") {
-                    // Drawn with every tick, so that the seconds go on.
+                    // Drawn with every tick, to keep the seconds up to date.
                     let running = Arc::clone(&state.running);
                     state.bar.set_style(style.with_key(
                         "running",
@@ -227,7 +228,7 @@ impl State {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the first attempt that this holds for from those that run.
+    /// Removes the first running attempt that `is_it` accepts.
     fn ended(&self, is_it: impl Fn(&Going) -> bool) {
         let mut running = self.going();
         if let Some(place) = running.iter().position(is_it) {
@@ -251,7 +252,7 @@ impl State {
         self.bar.set_message(text);
     }
 
-    /// Keeps what is said of an attempt that has ended.
+    /// Keeps a line about an attempt that ended.
     fn keep(&mut self, record: &AttemptRecord) {
         let (sample, agent) = (clean(&record.sample), clean(&record.agent));
         let took = duration(record.wall_seconds);
@@ -299,7 +300,7 @@ impl Counts {
         line
     }
 
-    /// At the rate of this session so far.
+    /// Estimates the remaining seconds from the rate of this session.
     fn seconds_left(&self) -> Option<f64> {
         let (done, left) = (self.finished.checked_sub(self.before)?, self.total.checked_sub(self.finished)?);
         (done > 0 && left > 0).then(|| Some(self.begun?.elapsed().as_secs_f64() / done as f64 * left as f64)).flatten()

@@ -1,4 +1,4 @@
-//! `autoexperiment regions`: regions of functions to mask, as lines for a manifest.
+//! `autoexperiment regions`: proposes regions of functions to mask, as lines for a manifest.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,10 @@ use crate::suite::LoadedPaper;
 
 /// Propose regions of functions to mask, by size or by the comments around them
 ///
-/// A region is some statements of a function. Masking regions makes samples easier than masking whole functions. For each
-/// function and share, proposes the statements whose number of code lines comes nearest to that share of the function,
-/// if they are between half of it and one and a half. Prints lines to paste into `paper.toml`; describe each region there.
+/// A region is some statements of a function. Masking regions makes samples easier than masking whole functions. For
+/// each function and share, proposes the statements whose number of code lines comes nearest to that share of the
+/// function, if it is between half and one and a half times that share. Prints lines to paste into `paper.toml`;
+/// describe each region there.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +27,7 @@ Examples:
   List what ResearchCodeBench's tags mark in a file:
     autoexperiment regions --tags pset/DyT/dynamic_tanh.py")]
 pub struct Arguments {
-    /// A paper of the suite, or a Python file, or a folder of such.
+    /// A paper of the suite, or a Python file, or a folder of Python files.
     #[arg(value_name = "PAPER|PATH")]
     from: String,
     /// Only these functions: numbers in `autoexperiment list PAPER`, or selectors.
@@ -35,7 +36,7 @@ pub struct Arguments {
     /// Shares of a function's lines of code.
     #[arg(long, value_name = "SHARE", value_delimiter = ',', default_values_t = [0.33, 0.5], conflicts_with = "tags")]
     share: Vec<f64>,
-    /// List the regions that comments mark, as `# <paper2code name="loss">` and `# </paper2code name="loss">`, or
+    /// List the regions that comments mark, such as `# <paper2code name="loss">` and `# </paper2code name="loss">`, or
     /// `# region loss` and `# endregion`.
     #[arg(long)]
     tags: bool,
@@ -46,7 +47,7 @@ pub struct Arguments {
     suite: SuiteOptions,
 }
 
-/// A region that could be in a manifest.
+/// A region that could be added to a manifest.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -59,9 +60,9 @@ struct Row {
     tag: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     number: Option<usize>,
-    /// Its lines of code.
+    /// Number of lines of code.
     lines: usize,
-    /// Those of its function.
+    /// Number of lines of code of its function.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<usize>,
     /// Line (from 1) of its first statement.
@@ -70,7 +71,7 @@ struct Row {
     passages: Vec<String>,
 }
 
-/// A function to propose regions of: its file, its index there, its passages.
+/// A function to propose regions for: its file, its index there, its passages.
 type Asked = (Module, usize, Vec<String>);
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -101,7 +102,7 @@ fn loaded(arguments: &Arguments) -> Result<LoadedPaper> {
     LoadedPaper::load(&suite, &paper)
 }
 
-/// The functions of a paper that are asked for.
+/// Returns the selected functions of a paper.
 fn of_paper(loaded: &LoadedPaper, asked: &[String]) -> Result<Vec<Asked>> {
     let functions = &loaded.paper.functions;
     let place = |name: &String| {
@@ -123,7 +124,7 @@ fn of_paper(loaded: &LoadedPaper, asked: &[String]) -> Result<Vec<Asked>> {
     Ok(places.into_iter().filter_map(of).collect())
 }
 
-/// The functions of files that are asked for.
+/// Returns the selected functions of Python files.
 fn of_path(path: &Path, asked: &[String]) -> Result<Vec<Asked>> {
     let mut found = Vec::new();
     for module in modules(path) {
@@ -141,7 +142,7 @@ fn of_path(path: &Path, asked: &[String]) -> Result<Vec<Asked>> {
     Ok(found)
 }
 
-/// The files that parse; the others are named on stderr.
+/// Returns the files that parse; reports the others on stderr.
 fn modules(path: &Path) -> Vec<Module> {
     let parsed = index_tree(path).into_iter().filter_map(|(path, module)| {
         module.map_err(|error| talk!("left out: {}: {}", path.display(), clean(&error.to_string()))).ok()
@@ -210,7 +211,7 @@ fn by_tags(root: &Path) -> Vec<Row> {
     rows
 }
 
-/// A row as a manifest has it.
+/// Formats a row as lines of a manifest.
 fn written(row: &Row) -> String {
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let of = row.of.map_or_else(String::new, |of| format!(" of {of}"));

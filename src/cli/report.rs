@@ -1,4 +1,4 @@
-//! `autoexperiment report`: tables over stored runs.
+//! `autoexperiment report`: prints tables over stored runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::view::Reader;
 
 /// Print pass rates by agent and n from stored runs
 ///
-/// Unfinished runs are reported as far as they are.
+/// Unfinished runs are reported with the attempts that they have.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment report 2026-11-21T10-30-00Z\n  autoexperiment report runs/a runs/b --csv\n  autoexperiment report fixed dynamic --html report.html\n  autoexperiment report fixed dynamic --figures figures"
@@ -43,19 +43,20 @@ pub struct Arguments {
     /// Show pass rates on tasks that were public before and after each model's knowledge cutoff.
     #[arg(long, conflicts_with_all = ["how", "difficulty", "leaderboard", "csv", "attempts", "values", "html", "figures"])]
     dates: bool,
-    /// A model's knowledge cutoff, as `openai:gpt-5-mini=2024-05`, for --dates. Repeat it for several.
+    /// A model's knowledge cutoff, such as `openai:gpt-5-mini=2024-05`, for --dates. Can be repeated.
     #[arg(long, value_name = "MODEL=DATE", requires = "dates")]
     cutoff: Vec<String>,
     #[command(flatten)]
     output: OutputOptions,
-    /// Write a page for a browser, with overview, samples and trajectories. Broken runs are shown as far as they can be
-    /// read.
+    /// Write a page for a browser, with overview, samples and trajectories. Of broken runs, the readable parts are
+    /// shown.
     #[arg(long, value_name = "FILE", group = "format", conflicts_with_all = ["how", "difficulty"])]
     html: Option<PathBuf>,
     /// Write the figures for a paper to a folder, as SVG, PDF and PNG, 5.5 inches wide, with their numbers as CSV.
     #[arg(long, value_name = "DIR", group = "format", conflicts_with_all = ["how", "difficulty"])]
     figures: Option<PathBuf>,
-    /// Show a run, an agent or a model under another name, as `react=ReAct` or `by-n/react=ReAct`. Repeat it for several.
+    /// Show a run, an agent or a model under another name, such as `react=ReAct` or `by-n/react=ReAct`. Can be
+    /// repeated.
     #[arg(long, value_name = "OLD=NEW")]
     label: Vec<Label>,
     /// Folder of the suite, for --html, --difficulty and --dates [default: each run's own].
@@ -66,13 +67,13 @@ pub struct Arguments {
     runs: PathBuf,
 }
 
-/// What is shown, and how.
+/// Contents and format of the output.
 #[derive(clap::Args)]
 pub struct OutputOptions {
     /// Values of k in pass@k [default: 1 and the number of attempts].
     #[arg(short, value_name = "K", value_delimiter = ',', value_parser = parse_k)]
     k: Vec<usize>,
-    /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
+    /// Scope of the intervals: these papers (`suite`), or papers like them (`papers`).
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
     /// Print JSON.
@@ -81,7 +82,7 @@ pub struct OutputOptions {
     /// Print CSV, one row per agent and n. What verifiers chose is in the tables and in --json.
     #[arg(long, group = "format")]
     csv: bool,
-    /// Show pass rates in which samples weigh as much as they have lines of withheld code.
+    /// Show pass rates in which samples are weighted by their lines of withheld code.
     #[arg(long, group = "format")]
     lines: bool,
     /// Print CSV, one row per attempt.
@@ -120,7 +121,7 @@ impl OutputOptions {
         self.attempts || self.values
     }
 
-    /// The values of k that were asked for.
+    /// Returns the values of k asked for.
     pub fn k(&self) -> &[usize] {
         &self.k
     }
@@ -179,10 +180,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     arguments.output.show(&records, &options)
 }
 
-/// Bytes of text that are printed at a time.
+/// Number of bytes of text printed at a time.
 const PIECE: usize = 1 << 16;
 
-/// Prints attempts or values record by record: how many there are does not matter to memory.
+/// Prints attempts or values record by record, so that memory use does not depend on their number.
 fn show_detailed(output: &OutputOptions, folders: &[PathBuf], labels: &Labels) -> Result<()> {
     let (runs, unread) = Briefs::open_all(folders)?;
     let prefixes: Vec<String> = runs.iter().map(|(name, _)| labels.prefix(name, folders.len() > 1)).collect();
@@ -218,15 +219,15 @@ fn show_detailed(output: &OutputOptions, folders: &[PathBuf], labels: &Labels) -
     print(&text)
 }
 
-/// When items became public, by family and item.
+/// Publication dates of items, by family and item.
 #[derive(Default)]
 struct Dates {
     since: BTreeMap<(String, String), When>,
-    /// Why some are not known, a sentence for each item.
+    /// Why a date is unknown, one sentence per item.
     notes: Vec<String>,
 }
 
-/// When the items of runs became public, as the suite says.
+/// Looks up in the suite when the items of runs became public.
 fn dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> Dates {
     let mut found = Dates::default();
     for ((family, id), (_, runs)) in tried(merged, families) {
@@ -243,7 +244,7 @@ fn dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
     found
 }
 
-/// Pass rates before and after the models' cutoffs.
+/// Prints pass rates before and after the models' cutoffs.
 fn show_dates(
     arguments: &Arguments,
     records: &[AttemptRecord],
@@ -263,16 +264,16 @@ fn show_dates(
     print(&report::by_date_console(&rows, options, &notes))
 }
 
-/// Names of what samples withhold, as functions of papers, by item and place.
+/// Names of what samples withhold, such as functions of papers, by item and index.
 #[derive(Default)]
 struct Names {
     names: BTreeMap<(String, usize), String>,
-    /// Why some are not known, a sentence for each item.
+    /// Why names are unknown, one sentence per item.
     notes: Vec<String>,
 }
 
-/// The names of what the samples of runs withhold. An item that is not the one that was run may have other units in the
-/// same places. Each run's items are looked for in its own suite, unless one is named.
+/// Looks up the names of what the samples of runs withhold. Each run's items are looked up in its own suite, unless one
+/// is named. Items that changed since the run are not used, as their indices may mean other units.
 fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> Names {
     let mut found = Names::default();
     for ((family, id), (samples, runs)) in tried(merged, families) {
@@ -292,10 +293,10 @@ fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
     found
 }
 
-/// By family and item: the samples that were tried, and the places of the runs that tried them.
+/// By family and item: the samples that were tried, and the indices of the runs that tried them.
 type Tried = BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize>)>;
 
-/// What runs tried.
+/// Collects what runs tried.
 fn tried(merged: &[MergedRun], families: &Families) -> Tried {
     let mut tried = Tried::new();
     for (place, run) in merged.iter().enumerate() {
@@ -308,7 +309,7 @@ fn tried(merged: &[MergedRun], families: &Families) -> Tried {
     tried
 }
 
-/// The item that all of these runs had, from the first suite that has it.
+/// Loads the item that all of these runs had, from the first suite that has it.
 fn item(
     family: &dyn Family,
     id: &str,
@@ -344,7 +345,7 @@ fn item(
     Err(why.unwrap_or_else(|| "cannot be looked up, as nobody says where its suite is (`--suite DIR`)".to_owned()))
 }
 
-/// How the pass rate falls with n, and which functions are hard.
+/// Prints how the pass rate falls with n, and which functions are hard.
 fn show_difficulty(
     arguments: &Arguments,
     records: &[AttemptRecord],
@@ -362,13 +363,13 @@ fn show_difficulty(
     if arguments.output.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
 }
 
-/// How attempts went, from their trajectories.
+/// Prints how attempts went, from their trajectories.
 fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, options: &Options) -> Result<()> {
     let rows = report::how(records, options.intervals, |record| {
         let Some((run, agent)) = merged.origin(record) else { return Ok(None) };
-        // One that is gone or broken is counted as not read.
+        // A missing or broken trajectory counts as not read.
         let lines = Trajectory::read(&run.store.trajectory(agent, &record.sample, record.attempt));
-        // What a program of its own runs is not in events of ours.
+        // The events do not show what an external agent ran.
         let seen = |lines: &Vec<TimedEvent>| !lines.iter().any(|line| matches!(line.event, Event::Program { .. }));
         Ok(lines.ok().filter(seen).map(|lines| Course::from_trajectory(&lines)))
     })?;
@@ -381,12 +382,12 @@ fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, o
     print(&report::how_console(&rows))
 }
 
-/// A k of pass@k.
+/// Parses a k of pass@k.
 pub fn parse_k(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&k| k > 0).ok_or_else(|| format!("k is a whole number from 1 up, not `{text}`"))
 }
 
-/// `suite` or `papers`.
+/// Parses `suite` or `papers`.
 pub fn parse_population(text: &str) -> Result<Population, String> {
     match text {
         "suite" => Ok(Population::Suite),

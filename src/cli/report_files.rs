@@ -1,4 +1,4 @@
-//! `autoexperiment report --html` and `--figures`: reports that are files.
+//! `autoexperiment report --html` and `--figures`: writes reports to files.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,14 +13,14 @@ use crate::report::html::{Details, page};
 use crate::report::{clean, summarise};
 use crate::view::Reader;
 
-/// Writes the page of these runs to `file`, and what is too large for it into a folder beside.
+/// Writes the page of these runs to `file`, and data too large for it to a folder next to it.
 pub fn html(reader: &mut Reader, file: &Path) -> Result<()> {
     let gathered = reader.gather()?;
     let of = gathered.details();
     let details = Details::new(gathered.samples(), &of);
     let folder = beside(file)?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    // A folder of an earlier report holds other samples under the same names.
+    // The folder of an earlier report has other samples under the same names.
     remove_earlier(&folder)?;
     let is_made = AtomicBool::new(false);
     let beside = |name: &str, text: &str| {
@@ -42,7 +42,7 @@ pub fn html(reader: &mut Reader, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the figures of these runs into a folder, each as SVG, PDF and PNG, and its numbers as CSV.
+/// Writes the figures of these runs to a folder, each as SVG, PDF and PNG, and its numbers as CSV.
 pub fn write_figures(reader: &mut Reader, folder: &Path) -> Result<()> {
     let gathered = reader.gather()?;
     let material = &gathered.material;
@@ -76,7 +76,7 @@ pub fn write_figures(reader: &mut Reader, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folder beside a page: `report.html` has `report.data`.
+/// Returns the folder next to a page: `report.html` has `report.data`.
 fn beside(file: &Path) -> Result<PathBuf> {
     if file.file_name().is_none() || file.is_dir() {
         return Err(Error::usage(format!("`{}` is no name for a file", file.display()))
@@ -89,7 +89,7 @@ fn beside(file: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Removes the files of an earlier report from its folder, and the folder when nothing else is in it.
+/// Removes the files of an earlier report from its folder, and the folder itself if it is then empty.
 fn remove_earlier(folder: &Path) -> Result<()> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -99,12 +99,12 @@ fn remove_earlier(folder: &Path) -> Result<()> {
             std::fs::remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
         }
     }
-    // Best effort: what is not ours stays, and so does the folder.
+    // Best effort: if the folder has other files, it stays.
     let _ = std::fs::remove_dir(folder);
     Ok(())
 }
 
-/// A name as part of a URL: everything but letters, digits and `-._~` escaped.
+/// Escapes a name for a URL: everything but letters, digits and `-._~`.
 fn in_url(name: &str) -> String {
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(name, ESCAPED).to_string()

@@ -1,4 +1,4 @@
-//! `autoexperiment resume`: go on with a run.
+//! `autoexperiment resume`: continues a run.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,8 @@ use crate::session::{Options, Run};
 
 /// Continue a run that was stopped or killed, or that lost attempts to infrastructure
 ///
-/// Keeps finished attempts and makes all others, with the settings that the run was started with. A run that was planned
-/// for several processes goes on beside those that work on it.
+/// Keeps finished attempts and makes all others, with the settings that the run was started with. A run planned for
+/// several processes is continued together with the processes that already work on it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment resume 2026-11-21T10-30-00Z\n  autoexperiment resume runs/sweep --max-cost 80"
@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Skip the check that the unmasked repo reproduces its gold.
     #[arg(long)]
     no_baseline: bool,
-    /// Run papers and tasks that `autoexperiment check` calls wrong, for instance unfinished ones.
+    /// Run papers and tasks in which `autoexperiment check` finds errors, for instance unfinished ones.
     #[arg(long)]
     unchecked: bool,
     #[command(flatten)]
@@ -65,7 +65,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Goes on with a run as a Slurm job: the one that it has, or a new one for a run that was only planned.
+    /// Continues a run as a Slurm job: the one that it has, or a new one if the run was only planned.
     async fn resubmit(&self, folder: &Path) -> Result<Exit> {
         let (_, run) = Store::open(folder)?;
         if run.sharing.is_none() {

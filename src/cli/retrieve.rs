@@ -1,4 +1,4 @@
-//! `autoexperiment retrieve`: what retrieval finds for a function.
+//! `autoexperiment retrieve`: shows what retrieval finds for a function.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::masked::described;
 use crate::suite::LoadedPaper;
 
-/// Numbers of passages that the table of recall shows.
+/// Numbers of passages with a column in the table of recall.
 const SHOWN: [usize; 4] = [1, 3, 5, 10];
 
 /// Show what retrieval finds for masked functions, and its recall of the passages that the manifest names
@@ -45,16 +45,16 @@ pub struct Arguments {
     places: PlaceOptions,
 }
 
-/// What is found for one function.
+/// Passages and functions found for one function.
 #[derive(Serialize)]
 struct Found {
     paper: String,
     function: String,
-    /// Headings of the manifest.
+    /// Headings named by the manifest.
     oracle: Vec<String>,
-    /// Headings of all passages, as they rank.
+    /// Headings of all passages, best first.
     ranking: Vec<String>,
-    /// By number of passages.
+    /// Pairs of a number of passages and the recall among them.
     recall: Vec<(usize, f64)>,
     passages: Vec<Shown>,
     snippets: Vec<Shown>,
@@ -69,7 +69,7 @@ struct Shown {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
     let settings = arguments.retrieval.settings(&arguments.places)?;
-    // As the fixed agent has them.
+    // The settings as a fixed agent completes them.
     let settings = AgentSpec::Fixed(Overrides::default()).settings(&settings).unwrap_or(settings);
     let cache = arguments.places.cache()?;
     let retriever = settings.retriever(Some(&cache))?;
@@ -96,7 +96,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Over the repo with this function masked, as an agent would see it.
+/// Searches the repo with this function masked, as an agent would see it.
 async fn retrieve(loaded: &LoadedPaper, place: usize, mut code: Code, retriever: &Retriever) -> Result<Found> {
     for file in loaded.masked(&[place])? {
         let module = crate::code::Module::parse(file.path.clone(), file.bytes)?;
@@ -149,7 +149,7 @@ fn shown(found: &Found) -> String {
     text
 }
 
-/// Mean recall by paper.
+/// Formats the mean recall by paper.
 fn recalls(papers: &[String], found: &[Found]) -> String {
     let mean = |of: &[&Found], at: usize| {
         format!("{:.2}", of.iter().map(|it| it.recall[at].1).sum::<f64>() / of.len().max(1) as f64)

@@ -1,4 +1,4 @@
-//! `autoexperiment run`: make attempts.
+//! `autoexperiment run`: makes attempts.
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ Examples:
 pub struct Arguments {
     #[command(flatten)]
     draw: DrawOptions,
-    /// Only these samples, as `kmeanspp_0,3`.
+    /// Only these samples, such as `kmeanspp_0,3`.
     #[arg(long = "sample", value_name = "ID", conflicts_with_all = ["named", "papers", "n", "fraction", "limit"], help_heading = "Samples")]
     samples: Vec<String>,
     /// Number of attempts at each sample.
@@ -73,15 +73,15 @@ pub struct Arguments {
     /// Sampling temperature [default: the provider's].
     #[arg(long, value_parser = parse_temperature, help_heading = "Agents and models")]
     temperature: Option<f64>,
-    /// How much the model reasons, in its provider's words. A model that this program does not know gets the word as it is
-    /// [default: the provider's].
+    /// How much the model reasons, in its provider's words. A model that this program does not know gets the word
+    /// unchanged [default: the provider's].
     #[arg(long, value_enum, value_name = "EFFORT", help_heading = "Agents and models")]
     effort: Option<Effort>,
     /// Maximum tokens per reply [default: the provider's].
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Agents and models")]
     max_tokens: Option<u32>,
-    /// Further fields of each request to the model, as a JSON object: `{"top_k": 20}`. They are merged into the request's
-    /// body and kept with the run.
+    /// Additional fields of each request to the model, as a JSON object: `{"top_k": 20}`. They are merged into the
+    /// request's body and stored with the run.
     #[arg(long, value_name = "JSON", value_parser = extra::parse, help_heading = "Agents and models")]
     extra_body: Option<extra::Fields>,
     #[command(flatten)]
@@ -108,7 +108,7 @@ pub struct Arguments {
     /// Step limit per attempt.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Budget")]
     steps: u32,
-    /// Tool time limit per attempt, as `30m` or seconds. Waiting for the model does not count.
+    /// Tool time limit per attempt, such as `30m`, or in seconds. Waiting for the model does not count.
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_time, help_heading = "Budget")]
     time: f64,
     /// Cost limit per attempt, in dollars.
@@ -118,7 +118,7 @@ pub struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Budget")]
     tokens: Option<u64>,
     /// Cost limit of the whole run in dollars, including verifiers. Starts an attempt only if the full budgets of all
-    /// running attempts still fit. A reply can be no longer than the money that is left pays for.
+    /// running attempts still fit. Replies are limited to the length that the remaining money buys.
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars, help_heading = "Budget")]
     max_cost: Option<f64>,
 
@@ -131,7 +131,7 @@ pub struct Arguments {
     /// Skip the check that the unmasked repo reproduces its gold.
     #[arg(long, help_heading = "Scoring")]
     no_baseline: bool,
-    /// Run papers and tasks that `autoexperiment check` calls wrong, for instance unfinished ones.
+    /// Run papers and tasks in which `autoexperiment check` finds errors, for instance unfinished ones.
     #[arg(long, help_heading = "Scoring")]
     unchecked: bool,
     #[command(flatten)]
@@ -151,7 +151,7 @@ pub struct Arguments {
     tries: u32,
     #[command(flatten)]
     shards: ShardOptions,
-    /// Make the run's folder with its plan, build the envs, and make no attempt: for `resume --shard`.
+    /// Create the run's folder with its plan, build the envs, and make no attempt: for `resume --shard`.
     #[arg(long, conflicts_with_all = ["shard", "json_events", "require_pass", "slurm"], help_heading = "Several machines")]
     plan_only: bool,
     #[command(flatten)]
@@ -176,14 +176,14 @@ pub struct MachineOptions {
     /// Sandbox: `local`, `docker`, `podman`, or `none` for no protection at all.
     #[arg(long, value_name = "KIND", default_value = "local", help_heading = "Running")]
     pub sandbox: SandboxKind,
-    /// GPUs: `all` or how many for each container; `each` to give every attempt one of its own, of those that
-    /// `CUDA_VISIBLE_DEVICES` lists or this machine has, or `each:N` of the first N.
+    /// GPUs: `all` or a number of GPUs for each container; `each` to give every attempt a GPU of its own, from those in
+    /// `CUDA_VISIBLE_DEVICES` or all of this machine, or `each:N` from the first N.
     #[arg(long, value_name = "GPUS", help_heading = "Running")]
     pub gpus: Option<Gpus>,
     /// Memory limit per sandbox, and per process of an agent in Python, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(16..=1 << 30), help_heading = "Running")]
     memory: u64,
-    /// CPU limit per sandbox, as `1.5` [default: no limit].
+    /// CPU limit per sandbox, such as `1.5` [default: no limit].
     #[arg(long, value_name = "CPUS", value_parser = parse_cpus, help_heading = "Running")]
     cpus: Option<f64>,
     #[command(flatten)]
@@ -191,19 +191,19 @@ pub struct MachineOptions {
 }
 
 impl MachineOptions {
-    /// Limits of a sandbox.
+    /// Returns the limits of a sandbox.
     pub fn limits(&self) -> SandboxLimits {
         SandboxLimits { memory: self.memory << 20, cpus: self.cpus, ..SandboxLimits::default() }
     }
 
-    /// Finds out what the machine can do and makes a scratch folder. No sandbox will show the suite's folder.
+    /// Detects what the machine can do and creates a scratch folder. The suite's folder is hidden from all sandboxes.
     pub async fn open(&self, envs: &env::Options, suite: &Path) -> Result<Machine> {
         let mut machine = Machine::open(&self.options(envs)?).await?;
         machine.hidden.push(suite.to_owned());
         Ok(machine)
     }
 
-    /// What is asked of the machine.
+    /// Converts to the options of [`run::machine`].
     pub fn options(&self, envs: &env::Options) -> Result<run::machine::MachineOptions> {
         Ok(run::machine::MachineOptions {
             cache: self.places.cache()?,
@@ -216,7 +216,7 @@ impl MachineOptions {
     }
 }
 
-/// The help of `--agent`, with the keys that there are.
+/// Builds the help of `--agent`, which lists all setting keys.
 fn agent_help() -> String {
     format!(
         "Agent: `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat` or `scripted:FILE`; or an external one: \
@@ -230,7 +230,7 @@ fn agent_help() -> String {
 }
 
 impl Arguments {
-    /// The run as a Slurm job. Its tasks get what is no setting of the run.
+    /// Describes the run as a Slurm job. The job's tasks get the options that are not stored with the run.
     fn job(&self, jobs: usize) -> Result<SlurmJob> {
         let mut arguments =
             vec![format!("--jobs={jobs}"), format!("--cache={}", self.machine.places.cache()?.display())];
@@ -244,7 +244,7 @@ impl Arguments {
         self.slurm.job(jobs, arguments)
     }
 
-    /// The settings of all agents.
+    /// Combines the settings of all agents.
     fn settings(&self, agents: &[AgentSpec]) -> Result<Settings> {
         let settings = self.retrieval.settings(&self.machine.places)?;
         let own = agents.iter().any(|agent| agent.embeds(&settings));
@@ -373,25 +373,25 @@ pub fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// A number of attempts at once: each has processes, files and memory of its own.
+/// Parses a number of parallel attempts, limited because each has processes, files and memory of its own.
 pub fn parse_jobs(text: &str) -> Result<usize, String> {
     let parsed = text.parse::<usize>().ok().filter(|jobs| (1..=4096).contains(jobs));
     parsed.ok_or_else(|| format!("`{text}` is not a number of attempts at once: give one from 1 to 4096"))
 }
 
-/// A number of dollars: finite, 0 or more.
+/// Parses a number of dollars: finite, 0 or more.
 pub fn parse_dollars(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|dollars| dollars.is_finite() && *dollars >= 0.0);
     parsed.ok_or_else(|| format!("`{text}` is no number of dollars"))
 }
 
-/// A number of CPUs: what the kernel can count off, and no more than any machine has.
+/// Parses a number of CPUs, within what the kernel can limit and a machine can have.
 fn parse_cpus(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|cpus| (0.01..=100_000.0).contains(cpus));
     parsed.ok_or_else(|| format!("`{text}` is no number of CPUs: give one from 0.01"))
 }
 
-/// A temperature: finite, 0 or more.
+/// Parses a temperature: finite, 0 or more.
 fn parse_temperature(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|temperature| temperature.is_finite() && *temperature >= 0.0);
     parsed.ok_or_else(|| format!("`{text}` is no temperature: give a number from 0"))

@@ -1,4 +1,4 @@
-//! `autoexperiment runs`: the runs that there are.
+//! `autoexperiment runs`: lists the stored runs.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use crate::error::Result;
 use crate::run::reading::{Detail, read};
 use crate::run::scored;
 
-/// Characters of the agents' names that the table shows.
+/// Maximum characters of the agents' names in the table.
 const WIDEST: usize = 24;
 
 /// List runs, newest first
 ///
-/// Shows how many of each run's attempts are made, how many of them passed, and what they cost. Wherever a run is named,
-/// `latest` is the first of this list.
+/// Shows how many of each run's attempts are finished, how many of them passed, and what they cost. Wherever a run is
+/// named, `latest` is the first of this list.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment runs\n  autoexperiment runs --limit 100 --json")]
 pub struct Arguments {
@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let more = all.len().saturating_sub(arguments.limit as usize);
     let mut rows = Vec::new();
     for (folder, run) in all.into_iter().take(arguments.limit as usize) {
-        // One that cannot be read hides no other.
+        // A run that cannot be read does not hide the others.
         let Ok(reading) = read(&folder, Detail::Outcome) else {
             talk!("left out: `{}` cannot be read; `autoexperiment report` says why", folder.display());
             continue;
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The first characters of a text that is too long.
+/// Shortens a text that is too long for its column.
 fn shortened(text: &str) -> String {
     if text.chars().count() <= WIDEST {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! `autoexperiment sample`: the samples that a run would take.
+//! `autoexperiment sample`: prints the samples that a run would take.
 
 use super::lines::SampleLine;
 use super::shared::{PaperOptions, SuiteOptions, print};
@@ -19,28 +19,28 @@ pub struct DrawOptions {
     /// reproduction.
     #[arg(short, long = "masked", value_name = "N", default_value = "1", help_heading = "Samples")]
     pub n: String,
-    /// Share of a paper's functions to mask, as `0.25`, instead of n.
+    /// Share of a paper's functions to mask, such as `0.25`, instead of n.
     #[arg(long, value_name = "SHARE", value_delimiter = ',', conflicts_with = "n", help_heading = "Samples")]
     pub fraction: Vec<f64>,
-    /// What to mask of papers that list regions beside functions. A region counts as one in n.
+    /// Units to mask in papers that list regions as well as functions. A region counts as one in n.
     #[arg(long, value_enum, value_name = "UNITS", default_value = "functions", help_heading = "Samples")]
     pub units: UnitChoice,
     /// Maximum samples per paper and n.
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = parse_limit, help_heading = "Samples")]
     pub limit: usize,
-    /// Seed of everything that is random.
+    /// Seed of all random choices.
     #[arg(long, default_value_t = 0, help_heading = "Samples")]
     pub seed: u64,
 }
 
-/// A number of samples: each is drawn and held in memory.
+/// Parses a number of samples, limited because each is drawn and held in memory.
 fn parse_limit(text: &str) -> Result<usize, String> {
     let parsed = text.parse::<usize>().ok().filter(|limit| (1..=1_000_000).contains(limit));
     parsed.ok_or_else(|| format!("`{text}` is not a number of samples: give one from 1 to 1000000"))
 }
 
 impl DrawOptions {
-    /// The draw.
+    /// Checks and converts the options.
     pub fn draw(&self) -> Result<Draw> {
         if let Some(wrong) = self.fraction.iter().find(|share| !(0.0..=1.0).contains(*share)) {
             return Err(Error::usage(format!("`{wrong}` is no share")).hint("give a number from 0 to 1, as `0.25`"));

@@ -1,4 +1,4 @@
-//! `autoexperiment score`: verdicts of a stored run made anew.
+//! `autoexperiment score`: computes the verdicts of a stored run again.
 
 use std::path::PathBuf;
 

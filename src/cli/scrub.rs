@@ -1,4 +1,4 @@
-//! `autoexperiment scrub`: takes the results out of a paper's text.
+//! `autoexperiment scrub`: removes the results from a paper's text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ pub struct Arguments {
     check: bool,
 }
 
-/// [`Format`] as the command line knows it.
+/// [`Format`] as a command-line value.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum FormatOption {
     Markdown,
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let gold = arguments.gold.as_deref().map(gold_values).transpose()?.unwrap_or_default();
     let scrubbed = scrub(&text, &Options { format, gold: &gold });
-    // All that could be refused is refused before anything is written.
+    // Refuse everything that can be refused before writing anything.
     if let Some(output) = arguments.output.as_ref().filter(|output| output.exists()) {
         return Err(Error::usage(format!("`{}` exists", output.display()))
             .hint("name a file that does not exist, or use `--write` to replace the text itself"));
@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(output) = &arguments.output {
         std::fs::write(output, &scrubbed.text).map_err(|error| Error::io("write", output, error))?;
     } else if arguments.write && scrubbed.text != text {
-        // The text itself, when it is a link to it.
+        // If the path is a link, replace the text that it points to.
         let real = path.canonicalize().map_err(|error| Error::io("resolve", path, error))?;
         write_durably(&real, scrubbed.text.as_bytes())?;
     }
@@ -116,7 +116,7 @@ fn read(path: &Path) -> Result<String> {
 
 const GOLD: &str = "give a paper's `gold.json`, or any JSON with the numbers to look for";
 
-/// The results in a gold file, all protocols', or all numbers of any other JSON.
+/// Returns the results of all protocols in a gold file, or all numbers in any other JSON.
 fn gold_values(path: &Path) -> Result<Vec<f64>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;
@@ -138,7 +138,7 @@ fn gold_values(path: &Path) -> Result<Vec<f64>> {
     Ok(values)
 }
 
-/// An audit takes the place of an older one, and of nothing else.
+/// Refuses to overwrite any file other than an older audit.
 fn refuse_foreign(path: &Path) -> Result<()> {
     let foreign = match std::fs::read_to_string(path) {
         Ok(text) => serde_json::from_str::<Audit>(&text).is_err(),
@@ -150,7 +150,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lists what is left.
+/// Lists the results that are left.
 fn check(path: &Path, scrubbed: &Scrubbed) -> Result<()> {
     let mut left = String::new();
     for number in scrubbed.numbers.iter().filter(|number| number.removed) {
@@ -169,7 +169,7 @@ fn check(path: &Path, scrubbed: &Scrubbed) -> Result<()> {
     }
 }
 
-/// The rule by its name in the audit, with the word that decided.
+/// Returns the rule's name in the audit, with the word that decided.
 fn why(rule: Rule, cue: Option<&str>) -> String {
     let name = serde_json::to_value(rule).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
     match cue {

@@ -1,4 +1,4 @@
-//! What `run` and `resume` share: show a session while it goes on, and what it gave.
+//! Shared by `run` and `resume`: shows a session's progress and results.
 
 use std::path::PathBuf;
 
@@ -13,17 +13,17 @@ use crate::report;
 use crate::run::scheduler::Outcome;
 use crate::session::{Finished, Run};
 
-/// How a session is shown, and what makes the command fail.
+/// Output of a session, and when the command fails.
 pub struct Shown {
-    /// Attempts at each sample.
+    /// Number of attempts at each sample.
     pub k: u32,
-    /// Whether events are printed on stdout as JSON lines, in place of the report.
+    /// Whether events are printed on stdout as JSON lines, instead of the report.
     pub json_events: bool,
     /// Whether a failed attempt makes the command fail.
     pub require_pass: bool,
 }
 
-/// Executes a run and prints what it gives: its report, or its events.
+/// Executes a run and prints its report or its events.
 pub async fn show(run: Run, shown: &Shown) -> Result<Exit> {
     let progress = Progress::with_json(shown.json_events);
     let finished = run.execute(&progress, &stop_on_signals()).await;
@@ -43,7 +43,7 @@ pub async fn show(run: Run, shown: &Shown) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Plans a run for others to work on, and says how they do.
+/// Plans a run for other processes to work on, and prints how to do that.
 pub async fn show_plan(run: Run) -> Result<Exit> {
     let Some(folder) = plan(run).await? else { return Ok(Exit::Interrupted) };
     let folder = folder.display();
@@ -52,7 +52,7 @@ pub async fn show_plan(run: Run) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Plans a run for others to work on. `None` when that was stopped.
+/// Plans a run for other processes to work on. `None` if planning was stopped.
 pub async fn plan(run: Run) -> Result<Option<PathBuf>> {
     let progress = Progress::new(false);
     let planned = run.plan(&progress, &stop_on_signals()).await;
@@ -77,12 +77,12 @@ fn print_results(finished: &Finished, shown: &Shown) -> Result<()> {
     print(&format!("\nrun: {folder}\n"))
 }
 
-/// How a session ended, for machines.
+/// Returns the name of the session's end in JSON lines.
 const fn end_name(finished: &Finished) -> &'static str {
     if finished.unverified.is_some() { "unverified" } else { finished.outcome.name() }
 }
 
-/// What there is to say of a session that is not simply done, and what to do about it.
+/// Returns a message about a session that did not simply finish, and a hint.
 fn end(finished: &Finished, exit: Exit) -> Option<(String, Option<String>)> {
     let run = finished.folder.display();
     Some(match &finished.outcome {

@@ -1,4 +1,4 @@
-//! Options and small things that several verbs share.
+//! Options and helpers shared by several verbs.
 
 use std::future::Future;
 use std::io::{IsTerminal as _, Write};
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::run::machine::{Machine, default_scratch};
 use crate::suite::{Suite, bundled, is_bundled};
 
-/// Where the suite is.
+/// Location of the suite.
 #[derive(Default, clap::Args)]
 pub struct SuiteOptions {
     /// Folder of the suite, with `papers`, `repos` and `envs` [default: this folder, or the nearest parent that has
@@ -18,22 +18,22 @@ pub struct SuiteOptions {
 }
 
 impl SuiteOptions {
-    /// Whether somebody says where the suite is, so that it has to be there.
+    /// Whether the suite was named, so that it must exist.
     pub const fn is_named(&self) -> bool {
         self.suite.is_some()
     }
 
-    /// Opens the suite: the named one, else that of this folder or a parent, else the bundled one.
+    /// Opens the suite: the named one, else the one in this folder or a parent, else the bundled one.
     pub fn open(&self) -> Result<Suite> {
         Suite::open(&self.folder()?)
     }
 
-    /// Opens a suite to write to, which the bundled one is not.
+    /// Opens a suite to write to, which excludes the bundled one.
     pub fn open_own(&self) -> Result<Suite> {
         Suite::open(&self.own_folder()?)
     }
 
-    /// The folder of a suite to write to, whatever is in it.
+    /// Returns the folder of a suite to write to, without checking its contents.
     pub fn own_folder(&self) -> Result<PathBuf> {
         self.own()?.filter(|folder| !is_bundled(folder)).ok_or_else(|| {
             Error::usage("there is no suite here to write to: the bundled one is read-only").hint(
@@ -43,19 +43,20 @@ impl SuiteOptions {
         })
     }
 
-    /// The suite's folder, whatever is in it.
+    /// Returns the suite's folder, without checking its contents.
     pub fn folder(&self) -> Result<PathBuf> {
         self.own()?.map_or_else(bundled, Ok)
     }
 
-    /// The folder of the suite that is named or around; `None` where only the bundled one is left.
+    /// Returns the folder of the suite that is named, or in this folder or a parent; `None` if only the bundled one is
+    /// available.
     pub fn own(&self) -> Result<Option<PathBuf>> {
         if let Some(folder) = &self.suite {
             return std::path::absolute(folder).map(Some).map_err(|error| Error::io("resolve", folder, error));
         }
         let here = std::env::current_dir()
             .map_err(|error| Error::machine("the current folder cannot be found").because(error))?;
-        // One that is begun has an empty `papers`, and nothing else yet.
+        // A suite just begun has an empty `papers` folder and nothing else.
         let is_begun = |folder: &Path| folder.join("papers").read_dir().is_ok_and(|mut papers| papers.next().is_none());
         let is_suite = |folder: &&Path| {
             let holds = |parts: &[&str]| parts.iter().any(|part| folder.join(part).is_dir());
@@ -65,30 +66,30 @@ impl SuiteOptions {
     }
 }
 
-/// How a suite is named to people.
+/// Describes a suite for messages.
 pub fn described(suite: &Path) -> String {
     let path = crate::report::clean(&suite.display().to_string());
     if is_bundled(suite) { format!("bundled with autoexperiment, in `{path}`") } else { format!("`{path}`") }
 }
 
-/// Papers, wherever some can be chosen: by name, or with `-p`.
+/// Papers, chosen by name or with `-p`.
 #[derive(clap::Args, Debug, Default)]
 pub struct PaperOptions {
     /// Papers [default: all].
     #[arg(value_name = "PAPER")]
     named: Vec<String>,
-    /// Papers, in another place of the command line: `-p kmeanspp,ucb`.
+    /// Papers, given as an option: `-p kmeanspp,ucb`.
     #[arg(short, long = "papers", value_name = "PAPER", value_delimiter = ',')]
     papers: Vec<String>,
 }
 
 impl PaperOptions {
-    /// Those that were named; all are meant where none is.
+    /// Returns the named papers; empty means all.
     pub fn all(&self) -> Vec<String> {
         self.named.iter().chain(&self.papers).cloned().collect()
     }
 
-    /// Those that were named, of which there has to be one.
+    /// Returns the named papers, at least one.
     pub fn some(&self) -> Result<Vec<String>> {
         let all = self.all();
         if all.is_empty() {
@@ -99,7 +100,7 @@ impl PaperOptions {
         Ok(all)
     }
 
-    /// The one that was named.
+    /// Returns the only named paper.
     pub fn one(&self) -> Result<String> {
         match self.some()?.as_slice() {
             [one] => Ok(one.clone()),
@@ -109,7 +110,7 @@ impl PaperOptions {
     }
 }
 
-/// Where envs, repos' copies and workspaces are kept.
+/// Folders for envs, copies of repos, and workspaces.
 #[derive(clap::Args)]
 pub struct PlaceOptions {
     /// Folder for envs and copies of repos [default: ~/.cache/autoexperiment].
@@ -121,7 +122,7 @@ pub struct PlaceOptions {
 }
 
 impl PlaceOptions {
-    /// The cache folder, absolute.
+    /// Returns the cache folder, absolute.
     pub fn cache(&self) -> Result<PathBuf> {
         let folder = match &self.cache {
             Some(folder) => folder.clone(),
@@ -130,40 +131,40 @@ impl PlaceOptions {
         std::path::absolute(&folder).map_err(|error| Error::io("resolve", &folder, error))
     }
 
-    /// The scratch folder, if it is named.
+    /// Returns the scratch folder, if it is named.
     pub fn named_scratch(&self) -> Option<PathBuf> {
         self.scratch.clone()
     }
 
-    /// The scratch folder.
+    /// Returns the scratch folder.
     pub fn scratch(&self) -> PathBuf {
         self.scratch.clone().unwrap_or_else(default_scratch)
     }
 }
 
-/// Whether results that are known are used.
+/// Whether known results are reused.
 #[derive(clap::Args)]
 pub struct FreshOptions {
-    /// Run every check of the baseline and of verification, also where the result of the same code is in the cache.
+    /// Run every check of the baseline and of verification again, even if the cache has a result for the same code.
     #[arg(long, env = "AUTOEXPERIMENT_FRESH", value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Scoring")]
     fresh: bool,
 }
 
 impl FreshOptions {
-    /// Has a machine doubt what it knows, if that is asked for.
+    /// Makes a machine ignore cached results, if asked to.
     pub const fn apply(&self, machine: &mut Machine) {
         if self.fresh {
             machine.results.doubt();
         }
     }
 
-    /// The same for another process.
+    /// Returns the argument that passes this option to another process.
     pub fn argument(&self) -> Option<String> {
         self.fresh.then(|| "--fresh".to_owned())
     }
 }
 
-/// Runs a verb that waits for others.
+/// Runs a verb's future on a new runtime.
 pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -172,7 +173,7 @@ pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
         .block_on(future)
 }
 
-/// Writes data to stdout. A reader that has gone away, as `| head`, is no error.
+/// Writes data to stdout. A closed pipe, as in `| head`, is not an error.
 pub fn print(text: &str) -> Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -189,11 +190,11 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<()> {
     print(&(text + "\n"))
 }
 
-/// Columns that a table has room for on a terminal that does not say how wide it is.
+/// Width of a table on a terminal of unknown width, in columns.
 const COLUMNS: u16 = 80;
 
-/// A plain table: header, rows, columns of numbers to the right. On a terminal it is no wider than that: long cells are
-/// broken. For programs a row is a line.
+/// Formats a plain table: header, rows, with the `numbers` columns aligned right. On a terminal, long cells are wrapped
+/// to fit its width; otherwise each row is one line, for programs.
 pub fn table(header: &[&str], numbers: &[usize], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_header(header);

@@ -1,4 +1,4 @@
-//! `autoexperiment show`: one attempt, from its first message to its verdict.
+//! `autoexperiment show`: shows one attempt, from its first message to its verdict.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
@@ -23,7 +23,8 @@ use crate::run::{AttemptRecord, StoredTrajectory, counting};
 pub struct Arguments {
     /// A run: its folder, or its name under --runs; `latest` is the newest.
     run: String,
-    /// Sample, as `kmeanspp_0,3`, or one of its attempts, as `kmeanspp_0,3.2` [default attempt: the first one].
+    /// Sample, such as `kmeanspp_0,3`, or one of its attempts, such as `kmeanspp_0,3.2` [default attempt: the first
+    /// one].
     sample: String,
     /// Agent, if several attempted the sample.
     #[arg(long)]
@@ -91,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if terminal && !arguments.no_pager { page(&text) } else { print(&text) }
 }
 
-/// What all tries of an attempt have cost, by the ledger and by their records, where a model was paid.
+/// Describes the cost of all tries of an attempt, by the ledger and by their records; `None` if nothing was paid.
 fn costs(reading: &Reading, stored: &StoredTrajectory) -> Result<Option<String>> {
     let Some(books) = reading.store.books()? else { return Ok(None) };
     let is_it = |agent: &str, sample: &str, attempt: Option<u32>| {
@@ -111,23 +112,23 @@ fn costs(reading: &Reading, stored: &StoredTrajectory) -> Result<Option<String>>
     Ok(Some(line + "\n"))
 }
 
-/// Shows a text in the user's pager; prints it where there is none.
+/// Shows a text in the user's pager; prints it if the pager does not work.
 fn page(text: &str) -> Result<()> {
     let pager =
         std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty()).unwrap_or_else(|| "less".to_owned());
     let mut command = Command::new("sh");
     command.args(["-c", &pager]).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {
-        // Colours, and no pager for what fits on the screen.
+        // Keep colours, and exit at once if the text fits on the screen.
         command.env("LESS", "FRX");
     }
     let Ok(mut child) = command.spawn() else { return print(text) };
     if let Some(mut stdin) = child.stdin.take() {
-        // A pager that is left early is no error.
+        // Leaving the pager early is not an error.
         let _ = stdin.write_all(text.as_bytes());
     }
     match child.wait() {
-        // 127 is the shell's word for a command that does not exist.
+        // 127 is the shell's exit code for a missing command.
         Ok(status) if status.code() != Some(127) => Ok(()),
         _ => print(text),
     }

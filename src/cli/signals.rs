@@ -8,8 +8,8 @@ use super::exit::Exit;
 use super::shared::block_on;
 use crate::error::{Error, Kind, Result};
 
-/// Runs a verb that works long: Ctrl-C or a termination signal ends it in order, so that no sandbox and no folder
-/// stays behind. What was measured until then is kept where the verb keeps it.
+/// Runs a long verb. On Ctrl-C or a termination signal, drops the future in order, so that no sandbox or folder stays
+/// behind. Results that the verb has already stored are kept.
 pub fn block_on_work<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     block_on(async {
         let stop = stop_on_signals();
@@ -22,7 +22,8 @@ pub fn block_on_work<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     })
 }
 
-/// Set by the first Ctrl-C or termination signal; the second ends the process at once. Sandboxes die with it.
+/// Returns a token that is cancelled by the first Ctrl-C or termination signal; the second ends the process at once,
+/// and the sandboxes with it.
 pub fn stop_on_signals() -> CancellationToken {
     use tokio::signal::unix::{SignalKind, signal};
     let cancel = CancellationToken::new();

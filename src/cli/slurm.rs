@@ -13,13 +13,13 @@ use crate::report::{self, clean};
 use crate::run::reading::{Detail, read};
 use crate::session::Run;
 
-/// What is asked of Slurm.
+/// Settings of the Slurm job.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Slurm")]
 pub struct SlurmOptions {
-    /// Submit the run as a Slurm job array and show how far it is. Tasks that are preempted, time out or are lost with their
-    /// node are submitted again. The array goes on when this command ends: `resume RUN --slurm` watches it again, `status`
-    /// shows it, `cancel` ends it.
+    /// Submit the run as a Slurm job array and show its progress. Tasks that are preempted, time out or are lost with
+    /// their node are submitted again. The array continues when this command ends: `resume RUN --slurm` watches it
+    /// again, `status` shows it, `cancel` ends it.
     #[arg(long)]
     slurm: bool,
     /// Number of shards, each a task of the array.
@@ -34,40 +34,40 @@ pub struct SlurmOptions {
     /// Features that nodes must have.
     #[arg(long, requires = "slurm")]
     constraint: Option<String>,
-    /// Time limit of a task, in Slurm's words.
+    /// Time limit of a task, in Slurm's format.
     #[arg(long, value_name = "TIME", requires = "slurm")]
     job_time: Option<String>,
-    /// Seconds before its time limit at which a task is told to stop; its attempts under way then end without a verdict,
+    /// Seconds before its time limit at which a task is asked to stop; attempts in progress then end without a verdict,
     /// and are made again [default: 60].
     #[arg(long, value_name = "SECONDS", requires = "slurm", value_parser = clap::value_parser!(u32).range(1..=65535))]
     job_notice: Option<u32>,
-    /// Memory of a task, in Slurm's words, as `16G`.
+    /// Memory of a task, in Slurm's format, such as `16G`.
     #[arg(long, value_name = "SIZE", requires = "slurm")]
     job_memory: Option<String>,
-    /// GPUs of a task, in Slurm's words, as `1` or `a100:2`.
+    /// GPUs of a task, in Slurm's format, such as `1` or `a100:2`.
     #[arg(long, value_name = "GPUS", requires = "slurm")]
     job_gpus: Option<String>,
-    /// File with lines for the batch script, as `#SBATCH --qos=low` and `module load python`.
+    /// File with lines for the batch script, such as `#SBATCH --qos=low` and `module load python`.
     #[arg(long, value_name = "FILE", requires = "slurm")]
     slurm_template: Option<PathBuf>,
-    /// Show samples, attempts, the highest cost and the expected time, and do nothing: build nothing, ask no model. With
-    /// --slurm, print the batch script and how it would be submitted.
+    /// Show samples, attempts, the highest cost and the expected time, and do nothing: build nothing, ask no model.
+    /// With --slurm, print the batch script and how it would be submitted.
     #[arg(long)]
     dry_run: bool,
 }
 
 impl SlurmOptions {
-    /// Whether the run is to be a job.
+    /// Whether the run should be a job.
     pub const fn is_given(&self) -> bool {
         self.slurm
     }
 
-    /// Whether the script is only to be shown.
+    /// Whether to only show the script.
     pub const fn is_dry(&self) -> bool {
         self.dry_run
     }
 
-    /// The job for a run, whose tasks make so many attempts at once and give these arguments on to `resume`.
+    /// Describes the job of a run. Its tasks make `jobs` attempts at once and pass `arguments` to `resume`.
     pub fn job(&self, jobs: usize, arguments: Vec<String>) -> Result<SlurmJob> {
         let template = match &self.slurm_template {
             None => String::new(),
@@ -106,7 +106,7 @@ pub async fn submit_new(run: Run, job: SlurmJob) -> Result<Exit> {
     submit(&folder, job).await
 }
 
-/// Submits a planned run and watches it. Tasks that are in the queue already are left as they are.
+/// Submits a planned run and watches it. Tasks that are already in the queue stay as they are.
 pub async fn submit(folder: &Path, job: SlurmJob) -> Result<Exit> {
     let run = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
     let array = Array { run, job };
@@ -158,7 +158,7 @@ fn line(seen: &JobProgress) -> String {
     format!("{}/{} finished, {} lost; Slurm: {tasks}", seen.finished, seen.planned, seen.lost)
 }
 
-/// Prints what a run's job has come to.
+/// Prints the results of a finished job.
 fn results(folder: &Path) -> Result<Exit> {
     let reading = read(folder, Detail::Outcome)?;
     let planned = reading.run.as_ref().map(|run| run.planned.clone()).unwrap_or_default();
@@ -187,8 +187,8 @@ fn results(folder: &Path) -> Result<Exit> {
 
 /// End a run's Slurm job
 ///
-/// Takes the tasks of a run that was started with `run --slurm` out of Slurm's queue. Those that run are told to stop, and
-/// what was finished is kept. `resume RUN --slurm` goes on.
+/// Removes the tasks of a run that was started with `run --slurm` from Slurm's queue. Running tasks are asked to stop,
+/// and finished attempts are kept. `resume RUN --slurm` continues the run.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment cancel sweep")]
 pub struct CancelArguments {
@@ -208,7 +208,7 @@ pub fn cancel(arguments: &CancelArguments) -> Result<()> {
     Ok(())
 }
 
-/// The job of a run that has one.
+/// Returns the job of a run, which must have one.
 pub fn of(folder: &Path) -> Result<Array> {
     Array::read(folder)?.ok_or_else(|| {
         Error::usage(format!("run `{}` has no Slurm job", folder.display()))
@@ -216,7 +216,7 @@ pub fn of(folder: &Path) -> Result<Array> {
     })
 }
 
-/// What `status` says of a run's job; `None` for a run without one.
+/// Describes a run's job for `status`; `None` for a run without one.
 pub fn status(folder: &Path) -> Option<String> {
     let array = Array::read(folder).ok()??;
     let jobs: Vec<String> = array.submitted().into_iter().map(|one| clean(&one.job)).collect();

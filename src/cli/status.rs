@@ -1,4 +1,4 @@
-//! `autoexperiment status`: how far a run is, from another terminal.
+//! `autoexperiment status`: shows a run's progress, from another terminal.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use crate::run::StoredTrajectory;
 use crate::run::reading::{Detail, Reading, read};
 use crate::verifier::stored::spent;
 
-/// Show how far a run is
+/// Show a run's progress
 ///
 /// Reads the run's store, so it works from any terminal, during the run and afterwards. The rate and the remaining time
-/// come from the last ten minutes.
+/// are based on the last ten minutes.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment status sweep\n  watch autoexperiment status sweep\n  autoexperiment status runs/sweep --json"
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json { print_json(&status) } else { print(&status.text()) }
 }
 
-/// How many attempts have a trajectory that is newer than their last record, of those that were begun in this session.
+/// Counts the attempts in progress: trajectories of this session that are newer than the attempt's last record.
 fn begun(reading: &Reading) -> Result<usize> {
     let mut ended: HashMap<(&str, &str, u32), f64> = HashMap::new();
     for record in &reading.records {
@@ -84,7 +84,7 @@ fn begun(reading: &Reading) -> Result<usize> {
         let changed = path.metadata().ok().and_then(|facts| facts.modified().ok());
         let changed =
             changed.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0.0, |at| at.as_secs_f64());
-        // Its last event is written a moment before its record says that it ended.
+        // The last event is written a moment before the record's end time.
         let after = ended.get(&(agent.as_str(), sample.as_str(), attempt)).map_or(session, |ended| ended + 1.0);
         running += usize::from(changed >= after);
     }

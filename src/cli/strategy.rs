@@ -1,5 +1,5 @@
-//! Options of agents: what they are shown, how they think and act, in which order they write, how long they think. Their
-//! defaults are those of [`Settings`].
+//! Options of agents: what they get at the start, how they think, act and write, and how long. Their defaults are those
+//! of [`Settings`].
 
 use super::shared::PlaceOptions;
 use crate::agent::history::History;
@@ -12,7 +12,7 @@ use crate::agent::tools::ToolChoice;
 use crate::agent::{Fill, Settings};
 use crate::error::Result;
 
-/// What an agent's task is given at its start.
+/// Contents of an agent's task at its start.
 #[derive(clap::Args)]
 pub struct RetrievalOptions {
     #[arg(long = "paper-text", alias = "paper", value_name = "CHOICE", value_enum, help = paper_help(), help_heading = "Retrieval")]
@@ -29,7 +29,7 @@ pub struct RetrievalOptions {
     /// `embedding` in the cache].
     #[arg(long, value_name = "MODEL", env = "AUTOEXPERIMENT_EMBEDDING", help_heading = "Retrieval")]
     embedding: Option<String>,
-    /// Address of an OpenAI-compatible server for the embedding model, as `http://127.0.0.1:8080/v1`.
+    /// Address of an OpenAI-compatible server for the embedding model, such as `http://127.0.0.1:8080/v1`.
     #[arg(long, value_name = "URL", requires = "embedding", help_heading = "Retrieval")]
     embedding_url: Option<String>,
 }
@@ -37,7 +37,7 @@ pub struct RetrievalOptions {
 /// How a fixed agent works.
 #[derive(clap::Args)]
 pub struct FixedOptions {
-    /// How to show the other missing functions while it writes one: as they were masked, or as it has filled them.
+    /// How to show the other missing functions while writing one: masked, or as filled in so far.
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().fill, help_heading = "Fixed agent")]
     fill: Fill,
     /// Rounds of repair, in which the model sees the experiments' errors.
@@ -48,13 +48,14 @@ pub struct FixedOptions {
 /// How a dynamic agent works.
 #[derive(clap::Args)]
 pub struct DynamicOptions {
-    /// Leave `paper.txt` out of the workspace: the model has no more of the paper than `--paper-text` puts into its task.
+    /// Leave `paper.txt` out of the workspace: the model gets only those parts of the paper that `--paper-text` puts
+    /// into its task.
     #[arg(long, help_heading = "Dynamic agent")]
     no_paper_file: bool,
-    /// A published agent's course, in place of the prompt, the history, the tools and the protocol.
+    /// Work like a published agent, which replaces prompt, history, tools and protocol.
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().preset, help_heading = "Dynamic agent")]
     preset: Preset,
-    /// What the model writes before each tool call.
+    /// Text that the model writes before each tool call.
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().prompt, help_heading = "Dynamic agent")]
     prompt: Prompting,
     /// Which earlier steps the model sees: `full`, `window:K` (the last K), `summary:K` (at least the last K, and a
@@ -72,18 +73,18 @@ pub struct DynamicOptions {
     /// How the model calls tools.
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().protocol, help_heading = "Dynamic agent")]
     protocol: Protocol,
-    /// One tool call per step, as in the paper. The provider is asked for no more than one if it has a switch for that.
-    /// Without this, all calls of a reply run, in order.
+    /// One tool call per step, as in the paper. The provider is asked for no more than one if it supports that. Without
+    /// this option, all calls of a reply run, in order.
     #[arg(long, help_heading = "Dynamic agent")]
     one_call: bool,
-    /// Tries within an attempt, each with a K-th of its budget. After a failed try (no answer, or experiments that give
-    /// no result), the model writes a plan for the next.
+    /// Tries within an attempt, each with a K-th of its budget. After a failed try (no answer, or experiments without a
+    /// result), the model writes a plan for the next.
     #[arg(long, value_name = "K", default_value_t = Settings::default().reflexion, help_heading = "Dynamic agent")]
     reflexion: u32,
 }
 
 impl DynamicOptions {
-    /// These settings with those of a dynamic agent.
+    /// Adds these settings of a dynamic agent to `settings`.
     pub fn over(&self, settings: Settings) -> Settings {
         Settings {
             paper_file: !self.no_paper_file,
@@ -101,13 +102,13 @@ impl DynamicOptions {
 }
 
 impl RetrievalOptions {
-    /// The settings, the embedding model settled. What there is to say about it is said on stderr.
+    /// Returns the settings, with the embedding model resolved. Prints notes about the model on stderr.
     pub fn settings(&self, places: &PlaceOptions) -> Result<Settings> {
         let mut embedding = self.embedding.clone();
         if self.embedding_url.is_none()
             && let Some(folder) = embedding.as_ref().filter(|folder| std::path::Path::new(folder).is_dir())
         {
-            // A run may be resumed from another folder.
+            // The run may be resumed from another folder.
             let path = std::path::absolute(folder)
                 .map_err(|error| crate::error::Error::io("resolve", folder.as_ref(), error))?;
             embedding = Some(path.display().to_string());
@@ -126,11 +127,12 @@ impl RetrievalOptions {
     }
 }
 
-/// What agents are told of their work.
+/// Feedback that agents get on their work.
 #[derive(clap::Args)]
 pub struct FeedbackOptions {
-    /// After each round of `react` and `fixed`, run their work again and tell them nothing (0), that it does not pass (1),
-    /// which test fails (2), its error (3), and whether wrong values are too high or too low (4) [default: one round].
+    /// After each round of `react` and `fixed`, run their work again and tell them nothing (0), that it does not pass
+    /// (1), which test fails (2), its error (3), and whether wrong values are too high or too low (4) [default: one
+    /// round].
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_FEEDBACK)), help_heading = "Agents and models")]
     feedback: Option<u32>,
     /// Maximum rounds after the first one, within the attempt's budget.
@@ -139,7 +141,7 @@ pub struct FeedbackOptions {
 }
 
 impl FeedbackOptions {
-    /// These settings with those of feedback.
+    /// Adds these settings of feedback to `settings`.
     pub fn over(&self, settings: Settings) -> Settings {
         Settings { feedback: self.feedback, rounds: self.rounds, ..settings }
     }
@@ -148,22 +150,22 @@ impl FeedbackOptions {
 /// How long agents think.
 #[derive(clap::Args)]
 pub struct ReasoningOptions {
-    /// Tokens of reasoning before each function of `fixed`, and before the first step of `react`; 0 for none. Models
-    /// are cut off at this limit, and told to continue if they stop early. For `fixed`, a provider's own reasoning
-    /// budget is used if it has one.
+    /// Tokens of reasoning before each function of `fixed`, and before the first step of `react`; 0 for no reasoning.
+    /// Models are cut off at this limit, and told to continue if they stop early. For `fixed`, a provider's own
+    /// reasoning budget is used if it has one.
     #[arg(long, value_name = "TOKENS", default_value_t = Settings::default().reasoning_tokens, help_heading = "Agents and models")]
     reasoning_tokens: u32,
 }
 
 impl ReasoningOptions {
-    /// These settings with that of reasoning.
+    /// Adds this setting of reasoning to `settings`.
     pub fn over(&self, settings: Settings) -> Settings {
         Settings { reasoning_tokens: self.reasoning_tokens, ..settings }
     }
 }
 
 impl FixedOptions {
-    /// These settings with those of a fixed agent.
+    /// Adds these settings of a fixed agent to `settings`.
     pub fn over(&self, settings: Settings) -> Settings {
         Settings { fill: self.fill, repair: self.repair, ..settings }
     }

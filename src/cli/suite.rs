@@ -1,4 +1,4 @@
-//! `autoexperiment suite`: the suite's table, also in a README.
+//! `autoexperiment suite`: prints the suite's table, or updates it in a README.
 
 use std::path::{Path, PathBuf};
 
@@ -9,15 +9,15 @@ use crate::report::{suite_console, suite_csv, suite_markdown, suite_rows};
 use crate::suite::{Evidence, LoadedPaper};
 use crate::workspace::repo_digest;
 
-/// What the table stands between in a README, each on a line of its own.
+/// The lines in a README that enclose the table.
 const BEGIN: &str = "<!-- suite table: begin -->";
 const END: &str = "<!-- suite table: end -->";
 
 /// Print the suite's table: what each paper contains, and how far it can be trusted
 ///
 /// Shows functions, experiments, samples, tests and seconds per sample for n = 1 to 5, mean lines and calls, mutation
-/// score and worst leak, one row per paper and one for all. A `-` marks what `verify` has not measured, or has measured
-/// on another state of the repo.
+/// score and worst leak, one row per paper and one for all. A `-` marks values that `verify` has not measured, or has
+/// measured on another state of the repo.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment suite\n  autoexperiment suite --csv >suite.csv\n  autoexperiment suite --readme docs/suite.md"
@@ -65,7 +65,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// The evidence, if it is of the repo as it is now. A dependency matrix or gold that is not is taken out of the paper.
+/// Returns the evidence, if it was measured on the repo as it is now. Removes an outdated dependency matrix or gold
+/// from the paper.
 fn measured_now(loaded: &mut LoadedPaper) -> Result<Option<Evidence>> {
     let now = repo_digest(&loaded.repo_dir)?;
     let is_old = |repo: &str, file: &str| {
@@ -100,7 +101,7 @@ fn write_readme(path: &Path, table: &str) -> Result<()> {
     Ok(())
 }
 
-/// The text with what stands between the marks replaced. The error is a fragment that says which mark is at fault.
+/// Replaces the lines between the marks. The error is a fragment that says which mark is at fault.
 fn replaced(text: &str, table: &str) -> Result<String, String> {
     let place = |mark: &str| {
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! `autoexperiment sweep`: remove what killed processes of this program left behind.
+//! `autoexperiment sweep`: removes what killed processes of this program left behind.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::sandbox::{DockerBackend, Flavour, LocalBackend, Mode, sweep_folders};
 
 /// Remove what killed processes left behind: containers, control groups, workspaces, folders of runs not begun
 ///
-/// Every run does this when it starts. Only removes what has this program's label and belongs to a process that no
+/// Every run does this when it starts. Removes only what has this program's label and belongs to a process that no
 /// longer exists on this machine. Keeps images (see `autoexperiment image prune`).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment sweep\n  autoexperiment sweep --json")]
@@ -26,7 +26,7 @@ pub struct Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    // Making a scratch folder and looking for control groups sweeps those of the dead.
+    // Creating a scratch folder and looking for control groups removes those of dead processes.
     drop(Scratch::create(&arguments.places.scratch())?);
     sweep_folders();
     Store::sweep(&arguments.runs);
@@ -57,7 +57,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         print_json(&told)?;
     }
-    // Both engines were asked; the last failure is the exit code.
+    // Both engines are tried; the last failure decides the exit code.
     let last = failed.pop();
     for error in failed {
         talk!("{error}");
@@ -65,7 +65,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     last.map_or(Ok(()), Err)
 }
 
-/// The error of a sweep after which so many containers are still there.
+/// Returns the error of a sweep that could not remove all containers.
 fn left_over(flavour: Flavour, count: usize) -> Option<Error> {
     let name = flavour.name();
     (count > 0).then(|| {

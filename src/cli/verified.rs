@@ -1,4 +1,4 @@
-//! What `verify` measured of one paper, for a terminal and as JSON.
+//! Formats what `verify` measured of one paper, for a terminal and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::masked::gold::power;
 use crate::report::clean;
 use crate::suite::{Evidence, FunctionEvidence, GoldResult, LoadedPaper, Paper};
 
-/// What gold can tell apart, in a line; `None` where nothing varies on purpose.
+/// Describes, in one line, how well stochastic gold detects biased results; `None` if no experiment is stochastic.
 pub fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Option<String> {
     let power = power(paper, gold);
     let parts: Vec<String> =
@@ -26,7 +26,7 @@ pub fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Option<
     (!power.is_empty()).then_some(told)
 }
 
-/// A table of the functions, and below it what is wrong with them. `survivors` shows mutants that survived as diffs.
+/// Formats a table of the functions, followed by their faults. If `survivors`, shows the surviving mutants as diffs.
 /// `loaded` is the paper with its new dependency matrix.
 pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> String {
     let paper = &loaded.paper;
@@ -79,7 +79,7 @@ pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> St
     text
 }
 
-/// The same of a paper that was verified before, from its files.
+/// Same as [`console`], for a paper that was verified earlier, from its files.
 pub fn stored(loaded: &LoadedPaper, evidence: &Evidence) -> String {
     let paper = &loaded.paper;
     let mut text =
@@ -110,7 +110,7 @@ pub fn stored(loaded: &LoadedPaper, evidence: &Evidence) -> String {
     text
 }
 
-/// A table of the mutants by kind.
+/// Formats a table of the mutants by kind.
 fn kinds(loaded: &LoadedPaper, evidence: &Evidence) -> String {
     let tallies = mutation::by_kind(loaded, evidence).unwrap_or_default();
     let rows = tallies.iter().map(|(kind, tally)| {
@@ -122,7 +122,7 @@ fn kinds(loaded: &LoadedPaper, evidence: &Evidence) -> String {
 
 const HEADER: [&str; 8] = ["function", "tests", "mutants", "killed", "equivalent", "score", "containment", "in"];
 
-/// The same, for programs.
+/// Same as [`console`], as JSON.
 pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
     let functions = loaded.paper.units.iter().enumerate().map(|(place, function)| {
         let evidence = verified.evidence.as_ref().and_then(|evidence| evidence.functions.get(&function.at));
@@ -159,7 +159,7 @@ pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
     })
 }
 
-/// The killed part of all mutants of the paper that are not equivalent.
+/// Returns the killed share of the paper's mutants that are not equivalent.
 pub fn score(verified: &Verified) -> Option<f64> {
     if !verified.mutations.is_empty() {
         return mutation::score(&verified.mutations);
@@ -167,7 +167,7 @@ pub fn score(verified: &Verified) -> Option<f64> {
     evidence_score(verified.evidence.as_ref()?)
 }
 
-/// The same of stored evidence.
+/// Same as [`score`], from stored evidence.
 pub fn evidence_score(evidence: &Evidence) -> Option<f64> {
     let functions = &evidence.functions;
     let real: usize = functions.values().map(|it| it.mutants - it.equivalent.min(it.mutants)).sum();

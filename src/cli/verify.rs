@@ -30,15 +30,15 @@ use crate::suite::{Evidence, LoadedPaper, Protocol, Suite};
 /// which gold values, are elsewhere in what agents see.
 ///
 /// Writes each paper's `dependencies.json` and `evidence.json`, and ends with exit code 3 if a function is not
-/// essential or something leaks. A paper whose evidence is of its repo, manifest, gold, env and mutants as they are now is
-/// believed and not measured again, on any machine; `--recheck` and `--fresh` doubt it. Results of earlier measurements on
-/// this machine are reused while nothing has changed.
+/// essential or something leaks. If a paper's evidence was measured with its current repo, manifest, gold, env and
+/// mutants, on any machine, it is not measured again, except with `--recheck` or `--fresh`. Results of earlier
+/// measurements on this machine are reused while nothing has changed.
 ///
-/// With `--family notebook` or `command`, runs `gold`, `noop` and `forger` on the tasks and writes nothing: gold must reach
-/// everything, the others nothing that we verify, and a notebook task must lose something without any one of its blocks.
-/// Then changes the constants in the gold cells of notebook tasks and in the right programs of instructions, one at a time:
-/// each change must be noticed, or be listed in the manifest as harmless. Ends with exit code 4 if gold fails, and 3 if
-/// something else is wrong.
+/// With `--family notebook` or `command`, runs `gold`, `noop` and `forger` on the tasks and writes nothing: gold must
+/// reach everything, the others nothing that we verify, and a notebook task must lose something without any one of its
+/// blocks. Then changes the constants in the gold cells of notebook tasks and in the right programs of instructions,
+/// one at a time: each change must be noticed, or be listed in the manifest as harmless. Ends with exit code 4 if gold
+/// fails, and 3 if something else is wrong.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment verify kmeanspp --survivors\n  autoexperiment verify --recheck 0.1\n  \
@@ -50,11 +50,11 @@ pub struct Arguments {
     /// Kind of task: `masked`, `notebook` or `command`.
     #[arg(long, value_name = "NAME", default_value = MASKED, conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck"])]
     family: String,
-    /// Try only the solutions in DIR/TASK of notebook tasks: `wrong-*.py` must fail, `right-*.py` must pass. The first line of
-    /// each, `# replaces: BLOCK ...`, names the blocks whose cells it replaces.
+    /// Try only the solutions in DIR/TASK of notebook tasks: `wrong-*.py` must fail, `right-*.py` must pass. The first
+    /// line of each, `# replaces: BLOCK ...`, names the blocks whose cells it replaces.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck", "constants"])]
     solutions: Option<PathBuf>,
-    /// Only change the constants of right solutions, one at a time, and list the changes that nobody notices.
+    /// Only change the constants of right solutions, one at a time, and list the changes that remain unnoticed.
     #[arg(long, conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck"])]
     constants: bool,
     /// Number of mutants per function.
@@ -135,7 +135,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 let verified = verify(bench, arguments.measures(), &progress).await;
                 progress.finish();
                 match verified.and_then(|verified| {
-                    // The matrix is new.
+                    // Load the new matrix.
                     LoadedPaper::load(&suite, id).map(|loaded| (loaded, verified)).map_err(|error| vec![error])
                 }) {
                     Ok((loaded, verified)) => {
@@ -201,8 +201,8 @@ async fn prepare(
 }
 
 impl Arguments {
-    /// A paper whose committed evidence is of everything as it is now, where nothing more than its figures is asked for.
-    /// What is wrong with it shows when it is measured.
+    /// Returns a paper with its stored evidence, if the evidence is up to date and the options ask for no more than its
+    /// figures. Errors in a paper appear later, when it is measured.
     fn believed(&self, suite: &Suite, id: &str) -> Option<(LoadedPaper, Evidence)> {
         if self.fresh || self.survivors || self.json || self.no_mutants || self.recheck.is_some() {
             return None;
@@ -212,7 +212,7 @@ impl Arguments {
         Some((loaded, evidence))
     }
 
-    /// A mutation score that is lower than asked for.
+    /// Returns an error if the mutation score is lower than `--min-score`.
     fn low(&self, loaded: &LoadedPaper, score: Option<f64>) -> Vec<Error> {
         let id = &loaded.paper.id;
         let low = self.min_score.zip(score).filter(|(least, score)| score < least);
@@ -232,7 +232,7 @@ impl Arguments {
         }
     }
 
-    /// What is wrong with a paper that could be measured.
+    /// Lists the faults of a paper that could be measured.
     fn judge(&self, loaded: &LoadedPaper, verified: Verified) -> Vec<Error> {
         let paper = &loaded.paper;
         let mut errors = Vec::new();
@@ -257,7 +257,7 @@ impl Arguments {
     }
 }
 
-/// Says what was done, and what should be known of it.
+/// Prints what was done, and notes.
 fn tell(id: &str, verified: &Verified, begun: Instant) {
     for note in &verified.matrix.notes {
         talk!("note: paper `{id}`, {}", crate::report::clean(note));
@@ -278,7 +278,7 @@ fn tell(id: &str, verified: &Verified, begun: Instant) {
     talk!("{id}: {} trials, {:.1} s of CPU time in {seconds:.1} s; {wrote}", verified.made, verified.cpu);
 }
 
-/// Says what was measured again; gives what was not as stored.
+/// Prints what was measured again; returns the disagreements with the stored results.
 fn tell_again(id: &str, again: Rechecked, begun: Instant, documents: &mut Vec<serde_json::Value>) -> Vec<Error> {
     let seconds = begun.elapsed().as_secs_f64();
     let Rechecked { pairs, mutants, disagreements } = again;

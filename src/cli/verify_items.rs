@@ -12,7 +12,7 @@ use crate::proof::{ProofSetup, Scope, items, prove};
 use crate::run::family::Families;
 use crate::run::proof::{Changes, Fault, Proof, Tally};
 
-/// What is wrong, over all papers or tasks.
+/// Faults found, over all papers or tasks.
 #[derive(Default)]
 pub struct Faults {
     first: Option<Kind>,
@@ -20,7 +20,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Says what is wrong with one of them.
+    /// Prints and counts the faults of one item.
     pub fn add(&mut self, item: &str, errors: &[Error]) {
         for error in errors {
             super::render(error);
@@ -31,7 +31,7 @@ impl Faults {
         }
     }
 
-    /// How the command ends, of so many of these.
+    /// Returns the command's result, for `all` items that were checked.
     pub fn end(self, all: usize, what: &str) -> Result<()> {
         match self.first {
             None => Ok(()),
@@ -85,7 +85,7 @@ fn told(item: &str, fault: &Fault) -> Error {
     if fault.baseline { Error::new(Kind::Baseline, what) } else { Error::suite(what) }
 }
 
-/// What was found out about a task: how the agents fared, and what fails without each unit.
+/// Formats the results for a task: how the agents fared, and what fails without each unit.
 fn console(proof: &Proof, unit: &str) -> String {
     let share = |Tally { passed, made }: Tally| format!("{passed} of {made}");
     let verdict = if proof.faults.is_empty() { "sound" } else { "wrong" };

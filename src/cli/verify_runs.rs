@@ -1,4 +1,4 @@
-//! `autoexperiment verify-runs`: verifiers over a stored run.
+//! `autoexperiment verify-runs`: applies verifiers to a stored run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::verifier::stored::{CostCap, choices, groups, spent};
 
 /// Let verifiers pick one of the k attempts at each sample of a stored run
 ///
-/// No agent runs again. Prints what the chosen attempts are worth between pass@1 and pass@k. Stores every choice in the
-/// run's `choices.jsonl`, with its reason and its cost, and every reply of a model in `votes.jsonl`. If the command is
-/// stopped, repeat it: it continues where it stopped and asks nothing twice. `report` shows the choices next to the
-/// run's rates.
+/// No agent runs again. Prints the pass rate of the chosen attempts, which is between pass@1 and pass@k. Stores every
+/// choice in the run's `choices.jsonl`, with its reason and its cost, and every reply of a model in `votes.jsonl`. If
+/// the command is stopped, repeat it: it continues where it stopped and asks nothing twice. `report` shows the choices
+/// next to the run's rates.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,13 +43,13 @@ pub struct Arguments {
     /// How often a model verifier is asked, each time with the candidates in another order. The most votes win.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=26))]
     orders: u32,
-    /// Cost limit in dollars for the models of all verifiers of this run, including what they have already cost. A
-    /// reply can be no longer than the money that is left pays for.
+    /// Cost limit in dollars for the models of all verifiers of this run, including their cost so far. Replies are
+    /// limited to the length that the remaining money buys.
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     max_cost: Option<f64>,
     #[command(flatten)]
     model: ModelOptions,
-    /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
+    /// Scope of the intervals: these papers (`suite`), or papers like them (`papers`).
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
     /// Print JSON.
@@ -69,7 +69,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     for note in &notes {
         talk!("{}", clean(note));
     }
-    // Two processes that choose at once would pay twice.
+    // Two processes choosing at the same time would pay twice.
     let _lock = store.lock()?;
     let choice = arguments.model.server()?;
     let specs = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
@@ -111,7 +111,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let cost_cap = CostCap::new(spent, arguments.max_cost, ledger, stop_on_signals());
     let ended = choose_all(&store, &groups(&records), &catalogue, &verifiers, &cost_cap, &progress).await;
     progress.finish();
-    // What was chosen until then is worth showing.
+    // Show what was chosen, even if an error ended the choosing.
     let names: Vec<String> = verifiers.iter().map(|verifier| verifier.name()).collect();
     let made: Vec<_> = choices(&store)?.records.into_iter().filter(|choice| names.contains(&choice.verifier)).collect();
     let how = intervals(arguments.intervals, &records);

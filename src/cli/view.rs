@@ -1,4 +1,4 @@
-//! `autoexperiment view`: runs in a browser, as they grow.
+//! `autoexperiment view`: shows runs in a browser, as they grow.
 
 use std::path::PathBuf;
 
@@ -29,10 +29,11 @@ pub struct Arguments {
     /// Values of k in pass@k [default: 1 and the number of attempts].
     #[arg(short, value_name = "K", value_delimiter = ',', value_parser = parse_k)]
     k: Vec<usize>,
-    /// What the intervals generalise to: these papers (`suite`), or papers like them (`papers`).
+    /// Scope of the intervals: these papers (`suite`), or papers like them (`papers`).
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     intervals: Population,
-    /// Show a run, an agent or a model under another name, as `react=ReAct` or `by-n/react=ReAct`. Repeat it for several.
+    /// Show a run, an agent or a model under another name, such as `react=ReAct` or `by-n/react=ReAct`. Can be
+    /// repeated.
     #[arg(long, value_name = "OLD=NEW")]
     label: Vec<Label>,
     /// Folder of the suite [default: each run's own].
@@ -49,7 +50,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let mut reader =
         Reader::new(Families::standard(), folders, arguments.suite.clone(), arguments.k.clone(), intervals)
             .labelled(Labels::new(&arguments.label));
-    // What is wrong with the names shows here, not in the browser.
+    // Show wrong labels here, not in the browser.
     let stamp = reader.stamp();
     let gathered = reader.gather()?;
     let server = Server::bind(reader, Some((stamp, gathered)), arguments.port).await?;
@@ -57,7 +58,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     talk!("open this address in a browser on this machine; Ctrl-C ends it");
     server
         .serve(async {
-            // Without signals there is no other end than a kill.
+            // Without signal handling, only a kill ends the server.
             if tokio::signal::ctrl_c().await.is_err() {
                 std::future::pending::<()>().await;
             }

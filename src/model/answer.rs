@@ -1,4 +1,4 @@
-//! One try of a call: its time limit, and its answer, whole or in pieces, as a reply.
+//! Makes one try of a call, within its time limit, and reads the answer, whole or streamed, as a reply.
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
@@ -17,11 +17,11 @@ use super::{ModelError, Piece, Pieces, Reply, Request, Thought, Usage, responses
 /// Error text for a stream that ends early or is not a valid event stream.
 const BROKEN_OFF: &str = "the stream breaks off";
 
-/// How the error ends where not even a beginning came: perhaps the server does not stream.
+/// How the error of a stream without any event ends: perhaps the server does not stream.
 const NEVER_BEGAN: &str = "before its beginning";
 
 impl Provider {
-    /// One try of a call, with the conversation as `genai` has it.
+    /// Makes one try of a call; `chat` is the conversation in `genai`'s types.
     pub(super) async fn ask(
         &self,
         request: &Request,
@@ -30,7 +30,8 @@ impl Provider {
         pieces: Option<&Pieces>,
     ) -> Result<Ending, Failure> {
         let settings = &self.settings;
-        // What a program of its own has written may be wrong at its first call, too.
+        // An external agent may send a faulty request at its first call, too, so only our own first calls are above
+        // suspicion.
         let first = request.call == 0 && !request.foreign;
         let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
         let answer = async {
@@ -47,7 +48,7 @@ impl Provider {
                 }
             }
         };
-        // Counts and items are a stranger's, and `genai` adds and unpacks them as they come.
+        // The answer is untrusted: `genai` may panic over its items and counts, for instance when adding token counts.
         let answer = AssertUnwindSafe(answer).catch_unwind();
         let answer = match tokio::time::timeout(settings.request_timeout, answer).await {
             Ok(Ok(answer)) => answer,
@@ -58,7 +59,7 @@ impl Provider {
             }
         };
         let (ending, told) = answer.map_err(|failure| {
-            // What no call can have taken was not charged.
+            // Ignore usage that this call cannot have caused.
             let usage = Some(failure.usage).filter(|usage| wire::is_possible(usage, request)).unwrap_or_default();
             Failure { retry: failure.retry && pieces.is_none_or(Pieces::take_back), usage, ..failure }
         })?;
@@ -80,7 +81,7 @@ impl Provider {
         Ok(if is_paused { Ending::Paused(reply) } else { Ending::Whole(reply) })
     }
 
-    /// The reply as one answer, and the tokens that the provider reports in whichever shape.
+    /// Asks for the reply as one answer. Also returns the tokens that the raw body reports, in any provider's format.
     async fn whole(
         &self,
         model: ModelIden,
@@ -126,7 +127,7 @@ impl Provider {
         }
     }
 
-    /// The reply as a stream.
+    /// Asks for the reply as a stream.
     async fn in_pieces(
         &self,
         model: ModelIden,
@@ -149,7 +150,7 @@ impl Provider {
         let (mut text, mut thoughts) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
             let event = match event {
-                // It does not say why it breaks off, so it is asked for as a whole.
+                // The event does not name the reason; asking for the whole reply does.
                 Err(genai::Error::ChatResponse { ref body, .. })
                     if kind == AdapterKind::Gemini && body.get("finishReason").is_some() =>
                 {
@@ -175,7 +176,8 @@ impl Provider {
                     let mut stop = end.captured_stop_reason.clone();
                     let mut said = heard.take();
                     let reply = match kind {
-                        // Their readers take the end of the connection for that of the reply.
+                        // `genai` takes the end of these providers' connection for the end of the reply, even if the
+                        // reply is incomplete.
                         AdapterKind::Gemini if stop.is_none() => break,
                         AdapterKind::OpenAIResp => {
                             let Some(body) = collected.body() else { break };
@@ -196,14 +198,14 @@ impl Provider {
     }
 }
 
-/// Whether another way of asking may help: some models stream for some accounts only, some servers not at all.
+/// Whether asking without streaming may help: some models stream for some accounts only, some servers not at all.
 fn does_not_stream(failure: &Failure) -> bool {
     let said = failure.error.to_string();
     said.contains(NEVER_BEGAN) || (!failure.retry && said.contains("stream"))
 }
 
-/// Gives calls without an id, or with one that another call of the conversation has, one of their own: by it their results
-/// are told apart. Nine letters and digits, because Mistral takes no other.
+/// Gives calls without an id, or with an id that another call of the conversation has, a new id, because results refer
+/// to calls by their ids. Ids have nine letters and digits: Mistral accepts no others.
 fn name_calls(reply: &mut Reply, request: &Request) {
     let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
     let mut known: HashSet<String> = calls.map(|call| call.id.clone()).collect();
@@ -222,7 +224,7 @@ fn name_calls(reply: &mut Reply, request: &Request) {
             }
         };
         let given = std::mem::replace(&mut call.id, own);
-        // The signature of a call goes back with it.
+        // Signatures refer to calls by id.
         let signatures = reply.thoughts.iter_mut().filter_map(|thought| match thought {
             Thought::Signature { call_id: Some(of), .. } if *of == given && !kept.contains(of) => Some(of),
             _ => None,

@@ -1,5 +1,5 @@
-//! The one way to ask a model: first whether the call may be made, then its line in the ledger, then the call, then what it
-//! cost and what came back.
+//! The only way to call a model: check whether the call may be made, reserve its cost in the ledger, call, then record
+//! the cost and the reply.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -8,33 +8,33 @@ use super::ledger::{Reservation, Tab};
 use super::quote::Quote;
 use super::{Model, Pieces, QueryFailed, Reply, Request};
 
-/// Who asks: what calls of a model are charged to and recorded in.
+/// The caller of a model: decides on calls, is charged for them and records them.
 pub(crate) trait Caller {
-    /// Why a call is not made, or cannot be kept.
+    /// Why a call is not made, or cannot be recorded.
     type Refused;
-    /// What is kept of a call.
+    /// The caller's record of a call.
     type Kept;
 
-    /// Decides whether the call may be made, numbers it, and bounds its reply by the money that is left. Nothing that is
-    /// refused here is asked. Gives what the call may cost.
+    /// Decides whether the call may be made, numbers it, and bounds its reply by the remaining money. A refused call
+    /// never reaches the model. Returns what the call may cost.
     fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote, Self::Refused>;
 
-    /// Charges and records a call that was made, also one without a reply: it may have cost all the same.
+    /// Charges and records a call that was made. A call without a reply may have cost money, too.
     fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<Self::Kept, Self::Refused>;
 
-    /// Where its calls are written in the run's ledger, if they are part of a run.
+    /// Where the calls are written in the run's ledger, if they are part of a run.
     fn tab(&self) -> Option<Tab>;
 
-    /// What a ledger that cannot be written means.
+    /// The refusal for a ledger that cannot be written.
     fn unwritten(&mut self, error: io::Error) -> Self::Refused;
 }
 
 /// A call that was made, charged and recorded.
 #[derive(Debug)]
 pub(crate) struct Answered<K> {
-    /// The reply, or why there is none.
+    /// The reply or the failure.
     pub(crate) outcome: Result<Reply, QueryFailed>,
-    /// What the caller keeps of it.
+    /// The caller's record of the call.
     pub(crate) kept: K,
 }
 
@@ -49,39 +49,39 @@ pub(crate) async fn ask<C: Caller>(
     finish(&begun, done, caller)
 }
 
-/// A call that may be made, and is reserved.
+/// A call that may be made and whose cost is reserved in the ledger.
 #[derive(Debug)]
 pub(crate) struct Begun {
     tab: Option<Tab>,
     reserved: Option<Reservation>,
-    /// The most that it can cost.
+    /// Maximum cost in dollars.
     pub(crate) most: f64,
 }
 
-/// Asks whether a call may be made, and reserves it.
+/// Asks the caller whether a call may be made, and reserves its cost.
 pub(crate) fn begin<C: Caller>(model: &dyn Model, request: &mut Request, caller: &mut C) -> Result<Begun, C::Refused> {
     request.affordable = None;
     let quote = caller.begin(model, request)?;
     let tab = caller.tab();
     request.attempt = tab.as_ref().and_then(Tab::attempt);
     let most = quote.most(request.sampling.max_tokens, request.affordable);
-    // Waits for the disk.
+    // Writing to disk blocks.
     let reserved = tab.as_ref().map(|tab| tokio::task::block_in_place(|| tab.reserve(most)));
     let reserved = reserved.transpose().map_err(|error| caller.unwritten(error))?;
     Ok(Begun { tab, reserved, most })
 }
 
-/// What came of a call that was made.
+/// The outcome of a call that was made.
 #[derive(Debug)]
 pub(crate) struct Done {
     outcome: Result<Reply, QueryFailed>,
-    /// Whether what it cost is known.
+    /// Whether its cost is known.
     is_known: bool,
     waited: Duration,
 }
 
-/// Makes a call, its reply in `pieces` where they are wanted, until it is given up. What one cost that is given up, or
-/// dropped while it is under way, is not known: what was reserved for it counts as spent.
+/// Makes a call, streamed to `pieces` if given, unless `given_up` resolves first. The cost of a call that is given up,
+/// or dropped while in progress, is unknown, so its whole reservation counts as spent.
 pub(crate) async fn run(
     model: &dyn Model,
     request: &Request,
@@ -103,7 +103,7 @@ pub(crate) async fn run(
     Done { outcome, is_known, waited: begun.elapsed() }
 }
 
-/// Charges and records a call.
+/// Settles, charges and records a call.
 pub(crate) fn finish<C: Caller>(begun: &Begun, done: Done, caller: &mut C) -> Result<Answered<C::Kept>, C::Refused> {
     let Done { outcome, is_known, waited } = done;
     let (cost, usage) = match &outcome {

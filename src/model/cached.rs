@@ -1,5 +1,5 @@
-//! Keeps replies for later runs: the same request with the same run seed, by an attempt of the same number, gets the reply
-//! that was kept. Another attempt at the same question is another draw, and asks the model.
+//! Keeps replies on disk for later runs. A request gets the kept reply if run seed and attempt number are the same.
+//! Other attempts at the same question are separate draws, and ask the model.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use async_trait::async_trait;
 use super::{Model, Pieces, Probed, QueryFailed, Quote, Reply, Request, recording};
 use crate::files::{DiskCache, Parts};
 
-/// A model whose replies are kept.
+/// A model with a cache of replies.
 pub(super) struct Cached {
     model: Arc<dyn Model>,
     kept: DiskCache<Reply>,
-    /// Whose replies they are: the model's name and how it is reached.
+    /// The model's name and how it is reached; replies of other models do not match.
     identity: String,
     /// The run's seed.
     seed: u64,
 }
 
 impl Cached {
-    /// Over a model, which `identity` tells from others, with replies in this folder.
+    /// Wraps `model`; `identity` distinguishes it from other models whose replies are in the same folder.
     pub(super) fn new(model: Arc<dyn Model>, identity: String, folder: &Path, seed: u64) -> Self {
         Self { model, kept: DiskCache::at(folder), identity, seed }
     }
 
-    /// The key of a request; `None` for one that no attempt makes.
+    /// The key of a request; `None` for a request outside attempts, which is not cached.
     fn key(&self, request: &Request) -> Option<String> {
         let mut parts = Parts::default();
         parts.add("reply 1");
@@ -36,20 +36,20 @@ impl Cached {
         Some(parts.finish())
     }
 
-    /// A reply that was kept. It costs nothing now.
+    /// Returns a kept reply, at no cost.
     fn known(&self, key: Option<&String>) -> Option<Reply> {
         let reply = tokio::task::block_in_place(|| self.kept.get(key?))?;
         Some(Reply { cost: 0.0, cached: true, ..reply })
     }
 
-    /// Keeps a reply. A disk that is full costs the memory, not the reply, which is paid.
+    /// Keeps a reply. Write errors, such as a full disk, are ignored: the reply is paid for and still returned.
     fn keep(
         &self,
         key: Option<String>,
         request: &Request,
         answer: Result<Reply, QueryFailed>,
     ) -> Result<Reply, QueryFailed> {
-        // One that ended for want of money might be longer another time.
+        // A reply cut short for lack of money might be longer another time.
         if let (Some(key), Ok(reply)) = (key, &answer)
             && !(reply.cut && request.affordable.is_some())
         {
@@ -73,7 +73,7 @@ impl Model for Cached {
         self.model.leaves_out(request)
     }
 
-    /// That of a call that is made: whether a reply is kept is looked for only when it is asked for.
+    /// Quotes an actual call: the cache is looked up only when the model is asked.
     fn quote(&self, request: &Request) -> Quote {
         self.model.quote(request)
     }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::model::{Message, Role, Usage};
 
-    /// Says how often it was asked.
+    /// Replies with the number of times it was asked.
     #[derive(Default)]
     struct Counting(AtomicU64);
 
@@ -138,7 +138,7 @@ mod tests {
             |identity: &str, seed| Cached::new(Arc::new(Counting::default()), identity.to_owned(), folder.path(), seed);
         let first = open("m", 0).query(&request("a", 0)).await.unwrap();
         assert_eq!((first.text.as_str(), first.cost, first.cached), ("reply 1", 0.5, false));
-        // Another process, later.
+        // A later process.
         let later = open("m", 0);
         let known = later.query(&request("a", 0)).await.unwrap();
         assert_eq!((known.text.as_str(), known.cost, known.cached, known.usage), ("reply 1", 0.0, true, first.usage));
@@ -149,7 +149,7 @@ mod tests {
         for other in [open("m", 1), open("n", 0)] {
             assert!(!other.query(&request("a", 0)).await.unwrap().cached);
         }
-        // What no attempt asks, as a verifier, is always asked.
+        // Requests outside attempts, such as a verifier's, always reach the model.
         let nobodys = Request { attempt: None, ..request("a", 0) };
         for _ in 0..2 {
             assert!(!later.query(&nobodys).await.unwrap().cached);

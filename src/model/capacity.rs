@@ -1,9 +1,9 @@
-//! How long a server's replies and conversations may be, as far as that is known: from the user, from the server's list of
-//! models, and from what it has refused.
+//! How long a server's replies and conversations may be, as learned from the user, from the server's list of models,
+//! and from calls that it refused.
 //!
-//! A bound on a reply is sent where the user, or an external agent, asks for one, and where the money that is left is worth
-//! less than the longest reply. It is never larger than what is known to fit: many servers refuse a prompt and a bound that
-//! exceed their context together, although the model would stop by itself.
+//! A reply is bounded if the user or an external agent asks for a bound, or if the remaining money buys less than the
+//! longest reply. The bound never exceeds the known limits: many servers refuse a prompt and a bound that
+//! together exceed the context, although the model would stop by itself.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -15,40 +15,40 @@ use super::lengths::{Named, is_too_long, speaks_of_the_reply};
 use super::quote::{LONGEST_REPLY, tokens_read};
 use super::{ModelError, Request, Usage};
 
-/// Tokens of a reply that no bound is lowered below.
+/// Reply bounds are not lowered below this number of tokens.
 const SHORT_REPLY: u32 = 1024;
 
-/// The largest bound for the money that is left which a server gets whose limits are unknown. Above it the reply is not
-/// bounded: a model hardly writes more, and the server might refuse the bound.
+/// Largest money-related bound, in tokens, sent to a server whose limits are unknown. Above it the reply is not
+/// bounded: models hardly ever write more, and the server might refuse the bound.
 const UNKNOWN_SERVER: u32 = 32_768;
 
-/// Tokens of a prompt that are never too few to fill a model's context, where the context is unknown.
+/// Prompts of at least this many tokens may fill a model's context of unknown size.
 const LONG_PROMPT: u64 = 4096;
 
-/// Bytes to a token, at most, in text that models read.
+/// Maximum bytes per token of text that models read.
 const MOST_BYTES: u64 = 5;
 
 /// Known limits of one server's model; 0 if unknown.
 #[derive(Debug)]
 pub(super) struct Capacity {
-    /// Tokens, read and written together.
+    /// Maximum tokens of prompt and reply together.
     context: AtomicU64,
-    /// Tokens of the longest reply.
+    /// Maximum tokens of a reply.
     output: AtomicU32,
-    /// Bounds of this program's own are sent only below this.
+    /// Money-related bounds are only sent below this number of tokens.
     ceiling: AtomicU32,
-    /// Tokens of a prompt per thousand that are estimated from its bytes, as last counted by the server.
+    /// Tokens of a prompt per thousand estimated from its bytes, from the server's last count.
     density: AtomicU64,
 }
 
-/// The lesson of a refused call.
+/// The lesson of a refused call about the bound on its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lesson {
-    /// Nothing about the bound.
+    /// The refusal is not about the bound.
     None,
-    /// A limit: the bound may be another one now.
+    /// A limit is known now, so the bound may change.
     Limit,
-    /// Perhaps the bound, which no word says: without one the call may pass.
+    /// The refusal may be about the bound without saying so; try without a bound.
     Perhaps,
 }
 
@@ -67,18 +67,18 @@ impl Capacity {
         }
     }
 
-    /// The bound to send with a request: the smaller of what was `wanted` and what can be paid for, as far as one is needed.
+    /// Returns the bound to send with a request, if one is needed: the smaller of `wanted` and the affordable tokens.
     pub(super) fn bound(&self, request: &Request, wanted: Option<u32>) -> Option<u32> {
         let fits = self.fits(request);
         let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
-        // Beside a prompt that nearly fills the context, the model ends by itself.
+        // If the prompt nearly fills the context, the model stops by itself.
         let own =
             own.map(|most| most.min(fits)).filter(|most| *most >= SHORT_REPLY || request.affordable == Some(*most));
         let wanted = wanted.map(|most| most.min(fits.max(SHORT_REPLY)));
         [own, wanted].into_iter().flatten().min()
     }
 
-    /// Tokens that a reply to this request can have.
+    /// Returns the number of tokens that a reply to this request can have.
     fn fits(&self, request: &Request) -> u32 {
         let context = self.context.load(Ordering::Relaxed);
         let room = (context > 0).then(|| context.saturating_sub(self.estimate(request)));
@@ -89,16 +89,16 @@ impl Capacity {
         }
     }
 
-    /// Tokens of a prompt: rather too many than too few.
+    /// Estimates the tokens of a prompt, rather too many than too few.
     fn estimate(&self, request: &Request) -> u64 {
         match self.density.load(Ordering::Relaxed) {
             0 => tokens_read(request),
-            // A twentieth for what differs from the prompt that was counted.
+            // Add a twentieth for text unlike that of the counted prompt.
             density => tokens_read(request).saturating_mul(density * 21 / 20) / 1000 + 16,
         }
     }
 
-    /// Takes note of how many tokens a prompt had.
+    /// Updates the estimate from the server's token count of a prompt.
     pub(super) fn counted(&self, request: &Request, usage: &Usage) {
         let estimate = tokens_read(request).max(1);
         if usage.input > 0 {
@@ -106,7 +106,7 @@ impl Capacity {
         }
     }
 
-    /// Takes note of what the server's list says of its model.
+    /// Stores the limits from the server's list of models, unless limits are known.
     pub(super) fn listed(&self, context: Option<u64>, output: Option<u32>) {
         let unknown = (self.context.load(Ordering::Relaxed), self.output.load(Ordering::Relaxed)) == (0, 0);
         if let Some(context) = context.filter(|_| unknown) {
@@ -118,13 +118,12 @@ impl Capacity {
         }
     }
 
-    /// Whether the context is known.
     pub(super) fn knows_context(&self) -> bool {
         self.context.load(Ordering::Relaxed) > 0
     }
 
-    /// Learns from a call that was refused although it asked for at most `bound` tokens. `wanted` is whether the bound was
-    /// asked for.
+    /// Learns from a call that was refused although it asked for at most `bound` tokens. `is_wanted` is whether the
+    /// user or agent asked for the bound.
     pub(super) fn learn(&self, error: &ModelError, request: &Request, bound: u32, is_wanted: bool) -> Lesson {
         let (ModelError::ContextLength(text) | ModelError::Rejected(text) | ModelError::Denied(text)) = error else {
             return Lesson::None;
@@ -152,17 +151,18 @@ impl Capacity {
         Lesson::Limit
     }
 
-    /// A server has taken a call without a bound that it had refused with one, in no words that are known.
+    /// Lowers the ceiling after a server accepted a call without a bound that it had refused with one, for no stated
+    /// reason.
     pub(super) fn takes_no(&self, bound: u32) {
         self.ceiling.fetch_min((bound / 2).max(SHORT_REPLY), Ordering::Relaxed);
     }
 
-    /// Whether a prompt that was refused for its length is short, as far as anybody knows: then the server is not set up for
-    /// the task, which says nothing about the agent.
+    /// Whether a prompt refused for its length is short, as best we know. If so, the server is not set up for the task,
+    /// and the agent is not to blame.
     pub(super) fn is_short(&self, request: &Request, what: &str) -> bool {
         let lower = what.to_lowercase();
         if lower.contains("per minute") {
-            // The quota of an account, larger than which no single request may be.
+            // The account's quota, which no single request may exceed.
             return true;
         }
         let named = Named::read(&lower);
@@ -172,8 +172,8 @@ impl Capacity {
     }
 }
 
-/// The bounds below which a provider's model takes any, and a server of the user's probably does. Sources: the model pages
-/// of the providers' documentation.
+/// Returns the reply bounds, in tokens, that a provider's model certainly accepts, and a server of the user's probably
+/// does. Sources: the model pages of the providers' documentation.
 fn known_ceiling(target: &Target) -> u32 {
     let begins = |names: &[&str]| names.iter().any(|name| target.model.starts_with(name));
     match target.kind {
@@ -192,15 +192,16 @@ fn known_ceiling(target: &Target) -> u32 {
     }
 }
 
-/// The largest number in a text that is smaller than another one, and not so small that it means something else.
+/// Returns the largest number in a text that is below `limit` and not too small to be a reply bound.
 fn largest_below(text: &str, limit: u32) -> Option<u32> {
     let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
     numbers.filter(|number| (SHORT_REPLY..limit).contains(number)).max()
 }
 
-/// Context and longest reply as the entry of a list of models says them: vLLM and SGLang (`max_model_len`), llama.cpp
-/// (`meta.n_ctx`), LM Studio (`loaded_context_length`), `OpenRouter` (`top_provider`), Groq (`context_window`), Together,
-/// Fireworks, Kimi (`context_length`), Mistral (`max_context_length`), Anthropic (`max_input_tokens`).
+/// Reads context and longest reply, in tokens, from an entry of a list of models: vLLM and SGLang (`max_model_len`),
+/// llama.cpp (`meta.n_ctx`), LM Studio (`loaded_context_length`), `OpenRouter` (`top_provider`), Groq
+/// (`context_window`), Together, Fireworks, Kimi (`context_length`), Mistral (`max_context_length`), Anthropic
+/// (`max_input_tokens`).
 pub(super) fn limits_in(entry: &Value) -> (Option<u64>, Option<u32>) {
     let number = |pointer: &&str| entry.pointer(pointer).and_then(Value::as_u64).filter(|tokens| *tokens > 0);
     let contexts = [

@@ -1,10 +1,10 @@
-//! Until when models have read: the dates that their providers say, and those that the user gives.
+//! Knowledge cutoffs of models: the dates stated by their providers, and those given by the user.
 
 use crate::error::{Error, Result};
 use crate::suite::When;
 
-/// Knowledge cutoffs by the beginning of a model's name, as their providers have told them. A model that is not here has no
-/// known one: nobody's guess is taken.
+/// Knowledge cutoffs by the beginning of a model's name, as stated by the providers. Other models' cutoffs are unknown;
+/// we never guess.
 const KNOWN: [(&str, &str); 5] = [
     ("gpt-3.5-turbo", "2021-09"),
     ("gpt-4o-mini", "2023-10"),
@@ -18,10 +18,10 @@ const KNOWN: [(&str, &str); 5] = [
 pub struct Cutoffs(Vec<(String, When)>);
 
 impl Cutoffs {
-    /// Those that are known, with these before them, each as `MODEL=DATE`.
+    /// Returns the known cutoffs plus the user's, each `MODEL=DATE`, which take precedence.
     ///
     /// # Errors
-    /// Kind `Usage` for what is not of this form.
+    /// Kind `Usage` for a malformed entry.
     pub fn with(own: &[String]) -> Result<Self> {
         let mut all = Vec::new();
         for pair in own {
@@ -34,12 +34,12 @@ impl Cutoffs {
         Ok(Self(all))
     }
 
-    /// That of the model of this name, which may begin with its provider.
+    /// Returns the knowledge cutoff of `model`, with or without its provider prefix.
     #[must_use]
     pub fn of(&self, model: &str) -> Option<When> {
         let name = model.split_once(':').map_or(model, |(_, name)| name);
         let own = self.0.iter().find(|(it, _)| it == model || it == name).map(|(_, when)| *when);
-        // A model's versions are its name and a date: `gpt-4o-2024-08-06`.
+        // A model's versions are its name and a date, such as `gpt-4o-2024-08-06`.
         let is = |known: &str| name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with("-20"));
         own.or_else(|| KNOWN.iter().find(|(known, _)| is(known)).and_then(|(_, date)| date.parse().ok()))
     }

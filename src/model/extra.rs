@@ -1,4 +1,4 @@
-//! Fields of requests that the user adds (`--extra-body`), as they are given, checked and merged.
+//! Fields that the user adds to requests (`--extra-body`): parsed, checked and merged.
 
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatResponseFormat, ReasoningEffort};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::features::Target;
 use super::thinking;
 
-/// Fields that the program writes itself, and what to do instead of overriding them.
+/// Fields that the program writes itself, with what the user should do instead of overriding them.
 const OWN: [(&str, &str); 21] = [
     ("model", "name the model with `--model`"),
     ("messages", "the agent writes the conversation"),
@@ -35,7 +35,7 @@ const OWN: [(&str, &str); 21] = [
 /// Fields of a request's body.
 pub(crate) type Fields = Map<String, Value>;
 
-/// Reads the user's fields.
+/// Parses the user's fields.
 ///
 /// # Errors
 /// A fragment that says what is wrong, and what to do instead.
@@ -54,7 +54,7 @@ pub(crate) fn parse(text: &str) -> Result<Fields, String> {
     Ok(fields)
 }
 
-/// Merges fields into others: objects are merged, all else is replaced.
+/// Merges `fields` into `into`: objects are merged, other values replaced.
 pub(super) fn merge(into: &mut Map<String, Value>, fields: &Map<String, Value>) {
     for (name, value) in fields {
         match (into.get_mut(name), value) {
@@ -66,7 +66,8 @@ pub(super) fn merge(into: &mut Map<String, Value>, fields: &Map<String, Value>) 
     }
 }
 
-/// `genai` replaces a whole object of its own by one of ours, so those that hold several settings get the others, too.
+/// Adds `genai`'s own settings to an object that the user's fields replace. `genai` would replace the whole object and
+/// lose them.
 pub(super) fn complete(target: &Target, options: &mut ChatOptions) {
     let Some(Value::Object(mut extra)) = options.extra_body.take() else { return };
     let (name, own) = match target.kind {
@@ -82,7 +83,7 @@ pub(super) fn complete(target: &Target, options: &mut ChatOptions) {
     options.extra_body = Some(Value::Object(extra));
 }
 
-/// What `genai` writes as Gemini's `generationConfig` for these options.
+/// Returns what `genai` writes as Gemini's `generationConfig` for these options.
 fn generation_config(target: &Target, options: &ChatOptions) -> Map<String, Value> {
     let thinking = options.reasoning_effort.as_ref().and_then(|effort| thinking::gemini_config(&target.model, effort));
     let schema = match &options.response_format {
@@ -103,7 +104,7 @@ fn generation_config(target: &Target, options: &ChatOptions) -> Map<String, Valu
     fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// What `genai` writes as the `reasoning` of OpenAI's responses for these options.
+/// Returns what `genai` writes as `reasoning` of OpenAI's Responses API for these options.
 fn reasoning(options: &ChatOptions) -> Map<String, Value> {
     let effort = options.reasoning_effort.as_ref().and_then(ReasoningEffort::as_keyword);
     effort.map(|effort| ("effort".to_owned(), json!(effort))).into_iter().collect()

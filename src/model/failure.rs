@@ -1,15 +1,15 @@
-//! What went wrong with one try of a call: whether another try may help, when, and what to tell the user.
+//! Why one try of a call failed: whether and when to try again, and what to tell the user.
 //!
 //! Retried, then [`ModelError::Unavailable`]: no connection, a broken or late answer, statuses 408, 409, 425, 429 and
-//! 5xx, and bodies that are no reply.
+//! 5xx, and bodies that are not a reply.
 //!
 //! Not retried, because another try would end the same:
-//! - conversations that are too long and conversations that a content filter blocks, which the providers report in
-//!   words of their own, under several statuses;
-//! - 400 and 422, by which providers refuse something in a history: [`ModelError::Rejected`]. At an attempt's first
-//!   call there is no history that a model has written, so there they mean that the request is wrong for this model,
-//!   as every other status does (a bad key, an unknown model, an empty account): [`ModelError::Denied`]. A request that
-//!   a program of its own has written is the program's also at the first call.
+//! - conversations that are too long and conversations blocked by a content filter, which each provider reports in
+//!   other words and under several statuses;
+//! - 400 and 422, with which providers refuse something in the history: [`ModelError::Rejected`]. At an attempt's first
+//!   call the history contains nothing that a model wrote, so there these statuses mean that the request is wrong for
+//!   this model: [`ModelError::Denied`], like every other status (a bad key, an unknown model, an empty account). In a
+//!   request written by an external agent, the agent may be at fault at the first call, too.
 
 use std::time::Duration;
 
@@ -22,17 +22,17 @@ use crate::error::with_causes;
 
 use super::{ModelError, Usage, lengths, wire};
 
-/// The longest wait that a provider may ask for. A provider that asks for more is given up.
+/// Longest wait that a provider may ask for; if it asks for more, the call fails.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
-/// Characters of a provider's answer that an error quotes.
+/// Number of characters of a provider's answer that an error quotes.
 const QUOTED: usize = 400;
 
-/// How the client says that there was no connection, where its own type cannot be asked.
+/// The client's text for a missing connection, for errors whose own type is hidden.
 const NO_CONNECTION: &str = "client error (Connect)";
 
-/// How providers say that a content filter blocks the conversation, in lower case: OpenAI's code and message, Azure's
-/// code and two messages, Anthropic's message, `OpenRouter`'s message, Gemini's reason.
+/// Phrases, in lower case, for a conversation blocked by a content filter: OpenAI's code and message, Azure's code and
+/// two messages, Anthropic's message, `OpenRouter`'s message, Gemini's reason.
 const FILTERED: [&str; 8] = [
     "invalid_prompt",
     "violating our usage policy",
@@ -44,9 +44,9 @@ const FILTERED: [&str; 8] = [
     "prohibited_content",
 ];
 
-/// How providers and proxies say, under statuses that mean other things too, that they are busy or limit the rate, in lower
-/// case: OpenAI's and Anthropic's error types, Gemini's status, Bedrock's exceptions, DashScope's, Moonshot's and Z.ai's
-/// codes, and the sentences of proxies before servers of all kinds.
+/// Phrases, in lower case, for a busy server or a rate limit, under statuses that have other meanings too: OpenAI's and
+/// Anthropic's error types, Gemini's status, Bedrock's exceptions, DashScope's, Moonshot's and Z.ai's codes, and
+/// sentences of proxies.
 const BUSY: [&str; 20] = [
     "rate limit",
     "rate_limit",
@@ -70,8 +70,8 @@ const BUSY: [&str; 20] = [
     "serviceunavailable",
 ];
 
-/// How providers say, under statuses that mean other things too, that the key or the account is not good, in lower
-/// case: OpenAI's three codes, Anthropic's message, Gemini's reason and two messages.
+/// Phrases, in lower case, for an invalid key or account, under statuses that have other meanings too: OpenAI's three
+/// codes, Anthropic's message, Gemini's reason and two messages.
 const NO_ACCESS: [&str; 7] = [
     "insufficient_quota",
     "billing_not_active",
@@ -82,39 +82,39 @@ const NO_ACCESS: [&str; 7] = [
     "user location is not supported",
 ];
 
-/// One failed try.
+/// A failed try of a call.
 #[derive(Debug)]
 pub(super) struct Failure {
-    /// What to tell when no other try follows.
+    /// The error to report if there is no further try.
     pub(super) error: ModelError,
     /// Whether another try may help.
     pub(super) retry: bool,
     /// How long the provider asks to wait.
     pub(super) wait: Option<Duration>,
-    /// What the provider charged for the try, as far as it says.
+    /// Tokens that the provider says it charged for the try.
     pub(super) usage: Usage,
-    /// Whether the provider may have charged for the try without our being told: it was asked, and the answer that
-    /// holds the figures did not come.
+    /// Whether the provider may have charged for the try without telling us: the request was sent, but the answer with
+    /// the figures did not arrive.
     pub(super) unknown_charge: bool,
 }
 
 impl Failure {
-    /// Infrastructure: another try may help.
+    /// An infrastructure failure: another try may help.
     pub(super) fn passing(cause: impl Into<String>) -> Self {
         Self { retry: true, ..Self::lasting(ModelError::Unavailable(cause.into())) }
     }
 
-    /// The same for a try that was sent and may have been charged, but got no whole answer.
+    /// Same as [`Self::passing`], for a try that was sent and perhaps charged, but got no complete answer.
     pub(super) fn unanswered(cause: impl Into<String>) -> Self {
         Self { unknown_charge: true, ..Self::passing(cause) }
     }
 
-    /// For good: another try would end the same.
+    /// A permanent failure: another try would end the same.
     pub(super) fn lasting(error: ModelError) -> Self {
         Self { error, retry: false, wait: None, usage: Usage::default(), unknown_charge: false }
     }
 
-    /// What `genai` reports, with the key cut out of whatever quotes it.
+    /// Converts an error of `genai`, with the key cut out of all quoted text.
     pub(super) fn from_genai(error: &genai::Error, key: Option<&str>, first: bool) -> Self {
         match error {
             genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {
@@ -126,7 +126,7 @@ impl Failure {
             genai::Error::HttpError { status, body, headers, .. } => {
                 Self::from_answer(status.as_u16(), body, headers, key, first)
             }
-            // Of a stream: an error event, what is no event, and whatever ends it.
+            // In a stream: an error event, an invalid event, or whatever ended the stream.
             genai::Error::ChatResponse { body, .. } => {
                 let body = if body.get("error").is_some() { body.clone() } else { json!({"error": body}) };
                 Self::from_odd_body(&body, "an error in its stream", key, first)
@@ -141,7 +141,7 @@ impl Failure {
                 let causes = quote(&without(key, &with_causes(error.as_ref())));
                 if causes.contains(NO_CONNECTION) { Self::passing(causes) } else { Self::unanswered(causes) }
             }
-            // Of an event that lacks what its kind has.
+            // An event lacks a field.
             genai::Error::JsonValueExt(_) | genai::Error::SerdeJson(_) => {
                 Self::unanswered(format!("the answer is no reply: {}", quote(&without(key, &error.to_string()))))
             }
@@ -183,11 +183,12 @@ impl Failure {
         Self::from_status(status, &without(key, body), wait, first)
     }
 
-    /// A status that is no success, with the answer's body, at an attempt's first call, if that was ours, or another one.
+    /// Interprets an error status and the answer's body. `first` is whether this is an attempt's first call and written
+    /// by us.
     fn from_status(status: u16, body: &str, wait: Option<Duration>, first: bool) -> Self {
         let said = format!("status {status}: {}", said_in(body));
         let lower = body.to_lowercase();
-        // An empty account answers as a limited rate does, but waiting does not fill it.
+        // An empty account looks like a rate limit, but waiting does not help.
         if says_no_access(&lower) {
             return Self::lasting(ModelError::Denied(said));
         }
@@ -196,7 +197,7 @@ impl Failure {
         if status == 413 || is_of_length && lengths::has_known_words(&lower) {
             return Self::lasting(ModelError::ContextLength(said));
         }
-        // A proxy's page about its own filters is no provider's answer.
+        // A proxy's HTML page about its own filters is not a provider's answer.
         let is_json = serde_json::from_str::<IgnoredAny>(body).is_ok();
         if of_the_conversation && is_json && FILTERED.iter().any(|words| lower.contains(words)) {
             return Self::lasting(ModelError::Refused(said));
@@ -218,10 +219,10 @@ impl Failure {
         }
     }
 
-    /// A successful status with a body that is no reply: some gateways report errors like this.
+    /// Interprets a successful status whose body is not a reply: some gateways report errors this way.
     pub(super) fn from_odd_body(body: &Value, cause: &str, key: Option<&str>, first: bool) -> Self {
         let usage = wire::reported_usage(body);
-        // OpenRouter's answers may have it within the choice.
+        // OpenRouter may put the error inside the choice.
         let error = body.get("error").filter(|error| !error.is_null()).or_else(|| body.pointer("/choices/0/error"));
         if let Some(error) = error.filter(|error| !error.is_null()) {
             let code = error.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
@@ -245,7 +246,8 @@ impl Failure {
 }
 
 impl Failure {
-    /// `MiniMax` answers with status 200 and an error code of its own ("Error codes" in its documentation).
+    /// Interprets an error of `MiniMax`, which answers with status 200 and its own error code ("Error codes" in its
+    /// documentation).
     fn from_minimax(said: &Value, key: Option<&str>, first: bool) -> Self {
         let text = without(key, said["status_msg"].as_str().unwrap_or_default());
         let code = said["status_code"].as_u64().unwrap_or_default();
@@ -260,18 +262,18 @@ impl Failure {
     }
 }
 
-/// Whether a text in lower case says that the key or the account is not good.
+/// Whether a text in lower case says that the key or the account is invalid.
 pub(super) fn says_no_access(lower: &str) -> bool {
     NO_ACCESS.iter().any(|words| lower.contains(words))
 }
 
-/// The text with the key cut out, before anything shortens it and leaves half a key.
+/// Cuts the key out of a text, before shortening could leave half a key.
 fn without(key: Option<&str>, text: &str) -> String {
     key.map_or_else(|| text.to_owned(), |key| text.replace(key, "[key]"))
 }
 
-/// How long the headers ask to wait: `retry-after-ms`, else `retry-after` as seconds or as an HTTP date (RFC 9110,
-/// section 10.2.3).
+/// Returns the wait that the headers ask for: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date (RFC
+/// 9110, section 10.2.3).
 fn asked_wait(milliseconds: Option<&str>, after: Option<&str>, now: jiff::Timestamp) -> Option<Duration> {
     if let Some(milliseconds) = milliseconds.and_then(|text| text.trim().parse::<f64>().ok()) {
         return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
@@ -284,7 +286,7 @@ fn asked_wait(milliseconds: Option<&str>, after: Option<&str>, now: jiff::Timest
     Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
 }
 
-/// The message inside an error's JSON body, or the body itself.
+/// Returns the message inside an error's JSON body, or the body itself.
 fn said_in(body: &str) -> String {
     let parsed: Option<Value> = serde_json::from_str(body).ok();
     let message = parsed.as_ref().and_then(|body| {
@@ -296,7 +298,7 @@ fn said_in(body: &str) -> String {
     quote(message.unwrap_or(body))
 }
 
-/// A text on one line, cut to what an error quotes.
+/// Puts a text on one line and shortens it for an error.
 fn quote(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(QUOTED) {

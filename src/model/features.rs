@@ -1,4 +1,4 @@
-//! What models can do: a table of what is known by their names, and the user's own description of one that is not.
+//! Features of models: a table of known names, and the user's description of other models.
 
 use std::path::Path;
 
@@ -8,71 +8,72 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// What a model can do and how it is asked.
+/// Features of a model, and how to ask it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Features {
-    /// Asked by OpenAI's responses instead of its chat completions.
+    /// Whether it is asked with OpenAI's Responses API instead of chat completions.
     pub(super) responses: bool,
-    /// Takes pictures.
+    /// Whether it takes pictures.
     pub(super) images: bool,
-    /// Reasons, and takes a word or a budget for how much.
+    /// Whether it reasons, with an adjustable effort or budget.
     pub(super) reasoning: bool,
-    /// Can be told to make one call at most.
+    /// Whether it can be told to make at most one call.
     pub(super) one_call: bool,
-    /// Takes temperature and `top_p` beside its reasoning.
+    /// Whether it takes temperature and `top_p` while reasoning.
     pub(super) sampling: bool,
 }
 
-/// A model that is asked, with what it can do.
+/// The model to ask, with its features.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     /// The protocol.
     pub(super) kind: AdapterKind,
-    /// Its name there.
+    /// The model's name at the provider.
     pub(super) model: String,
-    /// Whether it is at a server of the user's own with OpenAI's protocol, of which nothing is known but what is described.
+    /// Whether it runs on the user's server with OpenAI's protocol, so that nothing is known about it except the user's
+    /// description.
     pub(super) own_server: bool,
-    /// What it can do.
+    /// The model's features.
     pub(super) features: Features,
 }
 
-/// What the user says of a model that this program does not know, or knows wrongly.
+/// The user's description of a model that this program does not know, or knows wrongly.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// `chat` or `responses`, of OpenAI's protocol.
+    /// `chat` or `responses`, of OpenAI's two protocols.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<Api>,
     /// Whether it takes pictures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<bool>,
-    /// Whether it takes an effort of reasoning.
+    /// Whether it takes a reasoning effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<bool>,
-    /// Whether it can be told to make one call at most.
+    /// Whether it can be told to make at most one tool call per reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_call: Option<bool>,
     /// Whether it takes temperature and `top_p`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<bool>,
-    /// Tokens of the longest reply.
+    /// Maximum tokens of a reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<u32>,
-    /// Tokens that it takes, read and written together.
+    /// Maximum tokens of prompt and reply together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
-    /// Dollars per million tokens: read, written, and read from and written to the cache.
+    /// Dollars per million tokens: read, written, read from the cache, written to the cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Vec<f64>>,
 }
 
-/// Of OpenAI's two protocols.
+/// OpenAI's two protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Api {
     /// Chat completions.
     Chat,
-    /// Responses.
+    /// The Responses API.
     Responses,
 }
 
@@ -83,7 +84,7 @@ const FORM: &str = "give `name=value,...` or a TOML file of such lines, of `api`
 impl std::str::FromStr for Description {
     type Err = Error;
 
-    /// Reads `name=value,...`, or the file of that name.
+    /// Parses `name=value,...`, or reads the TOML file of that name.
     ///
     /// # Errors
     /// Kind `Usage` for another form, `Suite` with file and line for a broken file.
@@ -124,8 +125,8 @@ impl Description {
     }
 }
 
-/// OpenAI's models by how their names begin, the first that fits: whether they reason, take pictures, take
-/// `parallel_tool_calls`. Sources: the model pages of OpenAI's documentation.
+/// Features of OpenAI's models by the beginning of their names, first match wins: whether they reason, take pictures,
+/// take `parallel_tool_calls`. Sources: the model pages of OpenAI's documentation.
 const OPENAI: [(&str, bool, bool, bool); 12] = [
     ("gpt-5-chat", false, true, true),
     ("o1-mini", true, false, false),
@@ -142,7 +143,7 @@ const OPENAI: [(&str, bool, bool, bool); 12] = [
 ];
 
 impl Features {
-    /// What is known of a provider's model, or of one at a server of the user's own.
+    /// Returns the known features of a provider's model, or of a model on the user's server.
     pub(super) fn of(kind: AdapterKind, model: &str, own_server: bool) -> Self {
         let plain = Self { responses: false, images: true, reasoning: true, one_call: true, sampling: true };
         match kind {
@@ -154,7 +155,7 @@ impl Features {
                 let known = OPENAI.iter().find(|row| model.starts_with(row.0));
                 let (reasoning, images, one_call) = match known {
                     Some((_, reasoning, images, one_call)) => (*reasoning, *images, *one_call),
-                    // What is newer than the table is most like the newest in it.
+                    // Models newer than the table probably resemble the newest in it.
                     None => (generation(model) >= Some(5), true, true),
                 };
                 let responses = generation(model) >= Some(5) && !model.starts_with("gpt-5-chat")
@@ -175,7 +176,7 @@ impl Features {
         }
     }
 
-    /// These with what the user says instead.
+    /// Applies the user's description.
     pub(super) fn described(self, said: &Description) -> Self {
         Self {
             responses: said.api.map_or(self.responses, |api| api == Api::Responses),
@@ -187,14 +188,14 @@ impl Features {
     }
 }
 
-/// The number in `gpt-5.1-mini`: 5.
+/// Returns the major version in a GPT model's name: 5 for `gpt-5.1-mini`.
 fn generation(model: &str) -> Option<u32> {
     let rest = model.strip_prefix("gpt-")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 impl Target {
-    /// A model of this name.
+    /// Determines protocol and features of a model from its name and the user's description.
     pub(super) fn new(kind: AdapterKind, model: &str, has_url: bool, said: &Description) -> Self {
         let own_server = has_url && kind == AdapterKind::OpenAI;
         let features = Features::of(kind, model, own_server).described(said);
@@ -202,7 +203,7 @@ impl Target {
         Self { kind, model: model.to_owned(), own_server, features }
     }
 
-    /// Whether it speaks either of OpenAI's protocols.
+    /// Whether it uses one of OpenAI's protocols.
     pub(super) fn is_openai(&self) -> bool {
         matches!(self.kind, AdapterKind::OpenAI | AdapterKind::OpenAIResp)
     }

@@ -1,8 +1,8 @@
-//! How a reply ended, where that means something else than a reply: declined by the model, withheld by a filter, failed at the
-//! provider, out of context, or paused.
+//! Replies that did not end normally: declined by the model, withheld by a filter, failed at the provider, out of
+//! context, or paused.
 //!
-//! `genai` reads the reason, but neither the text of a refusal nor an error within a choice, so these are read here: from a
-//! whole body, or from the frames of a stream.
+//! `genai` reads the stop reason, but neither the text of a refusal nor an error within a choice; both are read here
+//! from the body or from the frames of a stream.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,36 +13,35 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::{ModelError, Reply, responses};
 
-/// Reasons by which providers say that the model's context was full before the reply was complete: Anthropic's and Z.ai's,
-/// Mistral's.
+/// Stop reasons for a model whose context was full before the reply was complete: Anthropic's and Z.ai's, Mistral's.
 const FULL: [&str; 2] = ["model_context_window_exceeded", "model_length"];
 
-/// How the error about such a reply begins.
+/// Beginning of the error for such a reply.
 pub(super) const CONTEXT_FULL: &str = "the model's context was full";
 
-/// Anthropic's reason for a turn that goes on in the next call ("Handling stop reasons" in its documentation).
+/// Anthropic's stop reason for a turn to be continued in the next call ("Handling stop reasons" in its documentation).
 const PAUSED: &str = "pause_turn";
 
-/// Refusal and error of a reply, which come beside its content.
+/// Refusal and error, which providers send separately from the content.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    /// The text by which the model declines.
+    /// The model's text when it declines to answer; empty if it does not.
     refusal: String,
-    /// What went wrong at the provider.
+    /// The error at the provider.
     error: Option<Value>,
 }
 
-/// A reply, by the way in which it ended.
+/// A reply, classified by how it ended.
 #[derive(Debug)]
 pub(super) enum Ending {
-    /// A reply.
+    /// A complete reply.
     Whole(Reply),
-    /// The beginning of a reply, which the next call continues.
+    /// The beginning of a reply, to be continued by the next call.
     Paused(Reply),
 }
 
 impl Ending {
-    /// The reply, whole or not.
+    /// Returns the reply, complete or not.
     pub(super) fn into_reply(self) -> Reply {
         match self {
             Self::Whole(reply) | Self::Paused(reply) => reply,
@@ -51,7 +50,7 @@ impl Ending {
 }
 
 impl Said {
-    /// Reads a whole body.
+    /// Reads refusal and error from a whole body.
     pub(super) fn in_body(kind: AdapterKind, body: &Value) -> Self {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         match kind {
@@ -66,7 +65,7 @@ impl Said {
         }
     }
 
-    /// Separates replies from refusals and failures.
+    /// Turns a refusal, a failure or a full context into an error.
     pub(super) fn ending(
         self,
         kind: AdapterKind,
@@ -82,7 +81,7 @@ impl Said {
         }
         let is_filtered = matches!(stop, Some(StopReason::ContentFilter(_)));
         let declines = !self.refusal.is_empty() && reply.tool_calls.is_empty();
-        // Of the others, such a text is more about the end of a reply.
+        // Other providers use this field for a remark on how the reply ended.
         let speaks = matches!(kind, AdapterKind::OpenAI | AdapterKind::OpenAIResp);
         if is_filtered || declines && speaks {
             let reason = if is_filtered { format!("{reason}: ") } else { String::new() };
@@ -104,7 +103,7 @@ impl Said {
     }
 }
 
-/// Refusals and errors beside the content of a stream.
+/// Refusals and errors collected from a stream's frames.
 #[derive(Debug, Default)]
 pub(super) struct Heard(Mutex<Said>);
 

@@ -1,8 +1,8 @@
-//! Refusals for length: how servers say that a prompt, or a prompt and the reply that may follow it, does not fit, and
-//! which numbers they name.
+//! Refusals for length: the words with which servers say that a prompt, or a prompt plus the reply that may follow it,
+//! does not fit, and the numbers they state.
 //!
-//! Sources, by phrase, are in the table. Wordings change with every release, so [`is_too_long`] also knows the general
-//! form of such a sentence, and agents have a rule that needs no words: `Memory::is_of_length`.
+//! Sources are in the table, by phrase. Wordings change with every release, so [`is_too_long`] also recognises the
+//! general form of such a sentence, and agents have a rule that does not depend on words: `Memory::is_of_length`.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,8 @@ use regex::Regex;
 
 /// Phrases by which servers say that a prompt is too long, in lower case.
 const TOO_LONG: [&str; 43] = [
-    // OpenAI's and Azure's code (also Groq's, Together's, LM Studio's) and sentences; vLLM, DeepSeek and OpenRouter begin alike.
+    // OpenAI's and Azure's code (also Groq's, Together's, LM Studio's) and sentences; vLLM, DeepSeek and OpenRouter
+    // begin alike.
     "context_length_exceeded",
     "maximum context length",
     "exceeds the context window",
@@ -58,7 +59,8 @@ const TOO_LONG: [&str; 43] = [
     // Z.ai (code 1261) and MiniMax (code 2013).
     "prompt exceeds max length",
     "context window exceeds limit",
-    // Mistral: "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length".
+    // Mistral: "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context
+    // length".
     "too large for model with",
     // GitHub's models and Copilot.
     "tokens_limit_reached",
@@ -74,10 +76,10 @@ const TOO_LONG: [&str; 43] = [
     "contextwindowexceedederror",
 ];
 
-/// The length that a server means: one of these in a sentence that says [`OVER`].
+/// Expressions for a length; a refusal has one of them in a sentence with a match of [`OVER`].
 const LENGTHS: &str = r"context|prompt|total tokens|input (?:length|tokens?|sequence)|sequence length|conversation|number of tokens|token (?:count|limit)|max_seq_len|max_model_len|messages? (?:is|are) too long";
 
-/// Words for a length that does not fit.
+/// Expressions for a length that does not fit.
 const OVER: &str = r"exceed|too long|too large|longer than|larger than|greater than|more than|beyond|over the (?:limit|maximum)|does(?: not|n't) fit|must be (?:<=|less|at most|smaller)|overflow|超";
 
 static GENERAL: LazyLock<Option<Regex>> =
@@ -93,7 +95,7 @@ pub(super) fn is_too_long(lower: &str) -> bool {
     has_known_words(lower) || GENERAL.as_ref().is_some_and(|general| general.is_match(lower))
 }
 
-/// Whether a refusal, in lower case, speaks of the bound on the reply.
+/// Whether a refusal, in lower case, mentions the bound on the reply.
 pub(super) fn speaks_of_the_reply(lower: &str) -> bool {
     [
         "max_tokens",
@@ -110,10 +112,10 @@ pub(super) fn speaks_of_the_reply(lower: &str) -> bool {
     .any(|name| lower.contains(name))
 }
 
-/// The numbers of tokens that a refusal names.
+/// The numbers of tokens stated in a refusal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Named {
-    /// Context of the model: tokens read and written together.
+    /// The model's context: prompt and reply together.
     pub(super) context: Option<u64>,
     /// Tokens of the prompt.
     pub(super) prompt: Option<u64>,
@@ -121,7 +123,7 @@ pub(super) struct Named {
     pub(super) output: Option<u32>,
 }
 
-/// How contexts are named, in lower case; the first that fits.
+/// Patterns of a stated context, in lower case; the first match wins.
 const CONTEXTS: [&str; 9] = [
     r"context (?:length|window|size)(?: limit)?(?: is| of|:)?(?: only)? ?\(?(\d{3,})",
     r"> ?(\d{3,})",
@@ -134,7 +136,7 @@ const CONTEXTS: [&str; 9] = [
     r"tokens allowed \((\d{3,})\)",
 ];
 
-/// How the lengths of prompts are named, in lower case; the first that fits.
+/// Patterns of a stated prompt length, in lower case; the first match wins.
 const PROMPTS: [&str; 10] = [
     r"(\d+) input tokens",
     r"(\d+)(?: tokens)? (?:in|from) (?:the|your) (?:input )?(?:messages|prompt)",
@@ -148,7 +150,7 @@ const PROMPTS: [&str; 10] = [
     r"decoder prompt \(length (\d+)\)",
 ];
 
-/// How the longest reply is named, in lower case; the first that fits.
+/// Patterns of a stated longest reply, in lower case; the first match wins.
 const OUTPUTS: [&str; 5] = [
     r"at most (\d+) (?:completion|output)",
     r"max_?(?:tokens|completion_tokens|output_?tokens)[^0-9]{0,40}\[\d+, ?(\d+)\]",
@@ -162,11 +164,11 @@ static NAMED: LazyLock<[Vec<Regex>; 3]> = LazyLock::new(|| {
     [compiled(&CONTEXTS), compiled(&PROMPTS), compiled(&OUTPUTS)]
 });
 
-/// The comma of `8,192`.
+/// The comma in `8,192`.
 static THOUSANDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r",(\d{3})\b").ok());
 
 impl Named {
-    /// Reads the numbers of a refusal, in lower case.
+    /// Reads the numbers in a refusal, in lower case.
     pub(super) fn read(lower: &str) -> Self {
         let text = THOUSANDS.as_ref().map_or_else(|| lower.into(), |commas| commas.replace_all(lower, "$1"));
         let first = |patterns: &[Regex]| {
@@ -174,7 +176,7 @@ impl Named {
         };
         let [contexts, prompts, outputs] = &*NAMED;
         let output = first(outputs).and_then(|tokens| u32::try_from(tokens).ok());
-        // A sentence about the longest reply may hold a number that looks like a context's.
+        // A number in a sentence about the longest reply may look like a context.
         let context = if output.is_some() { None } else { first(contexts) };
         Self { context, prompt: first(prompts), output }
     }
@@ -189,7 +191,7 @@ mod tests {
         (context, prompt, output)
     }
 
-    /// Refusals for length, with the context and the prompt that they name.
+    /// Refusals for length, with the context and the prompt length that they state.
     const SAID: [(&str, Option<u64>, Option<u64>); 40] = [
         (
             "This model's maximum context length is 8192 tokens. However, you requested 99643 output tokens and your prompt contains at least 512 input tokens, for a total of at least 100155 tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
@@ -297,7 +299,7 @@ mod tests {
         ("Input exceeds the max input token limit", None, None),
         ("total tokens exceeds the model's max of 4096", None, None),
         ("context length exceeded for llama3", None, None),
-        // Of no server that is known here.
+        // Not from any server listed here.
         (
             "the conversation has 9,000 tokens, which is more than the context window (8,192) has room for",
             Some(8192),

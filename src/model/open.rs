@@ -1,4 +1,4 @@
-//! From the name that a user gives to a model.
+//! Opens the model that a user names.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,40 +16,41 @@ use super::scripted::Scripted;
 use super::{Model, Usage};
 use crate::error::{Error, Kind, Result};
 
-/// The variable with the key for a server that is given by [`Options::base_url`]. The providers' own keys are never
-/// sent to another server.
+/// The variable with the key for the server at [`Options::base_url`]. The providers' own keys are never sent to another
+/// server.
 const OWN_SERVER_KEY: &str = "AUTOEXPERIMENT_API_KEY";
 
 const FORMS: &str = "give `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, `scripted:FILE`, `replay:FILE`, or the \
                      name of a model behind `--base-url`";
 
-/// How a model is reached and paid.
+/// How a model is reached and priced.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Another server than the provider's own, up to and with its version: `http://127.0.0.1:8080/v1`. No key is
-    /// needed; one in the variable `AUTOEXPERIMENT_API_KEY` is sent. Demands a price.
+    /// A server to use instead of the provider's, up to and including the version: `http://127.0.0.1:8080/v1`. No key
+    /// is needed; if the variable `AUTOEXPERIMENT_API_KEY` has one, it is sent. Requires a price.
     pub base_url: Option<String>,
-    /// Dollars per million tokens read and written, instead of the list price. Cached tokens count in full without [`Options::cache_price`].
+    /// Dollars per million tokens read and written, instead of the list price. Cached tokens count in full without
+    /// [`Options::cache_price`].
     pub price: Option<(f64, f64)>,
     /// With [`Options::price`], dollars per million tokens read from the provider's cache and written to it.
     pub cache_price: Option<(f64, f64)>,
-    /// What the user says of the model, beside or instead of what is known.
+    /// The user's description of the model, which takes precedence over what is known.
     pub description: Description,
-    /// A folder in which replies are kept for later runs, and the run's seed.
+    /// A folder where replies are kept for later runs, and the run's seed.
     pub cache: Option<(PathBuf, u64)>,
-    /// A file that every call is appended to, for `replay:FILE`.
+    /// A file to which every call is appended, for `replay:FILE`.
     pub record: Option<PathBuf>,
-    /// Time for one try of a call, from the first byte sent to the last one read.
+    /// Time limit of one try of a call, from the first byte sent to the last byte read.
     pub request_timeout: Duration,
     /// Tries of a call after the first.
     pub retries: usize,
-    /// The wait before the second try. It doubles from there, up to a minute, and up to as much again is added at
-    /// random so that the attempts of a run do not come back all at once.
+    /// Wait before the second try. The wait doubles with each try, up to a minute, and a random part of up to the same
+    /// length is added, so that the attempts of a run do not all retry at once.
     pub first_wait: Duration,
 }
 
 impl Default for Options {
-    /// No server or price of the user's own, no recording, 600 seconds a try, 5 retries from 1 second on.
+    /// The provider's server and list price, no recording, 600 seconds per try, 5 retries starting after 1 second.
     fn default() -> Self {
         Self {
             base_url: None,
@@ -67,21 +68,21 @@ impl Default for Options {
 
 /// Opens the model that `spec` names, without any traffic:
 ///
-/// - `openai:NAME`, `anthropic:NAME`, `gemini:NAME`: a provider's model, with the key of `OPENAI_API_KEY`,
+/// - `openai:NAME`, `anthropic:NAME`, `gemini:NAME`: a provider's model, with the key in `OPENAI_API_KEY`,
 ///   `ANTHROPIC_API_KEY` or `GEMINI_API_KEY`; with [`Options::base_url`] the same protocol at another server.
-/// - `NAME` alone: an OpenAI-compatible server's with [`Options::base_url`]; otherwise a provider's where the name
-///   tells which (`gpt-`, `chatgpt-`, `o1`, `o3`, `o4`; `claude-`; `gemini-`).
-/// - `scripted:FILE`: the replies that are written in a file.
-/// - `replay:FILE`: what [`Options::record`] recorded.
+/// - `NAME` alone: with [`Options::base_url`], a model on that OpenAI-compatible server; otherwise a provider's model,
+///   recognised by its name (`gpt-`, `chatgpt-`, `o1`, `o3`, `o4`; `claude-`; `gemini-`).
+/// - `scripted:FILE`: the replies written in a file.
+/// - `replay:FILE`: the calls that [`Options::record`] recorded.
 ///
 /// # Errors
-/// Kind `Usage` for another form or options that do not fit it or a broken file, `Model` for a missing key or an
-/// unknown price, `Machine` for a file that cannot be read or written.
+/// Kind `Usage` for an unknown form, unsuitable options or a broken file, `Model` for a missing key or an unknown
+/// price, `Machine` for a file that cannot be read or written.
 pub fn open(spec: &str, options: &Options) -> Result<Arc<dyn Model>> {
     open_with(spec, options, &|name| std::env::var(name).ok())
 }
 
-/// The same with the environment's variables given by a function.
+/// Same as [`open`], with environment variables looked up by a function.
 pub(super) fn open_with(
     spec: &str,
     options: &Options,
@@ -131,9 +132,9 @@ struct Known {
     prefix: &'static str,
     kind: AdapterKind,
     key: &'static str,
-    /// Its name in the price list.
+    /// Name in the price list.
     listed: &'static str,
-    /// Beginnings of names that only its models have.
+    /// Beginnings of names that only this provider's models have.
     names: &'static [&'static str],
 }
 
@@ -155,7 +156,7 @@ const PROVIDERS: [Known; 3] = [
     Known { prefix: "gemini", kind: AdapterKind::Gemini, key: "GEMINI_API_KEY", listed: "google", names: &["gemini-"] },
 ];
 
-/// The provider that a name belongs to, and the model's name there.
+/// Returns the provider of the model that `spec` names, and the model's name there.
 fn provider_of(spec: &str, own_server: bool) -> Result<(&'static Known, &str)> {
     let prefixed = spec.split_once(':').and_then(|(prefix, model)| {
         PROVIDERS.iter().find(|provider| provider.prefix == prefix).map(|provider| (provider, model))
@@ -218,7 +219,7 @@ fn provider_settings(spec: &str, options: &Options, variable: &dyn Fn(&str) -> O
     })
 }
 
-/// Whether a provider's key is there.
+/// Whether the key of a provider is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyState {
     /// The provider's name, as in `openai:NAME`.
@@ -229,7 +230,7 @@ pub struct KeyState {
     pub is_set: bool,
 }
 
-/// Which providers' keys are there. The keys themselves stay where they are.
+/// Reports which providers' keys are set, without the keys themselves.
 #[must_use]
 pub fn keys() -> Vec<KeyState> {
     let is_set = |name: &str| std::env::var(name).is_ok_and(|key| !key.trim().is_empty());
@@ -239,10 +240,10 @@ pub fn keys() -> Vec<KeyState> {
         .collect()
 }
 
-/// Dollars for a million tokens read, read from the cache, written to the cache, and written, of a provider's model.
+/// Dollars per million tokens of a provider's model: read, read from the cache, written to the cache, and written.
 ///
 /// # Errors
-/// Those of [`open`].
+/// Returns the errors of [`open`].
 pub fn prices(spec: &str, options: &Options) -> Result<[f64; 4]> {
     let price = provider_settings(spec, options, &|name| std::env::var(name).ok())?.price;
     let million = 1_000_000;
@@ -262,7 +263,7 @@ pub fn prices(spec: &str, options: &Options) -> Result<[f64; 4]> {
     Ok(prices)
 }
 
-/// An HTTP address, with the slash at its end that joining needs.
+/// Checks an HTTP address and adds the final slash needed for joining paths.
 fn checked_base_url(url: &str) -> Result<String> {
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     if host.is_none_or(|host| host.is_empty() || host.starts_with('/') || host.chars().any(char::is_whitespace)) {

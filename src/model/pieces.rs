@@ -1,43 +1,43 @@
-//! A reply on its way to whoever wants to see it come: its pieces, and whether any of them was shown.
+//! A streamed reply: its pieces, and whether any of them was passed on to the reader.
 //!
-//! A stream may break off. As long as none of its pieces was passed on, the call is made again, and what came before is
-//! forgotten; afterwards another reply could not be told from the first one.
+//! A stream may break off. As long as no piece was passed on, the call is retried and the earlier pieces are dropped;
+//! afterwards, a retry would mix two different replies.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// A part of a reply, as it comes.
+/// A part of a streamed reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Of its text.
+    /// Part of the text.
     Text(String),
-    /// Of its reasoning, where the provider shows that.
+    /// Part of the reasoning, if the provider shows it.
     Reasoning(String),
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Number of the try whose pieces count.
+    /// Number of the try whose pieces count; others are dropped.
     number: u32,
     is_passed_on: bool,
 }
 
-/// Where the pieces of a reply go.
+/// The sending end of a streamed reply.
 #[derive(Debug, Clone)]
 pub struct Pieces {
     to: UnboundedSender<(u32, Piece)>,
     state: Arc<Mutex<State>>,
 }
 
-/// Where the pieces of a reply come from.
+/// The receiving end of a streamed reply.
 #[derive(Debug)]
 pub struct Coming {
     from: UnboundedReceiver<(u32, Piece)>,
     state: Arc<Mutex<State>>,
 }
 
-/// Makes the two ends of a reply's way.
+/// Creates the two ends of a streamed reply.
 #[must_use]
 pub fn pieces() -> (Pieces, Coming) {
     let (to, from) = unbounded_channel();
@@ -50,7 +50,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Pieces {
-    /// Sends a piece. Where nobody listens any more it is lost: the reply is paid for all the same.
+    /// Sends a piece. If the receiver is gone, the piece is lost; the call continues, because it is paid for.
     pub fn send(&self, piece: Piece) {
         let number = lock(&self.state).number;
         let _ = self.to.send((number, piece));
@@ -62,7 +62,7 @@ impl Pieces {
         lock(&self.state).is_passed_on
     }
 
-    /// Takes all pieces back, for another try; `false` where one was passed on.
+    /// Takes all pieces back before another try; `false` if a piece was passed on.
     #[must_use]
     pub fn take_back(&self) -> bool {
         let mut state = lock(&self.state);
@@ -72,17 +72,18 @@ impl Pieces {
 }
 
 impl Coming {
-    /// The next piece, with the number of its try; `None` when no more can come.
+    /// Waits for the next piece, with the number of its try; `None` at the end.
     pub async fn next(&mut self) -> Option<(u32, Piece)> {
         self.from.recv().await
     }
 
-    /// A piece that has come, if one has.
+    /// Returns the next piece if it has arrived.
     pub fn try_next(&mut self) -> Option<(u32, Piece)> {
         self.from.try_recv().ok()
     }
 
-    /// Whether something of this try may be passed on: not if it was taken back. It cannot be taken back afterwards.
+    /// Marks a piece of this try as passed on, so that it can no longer be taken back; `false` if it was taken back
+    /// before.
     #[must_use]
     pub fn pass_on(&self, number: u32) -> bool {
         let mut state = lock(&self.state);

@@ -1,6 +1,6 @@
-//! What a call costs: by the list prices of `genai-prices`, or by the user's `--price`.
+//! The cost of calls: from the list prices of `genai-prices`, or from the user's `--price`.
 //!
-//! A price that is not known is an error before anything is spent: a budget must never be silently free.
+//! An unknown price is an error before anything is spent: calls must never be silently free.
 
 use genai_prices::{Calculator, PriceRequest, UsageKey};
 
@@ -8,16 +8,16 @@ use super::Usage;
 use super::quote::{LEAST_REPLY, Quote};
 use crate::error::{Error, Kind, Result};
 
-/// Tokens that list prices are given for.
+/// Number of tokens that list prices refer to.
 const MILLION: f64 = 1e6;
 
-/// Tokens that a model is left to think with, at least: with less money than for these, it is not asked.
+/// Minimum tokens for thinking: if the money is too short for them, the model is not asked.
 const LEAST_THOUGHTS: u32 = 1024;
 
 /// How calls of one model are priced.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Price {
-    /// The user's dollars per million tokens. Without prices of their own, cached tokens count as any others.
+    /// The user's dollars per million tokens. Without prices of their own, cached tokens cost as much as other tokens.
     Given {
         /// For tokens read.
         input: f64,
@@ -28,7 +28,7 @@ pub(super) enum Price {
         /// For tokens written to the cache.
         cache_written: f64,
     },
-    /// The provider's list price of the day, with its own rates for the cache.
+    /// The provider's current list price, with its own rates for the cache.
     Listed {
         /// The provider's name in the list.
         provider: &'static str,
@@ -38,10 +38,11 @@ pub(super) enum Price {
 }
 
 impl Price {
-    /// The user's price: dollars per million tokens read and written, and those for reading from and writing to the cache.
+    /// Creates the user's price: dollars per million tokens read and written, and for reading from and writing to the
+    /// cache.
     ///
     /// # Errors
-    /// Kind `Usage` when one is negative or no number.
+    /// Kind `Usage` if a price is negative or not a number.
     pub(super) fn given((input, output): (f64, f64), cache: Option<(f64, f64)>) -> Result<Self> {
         let (cached, cache_written) = cache.unwrap_or((input, input));
         if [input, output, cached, cache_written].iter().all(|price| price.is_finite() && *price >= 0.0) {
@@ -52,10 +53,10 @@ impl Price {
         }
     }
 
-    /// The list price of a provider's model.
+    /// Looks up the list price of a provider's model.
     ///
     /// # Errors
-    /// Kind `Model` when the list has none.
+    /// Kind `Model` if the list does not have it.
     pub(super) fn listed(provider: &'static str, model: &str) -> Result<Self> {
         let price = Self::Listed { provider, model: model.to_owned() };
         let probe = Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() };
@@ -70,12 +71,12 @@ impl Price {
         }
     }
 
-    /// Dollars for these tokens.
+    /// Returns the cost of these tokens in dollars.
     ///
     /// # Errors
-    /// When the list cannot price them.
+    /// If the list cannot price them.
     pub(super) fn cost(&self, usage: &Usage) -> Result<f64, genai_prices::Error> {
-        // Parts that exceed their whole are cut: some providers report such.
+        // Some providers report parts that exceed the whole; cap them.
         let cached = usage.cached.min(usage.input);
         let written = usage.cache_written.min(usage.input - cached);
         match self {
@@ -96,15 +97,16 @@ impl Price {
         }
     }
 
-    /// What a call may cost that reads so many tokens, and may write so many beyond those asked for, to think.
+    /// Estimates the cost of a call with `input` tokens read, whose reply may have `thoughts` tokens of thinking in
+    /// addition to the bound asked for.
     ///
     /// # Errors
-    /// When the list cannot price them.
+    /// If the list cannot price them.
     pub(super) fn quote(&self, input: u64, thoughts: u32) -> Result<Quote, genai_prices::Error> {
         let at = |cache_written, output| self.cost(&Usage { input, cache_written, output, ..Usage::default() });
         let read = at(0, 0)?;
         let token = (at(0, MILLION as u64)? - read) / MILLION;
-        // What goes to the provider's cache may be dearer than what is only read.
+        // Tokens written to the provider's cache may cost more than tokens only read.
         Ok(Quote {
             read: read.max(at(input, 0)?),
             token,

@@ -1,8 +1,8 @@
-//! Whether a provider can be reached, takes the key and has the model, before anything is built for it.
+//! Checks that a provider can be reached, accepts the key and has the model, before anything is built for the run.
 //!
-//! A connection shows that a server is there. Its list of models, which costs nothing, shows that it takes the key. The
-//! model itself is asked only where the list speaks against it: it lacks the name, or the server denies it. Names have
-//! aliases, some servers take any name, and some let nobody see a list.
+//! Connecting shows that the server runs. Its list of models, which is free, shows that it accepts the key. The model
+//! itself is asked only if the list casts doubt on it, because it lacks the name or is denied: names have aliases, some
+//! servers accept any name, and some let nobody see a list.
 
 use std::time::Duration;
 
@@ -18,48 +18,48 @@ use super::provider::{estimate, told_nothing};
 use super::{Message, Model, ModelError, Probed, QueryFailed, Request, Role, wire};
 use crate::error::{Error, Kind, Result, with_causes};
 
-/// The longest wait for a connection, and then for a list of models.
+/// Longest wait for a connection, and then for a list of models.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 10 });
 
-/// The longest wait for an answer that many servers do not have.
+/// Longest wait for answers that many servers do not have.
 const ELSEWHERE: Duration = Duration::from_secs(2);
 
-/// Times that a provider's own server is looked for: a network may blink.
+/// Number of tries for a provider's own server, as a network may fail briefly.
 const TRIES: u32 = 3;
 
-/// The bound on the one reply that is asked for; no provider takes a smaller one from all of its models.
+/// Maximum tokens of the one reply asked for; some models do not accept a smaller bound.
 const REPLY: u32 = 16;
 
-/// Names of models that an error shows.
+/// Number of model names shown in an error.
 const SHOWN: usize = 8;
 
-/// Characters of each of them.
+/// Maximum characters of each name.
 const LONGEST_NAME: usize = 60;
 
-/// How servers say, with a 404, that it is the model which is not there, in lower case.
+/// Phrases, in lower case, for a missing model in an answer with status 404.
 const NO_MODEL: [&str; 5] = ["model_not_found", "no such model", "unknown model", "model not found", "invalid model"];
 
-/// What a list of models says of this one.
+/// The verdict of a list of models on this one.
 enum Listed {
     /// Nothing against it.
     Fine,
-    /// That it is not there, but others are.
+    /// It is missing, but others are listed.
     Lacks(Vec<String>),
-    /// The server denies the list as it would deny a question.
+    /// The server denies the list, as it would deny a request.
     Denied,
 }
 
 impl Provider {
-    /// Looks whether the provider can be reached and does not deny the key or the model.
+    /// Checks that the provider can be reached and does not deny the key or the model.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] when nobody is there, [`ModelError::Denied`] with the server's words.
+    /// [`ModelError::Unavailable`] if there is no server, [`ModelError::Denied`] with the server's words.
     pub(super) async fn look(&self) -> Result<Probed, QueryFailed> {
         self.connect().await?;
         let mut tries = 0;
         let listed = loop {
             tries += 1;
-            // A server that is busy with a long reply may let a list wait.
+            // A server that is busy with a long reply may delay the list.
             let Ok(listed) = tokio::time::timeout(TIMEOUT, self.listed()).await else { return Ok(Probed::default()) };
             match listed {
                 Ok(listed) => break listed,
@@ -88,7 +88,7 @@ impl Provider {
         })
     }
 
-    /// Opens a connection to a server of the user's own, and closes it. Whatever goes through a proxy is not looked at.
+    /// Opens a connection to the user's server, and closes it. Skipped if a proxy is set.
     async fn connect(&self) -> Result<(), ModelError> {
         let Some(url) = &self.settings.base_url else { return Ok(()) };
         let proxies = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
@@ -104,7 +104,7 @@ impl Provider {
         }
     }
 
-    /// Asks for the list of models. What is no list says nothing. The error is that there is no connection.
+    /// Asks for the list of models. An answer that is not a list counts as fine; only a missing connection is an error.
     async fn listed(&self) -> Result<Listed, ModelError> {
         let target = &self.settings.target;
         if let Some(url) = self.settings.base_url.as_ref().filter(|_| target.own_server) {
@@ -130,7 +130,8 @@ impl Provider {
         }
     }
 
-    /// Asks a server of the user's for its list of models, and learns from it how long replies and conversations may be.
+    /// Asks the user's server for its list of models, and learns the maximum length of replies and conversations from
+    /// it.
     async fn listed_with_limits(&self, url: &str) -> Result<Listed, ModelError> {
         let target = &self.settings.target;
         let list = match self.get(&format!("{url}models")).await {
@@ -142,11 +143,11 @@ impl Provider {
             }
             Err(_) => return Ok(Listed::Fine),
         };
-        // Some servers give the list alone.
+        // Some servers send the list without a wrapping object.
         let entries = list.get("data").unwrap_or(&list).as_array().cloned().unwrap_or_default();
         let name = |entry: &Value| entry.get("id").and_then(Value::as_str).map(str::to_owned);
         let own = entries.iter().find(|entry| name(entry).as_ref() == Some(&target.model));
-        // A server of a single model takes any name for it.
+        // A server with a single model accepts any name for it.
         let its = own.or_else(|| entries.first().filter(|_| entries.len() == 1));
         let (context, output) = its.map(limits_in).unwrap_or_default();
         self.capacity.listed(context, output);
@@ -157,7 +158,7 @@ impl Provider {
         Ok(if names.is_empty() || own.is_some() { Listed::Fine } else { Listed::Lacks(names) })
     }
 
-    /// Asks where some servers tell the context that their lists of models lack: LM Studio (`/api/v0/models`), llama.cpp
+    /// Asks for the context at other paths, for servers whose lists lack it: LM Studio (`/api/v0/models`), llama.cpp
     /// (`/props`), TGI (`/info`), Ollama (`/api/ps`).
     async fn look_elsewhere(&self, url: &str) {
         let root = url.trim_end_matches('/').trim_end_matches("/v1");
@@ -178,7 +179,7 @@ impl Provider {
         }
     }
 
-    /// Status and body of an answer to a question without a body.
+    /// Sends a GET request; returns status and body.
     async fn get(&self, url: &str) -> reqwest::Result<(u16, String)> {
         let client = reqwest::Client::builder().connect_timeout(TIMEOUT).build()?;
         let mut request = client.get(url);
@@ -190,7 +191,7 @@ impl Provider {
         Ok((status, answer.text().await?))
     }
 
-    /// One short question. Only being denied is an error: what may pass is for the run to bear.
+    /// Asks one short question. Only a denial is an error; the run retries transient failures.
     async fn ask_once(&self) -> Result<Probed, QueryFailed> {
         let request = Request { messages: vec![Message::new(Role::User, "Reply with: ok")], ..Request::default() };
         let chat = wire::request(&self.settings.target, &request);
@@ -210,10 +211,11 @@ impl Provider {
     }
 }
 
-/// Looks whether a model can be asked ([`Model::probe`]), before anything is built or run for it. Gives what that cost.
+/// Checks that a model can be asked ([`Model::probe`]), before anything is built or run for it. Returns the cost of
+/// doing so.
 ///
 /// # Errors
-/// Kind `Provider` when it cannot be reached, `Model` when the provider denies the key or the model.
+/// Kind `Provider` if it cannot be reached, `Model` if the provider denies the key or the model.
 pub async fn reach(model: &dyn Model) -> Result<Probed> {
     model.probe().await.map_err(|QueryFailed { error, usage, cost }| {
         let (kind, hint) = match &error {
@@ -233,7 +235,7 @@ pub async fn reach(model: &dyn Model) -> Result<Probed> {
     })
 }
 
-/// Whether an answer to the question for a list says that the key is not taken, or that the model is not there.
+/// Whether the answer to a request for the list says that the key is not accepted, or that the model does not exist.
 fn denies(status: u16, body: &str, model: &str) -> bool {
     let lower = body.to_lowercase();
     match status {
@@ -243,7 +245,7 @@ fn denies(status: u16, body: &str, model: &str) -> bool {
     }
 }
 
-/// Host and port of an HTTP address.
+/// Returns host and port of an HTTP address.
 fn address(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;

@@ -1,18 +1,18 @@
-//! What it costs to ask a model whether it answers.
+//! The cost of checking whether a model answers.
 
 use super::Usage;
 
-/// What a question cost that showed whether a model answers; nothing, where none was asked.
+/// Cost of the test call that checks whether a model answers; zero if none was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Probed {
-    /// Tokens.
+    /// Tokens used.
     pub usage: Usage,
-    /// Dollars.
+    /// Cost in dollars.
     pub cost: f64,
 }
 
 impl Probed {
-    /// What it cost, in words; `None` where it cost nothing.
+    /// Describes the cost in words; `None` if it is zero.
     #[must_use]
     pub(crate) fn told(&self) -> Option<String> {
         let Usage { input, output, .. } = self.usage;

@@ -1,4 +1,4 @@
-//! A provider's model over HTTP: where it is, its retries, the bound on its replies, its price.
+//! A provider's model over HTTP: address, retries, reply bounds, price.
 
 use std::time::Duration;
 
@@ -19,40 +19,40 @@ use super::{
 };
 use crate::error::{Error, Kind, Result};
 
-/// The longest wait between two tries, unless the provider asks for more.
+/// Longest wait between two tries, unless the provider asks for more.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 
-/// The longest wait for a connection.
+/// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Most bounds that are tried for one reply.
+/// Maximum number of bounds tried for one reply.
 const MOST_BOUNDS: u32 = 6;
 
-/// Most times that a reply is continued after a pause.
+/// Maximum number of times a paused reply is continued.
 const MOST_PAUSES: u32 = 16;
 
-/// Where a provider's model is and how it is called.
+/// Address and settings of a provider's model.
 #[derive(Debug)]
 pub(super) struct Settings {
     /// The name as the user gave it.
     pub(super) name: String,
-    /// The model as the provider has it.
+    /// The model, by its name at the provider, and its features.
     pub(super) target: Target,
-    /// Tokens of its longest reply, where the user has said so.
+    /// Maximum tokens of a reply, if the user gave them.
     pub(super) output: Option<u32>,
-    /// Tokens that it takes, read and written, where the user has said so.
+    /// Maximum tokens of prompt and reply together, if the user gave them.
     pub(super) context: Option<u64>,
-    /// Another server than the provider's own, with a slash at the end.
+    /// A server used instead of the provider's; ends with a slash.
     pub(super) base_url: Option<String>,
-    /// The key, `None` for a server that needs none.
+    /// The key; `None` for a server that needs none.
     pub(super) key: Option<String>,
-    /// What calls cost.
+    /// The price of calls.
     pub(super) price: Price,
-    /// Time for one try, from the first byte sent to the last one read.
+    /// Time limit of one try, from the first byte sent to the last byte read.
     pub(super) request_timeout: Duration,
     /// Tries after the first.
     pub(super) retries: usize,
-    /// The wait before the second try; it doubles from there.
+    /// Wait before the second try; doubles with each try.
     pub(super) first_wait: Duration,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Settings {
 pub(super) struct Provider {
     pub(super) settings: Settings,
     pub(super) client: Client,
-    /// How long replies and conversations may be, as far as is known.
+    /// Known limits on the length of replies and conversations.
     pub(super) capacity: Capacity,
 }
 
@@ -68,7 +68,7 @@ impl Provider {
     /// Prepares calls, without any traffic.
     pub(super) fn new(settings: Settings) -> Result<Self> {
         let endpoint = settings.base_url.clone();
-        // A server without keys still gets the header, which the protocols demand.
+        // The protocols demand this header even of servers without keys.
         let key = settings.key.clone().unwrap_or_else(|| "none".to_owned());
         let resolver = ServiceTargetResolver::from_resolver_fn(move |mut target: ServiceTarget| {
             if let Some(url) = endpoint {
@@ -86,7 +86,7 @@ impl Provider {
         Ok(Self { settings, client, capacity })
     }
 
-    /// Asks for a reply, and for the rest of it where the provider pauses.
+    /// Asks for a reply, and for the rest of it if the provider pauses.
     async fn ask_to_the_end(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Reply, Failure> {
         let mut whole = match self.ask_bounded(request, pieces).await? {
             Ending::Whole(reply) => return Ok(reply),
@@ -118,15 +118,15 @@ impl Provider {
         Ok(whole)
     }
 
-    /// Asks with the reply bounded by what fits and by the money that is left. A server that refuses the bound is asked again
-    /// with another one, or none, and what it takes is kept.
+    /// Asks for a reply bounded by what fits and by the remaining money. If the server refuses the bound, asks again
+    /// with another one, or none, and remembers what the server accepts.
     async fn ask_bounded(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Ending, Failure> {
         let target = &self.settings.target;
         let (options, _) = wire::options(target, request);
         let wanted = options.max_tokens;
         let mut bound = self.capacity.bound(request, wanted);
         let mut charged = Usage::default();
-        // The bound that a server refused in words that are not known.
+        // The bound that a server may have refused without saying so.
         let mut perhaps = None;
         for _ in 0..MOST_BOUNDS {
             let mut options = options.clone();
@@ -156,7 +156,7 @@ impl Provider {
                 Lesson::Perhaps => Some(refused),
             };
             if bound == Some(refused) {
-                // Without any bound it shows whether the bound was at fault.
+                // A try without a bound shows whether the bound was at fault.
                 if wanted.is_some() {
                     return self.explained(request, outcome);
                 }
@@ -167,8 +167,8 @@ impl Provider {
         Err(Failure::lasting(ModelError::Denied("the server refuses every bound on the length of a reply".to_owned())))
     }
 
-    /// A first prompt that is short and still too long for the server: it is not set up for the task, and no attempt is to
-    /// be scored for it.
+    /// Reports a first prompt that is short and still too long for the server as [`ModelError::Denied`]: the server is
+    /// not set up for the task, so no attempt should be scored.
     fn explained(&self, request: &Request, outcome: Result<Ending, Failure>) -> Result<Ending, Failure> {
         outcome.map_err(|failure| match &failure.error {
             ModelError::ContextLength(what)
@@ -185,7 +185,7 @@ impl Provider {
         })
     }
 
-    /// Tries until there is a reply, tries run out, or another one cannot help.
+    /// Tries until there is a reply, the tries run out, or another one cannot help.
     async fn ask_patiently(
         &self,
         request: &Request,
@@ -253,14 +253,14 @@ impl Model for Provider {
         wire::options(&self.settings.target, request).1
     }
 
-    /// What is read is estimated, and a model that reasons first must be left room for it.
+    /// Estimates the tokens read, and leaves room for the thoughts of a model that reasons first.
     fn quote(&self, request: &Request) -> Quote {
         let settings = &self.settings;
         if settings.price.is_free() {
             return Quote::default();
         }
         let thoughts = if request.foreign { 0 } else { thinking::beyond(&settings.target, &request.sampling) };
-        // A price that cannot be computed is told when the reply is there.
+        // An error in the price is reported once there is a reply.
         settings.price.quote(tokens_read(request), thoughts).unwrap_or_default()
     }
 
@@ -272,8 +272,8 @@ impl Model for Provider {
         self.priced(self.ask_to_the_end(request, None).await)
     }
 
-    /// Not every server counts the tokens of a stream: one that costs money and is not the provider's own is asked for
-    /// the whole reply.
+    /// Not every server counts the tokens of a stream, so a server of the user's that costs money is asked for the
+    /// whole reply.
     async fn stream(&self, request: &Request, pieces: &Pieces) -> Result<Reply, QueryFailed> {
         let counts = self.settings.base_url.is_none() || self.settings.price.is_free();
         self.priced(self.ask_to_the_end(request, counts.then_some(pieces)).await)
@@ -281,7 +281,7 @@ impl Model for Provider {
 }
 
 impl Provider {
-    /// What came of a call, with its cost.
+    /// Adds the cost to the outcome of a call.
     pub(super) fn priced(&self, answer: Result<Reply, Failure>) -> Result<Reply, QueryFailed> {
         let usage = match &answer {
             Ok(reply) => reply.usage,
@@ -303,7 +303,7 @@ pub(super) const fn told_nothing(usage: &Usage) -> bool {
     usage.input == 0 && usage.output == 0
 }
 
-/// Puts an estimate in the place of the tokens that a server does not report: rather too many than too few.
+/// Estimates the tokens that a server does not report, rather too many than too few.
 pub(super) fn estimate(request: &Request, reply: &mut Reply) {
     let said = Request { messages: vec![reply.as_message()], ..Request::default() };
     if reply.usage.input == 0 {

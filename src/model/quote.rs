@@ -1,47 +1,47 @@
-//! What a call may cost, as far as that is known before it is made: what is reserved for it, and how long its reply may be
-//! for the money that is left.
+//! The cost of a call, estimated before it is made: how much to reserve, and how long a reply the remaining money
+//! buys.
 
 use std::io::Write;
 
 use super::Request;
 
-/// Bytes of a request to a token, at least: English and code have about four, tables of numbers and other scripts fewer.
+/// Minimum bytes per token: English and code have about four, tables of numbers and other scripts fewer.
 const BYTES: usize = 3;
 
-/// Tokens that a picture is taken for: what the providers count for one of a screen's size, whatever its bytes are.
+/// Estimated tokens of a picture: what providers count for one of screen size, regardless of its bytes.
 const PICTURE: u64 = 1600;
 
-/// Tokens that no picture is charged more than: some small models count one for fifty thousand.
+/// Maximum tokens charged for a picture: some small models count fifty thousand.
 const LARGEST_PICTURE: u64 = 100_000;
 
-/// Tokens without which no reply says anything; some providers take no smaller bound.
+/// Minimum tokens of a useful reply; some providers do not accept a smaller bound.
 pub(super) const LEAST_REPLY: u32 = 16;
 
-/// A reply longer than this is not to be expected of any model: one that may be so long is not bounded.
+/// Longest reply to be expected of any model; a reply that may be this long is not bounded.
 pub(crate) const LONGEST_REPLY: u32 = 1 << 17;
 
-/// What a call may cost.
+/// The estimated cost of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Quote {
-    /// Dollars that the call costs in any case: for what is read, as estimated from its bytes, or for a written reply.
+    /// Dollars that the call costs in any case: for the prompt, as estimated from its bytes, or for a fixed reply.
     pub read: f64,
-    /// Dollars for each token that is written; 0 where the length of a reply decides nothing.
+    /// Dollars per token written; 0 if the cost does not depend on the reply's length.
     pub token: f64,
-    /// The fewest tokens that a reply must be allowed.
+    /// Minimum tokens that a reply must be allowed.
     pub least: u32,
-    /// Tokens that a reply may have beyond those asked for, because the model thinks first.
+    /// Tokens that a reply may have in addition to the bound asked for, because the model thinks first.
     pub thoughts: u32,
 }
 
-/// No reply can be had for the money that is left.
+/// The remaining money does not buy any reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooDear;
 
 impl Quote {
-    /// The most tokens that a reply may have for so many dollars; `None` where no bound is needed.
+    /// Returns the maximum tokens of a reply for this money; `None` if no bound is needed.
     ///
     /// # Errors
-    /// When they are too few for any reply.
+    /// If the money is too little for any reply.
     pub(crate) fn affordable(&self, dollars: f64) -> Result<Option<u32>, TooDear> {
         if self.token <= 0.0 {
             return Ok(None);
@@ -53,7 +53,7 @@ impl Quote {
         Ok((tokens < f64::from(LONGEST_REPLY)).then_some(tokens as u32))
     }
 
-    /// The most dollars that the call can cost, where it asks for at most so many tokens and can pay for so many.
+    /// Returns the maximum cost in dollars of a call that asks for at most `asked` tokens and can afford `affordable`.
     #[must_use]
     pub(crate) fn most(&self, asked: Option<u32>, affordable: Option<u32>) -> f64 {
         let asked = asked.map(|tokens| tokens.saturating_add(self.thoughts));
@@ -62,19 +62,19 @@ impl Quote {
     }
 }
 
-/// How many tokens a request has, as estimated from its bytes: rather too many than too few.
+/// Estimates the tokens of a request from its bytes, rather too many than too few.
 pub(super) fn tokens_read(request: &Request) -> u64 {
     let (bytes, pictures) = measured(request);
     bytes.div_ceil(BYTES) as u64 + pictures * PICTURE
 }
 
-/// Tokens that a request cannot have more of, whatever its language: no token is shorter than a byte.
+/// Returns an upper bound on the tokens of a request in any language: no token is shorter than a byte.
 pub(super) fn most_read(request: &Request) -> u64 {
     let (bytes, pictures) = measured(request);
     bytes as u64 + pictures * LARGEST_PICTURE
 }
 
-/// Bytes of a request's text, and its pictures.
+/// Counts the bytes of a request's text, and its pictures.
 fn measured(request: &Request) -> (usize, u64) {
     struct Counted(usize);
     impl Write for Counted {
@@ -87,7 +87,7 @@ fn measured(request: &Request) -> (usize, u64) {
         }
     }
     let mut counted = Counted(0);
-    // Cannot fail: nothing here refuses to be written as JSON.
+    // Cannot fail: these types always serialise, and the writer never errs.
     let _ = serde_json::to_writer(&mut counted, &(&request.messages, &request.tools));
     let images = request.messages.iter().flat_map(|message| &message.images);
     let (count, bytes) = images.fold((0, 0), |(count, bytes), image| (count + 1, bytes + image.data.len()));
@@ -108,7 +108,7 @@ mod tests {
         assert!((quote.most(None, Some(6)) - 1.0).abs() < 1e-12);
         assert!((quote.most(Some(3), None) - 1.0).abs() < 1e-12, "thoughts come on top of what is asked for");
         assert!((quote.most(Some(9), Some(6)) - 1.0).abs() < 1e-12, "what can be paid for is the end of it");
-        // What is free, or costs what it costs, is not bounded, with no money at all.
+        // A free call, or one with a fixed cost, is not bounded, even without any money.
         for free in [Quote::default(), Quote { read: 3.0, ..Quote::default() }] {
             assert_eq!(free.affordable(0.0), Ok(None));
         }

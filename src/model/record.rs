@@ -15,17 +15,17 @@ pub(super) struct Recorder {
     model: Arc<dyn Model>,
     path: PathBuf,
     file: Mutex<Appender>,
-    /// Why it can no longer be written.
+    /// The error after which nothing more can be written.
     failed: OnceLock<ModelError>,
 }
 
 impl Recorder {
-    /// Opens the recording, a new one or one that goes on. A torn last line is cut off.
+    /// Opens a new or existing recording. A torn last line is cut off.
     ///
     /// # Errors
-    /// Kind `Machine` when the file cannot be opened, `Usage` when it holds something else: it is left as it is.
+    /// Kind `Machine` if the file cannot be opened, `Usage` if it has other contents, which are left untouched.
     pub(super) fn open(model: Arc<dyn Model>, path: &Path) -> Result<Self> {
-        // A device or a pipe holds nothing to go on from.
+        // A device or a pipe has no contents to continue.
         let whole = if path.is_file() { recording::read(path, |_| ())? } else { 0 };
         let file = Appender::resume_at(path, whole).map_err(|error| Error::io("open for recording", path, error))?;
         Ok(Self { model, path: path.to_owned(), file: Mutex::new(file), failed: OnceLock::new() })
@@ -62,8 +62,8 @@ impl Model for Recorder {
         self.model.probe().await
     }
 
-    /// Once the recording cannot be written, no call is made any more: whoever asked for it would pay for replies
-    /// that are lost. The one that was being written is charged.
+    /// Fails without calling the model if the recording cannot be written, because the caller would pay for replies
+    /// that are lost. The call whose recording failed is still charged.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
         self.goes_on()?;
         self.keep(request, self.model.query(request).await)
@@ -87,7 +87,7 @@ impl Recorder {
                 ModelError::ContextLength(_) | ModelError::Refused(_) | ModelError::Rejected(_) => {
                     (Outcome::Failed(failed.clone()), failed.usage, failed.cost)
                 }
-                // A bad key or a failing network is no part of the conversation, and the end of a script none either.
+                // Neither a bad key, a failing network nor the end of a script is part of the conversation.
                 ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => return answer,
             },
         };

@@ -1,5 +1,5 @@
-//! The file of recorded calls: one JSON line a call, `{"key": ..., "request": ..., "reply": ...}`, or `"error"` in
-//! place of the reply where the provider did not take the conversation.
+//! The file of recorded calls: one JSON line per call, `{"key": ..., "request": ..., "reply": ...}`, with `"error"`
+//! instead of the reply if the provider did not accept the conversation.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -12,16 +12,16 @@ use super::{QueryFailed, Reply, Request};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// How every line starts, which tells a torn one from another file's text.
+/// Beginning of every line; distinguishes a torn line from another file's text.
 const START: &[u8] = b"{\"key\":\"";
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// The model answered.
+    /// The model's reply.
     Reply(Reply),
-    /// It did not take the conversation: too long, or refused.
+    /// The conversation was too long or refused.
     #[serde(rename = "error")]
     Failed(QueryFailed),
 }
@@ -33,23 +33,24 @@ pub(super) struct Call {
     pub(super) key: String,
     /// The whole request.
     pub(super) request: Request,
-    /// What came of it.
+    /// The outcome.
     #[serde(flatten)]
     pub(super) outcome: Outcome,
 }
 
-/// SHA-256, in hex, of the request as JSON with sorted keys: messages, tools, sampling and number of the call.
+/// Returns the SHA-256, in hex, of the request as JSON with sorted keys: messages, tools, sampling and number of the
+/// call.
 pub(super) fn key(request: &Request) -> String {
     let mut value = serde_json::to_value(request).unwrap_or_default();
     value.sort_all_objects();
     hex(&Sha256::digest(value.to_string()))
 }
 
-/// Reads a recording and calls `each` for every call in it, in order. A torn last line, which a killed run leaves
-/// behind, is passed over. Returns the bytes before it.
+/// Reads a recording and calls `each` for every call in it, in order. Skips a torn last line, which a killed run leaves
+/// behind. Returns the number of bytes before it.
 ///
 /// # Errors
-/// Kind `Machine` when the file cannot be read, `Usage` with file and line when it is no recording.
+/// Kind `Usage` if the file cannot be read, or, with file and line, if it is not a recording.
 pub(super) fn read(path: &Path, mut each: impl FnMut(Call)) -> Result<u64> {
     let file = File::open(path)
         .map_err(|error| Error::usage(format!("failed to read recording `{}`", path.display())).because(error))?;

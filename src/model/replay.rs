@@ -1,7 +1,7 @@
 //! Plays a recording back without a network: the same request gets the same reply, byte for byte.
 //!
-//! Requests that are equal, as the first ones of k attempts at one sample, get their replies in the order in which
-//! they were recorded, and from the first again after the last.
+//! Equal requests, such as the first ones of k attempts at one sample, get their replies in the order in which they
+//! were recorded, starting over after the last.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::recording::{self, Outcome};
 use super::{Message, Model, ModelError, QueryFailed, Quote, Reply, Request, Role};
 use crate::error::{Error, Result};
 
-/// Characters of each of two differing texts that are shown.
+/// Number of characters shown of each of two differing texts.
 const SHOWN: usize = 60;
 
 /// A recording that is played back.
@@ -23,7 +23,7 @@ pub(super) struct Replay {
     calls: HashMap<String, Recorded>,
 }
 
-/// What was recorded for one request, in order, and how often it was asked for.
+/// The recorded outcomes of one request, in order, and how often it was asked.
 #[derive(Default)]
 struct Recorded {
     outcomes: Vec<Outcome>,
@@ -34,7 +34,7 @@ impl Replay {
     /// Reads a recording.
     ///
     /// # Errors
-    /// Kind `Machine` when the file cannot be read, `Usage` with file and line when it is no recording.
+    /// Kind `Usage` if the file cannot be read, is empty, or, with file and line, is not a recording.
     pub(super) fn load(name: &str, path: &Path) -> Result<Self> {
         let mut calls: HashMap<String, Recorded> = HashMap::new();
         recording::read(path, |call| {
@@ -48,8 +48,8 @@ impl Replay {
         Ok(Self { name: name.to_owned(), path: path.to_owned(), calls })
     }
 
-    /// Says how a request differs from the nearest one that was recorded at its place. Requests are not kept in
-    /// memory, as each holds a whole conversation, so the file is read again for this one message.
+    /// Explains how a request differs from the most similar one recorded with the same call number. Requests are not
+    /// kept in memory, as each contains a whole conversation, so this reads the file again.
     fn explain(&self, request: &Request) -> String {
         let mut nearest: Option<(usize, Request)> = None;
         let read = recording::read(&self.path, |call| {
@@ -73,12 +73,12 @@ impl Replay {
     }
 }
 
-/// How many messages two requests share from the start.
+/// Counts the messages that two requests have in common from the start.
 fn same_messages(one: &Request, other: &Request) -> usize {
     one.messages.iter().zip(&other.messages).take_while(|(one, other)| one == other).count()
 }
 
-/// What differs first between two requests that share `same` messages.
+/// Describes the first difference between two requests that share `same` messages.
 fn difference(same: usize, recorded: &Request, asked: &Request) -> String {
     match (recorded.messages.get(same), asked.messages.get(same)) {
         (Some(before), Some(now)) => message_difference(same, before, now),
@@ -127,7 +127,7 @@ impl Model for Replay {
         &self.name
     }
 
-    /// The dearest of the recorded replies.
+    /// Quotes the most expensive of the recorded replies.
     fn quote(&self, request: &Request) -> Quote {
         let recorded = self.calls.get(&recording::key(request));
         let costs = recorded.into_iter().flat_map(|recorded| &recorded.outcomes).map(|outcome| match outcome {

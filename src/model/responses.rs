@@ -1,8 +1,9 @@
-//! OpenAI's Responses API as a provider's: a conversation becomes items, and items become a reply. What is not known of an
-//! item is kept as it came, so that the model can go on from its thoughts.
+//! OpenAI's Responses API: converts a conversation to items, and items to a reply. Unknown parts of an item are kept as
+//! received, so that the model can continue from its thoughts.
 //!
-//! Rules, from OpenAI's documentation: nothing is stored (`store` off), so reasoning comes encrypted and goes back without
-//! its id, before what it led to; the conversation's beginning is cached under a key.
+//! Rules, from OpenAI's documentation: nothing is stored at OpenAI (`store` off), so reasoning arrives encrypted and
+//! goes back without its id, before the text or call that it led to; the conversation's beginning is cached under a
+//! key.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::features::Target;
 use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, shown};
 
-/// Adds what `genai` has no place for to a request: its items, and that reasoning is to come encrypted.
+/// Adds what `genai` does not support to a request: its items, and the wish to get reasoning encrypted.
 pub(super) fn complete(target: &Target, request: &Request, options: &mut ChatOptions, extra: &mut Map<String, Value>) {
     if target.features.reasoning {
         extra.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
@@ -42,7 +43,7 @@ fn items(target: &Target, messages: &[Message]) -> Vec<Value> {
     items
 }
 
-/// A text, or parts where there are pictures with it.
+/// Returns a plain text, or a list of parts if there are pictures with it.
 fn content(target: &Target, message: &Message, text: &str) -> Value {
     if !target.features.images || message.images.is_empty() {
         return json!(text);
@@ -77,7 +78,7 @@ fn replied(message: &Message, text: &str, items: &mut Vec<Value>) {
     }
 }
 
-/// The reply in a response's body; `None` when it is none.
+/// Parses the reply in a response's body; `None` if it is not a reply.
 pub(super) fn reply(body: &Value) -> Option<Reply> {
     let mut reply = Reply { usage: usage(body), ..Reply::default() };
     let (mut texts, mut thoughts) = (Vec::new(), Vec::new());
@@ -90,11 +91,11 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
                 thoughts.extend(texts_of(item, "content"));
                 let mut block = item.clone();
                 if let Some(fields) = block.as_object_mut() {
-                    // Nothing is stored under it.
+                    // The id is useless, as nothing is stored at OpenAI.
                     fields.remove("id");
                     fields.remove("status");
                 }
-                // One that is not encrypted cannot be read back.
+                // Reasoning that is not encrypted cannot be sent back.
                 if item.get("encrypted_content").is_some_and(Value::is_string) {
                     reply.thoughts.push(Thought::Block(block));
                 }
@@ -121,14 +122,14 @@ fn texts_of<'a>(item: &'a Value, field: &str) -> Vec<&'a str> {
     parts.iter().filter_map(|part| part.get("text")?.as_str()).collect()
 }
 
-/// The text by which the model declines in a response's body; empty where it does not.
+/// Returns the text in a response's body with which the model declines; empty if it does not.
 pub(super) fn refusal(body: &Value) -> String {
     let items = body.get("output").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let parts = items.iter().filter_map(|item| item.get("content")?.as_array()).flatten();
     parts.filter_map(|part| part.get("refusal")?.as_str()).collect::<Vec<_>>().concat()
 }
 
-/// Why a response is incomplete, in `genai`'s words; `None` for one that is complete.
+/// Returns why a response is incomplete, in `genai`'s type; `None` if it is complete.
 pub(super) fn stop_reason(body: &Value) -> Option<StopReason> {
     match body.pointer("/incomplete_details/reason").and_then(Value::as_str) {
         Some("content_filter") => Some(StopReason::ContentFilter("content_filter".to_owned())),
@@ -137,7 +138,7 @@ pub(super) fn stop_reason(body: &Value) -> Option<StopReason> {
     }
 }
 
-/// What comes of a response in a stream: its items, whole and one by one, which not all servers say again at the end.
+/// The items of a streamed response, both one by one and in the final event, which some servers send without them.
 #[derive(Debug, Default)]
 pub(super) struct Collected(Mutex<Came>);
 
@@ -153,12 +154,12 @@ impl Collected {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The response as it failed, or the error that came in its place.
+    /// Takes the failed response, or the error sent instead.
     pub(super) fn failed(&self) -> Option<Value> {
         self.lock().failed.take()
     }
 
-    /// The body of the response that came; `None` where none did.
+    /// Takes the body of the response; `None` if none arrived.
     pub(super) fn body(&self) -> Option<Value> {
         let mut came = self.lock();
         let mut body = came.response.take()?;
@@ -176,7 +177,7 @@ impl ChatFrameSink for Collected {
         if !kinds.iter().any(|kind| frame.data.contains(kind)) {
             return;
         }
-        // A stranger's event may be any value.
+        // Events are untrusted and may be any JSON value.
         let Some(Value::Object(mut event)) = frame.json() else { return };
         let mut came = self.lock();
         match event.get("type").and_then(Value::as_str) {
@@ -188,7 +189,7 @@ impl ChatFrameSink for Collected {
             }
             Some("response.failed") => came.failed = event.remove("response"),
             Some("error") => {
-                // Its fields are an error's, or it holds one.
+                // The error's fields are at the top level or inside `error`.
                 let error = event.remove("error").filter(Value::is_object);
                 came.failed = Some(json!({"error": error.unwrap_or(Value::Object(event))}));
             }
@@ -197,7 +198,7 @@ impl ChatFrameSink for Collected {
     }
 }
 
-/// The tokens that a response reports.
+/// Returns the tokens that a response reports.
 pub(super) fn usage(body: &Value) -> Usage {
     let count = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     Usage {

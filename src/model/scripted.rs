@@ -1,8 +1,8 @@
 //! Replies from a file, for tests and demonstrations: no provider, no network, no key.
 //!
-//! The file is JSON lines, or one JSON array, of replies:
-//! `{"text": "...", "tool_calls": [{"name": "...", "arguments": {...}}], "usage": {...}, "cost": 0.01}`, all optional.
-//! The reply to a request is the one at the place [`Request::call`], so that any number of attempts can share it.
+//! The file is JSON lines, or one JSON array, of replies: `{"text": "...", "tool_calls": [{"name": "...", "arguments":
+//! {...}}], "usage": {...}, "cost": 0.01}`, all optional. A request gets the reply at index [`Request::call`], so any
+//! number of attempts can share a script.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) struct Scripted {
     replies: Vec<ScriptedReply>,
 }
 
-/// One reply as it is written.
+/// A reply in a script.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptedReply {
@@ -36,7 +36,7 @@ struct ScriptedReply {
     cost: f64,
 }
 
-/// One tool call as it is written. Its id is made from its place.
+/// A tool call in a script. Its id is made from its position.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptedCall {
@@ -45,7 +45,7 @@ struct ScriptedCall {
     arguments: Value,
 }
 
-/// Tokens as they are written, any of them left out.
+/// Token counts in a script; all of them optional.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Tokens {
@@ -64,7 +64,7 @@ impl Scripted {
     /// Reads a script.
     ///
     /// # Errors
-    /// Kind `Machine` when the file cannot be read, `Usage` with file and line when it is no script.
+    /// Kind `Usage` if the file cannot be read, or, with file and line, if it is not a script.
     pub(super) fn load(name: &str, path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Error::usage(format!("failed to read script `{}`", path.display())).because(error))?;
@@ -90,7 +90,7 @@ impl Scripted {
         Ok(Self { name: name.to_owned(), replies })
     }
 
-    /// The reply to a request, if there is one.
+    /// Returns the reply to a request, if there is one.
     fn written(&self, request: &Request) -> Option<&ScriptedReply> {
         self.replies.get(usize::try_from(request.call).ok()?)
     }
@@ -102,7 +102,7 @@ impl Model for Scripted {
         &self.name
     }
 
-    /// What is written.
+    /// Quotes the cost in the script.
     fn quote(&self, request: &Request) -> Quote {
         Quote { read: self.written(request).map_or(0.0, |reply| reply.cost), ..Quote::default() }
     }

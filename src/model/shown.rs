@@ -1,12 +1,12 @@
-//! What a model is shown of a message.
+//! A message's text in the form sent to a model.
 
 use super::Message;
 use super::features::Target;
 
-/// Providers refuse messages without text.
+/// Placeholder for an empty text: providers refuse messages without text.
 const EMPTY: &str = "(empty)";
 
-/// A message's text, with a note for the pictures that the model cannot see.
+/// Returns a message's text, with a note for each picture that the model cannot take.
 pub(super) fn text(target: &Target, message: &Message) -> String {
     let mut text = message.content.clone();
     if !target.features.images {

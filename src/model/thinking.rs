@@ -1,4 +1,4 @@
-//! How much a model is to reason, in its provider's words.
+//! How much a model should reason, in its provider's terms.
 
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ReasoningEffort};
@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use super::features::Target;
 use super::{Effort, Sampling};
 
-/// The least budget for thoughts that Anthropic takes.
+/// Minimum thinking budget, in tokens, that Anthropic accepts.
 const LEAST_OF_ANTHROPIC: u32 = 1024;
 
-/// Tokens that a reply may have beyond those asked for, because the model thinks first. An external agent asks for all.
+/// Returns the tokens that a reply may have in addition to the bound asked for, because the model thinks first. Not
+/// used for external agents, whose bound already includes thinking.
 pub(super) fn beyond(target: &Target, sampling: &Sampling) -> u32 {
     let takes_budget = !target.own_server && target.features.reasoning;
     let budget = sampling.reasoning_tokens.filter(|_| takes_budget).unwrap_or(0);
@@ -24,11 +25,11 @@ pub(super) fn beyond(target: &Target, sampling: &Sampling) -> u32 {
     budget.saturating_add(sampling.effort.map_or(0, thoughts))
 }
 
-/// Tokens of a reply that are left for its text, at least, where all of it is bounded.
+/// Minimum tokens of a bounded reply kept for its text.
 const LEAST_TEXT: u32 = 256;
 
-/// Cuts the budget for thoughts to what a bounded reply has room for: it has to be less than the bound, and a reply that is
-/// all thoughts says nothing.
+/// Cuts the thinking budget to fit a bounded reply: it must be less than the bound, and a reply of thoughts alone is
+/// useless.
 pub(super) fn fit(target: &Target, options: &mut ChatOptions) {
     let (Some(most), Some(effort)) = (options.max_tokens, &options.reasoning_effort) else { return };
     let budget = match (target.kind, effort) {
@@ -44,7 +45,7 @@ pub(super) fn fit(target: &Target, options: &mut ChatOptions) {
     options.reasoning_effort = (!is_too_short).then_some(ReasoningEffort::Budget(room));
 }
 
-/// What `genai` writes as Gemini's `thinkingConfig` for an effort.
+/// Returns what `genai` writes as Gemini's `thinkingConfig` for an effort.
 pub(super) fn gemini_config(model: &str, effort: &ReasoningEffort) -> Option<Value> {
     if takes_levels(model) {
         let level = match effort {
@@ -59,12 +60,12 @@ pub(super) fn gemini_config(model: &str, effort: &ReasoningEffort) -> Option<Val
     (!matches!(effort, ReasoningEffort::Zero)).then(|| json!({ "thinkingBudget": of_gemini(effort) }))
 }
 
-/// Whether a model of Gemini's takes a level of thinking instead of a budget.
+/// Whether a Gemini model takes a level of thinking instead of a budget.
 fn takes_levels(model: &str) -> bool {
     ["gemini-3", "gemma-4"].iter().any(|name| model.contains(name))
 }
 
-/// The budget that `genai` makes of an effort for Gemini's models without levels.
+/// Returns the budget that `genai` derives from an effort for Gemini models without levels.
 const fn of_gemini(effort: &ReasoningEffort) -> u32 {
     match effort {
         ReasoningEffort::Low | ReasoningEffort::Minimal => 1000,
@@ -75,7 +76,7 @@ const fn of_gemini(effort: &ReasoningEffort) -> u32 {
     }
 }
 
-/// An effort in `genai`'s words, which knows what each of Anthropic's and Gemini's models takes.
+/// Converts an effort to `genai`'s type; `genai` knows what each of Anthropic's and Gemini's models accepts.
 pub(super) const fn of_genai(effort: Effort) -> ReasoningEffort {
     match effort {
         Effort::None => ReasoningEffort::Zero,
@@ -88,8 +89,8 @@ pub(super) const fn of_genai(effort: Effort) -> ReasoningEffort {
     }
 }
 
-/// Tokens that Anthropic's models may think with at an effort: those without a word for it get them as a budget, which has
-/// to be less than all that may be written.
+/// Returns the tokens that Anthropic's models may think with at an effort: models without effort levels get the effort
+/// as a budget, which must be less than the bound on the whole reply.
 const fn thoughts(effort: Effort) -> u32 {
     match effort {
         Effort::None => 0,
@@ -99,8 +100,8 @@ const fn thoughts(effort: Effort) -> u32 {
     }
 }
 
-/// A budget of tokens as the provider takes it. 0 stands for no reasoning, where the model can be told so; a model that
-/// always reasons, or whose words for it are not known, is left at its own default.
+/// Converts a token budget to what the provider takes. 0 means no reasoning, for models that can be told so; models
+/// that always reason, or whose setting is unknown, keep their default.
 pub(super) fn effort(target: &Target, budget: u32) -> Option<ReasoningEffort> {
     let model = target.model.as_str();
     let kind = if target.is_openai() { AdapterKind::OpenAI } else { target.kind };

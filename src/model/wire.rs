@@ -1,4 +1,4 @@
-//! Between this crate's requests and replies and those of `genai`.
+//! Conversion between this crate's requests and replies and those of `genai`.
 
 use std::collections::HashMap;
 
@@ -19,13 +19,13 @@ use super::{
 };
 use crate::files::hex;
 
-/// The seed's bits that are sent: Gemini's field is a signed 32-bit integer, the narrowest of all.
+/// Bits of the seed that are sent: Gemini's field is a signed 32-bit integer, the narrowest of all.
 const SEED_BITS: u64 = 0x7fff_ffff;
 
-/// The conversation and tools for `genai`.
+/// Converts conversation and tools.
 pub(super) fn request(target: &Target, request: &Request) -> ChatRequest {
     let kind = target.kind;
-    // Gemini wants a result under its function's name, where the others go by the call's id.
+    // Gemini identifies a result by its function's name, the others by the call's id.
     let names: HashMap<&str, &str> = request
         .messages
         .iter()
@@ -33,10 +33,11 @@ pub(super) fn request(target: &Target, request: &Request) -> ChatRequest {
         .map(|call| (call.id.as_str(), call.name.as_str()))
         .collect();
     let mut messages: Vec<ChatMessage> = Vec::with_capacity(request.messages.len());
-    // Responses have items of their own.
+    // The Responses API gets the messages as items instead, in `options`.
     let said_here = if kind == AdapterKind::OpenAIResp { &[][..] } else { &request.messages };
     for said in said_here {
-        // Anthropic wants the results of all calls of a reply in one message ("Parallel tool use" in its documentation).
+        // Anthropic wants the results of all calls of a reply in one message ("Parallel tool use" in its
+        // documentation).
         match messages.last_mut() {
             Some(last) if kind == AdapterKind::Anthropic && last.role == ChatRole::Tool && is_result(said) => {
                 for part in message(target, said, &names).content {
@@ -63,11 +64,12 @@ pub(super) fn request(target: &Target, request: &Request) -> ChatRequest {
     }))
 }
 
-/// Anthropic caches only up to a mark, takes four at most, and looks no more than 20 blocks back from one for what an
-/// earlier call has written ("How automatic prefix checking works" in its documentation). An agent sends its whole history
-/// at every step, so the newest message is marked, and the one that was the newest a step ago: a step of many calls has
-/// more than 20 blocks. The system's mark keeps it and the tools, which come before it, where a history is written anew. A
-/// single question would only pay for the write.
+/// Marks messages for Anthropic's cache. Anthropic caches only up to a mark, accepts at most four, and searches at most
+/// 20 blocks back from one for what an earlier call wrote ("How automatic prefix checking works" in its documentation).
+/// An agent sends its whole history at every step, so the newest message is marked, and also the message that was the
+/// newest a step ago, because a step of many calls has more than 20 blocks. The mark on the system message keeps it and
+/// the tools before it cached if a history is rewritten. A single question would only pay for the write, so it gets no
+/// mark.
 fn mark(request: &Request, messages: &mut [ChatMessage]) {
     let goes_on = !request.tools.is_empty() || request.messages.iter().any(|said| said.role == Role::Assistant);
     if !goes_on {
@@ -83,7 +85,7 @@ fn mark(request: &Request, messages: &mut [ChatMessage]) {
     }
 }
 
-/// Whether the message is what a call showed.
+/// Whether the message is the result of a call.
 fn is_result(message: &Message) -> bool {
     message.role == Role::Tool && message.tool_call_id.is_some()
 }
@@ -125,7 +127,7 @@ fn picture(image: &Image) -> ContentPart {
     ContentPart::from_binary_base64(image.media_type.as_str(), image.data.as_str(), None)
 }
 
-/// What a call showed, with pictures, as Anthropic takes it in one block.
+/// Returns the result of a call, with pictures, as the single block that Anthropic takes.
 fn with_pictures(target: &Target, message: &Message, id: &str, text: &str) -> Option<Value> {
     if target.kind != AdapterKind::Anthropic || !target.features.images || message.images.is_empty() {
         return None;
@@ -137,7 +139,8 @@ fn with_pictures(target: &Target, message: &Message, id: &str, text: &str) -> Op
     Some(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
 }
 
-/// The others take pictures from users alone.
+/// Returns a result's pictures as a user message, for providers other than Anthropic, which take pictures only from
+/// users.
 fn pictures_apart(target: &Target, message: &Message) -> Option<ChatMessage> {
     let is_apart = is_result(message) && target.kind != AdapterKind::Anthropic && target.features.images;
     if !is_apart || message.images.is_empty() {
@@ -148,11 +151,11 @@ fn pictures_apart(target: &Target, message: &Message) -> Option<ChatMessage> {
     Some(ChatMessage::user(MessageContent::from_parts(parts)))
 }
 
-/// A message's thoughts as its provider wants them back, but for those of its calls.
+/// Converts a message's thoughts to what its provider wants back, except the signatures of its calls.
 fn sent_thoughts(kind: AdapterKind, message: &Message) -> Vec<ContentPart> {
     let part = |thought: &Thought| match (kind, thought) {
-        // Servers that give it with a call demand it back with the call's result; of other replies it is of no use, and
-        // some refuse it.
+        // Servers that send reasoning with a call want it back with the call's result; with other replies it is
+        // useless, and some servers refuse it.
         (AdapterKind::OpenAI, Thought::Text(text)) if !message.tool_calls.is_empty() => {
             Some(ContentPart::ReasoningContent(text.clone()))
         }
@@ -167,7 +170,7 @@ fn sent_thoughts(kind: AdapterKind, message: &Message) -> Vec<ContentPart> {
     message.thoughts.iter().filter_map(part).collect()
 }
 
-/// A call as it goes back to the provider. Providers demand an object, also where the model wrote none.
+/// Converts a call for sending it back. Providers demand an object as arguments, even if the model did not write one.
 fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
     let fn_arguments = match &call.arguments {
         Value::Object(_) => call.arguments.clone(),
@@ -182,13 +185,14 @@ fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
     GenaiToolCall { call_id: call.id.clone(), fn_name: call.name.clone(), fn_arguments, thought_signatures }
 }
 
-/// How to sample, for `genai`, and what of the request the model is not told. A server of the user's own gets the model's
-/// name as it stands: `genai` would read `-low` or `-high` at its end as the effort of reasoning and cut it off.
+/// Returns `genai`'s options for a request, and, in words, the parts of the request that are not sent. For a model on
+/// the user's server, an explicit effort stops `genai` from reading `-low` or `-high` at the end of the name as the
+/// effort and cutting it off.
 pub(super) fn options(target: &Target, request: &Request) -> (ChatOptions, Vec<String>) {
     let sampling = &request.sampling;
     let mut options = ChatOptions::default().with_capture_raw_body(true).with_normalize_reasoning_content(true);
     options.temperature = sampling.temperature;
-    // OpenAI's responses take none.
+    // The Responses API does not take a seed.
     options.seed = sampling.seed.map(|seed| seed & SEED_BITS).filter(|_| target.kind != AdapterKind::OpenAIResp);
     if target.own_server {
         options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
@@ -197,17 +201,17 @@ pub(super) fn options(target: &Target, request: &Request) -> (ChatOptions, Vec<S
             options = options.with_reasoning_effort(effort);
         }
         if target.kind == AdapterKind::Anthropic && budget > 0 {
-            // Refused beside a budget for thoughts, other than 1.
+            // Anthropic refuses a temperature other than 1 together with a thinking budget.
             options.temperature = None;
         }
     }
-    // Reasoning is part of what is written.
+    // Providers count reasoning as written tokens.
     let thoughts = if request.foreign { 0 } else { thinking::beyond(target, sampling) };
     options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(thoughts));
     let mut extra = Map::new();
     if let Some(effort) = sampling.effort {
         if target.kind == AdapterKind::OpenAI {
-            // As it stands, also to servers whose models nobody here knows.
+            // Sent unchanged, even to servers whose models are unknown here.
             extra.insert("reasoning_effort".to_owned(), json!(effort));
         } else {
             options = options.with_reasoning_effort(thinking::of_genai(effort));
@@ -220,7 +224,7 @@ pub(super) fn options(target: &Target, request: &Request) -> (ChatOptions, Vec<S
     if target.kind == AdapterKind::OpenAIResp {
         responses::complete(target, request, &mut options, &mut extra);
     }
-    // Without one `genai` turns the cache of the newest models off.
+    // Without a key, `genai` turns off the cache of the newest models.
     let has_cache = !target.own_server || target.model.starts_with("gpt-");
     if target.kind == AdapterKind::OpenAIResp || target.is_openai() && has_cache {
         options.prompt_cache_key = Some(cache_key(request));
@@ -229,7 +233,8 @@ pub(super) fn options(target: &Target, request: &Request) -> (ChatOptions, Vec<S
     (if extra.is_empty() { options } else { options.with_extra_body(Value::Object(extra)) }, left_out)
 }
 
-/// By what OpenAI finds the server that has a conversation's beginning: the same for all calls of one.
+/// Returns the key with which OpenAI finds the server that has cached a conversation's beginning: the same for all
+/// calls of a conversation.
 fn cache_key(request: &Request) -> String {
     let mut hasher = Sha256::new();
     for message in request.messages.iter().take(2) {
@@ -239,27 +244,27 @@ fn cache_key(request: &Request) -> String {
     hex(&hasher.finalize())[..32].to_owned()
 }
 
-/// The reply, without its cost.
+/// Converts the reply, without its cost.
 pub(super) fn reply(kind: AdapterKind, response: ChatResponse) -> Reply {
     let (texts, reply) = parts(kind, response.content, response.reasoning_content, &response.usage);
     Reply { text: texts.join("\n\n"), ..reply }
 }
 
-/// These options for a stream, at whose end the whole reply is wanted. The text of thoughts is taken from its pieces: capturing
-/// them would ask Gemini for thoughts. Of Anthropic only the captured blocks have their signatures.
+/// Adapts options to a stream that should give the whole reply at its end. The text of thoughts is taken from the
+/// pieces, because capturing it would ask Gemini for thoughts. Anthropic's signatures are only in the captured blocks.
 pub(super) fn streaming(kind: AdapterKind, options: &ChatOptions) -> ChatOptions {
     let options = options.clone().with_capture_usage(true).with_capture_content(true).with_capture_tool_calls(true);
     if kind == AdapterKind::Anthropic { options.with_capture_reasoning_content(true) } else { options }
 }
 
-/// The reply at the end of a stream, whose text and thoughts came before in pieces.
+/// Converts the end of a stream, with the text and thoughts collected from its pieces.
 pub(super) fn streamed_reply(kind: AdapterKind, text: String, thoughts: String, end: StreamEnd) -> Reply {
     let usage = end.captured_usage.unwrap_or_default();
     let (_, reply) = parts(kind, end.captured_content.unwrap_or_default(), Some(thoughts), &usage);
     Reply { text, ..reply }
 }
 
-/// Texts, and a reply of everything else.
+/// Returns the texts, and a reply with everything else.
 fn parts(
     kind: AdapterKind,
     content: MessageContent,
@@ -272,7 +277,7 @@ fn parts(
     if kind == AdapterKind::OpenAI {
         reply.thoughts.extend(reply.reasoning.clone().map(Thought::Text));
     }
-    // A signature, then the thoughts that it is of.
+    // A signature, to be followed by the thoughts that it signs.
     let mut signed: Option<String> = None;
     for part in content {
         match part {
@@ -292,7 +297,7 @@ fn parts(
                 reply.tool_calls.push(ToolCall {
                     id: call.call_id,
                     name: call.fn_name,
-                    // A call without arguments is a call with none.
+                    // A call without arguments has an empty object as arguments.
                     arguments: if call.fn_arguments.is_null() { json!({}) } else { call.fn_arguments },
                 });
             }
@@ -302,7 +307,7 @@ fn parts(
     (texts, reply)
 }
 
-/// Keeps the signatures of a call of Gemini's, which come once more as parts before it.
+/// Attaches the signatures of a Gemini call, which `genai` also gives as parts before the call.
 fn own_signatures(kind: AdapterKind, call: &GenaiToolCall, thoughts: &mut Vec<Thought>) {
     if kind != AdapterKind::Gemini {
         return;
@@ -314,7 +319,7 @@ fn own_signatures(kind: AdapterKind, call: &GenaiToolCall, thoughts: &mut Vec<Th
     }
 }
 
-/// Tokens as [`Usage`] documents them.
+/// Converts token counts to what [`Usage`] documents.
 fn usage(usage: &genai::chat::Usage) -> Usage {
     let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
     let input = usage.prompt_tokens_details.as_ref();
@@ -323,14 +328,14 @@ fn usage(usage: &genai::chat::Usage) -> Usage {
         input: count(usage.prompt_tokens),
         cached: count(input.and_then(|details| details.cached_tokens)),
         cache_written: count(input.and_then(|details| details.cache_creation_tokens)),
-        // A Gemini reply that is all thoughts comes without a total.
+        // A Gemini reply that contains only thoughts comes without a total.
         output: count(usage.completion_tokens).max(reasoning),
         reasoning,
     }
 }
 
-/// Reads an OpenAI reply that `genai` refuses because a tool call's arguments are no JSON, or its id or type is
-/// missing. `None` when it is no reply at all.
+/// Reads an OpenAI reply that `genai` refuses because a tool call's arguments are not JSON, or its id or type is
+/// missing. `None` if it is not a reply at all.
 pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
     let message = body.pointer("/choices/0/message")?;
     let text = |key: &str| message.get(key).and_then(Value::as_str).map(|text| text.trim().to_owned());
@@ -357,18 +362,18 @@ pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
     })
 }
 
-/// Most tokens that one call can have written: far more than any model writes.
+/// Maximum plausible tokens written by one call: far more than any model writes.
 const MOST_WRITTEN: u64 = 1_000_000;
 
-/// Most tokens that a provider reads beside a request: how tools are called, a system message of its own.
+/// Maximum tokens that a provider adds to a prompt: how to call tools, a system message of its own.
 const MOST_ADDED: u64 = 100_000;
 
-/// Whether a call of this request can have taken so many tokens: no token is shorter than a byte.
+/// Whether a call of this request can have used these tokens: no token is shorter than a byte.
 pub(super) fn is_possible(usage: &Usage, request: &Request) -> bool {
     usage.input <= most_read(request).saturating_add(MOST_ADDED) && usage.output <= MOST_WRITTEN
 }
 
-/// The tokens that a provider's body reports, in whichever shape; 0 where it reports none.
+/// Reads the token counts in a body of any provider's format; 0 if missing.
 pub(super) fn reported_usage(body: &Value) -> Usage {
     let count = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     if body.get("usageMetadata").is_some() {
@@ -387,7 +392,7 @@ pub(super) fn reported_usage(body: &Value) -> Usage {
     if body.pointer("/usage/input_tokens").is_some() {
         let (cached, cache_written) =
             (count("/usage/cache_read_input_tokens"), count("/usage/cache_creation_input_tokens"));
-        // Anthropic counts what went through its cache apart.
+        // Anthropic counts tokens that went through its cache separately.
         let input = count("/usage/input_tokens").saturating_add(cached).saturating_add(cache_written);
         return Usage { input, cached, cache_written, output: count("/usage/output_tokens"), reasoning: 0 };
     }

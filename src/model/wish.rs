@@ -1,72 +1,72 @@
-//! What a program of its own asks of a model beside its conversation and tools, in no provider's words.
+//! Request options of external agents, beside the conversation and tools, independent of any provider.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a program asks for. What is `None` is left to the provider.
+/// Options that an external agent asks for. The provider decides those that are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wishes {
-    /// Which tools the reply is to call.
+    /// Which tools the reply should call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// How the reply is to be written.
+    /// Format of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
-    /// Samples from the likeliest tokens that have so much probability together.
+    /// Sample from the most likely tokens whose probabilities add up to this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Samples from this many of the likeliest tokens.
+    /// Sample from this many of the most likely tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_k: Option<u64>,
-    /// Penalty for tokens by how often they came before.
+    /// Penalty for tokens, proportional to how often they occurred before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<f64>,
-    /// Penalty for tokens that came before.
+    /// Penalty for tokens that occurred before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presence_penalty: Option<f64>,
-    /// Texts at which the reply ends. The gateway ends it there; no provider is told.
+    /// Texts at which the reply ends. The gateway cuts the reply there; they are not sent to the provider.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<String>,
-    /// How long the reply is to be, in the provider's word.
+    /// Length of the reply, in the provider's word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<String>,
 }
 
 impl Wishes {
-    /// Whether nothing is asked for.
+    /// Whether no option is set.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Which tools a reply is to call.
+/// Which tools a reply should call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// As the model likes.
+    /// The model decides.
     Auto,
-    /// None.
+    /// No tools.
     None,
-    /// At least one.
+    /// At least one tool.
     Required,
-    /// This one.
+    /// This tool.
     Tool(String),
 }
 
-/// How a reply is to be written.
+/// Format of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// As any JSON object.
+    /// Any JSON object.
     Json,
-    /// As JSON of a schema.
+    /// JSON that fits a schema.
     Schema {
         /// Its name.
         name: String,
         /// The schema.
         schema: serde_json::Value,
-        /// Whether nothing else may come.
+        /// Whether the provider should enforce the schema.
         strict: Option<bool>,
     },
 }

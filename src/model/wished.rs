@@ -1,4 +1,4 @@
-//! What a program asks for beside its conversation, as a model is told it, and what no model is told.
+//! Converts an external agent's request options to the provider's form, and lists those that are not sent.
 
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatResponseFormat, JsonSpec, ToolChoice};
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::features::Target;
 use super::{Choice, Effort, Format, Request};
 
-/// Puts the wishes of a request where its provider wants them. What it has no place for, or would refuse the whole request
-/// for, is left out and comes back in words.
+/// Adds the options of a request in the form that its provider wants. Options that the provider does not support, or
+/// would refuse the whole request for, are left out and returned in words.
 pub(super) fn apply(
     target: &Target,
     request: &Request,
@@ -17,7 +17,7 @@ pub(super) fn apply(
 ) -> Vec<String> {
     let (wishes, features) = (&request.wishes, target.features);
     let mut left_out = Vec::new();
-    // Of OpenAI's responses.
+    // The `text` object of the Responses API.
     let mut text = Map::new();
     if request.foreign && !features.sampling && options.temperature.take().is_some() {
         left_out.push("`temperature`".to_owned());
@@ -57,7 +57,8 @@ pub(super) fn apply(
     left_out
 }
 
-/// Anthropic refuses it beside a temperature, and beside thoughts; OpenAI's models that reason refuse it altogether.
+/// Whether the provider accepts `top_p`. Anthropic refuses it together with a temperature or thinking; OpenAI's
+/// reasoning models refuse it always.
 fn takes_top_p(target: &Target, options: &ChatOptions) -> bool {
     match target.kind {
         AdapterKind::Anthropic => options.temperature.is_none() && options.reasoning_effort.is_none(),
@@ -65,7 +66,7 @@ fn takes_top_p(target: &Target, options: &ChatOptions) -> bool {
     }
 }
 
-/// How to sample beyond what `genai` has a place for.
+/// Adds sampling options that `genai` does not support.
 fn sample(target: &Target, request: &Request, extra: &mut Map<String, Value>, left_out: &mut Vec<String>) {
     let wishes = &request.wishes;
     let is_chat = target.kind == AdapterKind::OpenAI;
@@ -88,7 +89,7 @@ fn sample(target: &Target, request: &Request, extra: &mut Map<String, Value>, le
     }
 }
 
-/// Which tools to call, and how many.
+/// Adds the choice of tools, and the limit to one call.
 fn choose(
     target: &Target,
     request: &Request,
@@ -117,7 +118,7 @@ fn choose(
     } else if target.kind == AdapterKind::Anthropic {
         let kind = match choice {
             None | Some(Choice::Auto) => json!({"type": "auto"}),
-            // It takes no such switch.
+            // With "none", Anthropic does not take this switch.
             Some(Choice::None) => return,
             Some(Choice::Required) => json!({"type": "any"}),
             Some(Choice::Tool(name)) => json!({"type": "tool", "name": name}),
@@ -130,7 +131,7 @@ fn choose(
     }
 }
 
-/// How to write; whether the provider can be told.
+/// Adds the reply's format; `false` if the provider cannot be told.
 fn write_as(
     target: &Target,
     format: &Format,
@@ -155,7 +156,7 @@ fn write_as(
             let format = json!({"type": "json_schema", "name": name, "schema": schema, "strict": strict});
             text.insert("format".to_owned(), format);
         }
-        // Gemini refuses a format beside functions.
+        // Gemini refuses a format together with functions.
         (AdapterKind::Gemini, Format::Schema { .. }) if !request.tools.is_empty() => return false,
         (AdapterKind::Anthropic | AdapterKind::Gemini, Format::Schema { name, schema, .. }) => {
             let spec = JsonSpec::new(name.as_str(), schema.clone());
@@ -166,7 +167,7 @@ fn write_as(
     true
 }
 
-/// An effort that a program asks for, in the words that every model which reasons knows.
+/// Converts an effort that an external agent asks for to a level that every reasoning model accepts.
 #[must_use]
 pub(crate) const fn plain(effort: Effort) -> Effort {
     match effort {

@@ -1,7 +1,7 @@
-//! Which parts of the repository a solution changed, and which of them it may change.
+//! Determines which parts of the repository a solution changed, and which it may change.
 //!
-//! A part is a file (`config.json`, `corpus/**`), a function of a Python file (`tune.py::main`), the code of a Python file
-//! outside of its functions (`tune.py::<module>`), or a file of an installed package
+//! A part is a file (`config.json`, `corpus/**`), a function of a Python file (`tune.py::main`), the code of a Python
+//! file outside of its functions (`tune.py::<module>`), or a file of an installed package
 //! (`site-packages/boruta/boruta_py.py`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +15,11 @@ use crate::error::{Error, Result};
 use crate::suite::GoldValues;
 use crate::workspace::{ChangeKind, Changes};
 
-/// Id of the changed parts among the results of verification.
+/// Id of the result of verification that lists the changed parts.
 pub const CHANGES: &str = "changes";
 /// Prefix of files of installed packages.
 pub const PACKAGES: &str = "site-packages/";
-/// The code of a file outside of its functions.
+/// Name of the code of a file outside of its functions.
 const MODULE: &str = "<module>";
 
 /// Parts of the repository that a solution may change.
@@ -49,7 +49,7 @@ impl Permitted {
         Ok(Self { files, functions })
     }
 
-    /// Whether a change of this file reaches verification. New files do, unless Python could import them.
+    /// Whether a change of this file is used in verification. New files are, unless Python could import them.
     #[must_use]
     pub fn allows_file(&self, path: &str, is_new: bool) -> bool {
         let is_code = || {
@@ -68,8 +68,8 @@ impl Permitted {
     }
 }
 
-/// The parts that a solution changed: those of the given files, prose aside, and the changed files of installed packages.
-/// New files are left out here: [`Permitted::allows_file`] decides about them.
+/// Lists the parts that a solution changed: in the given files, except prose, and in the files of installed packages.
+/// New files are not listed; [`Permitted::allows_file`] decides about them.
 pub fn changed_parts(tree: &Path, changes: &Changes, patches: &Map<String, Value>) -> Vec<String> {
     let mut parts = Vec::new();
     for change in
@@ -88,7 +88,7 @@ pub fn changed_parts(tree: &Path, changes: &Changes, patches: &Map<String, Value
     parts
 }
 
-/// Files of installed packages that may be changed stay.
+/// Splits changed files of installed packages into those that may be changed, and the names of the others.
 pub fn permitted_patches(patches: &Map<String, Value>, permitted: &Permitted) -> (Map<String, Value>, Vec<String>) {
     let is_free = |path: &str| permitted.allows_file(&format!("{PACKAGES}{path}"), false);
     let kept = patches.iter().filter(|(path, _)| is_free(path)).map(|(path, text)| (path.clone(), text.clone()));
@@ -96,7 +96,7 @@ pub fn permitted_patches(patches: &Map<String, Value>, permitted: &Permitted) ->
     (kept.collect(), left.collect())
 }
 
-/// Python files of a solution that hold values of the gold answer, as fragments.
+/// Reports Python files of a solution that contain values of the gold answer, as fragments.
 pub fn written_answers(tree: &Path, changes: &Changes, permitted: &Permitted, gold: &Value) -> Vec<String> {
     let gold = GoldValues::of("answer", gold);
     let mut found = Vec::new();
@@ -114,8 +114,8 @@ fn is_python(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|ending| ending == "py")
 }
 
-/// The functions of a file whose code differs, comments and spacing aside, and [`MODULE`]. New functions count only where
-/// they take the name of another one.
+/// Lists the functions of a file whose code differs, ignoring comments and spacing, including [`MODULE`]. New functions
+/// count only if they take the name of an existing one.
 fn changed_functions(original: Vec<u8>, now: Vec<u8>) -> Vec<String> {
     let (Ok(original), Ok(now)) = (Module::parse("a.py", original), Module::parse("a.py", now)) else {
         return vec![MODULE.to_owned()];
@@ -127,13 +127,13 @@ fn changed_functions(original: Vec<u8>, now: Vec<u8>) -> Vec<String> {
             changed.push(name);
         }
     }
-    // Of two functions with one name, the last counts.
+    // If two functions have the same name, the last counts.
     changed.extend(after.into_keys().filter_map(|label| label.split_once('#').map(|(name, _)| name.to_owned())));
     changed.dedup();
     changed
 }
 
-/// The tokens of each function that is in no other one, and of the rest.
+/// Returns the tokens of each function that is not nested in another one, and of the remaining code.
 fn parts(module: &Module) -> BTreeMap<String, Vec<Vec<u8>>> {
     let source = module.source();
     let tokens = Tokens::new(source);

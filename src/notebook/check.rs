@@ -1,4 +1,4 @@
-//! Whether a task is in order, as far as that shows without running anything.
+//! Checks a task without running anything.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use super::loaded::LoadedTask;
 use super::manifest::LandmarkCheck;
 use crate::suite::GoldValues;
 
-/// Longer files are data.
+/// Maximum bytes of a searched file; longer files are data.
 const LARGEST_TEXT: u64 = 1_000_000;
 
-/// What is wrong, a fragment each.
+/// Lists the faults of a task, a fragment each.
 pub fn problems(task: &LoadedTask) -> Vec<String> {
     let mut found = Vec::new();
     folders(task, &mut found);
@@ -31,7 +31,7 @@ pub fn problems(task: &LoadedTask) -> Vec<String> {
     found
 }
 
-/// What a solution may change exists, and is not the entry as a whole.
+/// Checks that the files that a solution may change exist, and that they do not include the whole entry.
 fn may_change(task: &LoadedTask, found: &mut Vec<String>) {
     let manifest = &task.manifest;
     for part in manifest.may_change.iter().filter(|part| !part.starts_with("site-packages/")) {
@@ -46,7 +46,7 @@ fn may_change(task: &LoadedTask, found: &mut Vec<String>) {
     }
 }
 
-/// The env and the entry exist, and packages have their hashes.
+/// Checks that the env and the entry exist, and that all packages have hashes.
 fn folders(task: &LoadedTask, found: &mut Vec<String>) {
     let manifest = &task.manifest;
     if !task.env_dir.join("environment.yml").is_file() {
@@ -64,7 +64,7 @@ fn folders(task: &LoadedTask, found: &mut Vec<String>) {
     }
 }
 
-/// Every cell and probe in the task's folder is used.
+/// Checks that every cell and probe in the task's folder is used.
 fn files(task: &LoadedTask, found: &mut Vec<String>) {
     let Some(dir) = task.answer_path.parent() else { return };
     let manifest = &task.manifest;
@@ -84,7 +84,7 @@ fn files(task: &LoadedTask, found: &mut Vec<String>) {
     }
 }
 
-/// What an agent is told or can print holds neither gold nor what a landmark looks for.
+/// Checks that texts which an agent gets or can print contain neither gold values nor text that a landmark looks for.
 fn told(task: &LoadedTask, found: &mut Vec<String>) {
     let manifest = &task.manifest;
     let patterns: Vec<(&str, Regex)> = manifest

@@ -1,14 +1,14 @@
-//! Changes of one constant at a time in the gold cells, to see which of them no check notices.
+//! Changes one constant at a time in the gold cells, to find changes that no check notices.
 
 use std::ops::Range;
 
 use super::loaded::LoadedTask;
 use super::task::Trial;
 
-/// Longest quoted word that is taken for a setting.
+/// Maximum length of a quoted word that counts as a setting.
 const LONGEST_WORD: usize = 20;
 
-/// A solution for each constant of each block's gold cells, with that constant changed. Names are unique.
+/// Returns a solution for each constant of each block's gold cells, with that constant changed. Names are unique.
 pub fn changes(task: &LoadedTask) -> Vec<Trial> {
     let mut trials: Vec<Trial> = Vec::new();
     for (place, block) in task.manifest.blocks.iter().enumerate() {
@@ -27,7 +27,8 @@ pub fn changes(task: &LoadedTask) -> Vec<Trial> {
     trials
 }
 
-/// The constants of a cell with what each is replaced by: numbers, booleans, and quoted words outside of shell lines.
+/// Finds the constants of a cell, each with its replacement: numbers, booleans, and quoted words outside of shell
+/// lines.
 fn constants(cell: &str) -> Vec<(Range<usize>, String)> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -61,7 +62,7 @@ fn in_line(line: &str, is_shell: bool) -> Vec<(Range<usize>, String)> {
         let (range, after) = (at..at + word.len(), line[at + word.len()..].chars().next());
         at += length;
         let is_quoted = matches!(before, Some('"' | '\'')) && after == before && word.len() <= LONGEST_WORD;
-        // A descriptor, as in `2>&1`.
+        // A file descriptor, as in `2>&1`.
         let is_descriptor = is_shell && (after == Some('>') || before == Some('&'));
         let other = match word {
             "True" => Some("False".to_owned()),
@@ -75,7 +76,7 @@ fn in_line(line: &str, is_shell: bool) -> Vec<(Range<usize>, String)> {
     found
 }
 
-/// Another number like this one: whole numbers and the last part of versions plus 1, others times 1.5.
+/// Returns a similar number: adds 1 to whole numbers and to the last part of versions, multiplies others by 1.5.
 fn next(word: &str) -> Option<String> {
     if let Ok(whole) = word.parse::<u64>() {
         return whole.checked_add(1).map(|next| next.to_string());

@@ -1,4 +1,4 @@
-//! The family: its ids, and its tasks.
+//! The family: its tasks and sample ids.
 
 use std::path::Path;
 use std::sync::Arc;

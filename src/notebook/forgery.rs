@@ -1,4 +1,4 @@
-//! What `forger` does: text that every landmark's pattern matches, the script's name in a comment, ten seconds.
+//! The solution of the agent `forger`, which meets the published rules without doing the work.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Value, json};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::loaded::LoadedTask;
 use crate::agent::Solution;
 
-/// Prints all patterns, names the script in a comment, sleeps, and reports zeros.
+/// Prints text that matches all landmark patterns, names the script in a comment, sleeps ten seconds, and reports
+/// zeros.
 pub fn forgery(task: &LoadedTask) -> Solution {
     let texts: Vec<String> =
         task.manifest.landmarks.iter().map(|landmark| matched_by(&landmark.pattern).unwrap_or_default()).collect();
@@ -16,7 +17,7 @@ pub fn forgery(task: &LoadedTask) -> Solution {
     Solution { cells: vec![print, run], answer, ..Solution::default() }
 }
 
-/// The same structure without the values.
+/// Returns the same structure with empty values.
 fn zeros(gold: &Value) -> Value {
     match gold {
         Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), zeros(value))).collect(),
@@ -28,7 +29,7 @@ fn zeros(gold: &Value) -> Value {
     }
 }
 
-/// A short text that an expression matches; `None` for an expression that is broken.
+/// Returns a short text that an expression matches; `None` for a broken expression.
 fn matched_by(pattern: &str) -> Option<String> {
     let mut text = String::new();
     write(&regex_syntax::parse(pattern).ok()?, &mut text);
@@ -40,7 +41,7 @@ fn write(part: &Hir, text: &mut String) {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.push_str(&String::from_utf8_lossy(&literal.0)),
         HirKind::Class(Class::Unicode(class)) => {
-            // A plain character where the class has one.
+            // Prefer a printable ASCII character if the class has one.
             let plain = |range: &&regex_syntax::hir::ClassUnicodeRange| range.end() >= '!' && range.start() <= '~';
             let chosen = class.ranges().iter().find(plain).or_else(|| class.ranges().first());
             text.extend(chosen.map(|range| range.start().max('!').min(range.end())));

@@ -1,15 +1,15 @@
-//! Ids of samples: `ir.rankers_1,2`.
+//! Sample ids, such as `ir.rankers_1,2`.
 
 use crate::error::{Error, Result};
 use crate::sample::{Sample, Withheld};
 
-/// Its name.
+/// Name of the family.
 pub const NOTEBOOK: &str = "notebook";
 
-/// A sample's task and the places of its withheld blocks, from its id.
+/// Parses a sample id into the task and the indices of its withheld blocks.
 ///
 /// # Errors
-/// Kind `Usage` for what is not one.
+/// Kind `Usage` for an invalid id.
 pub fn withheld(id: &str) -> Result<Withheld> {
     let hint = "a sample id is a task and its withheld blocks, as `ir.rankers_1,2`";
     let withheld = id.parse::<Withheld>().map_err(|error| error.hint(hint))?;
@@ -19,7 +19,7 @@ pub fn withheld(id: &str) -> Result<Withheld> {
     Err(Error::usage(format!("`{id}` is not a sample of a notebook task")).hint(hint))
 }
 
-/// The sample of these ids.
+/// Returns the sample of this task and these blocks.
 pub fn sample(withheld: &Withheld) -> Sample {
     withheld.sample(NOTEBOOK, withheld.item.split('.').next().unwrap_or_default())
 }

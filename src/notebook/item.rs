@@ -1,4 +1,4 @@
-//! A task as an item: its samples, its scores, what pages say of it.
+//! A task as an item of the family: its samples, scores and descriptions.
 
 use std::sync::Arc;
 
@@ -74,7 +74,8 @@ impl Item for TaskItem {
         judge::verified(&self.loaded, self.rule, &self.blocks(sample)?, findings)
     }
 
-    /// There is no baseline: that gold is reached here is what `gold` shows, and `autoexperiment verify --family notebook`.
+    /// Prepares the task without a baseline: whether gold is reached on this machine is shown by the agent `gold`, and
+    /// by `autoexperiment verify --family notebook`.
     async fn prepare(self: Arc<Self>, machine: &Machine, _: bool, observer: &dyn Observer) -> Result<Box<dyn Ready>> {
         Ok(Box::new(ReadyTask::prepare(self, machine, observer).await?))
     }

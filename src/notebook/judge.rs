@@ -1,4 +1,4 @@
-//! Verdicts on a sample: the published measures from what the agent did, ours from what our own run found.
+//! Verdicts on a sample: the published measures, from the attempt's cells, and our own, from our own run.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use crate::run::family::Findings;
 use crate::score::super_bench::{Cell, landmarks_hit, shipped_accuracy, shipped_script};
 use crate::score::{ExperimentVerdict, Rule, ValueVerdict, Verdict, parse_answer};
 
-/// The id of our own run of the answer's command.
+/// Id of our own run of the answer's command.
 pub const ENTRY: &str = "entry";
-/// The name of what is verified of the program: that it is the one that was given, and ran.
+/// Name of the check that the program is the original one, and really ran.
 pub const PROGRAM: &str = "program";
-/// The id of the repetition of the agent's cells.
+/// Id of the repetition of the agent's cells.
 pub const REPLAY: &str = "replay";
 
-/// The id of a landmark's check.
+/// Returns the id of a landmark's check.
 pub fn landmark_id(id: &str) -> String {
     format!("landmark:{id}")
 }
 
-/// What is seen of an attempt's cells by the published rules, apart for those of the prefix: which landmarks they hit, and
-/// whether the script counts as executed.
+/// Applies the published rules to an attempt's cells, separately for the agent's and the prefix's: which landmarks they
+/// hit, and whether the script counts as executed.
 pub fn observed(task: &LoadedTask, cells: &[CellRecord]) -> Map<String, Value> {
     let patterns: Vec<String> = task.manifest.landmarks.iter().map(|landmark| landmark.pattern.clone()).collect();
     let of = |by: By| cells.iter().filter(move |cell| cell.by == by);
@@ -52,16 +52,17 @@ pub fn observed(task: &LoadedTask, cells: &[CellRecord]) -> Map<String, Value> {
     seen
 }
 
-/// What was submitted, as it can be read.
+/// Parses the submission.
 pub fn submission(answer: Option<&str>) -> Option<Value> {
     parse_answer(answer?).ok().map(Value::Object)
 }
 
-/// The published measures, with what the prefix alone would have got beside them as `_floor`. Passes when every value of the
-/// submission is right: to the last digits, or as published by [`Rule::Reference`].
+/// Returns the verdict with the published measures, plus the values that the prefix alone would have reached, with the
+/// suffix `_floor`. Passes if every value of the submission is right: to the last digits, or as published with
+/// [`Rule::Reference`].
 ///
 /// # Errors
-/// As [`LoadedTask::gold`].
+/// Returns the errors of [`LoadedTask::gold`].
 pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<String, Value>) -> Result<Verdict> {
     let (gold, submitted) = (task.gold()?, submission(answer));
     let experiment = compared(gold, submitted.as_ref(), Run::NotAsked, task.manifest.answer.relative);
@@ -91,15 +92,15 @@ pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<
     })
 }
 
-/// Our measures. A value is right when it is in the submission and in what our own run of the entry gave; the script was
-/// executed when our run gives what was submitted, right or wrong; a landmark is reached when its check says so; the work
-/// replays when the agent's cells, repeated over the repo as it was, go as they went.
+/// Returns the verdict with our own measures. A value is right if it is right both in the submission and in our own run
+/// of the entry. The script was executed if our run gives what was submitted, right or wrong. A landmark is reached if
+/// its check succeeds. The work replays if the agent's cells, repeated on the original repo, end as before.
 ///
-/// Passes when every value is right, the program is the one that was given and really ran, and every landmark of the withheld
-/// blocks is reached; by [`Rule::Reference`], when the published accuracy is 1.
+/// Passes if every value is right, the program is the original one and really ran, and every landmark of the withheld
+/// blocks is reached; with [`Rule::Reference`], if the published accuracy is 1.
 ///
 /// # Errors
-/// As [`LoadedTask::gold`].
+/// Returns the errors of [`LoadedTask::gold`].
 pub fn verified(task: &LoadedTask, rule: Rule, withheld: &[usize], findings: &Findings<'_>) -> Result<Verdict> {
     let Findings { answer, observed: seen, results } = *findings;
     let (gold, submitted) = (task.gold()?, submission(answer));
@@ -155,7 +156,7 @@ pub fn verified(task: &LoadedTask, rule: Rule, withheld: &[usize], findings: &Fi
     Ok(Verdict { pass, score: Some(accuracy), measures, experiments, warnings, ..Verdict::default() })
 }
 
-/// Why the changes of a solution fail, from the outcome of [`CHANGES`].
+/// Returns why the changes of a solution are forbidden, if so, from the outcome of [`CHANGES`].
 pub fn forbidden(task: &LoadedTask, changes: &Value) -> Option<String> {
     if let Some(error) = changes.get("error").and_then(Value::as_str) {
         return Some(error.to_owned());
@@ -169,7 +170,7 @@ pub fn forbidden(task: &LoadedTask, changes: &Value) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// Whether the program is the one that was given, changed only where a solution may change it, and really ran.
+/// Checks that the program is the original one, changed only where a solution may change it, and that it really ran.
 fn program(task: &LoadedTask, results: &Map<String, Value>) -> ExperimentVerdict {
     let mut reasons: Vec<String> = forbidden(task, results.get(CHANGES).unwrap_or(&Value::Null)).into_iter().collect();
     if let Some(record) = &task.record {
@@ -180,21 +181,21 @@ fn program(task: &LoadedTask, results: &Map<String, Value>) -> ExperimentVerdict
     ExperimentVerdict { experiment: PROGRAM.to_owned(), pass, reason, values: Vec::new(), warnings: Vec::new() }
 }
 
-/// Whether a share is 1, sums of parts of it included.
+/// Whether a share is 1, allowing for rounding in sums.
 fn is_all(share: f64) -> bool {
     share >= 1.0 - 1e-9
 }
 
-/// Whether our own run counts.
+/// Whether values are also compared with our own run.
 #[derive(Clone, Copy)]
 enum Run<'a> {
-    /// It doesn't.
+    /// Our run is not compared.
     NotAsked,
-    /// It does, and gave this.
+    /// Our run is compared; its result.
     Gave(Option<&'a Value>),
 }
 
-/// The submission against gold, value by value. Where our run counts, a value must be in what it gave, too.
+/// Compares the submission with gold, value by value. If our run is compared, a value must also be right there.
 fn compared(gold: &Value, submitted: Option<&Value>, run: Run<'_>, relative: f64) -> ExperimentVerdict {
     let mut leaves = Vec::new();
     flatten(String::new(), gold, &mut leaves);
@@ -229,7 +230,7 @@ fn compared(gold: &Value, submitted: Option<&Value>, run: Run<'_>, relative: f64
     ExperimentVerdict { experiment: "answer".to_owned(), pass, reason, values, warnings: Vec::new() }
 }
 
-/// The values of a result by their JSON pointers.
+/// Lists the values of a result by their JSON pointers.
 fn flatten(pointer: String, value: &Value, leaves: &mut Vec<(String, Value)>) {
     match value {
         Value::Object(map) => {
@@ -246,7 +247,8 @@ fn flatten(pointer: String, value: &Value, leaves: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Numbers within `relative`, whole ones equal; texts without blanks at their ends; everything else equal.
+/// Whether two values match: numbers within `relative`, or equal if whole; texts after trimming; everything else if
+/// equal.
 fn is_near(gold: &Value, got: &Value, relative: f64) -> bool {
     match (gold, got) {
         (Value::Number(number), Value::Number(_)) => {

@@ -1,4 +1,4 @@
-//! The env layer of an attempt: a venv over the base env, into which `pip install` installs from the wheelhouse.
+//! The env layer of an attempt: a venv on top of the base env, into which `pip install` installs from the wheelhouse.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,16 +10,17 @@ use crate::kernel::Host;
 use crate::sandbox::{Command, Fault};
 use crate::score::last_json_line;
 
-/// Where it is in the sandbox, outside of the workspace.
+/// The layer's folder in the sandbox, outside of the workspace.
 pub const LAYER: &str = "/tmp/notebook-env";
-/// Seconds that making or restoring it may take.
+/// Time limit for creating, capturing or restoring the layer.
 const WALL: Duration = Duration::from_mins(10);
-/// Bytes of what it says: the texts of changed files among it.
+/// Maximum bytes of the script's output, which includes the texts of changed files.
 const MOST: usize = 8 << 20;
 
 const SOURCE: &str = include_str!("layer.py");
 
-/// The base env as an attempt's sandbox has it: the layer first, packages from the wheelhouse, no network, one thread.
+/// Returns the env of an attempt's sandbox: the layer on top of the base env, packages from the wheelhouse, no network,
+/// one thread.
 pub fn over(base: &Env, wheelhouse: Option<&Path>, digest: &str) -> Env {
     let mut env = base.clone();
     let path = env.variables.get("PATH").cloned().unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
@@ -46,26 +47,27 @@ pub fn over(base: &Env, wheelhouse: Option<&Path>, digest: &str) -> Env {
     env
 }
 
-/// Makes an empty layer.
+/// Creates an empty layer.
 ///
 /// # Errors
-/// [`Fault::Refused`] with what Python says; what the sandbox says.
+/// [`Fault::Refused`] with Python's error; the errors of the sandbox.
 pub async fn make(host: &mut dyn Host) -> Result<(), Fault> {
     run(json!({ "what": "make", "layer": LAYER }), host).await.map(drop)
 }
 
-/// What an attempt has installed and changed there: `{"packages": {name: version}, "patches": {path: text}, "left": [...]}`.
+/// Returns what an attempt has installed and changed in the layer: `{"packages": {name: version}, "patches": {path:
+/// text}, "left": [...]}`.
 ///
 /// # Errors
-/// As [`make`].
+/// Returns the errors of [`make`].
 pub async fn capture(host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
     run(json!({ "what": "capture", "layer": LAYER }), host).await
 }
 
-/// Makes it again, as it was captured. What could not be had again is `left`.
+/// Recreates a captured layer. Lists what could not be restored in `left`.
 ///
 /// # Errors
-/// As [`make`].
+/// Returns the errors of [`make`].
 pub async fn restore(captured: &Map<String, Value>, host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
     let part = |name: &str| captured.get(name).cloned().unwrap_or_else(|| json!({}));
     let request =
@@ -74,7 +76,7 @@ pub async fn restore(captured: &Map<String, Value>, host: &mut dyn Host) -> Resu
 }
 
 async fn run(request: Value, host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
-    // JSON in a string literal of Python: what is escaped for one is for the other.
+    // JSON inside a Python string literal: JSON's escapes are also valid in Python.
     let text = serde_json::to_string(&request.to_string()).unwrap_or_default();
     let script = format!("import json\nrequest = json.loads({text})\n{SOURCE}");
     let argv = ["python", "-I", "-"].map(Into::into).to_vec();

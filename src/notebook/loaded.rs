@@ -1,4 +1,4 @@
-//! A task with everything that its folder holds.
+//! A task with all files of its folder.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use crate::files::hex;
 use crate::kernel::split_cells;
 use crate::sample::UpSets;
 
-/// File of a [`GoldRecord`] in a task's folder.
+/// Name of the [`GoldRecord`] file in a task's folder.
 pub const RECORD: &str = "record.json";
 
-/// What a run of the gold cells changed and called.
+/// The changes and calls of a run of the gold cells.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldRecord {
@@ -28,7 +28,7 @@ pub struct GoldRecord {
 }
 
 impl GoldRecord {
-    /// The text of the file, with a line for each function.
+    /// Returns the text of the file, with one line per function.
     #[must_use]
     pub fn to_text(&self) -> String {
         let calls = self.calls.iter().map(|(name, values)| format!("    {}: {}", json!(name), json!(values)));
@@ -37,40 +37,40 @@ impl GoldRecord {
     }
 }
 
-/// A task, read.
+/// A task loaded from its folder.
 pub struct LoadedTask {
-    /// Its id: `ir.rankers`.
+    /// The task's id, such as `ir.rankers`.
     pub id: String,
-    /// Its manifest.
+    /// The parsed `task.toml`.
     pub manifest: Manifest,
     /// The gold cells of each block.
     pub cells: Vec<Vec<String>>,
-    /// The text of each landmark's probe, where it has one.
+    /// The text of each landmark's probe, if it has one.
     pub probes: Vec<Option<String>>,
-    /// The gold answer; none while it has not been recorded.
+    /// The gold answer; `None` until it is recorded.
     pub answer: Option<Value>,
     /// The file of the gold answer.
     pub answer_path: PathBuf,
-    /// What a run of the gold cells changed and called; none while it has not been recorded.
+    /// The changes and calls of gold's run; `None` until they are recorded.
     pub record: Option<GoldRecord>,
     /// Parts of the repository that a solution may change.
     pub permitted: Permitted,
-    /// The order of its blocks.
+    /// The order of the blocks.
     pub order: UpSets,
     /// Folder of the repo.
     pub repo_dir: PathBuf,
     /// Folder of the base env.
     pub env_dir: PathBuf,
-    /// What `pip install` can install.
+    /// The list of wheels that `pip install` can install.
     pub wheels: Option<PathBuf>,
     /// Digest of the task's folder.
     pub digest: String,
 }
 
-/// The folders of a suite's tasks.
+/// Returns the ids of a suite's tasks.
 ///
 /// # Errors
-/// Kind `Suite` when there are none, `Machine` when they cannot be read.
+/// Kind `Suite` if there is no `tasks` folder, `Machine` if they cannot be read.
 pub fn task_ids(suite: &Path) -> Result<Vec<String>> {
     let folder = suite.join("tasks");
     if !folder.is_dir() {
@@ -91,10 +91,10 @@ pub fn task_ids(suite: &Path) -> Result<Vec<String>> {
 }
 
 impl LoadedTask {
-    /// Reads a task.
+    /// Loads a task.
     ///
     /// # Errors
-    /// Kind `Suite` for whatever is wrong with it.
+    /// Kind `Suite` for any fault.
     pub fn load(suite: &Path, id: &str) -> Result<Self> {
         let suite = std::path::absolute(suite).map_err(|error| Error::io("resolve", suite, error))?;
         let dir = suite.join("tasks").join(id);
@@ -184,10 +184,10 @@ impl LoadedTask {
         })
     }
 
-    /// The gold answer.
+    /// Returns the gold answer.
     ///
     /// # Errors
-    /// Kind `Baseline` when it, or what the gold cells changed and called, has not been recorded.
+    /// Kind `Baseline` if the gold answer, or the changes and calls of gold's run, have not been recorded.
     pub fn gold(&self) -> Result<&Value> {
         let missing = |what: &str| {
             Error::new(Kind::Baseline, format!("task `{}` has no {what}", self.id))
@@ -197,7 +197,7 @@ impl LoadedTask {
         self.answer.as_ref().ok_or_else(|| missing("gold answer"))
     }
 
-    /// The cells of the blocks that a sample withholds, or those of the others, in order.
+    /// Returns the cells of the blocks that a sample withholds (`inside`), or of the other blocks, in order.
     #[must_use]
     pub fn cells_of(&self, withheld: &[usize], inside: bool) -> Vec<String> {
         let blocks = self.cells.iter().enumerate();

@@ -18,59 +18,59 @@ use crate::suite::{ResultRule, When};
 pub struct Manifest {
     /// Always `notebook`.
     pub family: String,
-    /// One line, for pages.
+    /// One-line title.
     pub title: String,
     /// The repo's id.
     pub repo: String,
     /// The base env's id.
     pub env: String,
-    /// What `pip install` can install: `wheels/<name>.txt`.
+    /// Name of the list of wheels that `pip install` can install: `wheels/<name>.txt`.
     #[serde(default)]
     pub wheels: Option<String>,
-    /// The script that the rule "script executed" is about.
+    /// The script that must be executed, by the rule "script executed".
     pub entry: String,
-    /// What is asked.
+    /// The query to the agent.
     pub query: String,
-    /// What else is to be heeded.
+    /// Additional instructions to the agent.
     #[serde(default)]
     pub instructions: Vec<String>,
-    /// When the task became public, as `2026-11-22` or `2026-11`.
+    /// When the task became public, such as `2026-11-22` or `2026-11`.
     #[serde(default)]
     pub published: Option<When>,
     /// When the repo's code became public.
     #[serde(default)]
     pub first_commit: Option<When>,
-    /// Parts of the repository that a solution may change besides those that the gold cells change: `tune.py::main`,
-    /// `tune.py::<module>`, `config.json`, `site-packages/boruta/boruta_py.py`.
+    /// Parts of the repository that a solution may change, in addition to those that the gold cells change:
+    /// `tune.py::main`, `tune.py::<module>`, `config.json`, `site-packages/boruta/boruta_py.py`.
     #[serde(default)]
     pub may_change: Vec<String>,
-    /// Changes of gold cells' constants that make no difference, as `verify` names them.
+    /// Harmless changes of gold cells' constants.
     #[serde(default)]
     pub harmless: Vec<Harmless>,
-    /// What an attempt may spend.
+    /// Budget of an attempt.
     #[serde(default)]
     pub budget: Spending,
-    /// The answer.
+    /// How to get and compare the answer.
     pub answer: Answer,
     /// Blocks of gold cells, in the order in which they are executed.
     #[serde(rename = "block")]
     pub blocks: Vec<Block>,
-    /// What shows how far an attempt got.
+    /// Signs of how far an attempt got.
     #[serde(rename = "landmark", default)]
     pub landmarks: Vec<Landmark>,
 }
 
-/// What an attempt may spend where a run does not say otherwise: SUPER's budgets.
+/// Budget of an attempt, unless the run sets another; by default SUPER's.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Spending {
-    /// Tokens of all calls together.
+    /// Maximum tokens of all calls together.
     pub context_tokens: u64,
-    /// Seconds of tool time.
+    /// Maximum seconds of tool time.
     pub tool_seconds: f64,
-    /// Steps.
+    /// Maximum steps.
     pub steps: u32,
-    /// Seconds after which a call returns though its cell is still running.
+    /// Seconds after which a call returns even though its cell is still running.
     pub command_seconds: f64,
 }
 
@@ -84,32 +84,32 @@ impl Default for Spending {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Harmless {
-    /// The change, as `verify` names it: "block `rows`: `200` for `201`".
+    /// The change, as named by `verify`: "block `rows`: `200` for `201`".
     pub change: String,
-    /// Why it makes no difference.
+    /// Why the change makes no difference.
     pub because: String,
 }
 
-/// How the answer is found by our own run, and how values are compared.
+/// How our own run gets the answer, and how values are compared.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// The command, run in the repo's root.
     pub command: String,
-    /// Where its result is.
+    /// How to read the command's result.
     pub result: ResultRule,
-    /// How far a number may be from gold, relative to gold. Whole numbers and texts must be equal.
+    /// Maximum difference of a number from gold, relative to gold. Whole numbers and texts must be equal.
     #[serde(default = "last_digits")]
     pub relative: f64,
-    /// Why `relative` is more than its default, 1e-9.
+    /// Why `relative` is larger than its default, 1e-9.
     #[serde(default)]
     pub because: Option<String>,
-    /// Seconds that the command may take.
+    /// Time limit of the command, in seconds.
     #[serde(default = "five_minutes")]
     pub time_limit: f64,
 }
 
-/// Default of [`Answer::relative`]: the digits that a deterministic run has on any machine.
+/// Default of [`Answer::relative`]: the precision that a deterministic run has on any machine.
 const LAST_DIGITS: f64 = 1e-9;
 
 const fn last_digits() -> f64 {
@@ -124,16 +124,16 @@ const fn five_minutes() -> f64 {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Block {
-    /// Its id.
+    /// Id of the block.
     pub id: String,
-    /// Which of SUPER's obstacles it is about.
+    /// Which of SUPER's obstacles the block overcomes.
     pub category: Category,
-    /// Earlier blocks without which it cannot be executed.
+    /// Ids of earlier blocks that must be executed before.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// Files with its cells.
+    /// Files with the block's cells.
     pub cells: Vec<String>,
-    /// What it achieves, as the agent is told when it is withheld.
+    /// What the block achieves; part of the agent's instructions if the block is withheld.
     pub goal: String,
 }
 
@@ -141,24 +141,24 @@ pub struct Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
-    /// Packages that are missing or do not fit.
+    /// Missing or incompatible packages.
     Dependencies,
-    /// Code that wants a graphics processor.
+    /// Code that requires a GPU.
     Cpu,
     /// Settings, options, hyper-parameters.
     Configuration,
-    /// Data that is elsewhere, or in another form.
+    /// Data in another place or form.
     Data,
     /// Bugs.
     Issue,
-    /// The run itself.
+    /// Running the experiment itself.
     Goal,
     /// Anything else.
     Other,
 }
 
 impl Category {
-    /// Its name.
+    /// Name as in the manifest.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dependencies => "dependencies",
@@ -176,13 +176,13 @@ impl Category {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Landmark {
-    /// Its id.
+    /// Id of the landmark.
     pub id: String,
-    /// The block that reaches it.
+    /// Id of the block that reaches the landmark.
     pub block: String,
-    /// Searched in the raw output of cells, by the published rule.
+    /// Regular expression searched in the raw output of cells, by the published rule.
     pub pattern: String,
-    /// How we find out for ourselves.
+    /// How we verify the landmark.
     pub check: LandmarkCheck,
 }
 
@@ -190,9 +190,9 @@ pub struct Landmark {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum LandmarkCheck {
-    /// By a script that prints `reached` on its last line and ends with 0.
+    /// A script that prints `reached` as its last line and exits with 0.
     Probe(String),
-    /// By an expression that our own run's output matches.
+    /// A regular expression that our own run's output must match.
     Entry(String),
 }
 
@@ -200,7 +200,7 @@ impl Manifest {
     /// Reads and validates a manifest.
     ///
     /// # Errors
-    /// Kind `Suite`, with the file, for what is wrong with it.
+    /// Kind `Suite`, with the file, for any fault.
     pub fn load(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
         let manifest: Self = from_toml(&text, path)?;
@@ -212,7 +212,7 @@ impl Manifest {
         }
     }
 
-    /// All that contradicts itself: what it is about, and what is wrong.
+    /// Lists all contradictions in the manifest: the name in question, and the fault.
     fn faults(&self) -> Vec<(&str, String)> {
         let mut faults = Vec::new();
         if self.family != "notebook" {
@@ -236,7 +236,7 @@ impl Manifest {
             }
         }
         self.landmark_faults(&earlier, &mut faults);
-        // Else nothing would show that the block matters.
+        // Without a landmark, nothing would show that the block matters.
         let is_needed = |id: &String| self.blocks.iter().any(|block| block.needs.contains(id));
         let is_seen = |id: &String| self.landmarks.iter().any(|landmark| landmark.block == *id);
         for block in self.blocks.iter().filter(|block| is_needed(&block.id) && !is_seen(&block.id)) {
@@ -280,7 +280,7 @@ impl Manifest {
         }
     }
 
-    /// The order of the blocks.
+    /// Returns the order of the blocks.
     #[must_use]
     pub fn order(&self) -> UpSets {
         let place = |id: &String| self.blocks.iter().position(|block| block.id == *id).unwrap_or_default();
@@ -288,7 +288,7 @@ impl Manifest {
         UpSets::new(&needs)
     }
 
-    /// The landmarks of these blocks.
+    /// Returns the landmarks of these blocks.
     pub fn landmarks_of(&self, blocks: &[usize]) -> impl Iterator<Item = &Landmark> {
         let ids: BTreeSet<&str> = blocks.iter().map(|&place| self.blocks[place].id.as_str()).collect();
         self.landmarks.iter().filter(move |landmark| ids.contains(landmark.block.as_str()))

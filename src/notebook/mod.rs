@@ -1,9 +1,9 @@
-//! Notebook tasks, after SUPER ("Evaluating Agents on Setting Up and Executing Tasks from Research Repositories", Bogin et
-//! al., 2024): a query about a repo, answered from a session with the cells of a notebook.
+//! Notebook tasks, after SUPER ("Evaluating Agents on Setting Up and Executing Tasks from Research Repositories", Bogin
+//! et al., 2024): a query about a repo, to be answered by running the cells of a notebook.
 //!
-//! A task (`tasks/<cluster>.<item>/`) has gold cells in blocks. A sample withholds n blocks: the cells of the others are
-//! executed before the agent begins. The published measures are reported; ours are taken from the files and packages
-//! that the agent leaves, in a fresh sandbox.
+//! A task (`tasks/<cluster>.<item>/`) has gold cells in blocks. A sample withholds n blocks; the cells of the other
+//! blocks, the prefix, are executed before the agent begins. The reported verdict has the published measures; the
+//! verified one has our own, taken from the files and packages that the agent leaves, in a fresh sandbox.
 
 mod changes;
 mod check;

@@ -1,5 +1,5 @@
-//! What shows that a task is sound: gold reaches everything three times, an attempt that does nothing reaches nothing, a
-//! forger nothing of ours, no cell hits a landmark before its block, and every block matters.
+//! Shows that a task is sound: gold reaches everything three times, an attempt that does nothing reaches nothing, a
+//! forger reaches nothing by our measures, no cell hits a landmark before its block, and every block matters.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::run::proof::{Proof, UnitProof, why};
 use crate::sample::{Sample, Withheld};
 use crate::workspace::repo_digest;
 
-/// How often gold must reach everything.
+/// Number of times that gold must reach everything.
 pub const REPEATS: u32 = 3;
 
 /// The family with right solutions that lack the first withheld block.
@@ -45,33 +45,33 @@ impl Family for LeftOut {
     }
 }
 
-/// The attempts that show it, and what they must give.
+/// The attempts that show whether a task is sound, and their judgement.
 pub struct Plan {
     task: LoadedTask,
 }
 
 impl Plan {
-    /// Of a task of this suite.
+    /// Plans the attempts for a task of this suite.
     ///
     /// # Errors
-    /// As [`LoadedTask::load`]; kind `Baseline` without a gold answer.
+    /// Returns the errors of [`LoadedTask::load`]; kind `Baseline` without a gold answer.
     pub fn of(suite: &Path, id: &str) -> Result<Self> {
         let task = LoadedTask::load(suite, id)?;
         task.gold()?;
         Ok(Self { task })
     }
 
-    /// Of a task whose gold is being recorded.
+    /// Creates a plan for a task whose gold is being recorded.
     #[must_use]
     pub const fn unrecorded(task: LoadedTask) -> Self {
         Self { task }
     }
 
-    /// The answer and the record of the gold cells, from attempts with the family
+    /// Returns the answer and the record of the gold cells, from attempts with the family
     /// [`Recording`](super::trials::Recording).
     ///
     /// # Errors
-    /// Kind `Baseline` when a run gives no answer, or runs differ.
+    /// Kind `Baseline` if a run gives no answer, or runs differ.
     pub fn record(&self, runs: &[AttemptRecord]) -> Result<(Value, GoldRecord)> {
         let fault = |what: String| Error::new(Kind::Baseline, format!("`{}`: {what}", self.task.id));
         let mut found: Option<(Value, GoldRecord)> = None;
@@ -97,21 +97,21 @@ impl Plan {
         found.ok_or_else(|| fault("gold was not run".to_owned()))
     }
 
-    /// Digest of what its attempts depend on, but for the env.
+    /// Returns the digest of everything that the attempts depend on, except the env.
     ///
     /// # Errors
-    /// Kind `Machine` when the repo cannot be read.
+    /// Kind `Machine` if the repo cannot be read.
     pub fn digest(&self) -> Result<String> {
         Ok(format!("{}{}", self.task.digest, repo_digest(&self.task.repo_dir)?))
     }
 
-    /// The sample that withholds everything.
+    /// Returns the sample that withholds all blocks.
     #[must_use]
     pub fn whole(&self) -> String {
         self.id((0..self.task.manifest.blocks.len()).collect())
     }
 
-    /// For each block the smallest sample that withholds it: the block and all that need it.
+    /// Returns for each block the smallest sample that withholds it: the block and all that need it.
     #[must_use]
     pub fn without_each(&self) -> Vec<String> {
         (0..self.task.manifest.blocks.len()).map(|block| self.id(self.upwards(block))).collect()
@@ -121,7 +121,7 @@ impl Plan {
         sample(&Withheld { item: self.task.id.clone(), units }).id().to_owned()
     }
 
-    /// A block and all that need it, in order. What a block needs comes before it.
+    /// Returns a block and all that need it, in order. A block comes after those that it needs.
     fn upwards(&self, block: usize) -> Vec<usize> {
         let blocks = &self.task.manifest.blocks;
         let mut above = vec![block];
@@ -133,8 +133,8 @@ impl Plan {
         above
     }
 
-    /// What the attempts show: those at the whole task by `gold` and `forger`, and those at the smallest samples by `noop` and
-    /// by gold without the block.
+    /// Judges the attempts: `whole` are those of `gold` and `forger` at the whole task; `parts` are those at the
+    /// smallest samples, of `noop` and of gold without the block.
     #[must_use]
     pub fn judge(&self, whole: &[AttemptRecord], parts: &[AttemptRecord]) -> Proof {
         let mut proof = Proof::new(&self.task.id);
@@ -222,7 +222,7 @@ impl Plan {
     }
 }
 
-/// What was measured, of ours or of the published measures, without the floors of those.
+/// Returns our measures, or the published ones without their floors.
 fn measures(record: &AttemptRecord, ours: bool) -> impl Iterator<Item = (&str, f64)> {
     let verdict = if ours { &record.verified } else { &record.reported };
     verdict.iter().flat_map(|verdict| verdict.measures.iter().map(|(name, &value)| (name.as_str(), value)))

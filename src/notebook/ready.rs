@@ -1,4 +1,4 @@
-//! A task that is ready on this machine: what an attempt begins with, what is kept of it, and our own runs.
+//! A task prepared on this machine: starts attempts, keeps their results, and makes our own runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::sample::Sample;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::workspace::Snapshot;
 
-/// Seconds that a probe may take.
+/// Time limit of a probe.
 const PROBE: Duration = Duration::from_mins(2);
 
 /// A task with its repo, env and wheelhouse.
@@ -40,10 +40,10 @@ pub struct ReadyTask {
 }
 
 impl ReadyTask {
-    /// Copies the repo, builds the base env and fetches the wheels.
+    /// Copies the repo, builds the base env and downloads the wheels.
     ///
     /// # Errors
-    /// Those of each; kind `Machine` for a sandbox without temporary files of its own.
+    /// Returns the errors of these steps; kind `Machine` for a sandbox without a file system of its own.
     pub async fn prepare(item: Arc<TaskItem>, machine: &Machine, observer: &dyn Observer) -> Result<Self> {
         let backend = machine.backend.name();
         if matches!(backend, "none" | "landlock") {
@@ -72,7 +72,8 @@ impl ReadyTask {
         &self.item.loaded
     }
 
-    /// The parts of the repo that a solution changed, those that were left out, and gold values in its code.
+    /// Returns the parts of the repo that a solution changed and those that were left out, or an error if its code
+    /// contains gold values.
     fn changes(&self, evidence: &Evidence<'_>, patches: &Map<String, Value>, left: &[String]) -> Measurement {
         let (task, tree) = (self.task(), self.snapshot.tree());
         let parts = changes::changed_parts(tree, evidence.changes, patches);
@@ -87,7 +88,7 @@ impl ReadyTask {
         Measurement { id, exit, wall: none, cpu: none, starved: none, result, stderr: String::new() }
     }
 
-    /// The layer, a session, and the prefix run in it; each cell is handed over.
+    /// Creates the layer and a session, and runs the prefix in it; calls `ran` with each cell.
     async fn set_up(
         &self,
         withheld: &[usize],
@@ -109,7 +110,7 @@ impl ReadyTask {
         Ok(kernel)
     }
 
-    /// The answer's command, as we run it.
+    /// Returns the check that runs the answer's command.
     fn entry(&self) -> Check {
         let answer = &self.task().manifest.answer;
         Check {
@@ -121,8 +122,8 @@ impl ReadyTask {
         }
     }
 
-    /// Runs the checks: the probes, then the entry with these packages traced, then what is searched in its output. `fails`:
-    /// whether another check failed, so that a trial needs no entry.
+    /// Runs the checks: the probes, then the entry with these packages traced, then the patterns searched in its
+    /// output. If another check failed (`fails`), a trial skips the entry.
     async fn check(
         &self,
         withheld: &[usize],
@@ -181,7 +182,7 @@ impl ReadyTask {
         Ok(Measurement::of(&landmark_id(&landmark.id), &exec, result))
     }
 
-    /// Repeats the prefix and the agent's cells over the repo as it was given.
+    /// Repeats the prefix and the agent's cells on the original repo.
     async fn replay(
         &self,
         withheld: &[usize],
@@ -195,7 +196,7 @@ impl ReadyTask {
             Err(lost) => return Err(lost),
         };
         for (number, cell) in work.cells.iter().filter(|cell| cell.by == By::Agent).enumerate() {
-            // What had been interrupted is given no more time than it had.
+            // A cell that was interrupted gets ten times the time it had, at least a minute.
             let patience = Duration::from_secs_f64((10.0 * cell.seconds).max(60.0));
             let mut shown = kernel.run(&cell.code, patience, &mut host).await?;
             if shown.state == State::Running {
@@ -212,7 +213,7 @@ impl ReadyTask {
     }
 }
 
-/// The places of a sample's withheld blocks.
+/// Returns the indices of a sample's withheld blocks.
 fn withheld(staged: &Staged<'_>) -> Vec<usize> {
     ids::withheld(&staged.task.sample).map(|it| it.units).unwrap_or_default()
 }
@@ -231,12 +232,12 @@ impl Ready for ReadyTask {
         &self.env
     }
 
-    /// Changes of files that the task does not need are left out, and so are new files that Python could import.
+    /// Leaves out changes of files that the task does not need, and new files that Python could import.
     fn keeps_out(&self, path: &str) -> bool {
         !self.task().permitted.allows_file(path, !self.snapshot.tree().join(path).exists())
     }
 
-    /// The task's own budgets where the run has the usual ones.
+    /// Uses the task's own budgets where the run has the defaults.
     fn limits(&self, asked: Limits) -> Limits {
         let (usual, own) = (Limits::default(), self.task().manifest.budget);
         Limits {
@@ -322,7 +323,7 @@ impl Ready for ReadyTask {
         }
     }
 
-    /// Only work that is right is worth repeating.
+    /// Only a passing attempt is worth repeating.
     fn repeats(&self, staged: &Staged<'_>, evidence: &Evidence<'_>, results: &Map<String, Value>) -> bool {
         let findings = Findings { answer: evidence.answer, observed: &evidence.work.observed, results };
         !self.item.is_trial()

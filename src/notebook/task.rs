@@ -1,4 +1,4 @@
-//! A task, and what its samples withhold.
+//! A task as an item, and the blocks that its samples withhold.
 
 use std::sync::Arc;
 
@@ -8,28 +8,28 @@ use crate::error::{Error, Result};
 use crate::sample::{Sample, Units as _};
 use crate::score::Rule;
 
-/// A task.
+/// A task as an item.
 pub struct TaskItem {
     /// The task's files.
     pub loaded: Arc<LoadedTask>,
     /// Whether our measures decide, or the published ones.
     pub rule: Rule,
-    /// The solutions that attempts without a model follow.
+    /// The solutions used by agents without a model.
     pub solutions: Solutions,
 }
 
-/// The solutions that attempts without a model follow.
+/// The solutions used by agents without a model.
 pub enum Solutions {
     /// The gold cells of the withheld blocks.
     Gold,
-    /// The same without the first withheld block, to see what it is good for.
+    /// The gold cells without the first withheld block, to check that the block matters.
     LeftOut,
-    /// A solution for each attempt, by the attempt's number. Only whether it passes is of interest, so verification leaves out
-    /// the entry where a landmark is missed.
+    /// A solution for each attempt, by the attempt's number. Only whether it passes is of interest, so verification
+    /// skips the entry if a landmark is missed.
     Trials(Arc<Vec<Trial>>),
 }
 
-/// A solution that is tried.
+/// A solution to try.
 #[derive(Debug, Clone)]
 pub struct Trial {
     /// Name of the solution.
@@ -41,7 +41,7 @@ pub struct Trial {
 }
 
 impl TaskItem {
-    /// The places of a sample's withheld blocks, which the task can withhold.
+    /// Returns the indices of a sample's withheld blocks, if the task can withhold them.
     pub fn blocks(&self, sample: &Sample) -> Result<Vec<usize>> {
         let blocks = withheld(sample.id())?.units;
         if self.loaded.order.allows(&blocks) {
@@ -55,7 +55,7 @@ impl TaskItem {
 }
 
 impl TaskItem {
-    /// The cells that an attempt without a model runs, and what it submits; `None` for what the cells print.
+    /// Returns the cells that an agent without a model runs, and its submission; `None` for what the cells print.
     pub fn solution(&self, withheld: &[usize], attempt: u32) -> (Vec<String>, Option<String>) {
         let skipped = match &self.solutions {
             Solutions::Gold => 0,
@@ -66,7 +66,7 @@ impl TaskItem {
             }
         };
         let cells = self.loaded.cells_of(withheld.get(skipped..).unwrap_or_default(), true);
-        // Where nothing is withheld, the answer is read off what was executed.
+        // If nothing is withheld, no cells remain to run and print the answer, so submit the gold answer.
         let known = self.loaded.answer.as_ref().filter(|_| withheld.is_empty());
         (cells, known.map(ToString::to_string))
     }
@@ -76,7 +76,7 @@ impl TaskItem {
         matches!(self.solutions, Solutions::Trials(_))
     }
 
-    /// A block with its category: `deps (dependencies)`.
+    /// Returns a block with its category: `deps (dependencies)`.
     pub fn named(&self, place: usize) -> String {
         let block = &self.loaded.manifest.blocks[place];
         format!("{} ({})", block.id, block.category.name())

@@ -1,13 +1,13 @@
-//! What an agent is told of a sample.
+//! The instructions of an agent.
 
 use std::fmt::Write as _;
 
 use super::loaded::LoadedTask;
 
-/// What the answer must be.
+/// The form of the answer.
 pub const ANSWER: &str = "one JSON object with the structure that the query gives";
 
-/// The query, what was executed, and what is left, as SUPER puts it.
+/// Returns the query, what was executed, and what remains to be done, in SUPER's words.
 pub fn instructions(task: &LoadedTask, withheld: &[usize]) -> String {
     let manifest = &task.manifest;
     let mut text = format!("## Query\n\n{}\n", manifest.query.trim());

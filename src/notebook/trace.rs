@@ -1,8 +1,9 @@
-//! The calls of the repository's functions in our own run of the entry: the proof that the program ran, not only its output.
+//! Records the calls of the repository's functions in our own run of the entry, to prove that the program ran and did
+//! not just print the output.
 //!
-//! The recorder (`recorder.py`) runs in the program's own process, so hostile code can write such a record itself. To be
-//! accepted, it would have to know what every function of the right program is given and returns, which it learns only by
-//! running the right program.
+//! The recorder (`recorder.py`) runs in the program's own process, so hostile code can write such a record itself. For
+//! the record to be accepted, the code would have to know the arguments and results of every function of the right
+//! program, which it learns only by running the right program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,24 +22,24 @@ const RECORDER: &str = include_str!("recorder.py");
 const FOLDER: &str = ".recorder";
 /// Factor on the entry's time limit: tracing slows Python code down.
 const SLOWER: f64 = 3.0;
-/// Largest record, in bytes.
+/// Maximum bytes of a record.
 const MOST: u64 = 4 << 20;
 /// Modulus of the sum of hashes, as in the recorder.
 const MODULUS: f64 = (1_u64 << 48) as f64;
-/// How far sums may differ, relative to the sum of magnitudes: rounding differs between processors.
+/// Maximum difference of sums, relative to the sum of magnitudes: rounding differs between processors.
 const RELATIVE: f64 = 1e-7;
-/// Most differences that are listed.
+/// Maximum number of differences that are listed.
 const LISTED: usize = 5;
 
-/// Per function: number of calls, sum of hashes of texts and whole numbers, and of other numbers their count, sum, weighted
-/// sum and sum of magnitudes.
+/// Per function: number of calls; sum of hashes of texts and whole numbers; and for other numbers their count, sum,
+/// weighted sum and sum of magnitudes.
 pub type Calls = BTreeMap<String, [f64; 6]>;
 
-/// Runs the entry with the recorder, which also looks at these packages. Returns the entry's outcome, all it printed, and the
-/// record as an outcome of its own.
+/// Runs the entry with the recorder, which also observes these packages. Returns the entry's outcome, all of its
+/// output, and the record as an outcome of its own.
 ///
 /// # Errors
-/// [`Fault::Lost`] when the sandbox died.
+/// [`Fault::Lost`] if the sandbox died.
 pub async fn run(
     sandbox: &mut dyn Sandbox,
     entry: &Check,
@@ -77,7 +78,7 @@ pub async fn run(
     Ok((measured, output, trace))
 }
 
-/// The packages of these files, given as `boruta/boruta_py.py` or `site-packages/boruta/boruta_py.py::name`.
+/// Returns the packages of these files, given as `boruta/boruta_py.py` or `site-packages/boruta/boruta_py.py::name`.
 pub fn packages<'a>(files: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
     let top = |file: &'a String| file.strip_prefix(PACKAGES).unwrap_or(file).split('/').next().unwrap_or_default();
     // The names become words of a shell command.
@@ -85,7 +86,7 @@ pub fn packages<'a>(files: impl Iterator<Item = &'a String>) -> BTreeSet<String>
     files.map(top).filter(is_plain).map(str::to_owned).collect()
 }
 
-/// Adds up the records of all processes, one a line.
+/// Sums up the records of all processes, one per line.
 fn sum(lines: &[u8]) -> Option<Calls> {
     let mut all = Calls::new();
     for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
@@ -98,8 +99,9 @@ fn sum(lines: &[u8]) -> Option<Calls> {
     Some(all)
 }
 
-/// Differences between the calls in our run and those of the right program, as fragments. Functions that a solution may
-/// change are not compared, those of packages always: to mend a package is not to change what it computes.
+/// Lists differences between the calls in our run and those of the right program, as fragments. Functions of the repo
+/// that a solution may change are not compared. Functions of packages are always compared: repairing a package must not
+/// change what it computes.
 pub fn differences(gold: &Calls, ran: Option<&Value>, permitted: &Permitted) -> Vec<String> {
     let Some(ran) = ran.and_then(|value| serde_json::from_value::<Calls>(value.clone()).ok()) else {
         return vec!["there is no record of the program's calls".to_owned()];
@@ -117,7 +119,7 @@ pub fn differences(gold: &Calls, ran: Option<&Value>, permitted: &Permitted) -> 
     differ.take(LISTED).collect()
 }
 
-/// A whole number that is stored as a double.
+/// Converts a whole number stored as a double.
 fn count(value: f64) -> u64 {
     value as u64
 }

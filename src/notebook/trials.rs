@@ -1,5 +1,5 @@
-//! Changed solutions that are tried, to see whether the checks tell right from wrong: constants of the gold cells changed one
-//! at a time, and solutions that a user wrote.
+//! Changed solutions, tried to see whether the checks distinguish right from wrong: gold cells with one constant
+//! changed, and solutions written by hand.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::score::Rule;
 use crate::workspace::repo_digest;
 
 impl Trial {
-    /// The gold cells of a task with others in place of those of some blocks. The run itself is left to verification, and gold is
-    /// submitted, unless the block that makes the run is among the replaced ones.
+    /// Creates a solution from the gold cells of a task, with other cells in place of some blocks. Blocks that only run
+    /// the experiment are left to verification, and gold is submitted, unless such a block is among the replaced ones.
     pub fn of(task: &LoadedTask, name: String, replaced: &[usize], cells: Vec<String>) -> Self {
         let blocks = &task.manifest.blocks;
         let is_goal = |place: &usize| blocks[*place].category == Category::Goal;
@@ -42,14 +42,14 @@ impl Trial {
     }
 }
 
-/// The family with solutions of its own for one task.
+/// The family with these solutions for one task.
 #[derive(Clone)]
 pub struct Tried {
     trials: Arc<Vec<Trial>>,
 }
 
 impl Tried {
-    /// Tries these, one in each attempt.
+    /// Creates the family; each attempt uses one of these solutions.
     #[must_use]
     pub fn new(trials: Vec<Trial>) -> Self {
         Self { trials: Arc::new(trials) }
@@ -75,10 +75,10 @@ impl Family for Tried {
     }
 }
 
-/// Runs of gold that a record is made of.
+/// Number of gold runs that a record is made from.
 pub const RECORDED: u32 = 2;
 
-/// The family for recording gold's run: a task may have no record yet, and every change is permitted.
+/// The family for recording gold's run: the task need not have a record yet, and every change is permitted.
 #[derive(Debug, Clone, Copy)]
 pub struct Recording;
 
@@ -100,7 +100,7 @@ impl Family for Recording {
         loaded.permitted = Permitted::new(["**"])?;
         loaded.record = Some(GoldRecord::default());
         loaded.answer.get_or_insert_with(|| serde_json::json!({ "unrecorded": true }));
-        // The run itself is left to verification.
+        // Verification runs the experiment itself.
         let gold = Trial::of(&loaded, "gold".to_owned(), &[], Vec::new());
         let solutions = Solutions::Trials(Arc::new(vec![gold; RECORDED as usize]));
         Ok(Arc::new(TaskItem { loaded: Arc::new(loaded), rule: Rule::Strict, solutions }))
@@ -110,7 +110,7 @@ impl Family for Recording {
 /// Solutions to try, with the expected verdict of each.
 pub struct TrialPlan {
     task: LoadedTask,
-    /// Digest of everything but the solution itself that decides an outcome.
+    /// Digest of everything except the solution itself that decides an outcome.
     digest: String,
     /// The solutions.
     pub trials: Vec<Trial>,
@@ -119,10 +119,10 @@ pub struct TrialPlan {
 }
 
 impl TrialPlan {
-    /// The changes of constants.
+    /// Plans the changes of constants.
     ///
     /// # Errors
-    /// As [`LoadedTask::load`]; kind `Baseline` without gold.
+    /// Returns the errors of [`LoadedTask::load`]; kind `Baseline` without gold.
     pub fn constants(suite: &Path, id: &str) -> Result<Self> {
         let mut plan = Self::empty(suite, id)?;
         plan.trials = constants::changes(&plan.task);
@@ -130,11 +130,11 @@ impl TrialPlan {
         Ok(plan)
     }
 
-    /// The solutions in a folder: `wrong-*.py` and `right-*.py`. The first line of each names the blocks whose cells it
-    /// replaces, as `# replaces: rows path`.
+    /// Plans the solutions in a folder: `wrong-*.py` and `right-*.py`. The first line of each names the blocks whose
+    /// cells it replaces, such as `# replaces: rows path`.
     ///
     /// # Errors
-    /// As [`TrialPlan::constants`]; kind `Usage` for a file that is not such a solution.
+    /// Returns the errors of [`TrialPlan::constants`]; kind `Usage` for a file that is not such a solution.
     pub fn solutions(suite: &Path, id: &str, folder: &Path) -> Result<Self> {
         let mut plan = Self::empty(suite, id)?;
         let folder = folder.join(id);
@@ -176,14 +176,14 @@ impl TrialPlan {
         Ok(Self { task, digest, trials: Vec::new(), must_pass: Vec::new() })
     }
 
-    /// The sample that withholds everything.
+    /// Returns the sample that withholds all blocks.
     #[must_use]
     pub fn sample(&self) -> String {
         let units = (0..self.task.manifest.blocks.len()).collect();
         super::ids::sample(&crate::sample::Withheld { item: self.task.id.clone(), units }).id().to_owned()
     }
 
-    /// Key of a solution's outcome.
+    /// Returns the key of a solution's outcome.
     #[must_use]
     pub fn key(&self, trial: &Trial) -> String {
         hex(&Sha256::digest(format!("{}\n{:?}\n{:?}", self.digest, trial.cells, trial.answer)))

@@ -1,16 +1,16 @@
-//! What an agent reports, read tolerantly.
+//! Parses an agent's answer tolerantly.
 //!
-//! Which text counts: the whole answer when it is a JSON object, otherwise the last complete, readable and non-empty
-//! JSON object in it, in a code fence or not. Models think aloud first and conclude last, so the last one wins.
-//! Which entry belongs to which experiment: see [`place`].
+//! Which text counts: the whole answer if it is a JSON object, otherwise the last complete, readable and non-empty JSON
+//! object in it, in a code fence or not. Models think aloud first and conclude last, so the last one wins. [`place`]
+//! assigns the entries to experiments.
 
 use serde_json::{Map, Value};
 
 use super::Expected;
 use super::json::{self, excerpt};
 
-/// The JSON object in an agent's answer: bare, in a code fence, or among prose; linear in the answer's length.
-/// `NaN` and other odd leaves come back as strings, which the scoring rule refuses by name.
+/// Returns the JSON object in an agent's answer: bare, in a code fence, or in prose; linear in the answer's length.
+/// `NaN` and other odd values become strings, which the scoring rule refuses by name.
 ///
 /// # Errors
 /// A fragment that says what was found instead.
@@ -29,18 +29,18 @@ pub fn parse_answer(raw: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The object that [`parse_answer`] takes from a text, as written there: for texts that hold more than an answer, such
-/// as the output of a program.
+/// Returns the object that [`parse_answer`] would parse, as written in the text. For texts with more than an answer,
+/// such as the output of a program.
 #[must_use]
 pub fn find_answer(text: &str) -> Option<&str> {
     last_object(text).ok().map(|(written, _)| written)
 }
 
-/// How many unclosed objects to skip in search of another one; each of them is read to the end of the text.
+/// Maximum number of unclosed objects skipped while searching; each of them is read to the end of the text.
 const MOST_UNCLOSED: u32 = 16;
 
-/// The last complete, readable JSON object in a text, as written and as read, or what was wrong with the last thing
-/// that looked like one.
+/// Returns the last complete, readable JSON object in a text, as written and as parsed, or else the fault of the last
+/// thing that looked like one.
 fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>> {
     let bytes = text.as_bytes();
     let mut found: Option<(&str, Map<String, Value>)> = None;
@@ -60,7 +60,8 @@ fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>>
         let Some(end) = object_end(bytes, start) else {
             wrong = Some("the answer's JSON is cut off: its last `{` is never closed".into());
             unclosed += 1;
-            // Objects inside it are not answers, but an object at the start of a later line is not inside it.
+            // Objects inside the unclosed one are not answers, but an object at the start of a later line is not inside
+            // it.
             match text[at..].find("\n{").filter(|_| unclosed < MOST_UNCLOSED) {
                 Some(line) => at += line + 1,
                 None => break,
@@ -77,7 +78,7 @@ fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>>
     found.ok_or(wrong)
 }
 
-/// The place after the `}` that closes the `{` at `start`.
+/// Returns the position after the `}` that closes the `{` at `start`.
 fn object_end(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut depth, mut at) = (0_usize, start);
     while at < bytes.len() {
@@ -98,11 +99,11 @@ fn object_end(bytes: &[u8], start: usize) -> Option<usize> {
     None
 }
 
-/// What an answer holds for each expected experiment, in their order, and the keys that belong to none.
+/// Returns the answer's value for each expected experiment, in their order, and the keys that match none.
 ///
-/// An experiment is found under its key ("Experiment 3"), its id, the key in another spelling ("experiment 3",
-/// "Experiment_3", "experiment3", "3"), or the id in other case; in this order of precedence. Two entries for one
-/// experiment that differ are an error, as nobody can say which one was meant.
+/// An experiment is found, in order of precedence, under its key ("Experiment 3"), its id, the key in another spelling
+/// ("experiment 3", "Experiment_3", "experiment3", "3"), or the id in other case. Two differing entries for one
+/// experiment are an error, as it is unclear which one was meant.
 pub(super) fn place<'a>(
     answer: &'a Map<String, Value>,
     experiments: &[Expected],
@@ -132,7 +133,7 @@ pub(super) fn place<'a>(
     (placed, unknown)
 }
 
-/// Which experiment a key of an answer means.
+/// Returns the index of the experiment that a key of an answer refers to.
 fn owner(key: &str, experiments: &[Expected]) -> Option<usize> {
     let number = number_of(key);
     let lower = key.trim().to_lowercase();
@@ -144,7 +145,7 @@ fn owner(key: &str, experiments: &[Expected]) -> Option<usize> {
         .or_else(|| experiments.iter().position(|experiment| experiment.id.to_lowercase() == lower))
 }
 
-/// The number in "Experiment 3", "experiment_3", "experiment3" or "3".
+/// Returns the number in "Experiment 3", "experiment_3", "experiment3" or "3".
 fn number_of(key: &str) -> Option<u32> {
     let lower = key.trim().to_lowercase();
     let digits = match lower.strip_prefix("experiment") {

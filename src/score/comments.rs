@@ -1,7 +1,7 @@
-//! Code without its comments, for rules that must not take a comment for a command.
+//! Removes comments from code, for rules that must not take a comment for a command.
 
-/// The text without comments of Python or Bash: from a `#` at a word's beginning, outside quotes, to the line's end.
-/// Quotes are followed within a line.
+/// Removes comments of Python or Bash: from a `#` at the beginning of a word, outside quotes, to the end of the line.
+/// Quotes are tracked within a line only.
 pub(super) fn without_comments(code: &str) -> String {
     let mut out = String::with_capacity(code.len());
     for line in code.split_inclusive('\n') {

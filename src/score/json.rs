@@ -1,6 +1,6 @@
-//! JSON as programs and models actually write it, so that one odd leaf fails alone instead of the whole answer.
+//! Parses JSON as programs and models actually write it, so that one odd value does not invalidate the whole answer.
 //!
-//! `NaN`, `Infinity`, numbers too large for a double and tokens that only begin like a number (`.5`, `1_000`) become
+//! `NaN`, `Infinity`, numbers too large for a double and tokens that merely begin like a number (`.5`, `1_000`) become
 //! strings, which the scoring rule then reads or refuses by name. If a key appears twice with different values, neither
 //! value counts. Nesting is limited to 128 levels (by serde_json), so that no input overflows the stack.
 
@@ -10,20 +10,20 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Reads one JSON value and nothing else.
+/// Parses one JSON value and nothing else.
 ///
 /// # Errors
-/// What is wrong and where, when it is not JSON even so.
+/// The fault and its position, for text that is not JSON even with these extensions.
 pub(super) fn read(text: &str) -> Result<Value, String> {
     let text = quote_tokens(text, |token| (!is_plain(token) && begins_like_number(token)).then(|| token.to_owned()));
     serde_json::from_str::<Unique>(&text).map(|unique| unique.0).map_err(|error| error.to_string())
 }
 
-/// Reads one JSON value as Python's `json.loads` does: the last of several equal keys counts, `NaN` and `Infinity` are
-/// numbers (here strings of that spelling), and numbers that are too large are infinite.
+/// Parses one JSON value as Python's `json.loads` does: the last of several equal keys counts, `NaN` and `Infinity` are
+/// numbers (represented as strings of that spelling), and numbers that are too large are infinite.
 ///
 /// # Errors
-/// When Python would refuse it.
+/// If Python would refuse the text.
 pub fn read_as_python(text: &str) -> Result<Value, String> {
     let text = quote_tokens(text, |token| match token {
         _ if not_finite(token).is_some() => Some(token.to_owned()),
@@ -33,7 +33,7 @@ pub fn read_as_python(text: &str) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
-/// The number that a string of [`read_as_python`] stands for.
+/// Returns the number that a string from [`read_as_python`] represents.
 pub fn not_finite(text: &str) -> Option<f64> {
     match text {
         "NaN" => Some(f64::NAN),
@@ -43,17 +43,17 @@ pub fn not_finite(text: &str) -> Option<f64> {
     }
 }
 
-/// Whether serde_json reads the token as it is.
+/// Whether serde_json accepts the token unchanged.
 fn is_plain(token: &str) -> bool {
     serde_json::from_str::<Value>(token).is_ok()
 }
 
-/// Whether the token was meant as a number, `nan` and `inf` included.
+/// Whether the token was meant as a number, including `nan` and `inf`.
 fn begins_like_number(token: &str) -> bool {
     token.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) || token.parse::<f64>().is_ok()
 }
 
-/// Whether it is a JSON number beyond the range of a double.
+/// Whether the token is a JSON number beyond the range of a double.
 fn overflows(token: &str) -> bool {
     token.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit())
         && token.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E'))
@@ -91,12 +91,13 @@ fn quote_tokens(text: &str, replacement: impl Fn(&str) -> Option<String>) -> Cow
     Cow::Owned(out)
 }
 
-/// Bytes of numbers and bare words. All are ASCII, so that slices between them stay valid UTF-8.
+/// Whether this byte occurs in numbers and bare words. All such bytes are ASCII, so slices between them stay valid
+/// UTF-8.
 const fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_')
 }
 
-/// The place after the string that opens at `start`, or the end of the text if it never closes.
+/// Returns the position after the string that opens at `start`, or the end of the text if it never closes.
 pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {
@@ -109,7 +110,7 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// A value in which no key was given two different values.
+/// A value whose duplicate keys were merged: different values under one key became a string that no gold equals.
 struct Unique(Value);
 
 impl<'de> Deserialize<'de> for Unique {
@@ -176,15 +177,15 @@ impl<'de> Visitor<'de> for UniqueVisitor {
     }
 }
 
-/// The beginning of the string that replaces two different values under one name.
+/// Beginning of the string that replaces two different values under one key.
 pub(super) const GIVEN_TWICE: &str = "given twice: ";
 
-/// Replaces two different values under one name: a string that says what happened, and that no gold equals.
+/// Returns the string that replaces two different values under one key: it names both, and no gold equals it.
 fn two_values(first: &Value, second: &Value) -> Value {
     format!("{GIVEN_TWICE}{} and {}", excerpt(&first.to_string()), excerpt(&second.to_string())).into()
 }
 
-/// Whether two values are equal, where 1 and 1.0 are.
+/// Whether two values are equal, treating 1 and 1.0 as equal.
 pub(super) fn same(first: &Value, second: &Value) -> bool {
     match (first, second) {
         (Value::Number(first), Value::Number(second)) => first.as_f64() == second.as_f64(),
@@ -199,7 +200,7 @@ pub(super) fn same(first: &Value, second: &Value) -> bool {
     }
 }
 
-/// The beginning of a long text, for messages.
+/// Shortens a long text for messages.
 pub(super) fn excerpt(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {

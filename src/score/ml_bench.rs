@@ -1,10 +1,11 @@
-//! ML-Bench's checks of a program without running it ("ML-Bench: Evaluating Large Language Models and Agents for Machine
-//! Learning Tasks on Repository-Level Code"): the rules as published, faults included, and strict ones.
+//! ML-Bench's checks of a program without running it ("ML-Bench: Evaluating Large Language Models and Agents for
+//! Machine Learning Tasks on Repository-Level Code"): the rules as published, faults included, and strict ones.
 //!
-//! The published rules look at the whole reply, prose and fences included. Each argument's value has to be somewhere in
-//! it, if only within another word or number; a reply is Bash when `.py` or `.sh` with a blank behind it is anywhere in
-//! it. The strict rules look at the reply's code without comments, find values only as whole tokens, and tell Bash from
-//! Python by syntax. Neither sees which option a value belongs to: for that the program has to run.
+//! The published rules look at the whole reply, including prose and fences. Each argument's value must occur somewhere
+//! in the reply, even within another word or number; a reply is Bash if `.py` or `.sh` followed by a blank occurs
+//! anywhere in it. The strict rules look at the reply's code without comments, find values only as whole tokens, and
+//! distinguish Bash from Python by syntax. Neither detects to which option a value belongs: that requires running the
+//! program.
 
 use std::sync::LazyLock;
 
@@ -16,7 +17,7 @@ use super::comments::without_comments;
 use super::python::Literal;
 use crate::code::Module;
 
-/// What an answer has to be.
+/// The language that an answer must be written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramKind {
@@ -27,7 +28,7 @@ pub enum ProgramKind {
 }
 
 impl ProgramKind {
-    /// The kind that a published row's `type` means: "Bash Script", or anything else for Python.
+    /// Returns the kind for a published row's `type`: "Bash Script", or anything else for Python.
     #[must_use]
     pub fn published(name: &str) -> Self {
         if name == "Bash Script" { Self::Bash } else { Self::Python }
@@ -37,39 +38,39 @@ impl ProgramKind {
 /// An argument that an instruction asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argument {
-    /// Its name, as in `learning_rate`.
+    /// The argument's name, such as `learning_rate`.
     pub name: String,
-    /// Its value, as Python prints it.
+    /// The argument's value, as printed by Python.
     pub value: String,
 }
 
-/// What the checks without execution say about an answer.
+/// Results of the checks without execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StaticCheck {
-    /// Which argument's value the answer holds, in the arguments' order.
+    /// Whether the answer contains each argument's value, in the arguments' order.
     pub arguments: Vec<bool>,
     /// Whether the answer is of the kind asked for.
     pub kind: bool,
 }
 
 impl StaticCheck {
-    /// Whether it holds all arguments' values.
+    /// Whether the answer contains all arguments' values.
     #[must_use]
     pub fn has_arguments(&self) -> bool {
         self.arguments.iter().all(|&hit| hit)
     }
 
-    /// Whether it passes both checks.
+    /// Whether the answer passes both checks.
     #[must_use]
     pub fn passes(&self) -> bool {
         self.kind && self.has_arguments()
     }
 }
 
-/// Reads a row's arguments: the text of a Python dict, as published, or a JSON object.
+/// Parses a row's arguments: the text of a Python dict, as published, or a JSON object.
 ///
 /// # Errors
-/// A fragment that says what is wrong.
+/// A fragment that describes the fault.
 pub fn read_arguments(arguments: &Value) -> Result<Vec<Argument>, String> {
     let literal = match arguments {
         Value::String(text) => Literal::parse(text)?,
@@ -79,7 +80,7 @@ pub fn read_arguments(arguments: &Value) -> Result<Vec<Argument>, String> {
     Ok(entries.iter().map(|(name, value)| Argument { name: name.printed(), value: value.printed() }).collect())
 }
 
-/// The published checks of a reply as it came.
+/// Applies the published checks to a whole reply.
 #[must_use]
 pub fn shipped_check(reply: &str, arguments: &[Argument], kind: ProgramKind) -> StaticCheck {
     let lower = reply.to_lowercase();
@@ -89,13 +90,13 @@ pub fn shipped_check(reply: &str, arguments: &[Argument], kind: ProgramKind) -> 
     }
 }
 
-/// The kind of a reply by the published rule, which also decides how it is run.
+/// Returns the kind of a reply by the published rule, which also decides how the reply is run.
 #[must_use]
 pub fn shipped_kind(reply: &str) -> ProgramKind {
     if reply.contains(".sh ") || reply.contains(".py ") { ProgramKind::Bash } else { ProgramKind::Python }
 }
 
-/// The strict checks of a reply: its code is taken out first.
+/// Applies the strict checks to the code in a reply.
 #[must_use]
 pub fn strict_check(reply: &str, arguments: &[Argument], kind: ProgramKind) -> StaticCheck {
     let code = extract_code(reply);
@@ -106,9 +107,9 @@ pub fn strict_check(reply: &str, arguments: &[Argument], kind: ProgramKind) -> S
     }
 }
 
-/// The code of a reply by the published rule: what is in the first fence marked `python`, or else `bash`, `shell` or
-/// `script`, or else in the first fence at all, or else the whole reply. Without blanks around it, and without what else
-/// is on the line that opens the fence.
+/// Returns the code of a reply by the published rule: the contents of the first fence marked `python`, or else `bash`,
+/// `shell` or `script`, or else of the first fence at all, or else the whole reply. Surrounding blanks, and the rest of
+/// the line that opens the fence, are removed.
 #[must_use]
 pub fn extract_code(reply: &str) -> &str {
     static FENCES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -122,11 +123,11 @@ pub fn extract_code(reply: &str) -> &str {
     code.unwrap_or(reply).trim()
 }
 
-/// The kind of a program by its syntax: Python when it parses as Python and does something there; else Bash when each
-/// line could begin with a command and none is Python's; else neither.
+/// Returns the kind of a program by its syntax: Python if it parses as Python and does something there; else Bash if
+/// each line could begin with a command and no line is Python's; else `None`.
 #[must_use]
 pub fn strict_kind(code: &str) -> Option<ProgramKind> {
-    // `ls -l` is a difference of two names to Python.
+    // To Python, `ls -l` is a difference of two names.
     static ONLY_A_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\w./-]+(?:\s+--?[\w./-]+)*$").ok());
     static COMMAND: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^[!$]?\s*(?:\w+=\S*\s+)*(?:\w+=\S*|[\w.~/${}\x22'\[-]+(?:\s|;|$)|[})\]])").ok());
@@ -146,8 +147,8 @@ pub fn strict_kind(code: &str) -> Option<ProgramKind> {
     is_bash.then_some(ProgramKind::Bash)
 }
 
-/// Whether code holds a value as a whole token: a number as a number of the same value, however written; a text not
-/// within a longer word or hyphenated word. Letters' case and blanks around punctuation do not matter.
+/// Whether code contains a value as a whole token. A number matches any number of the same value, however written; a
+/// text must not be part of a longer word or hyphenated word. Case, and blanks around punctuation, do not matter.
 #[allow(clippy::float_cmp, reason = "the same number, written in two ways")]
 fn holds_value(code: &str, value: &str) -> bool {
     let value = value.trim();
@@ -171,13 +172,14 @@ fn holds_value(code: &str, value: &str) -> bool {
     false
 }
 
-/// Whether a token ends between its first characters (from the end inwards) and what is outside (from the end outwards).
+/// Whether a token ends at this position. `inside` yields the token's characters from the end inwards, `outside` the
+/// characters next to it, outwards.
 fn ends_token(mut outside: impl Iterator<Item = char>, mut inside: impl Iterator<Item = char>) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let (Some(next), Some(own)) = (outside.next(), inside.next()) else { return true };
     match next {
         _ if is_word(next) => !is_word(own) && !matches!(own, '-' | '.'),
-        // `cora` is no token of `cora-full`; it is one of `cora.`, `cora.py` and `--cora`.
+        // `cora` is not a token in `cora-full`, but is in `cora.`, `cora.py` and `--cora`.
         '-' if is_word(own) => !outside.next().is_some_and(is_word),
         '.' if is_word(own) => !outside.next().is_some_and(|c| c.is_ascii_digit()),
         '-' | '.' => next != own,
@@ -185,7 +187,7 @@ fn ends_token(mut outside: impl Iterator<Item = char>, mut inside: impl Iterator
     }
 }
 
-/// Lower case, with one blank for many and none next to punctuation that separates values.
+/// Converts to lower case and reduces blanks to one, or none next to punctuation that separates values.
 fn squeezed(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let separates = |c: char| matches!(c, ',' | '(' | ')' | '[' | ']' | '{' | '}' | ':');
@@ -205,8 +207,8 @@ fn as_number(text: &str) -> Option<f64> {
         .flatten()
 }
 
-/// The numbers of a text that are tokens: not within a word, a version, a path's name or a hyphenated word. A minus is a
-/// sign where nothing that it could be subtracted from is before it.
+/// Returns the numbers in a text that are tokens: not within a word, a version, a path's name or a hyphenated word. A
+/// minus is a sign if nothing before it could be the minuend.
 fn numbers(text: &str) -> impl Iterator<Item = f64> {
     static NUMBER: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?").ok());
@@ -235,7 +237,8 @@ fn numbers(text: &str) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Whether an answer ran by the published rule: exit code 0, or still running at the time limit (`None`).
+/// Whether a program counts as executed by the published rule: exit code 0, or still running at the time limit
+/// (`None`).
 #[must_use]
 pub const fn shipped_ran(exit: Option<i32>) -> bool {
     matches!(exit, None | Some(0))

@@ -1,9 +1,9 @@
-//! Values against gold: pure functions over JSON, used on what an agent reports and on what its code prints.
+//! Compares values with gold: pure functions over JSON, for an agent's report and for the results of its code.
 //!
-//! The rule: every value of every experiment within its tolerance, relative to |gold|, or absolute where gold is 0.
-//! Unless the paper says otherwise, that is 5% for measured reals, and whole numbers must be equal. Experiments that vary
-//! on purpose are compared as distributions (`redraw`). [`Rule::Reference`] reproduces the published implementation,
-//! faults included, so that old results stay comparable.
+//! The rule: every value of every experiment must be within its tolerance, relative to |gold|, or absolute if gold is
+//! 0. Unless the paper says otherwise, the tolerance of measured reals is 5%, and whole numbers must be equal.
+//! Stochastic experiments are compared as distributions (`redraw`). [`Rule::Reference`] reproduces the published
+//! implementation, faults included, so that old results stay comparable.
 
 mod answer;
 mod comments;
@@ -35,133 +35,136 @@ pub(crate) use shape::{long_shape, shape};
 pub(crate) use strict::check_gold;
 pub use strict::{LEVEL, score_experiment};
 
-/// Which rule decides.
+/// Rule for scoring a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// Every value within its tolerance.
+    /// Every value must be within its tolerance.
     #[default]
     Strict,
-    /// The published implementation's mean loss, faults included.
+    /// The published implementation's rule on the mean loss, faults included.
     Reference,
 }
 
-/// How far a value may be from its gold.
+/// How far a value may be from gold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
-    /// Relative to |gold|.
+    /// Maximum difference, relative to |gold|.
     pub relative: f64,
-    /// Absolute, where gold is 0.
+    /// Maximum absolute difference if gold is 0.
     pub absolute: f64,
-    /// Relative to |gold|, where gold is a whole number such as a count.
+    /// Maximum difference, relative to |gold|, if gold is a whole number such as a count.
     #[serde(default)]
     pub counts: f64,
-    /// What each of gold's repeats gave, where an experiment varies on purpose: the other bounds are then for those of
-    /// its values that never varied.
+    /// Results of gold's repeats, for stochastic experiments only: the other tolerances then apply only to values that
+    /// never varied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<Value>,
 }
 
 impl Default for Tolerance {
-    /// 5%, as in the paper, and 1e-9 where gold is 0; whole numbers exactly.
+    /// 5%, as in the paper, and 1e-9 if gold is 0; whole numbers must be equal.
     fn default() -> Self {
         Self { relative: 0.05, absolute: 1e-9, counts: 0.0, repeats: Vec::new() }
     }
 }
 
 impl Tolerance {
-    /// Any number in the place of a number: what is compared is the shape.
+    /// Accepts any number in place of a number, so that only the shape is compared.
     #[must_use]
     pub const fn any_number() -> Self {
         Self { relative: f64::INFINITY, absolute: f64::INFINITY, counts: f64::INFINITY, repeats: Vec::new() }
     }
 }
 
-/// An experiment of a sample, with what it should give.
+/// An experiment of a sample, with its expected result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected {
     /// Id in the manifest.
     pub id: String,
-    /// Key in the answer: "Experiment 3".
+    /// Key in the answer, such as "Experiment 3".
     pub key: String,
-    /// Its gold result.
+    /// Gold result.
     pub gold: Value,
-    /// How far a value may be from it.
+    /// Tolerance of each value.
     pub tolerance: Tolerance,
 }
 
 impl Expected {
-    /// Whether the experiment varies on purpose, so that it is compared with all repeats of gold.
+    /// Whether the experiment is stochastic, so that results are compared with all repeats of gold.
     #[must_use]
     pub fn varies(&self) -> bool {
         !self.tolerance.repeats.is_empty()
     }
 }
 
-/// One value against its gold.
+/// Verdict on one value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueVerdict {
-    /// Where the value is in the result, as `k=10.mean` or `losses[2]`; empty for a bare number.
+    /// Path of the value in the result, such as `k=10.mean` or `losses[2]`; empty for a bare number.
     pub path: String,
     /// The gold value.
     pub gold: Value,
-    /// The value given, `None` when it is missing.
+    /// The value given; `None` if it is missing.
     pub got: Option<Value>,
-    /// |got - gold| / |gold|, or |got - gold| where gold is 0; `None` when either is not a number or it is not finite.
-    /// By [`Rule::Reference`]: the published loss, sign kept.
+    /// Relative error |got - gold| / |gold|, or absolute error |got - gold| if gold is 0; `None` if either is not a
+    /// finite number. By [`Rule::Reference`]: the published loss, with its sign.
     pub error: Option<f64>,
-    /// Whether it is within its tolerance.
+    /// Whether the value is within its tolerance.
     pub pass: bool,
-    /// Why not, a fragment such as "missing" or "not a number: `true`".
+    /// Why the value fails, a fragment such as "missing" or "not a number: `true`".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// One experiment's result against its gold.
+/// Verdict on one experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExperimentVerdict {
     /// The experiment's id in the manifest.
     pub experiment: String,
-    /// Whether it passes.
+    /// Whether the experiment passes.
     pub pass: bool,
-    /// Why not, when that lies above single values: "no result", "timed out", "exit code 1".
+    /// Why the experiment fails as a whole: "no result", "timed out", "exit code 1". Faults of single values are in
+    /// `values`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Value by value, in gold's order.
+    /// Verdicts on the values, in gold's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueVerdict>,
-    /// What is odd but no failure, such as an extra metric.
+    /// Oddities that are not failures, such as an extra metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// Everything that a sample is scored by.
+/// Verdict on a sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Whether it passes: all experiments of a sample of masked replication, which must have at least one.
+    /// Whether the sample passes: in masked replication, whether all of its experiments pass, of which there must be at
+    /// least one.
     pub pass: bool,
     /// How much of the task was done, from 0 to 1, in families with partial credit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// What else was measured, by name, as a family has it.
+    /// Other measurements of the family, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, f64>,
-    /// Why not, when that lies above single experiments: "no answer", "the answer is not JSON".
+    /// Why the sample fails as a whole: "no answer", "the answer is not JSON". Faults of single experiments are in
+    /// `experiments`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// One for each experiment or other named check, in the manifest's order.
+    /// Verdicts on each experiment or other named check, in the manifest's order.
     pub experiments: Vec<ExperimentVerdict>,
-    /// What is odd but no failure, such as results under keys of no experiment.
+    /// Oddities that are not failures, such as results under keys that belong to no experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Passes without anything having been compared: the answer is the work itself, such as a program, and says nothing
-    /// about results.
+    /// Whether the sample passes without any comparison, because the answer is the work itself, such as a program, and
+    /// contains no results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchecked: bool,
 }
 
-/// Scores what an agent reported, as it wrote it; `None` when it reported nothing. Experiments that vary on purpose are
-/// compared with `runs` of the agent's code, or with gold while there are none.
+/// Scores the text that an agent reported; `None` if it reported nothing. Stochastic experiments are compared with
+/// `runs` of the agent's code, or with gold without such runs.
 #[must_use]
 pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>, runs: &Runs) -> Verdict {
     if rule == Rule::Reference {
@@ -194,8 +197,8 @@ pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>, 
     conclude(reason, scored, warnings.collect())
 }
 
-/// What an answer reports, by the experiments' keys, however the answer spells them. Leaves out what it reports twice
-/// with different results, and what cannot be read.
+/// Returns the results in an answer by the experiments' keys, however the answer spells them. Leaves out experiments
+/// reported twice with different results, and unreadable ones.
 #[must_use]
 pub fn placed_answer(experiments: &[Expected], answer: Option<&str>) -> Map<String, Value> {
     let Some(answer) = answer.and_then(|answer| parse_answer(answer).ok()) else { return Map::new() };
@@ -204,8 +207,8 @@ pub fn placed_answer(experiments: &[Expected], answer: Option<&str>) -> Map<Stri
     known.filter_map(|(expected, value)| Some((expected.key.clone(), value.ok()??.clone()))).collect()
 }
 
-/// Scores what verification read: every run of each experiment, and by id why an experiment has no result, as "timed out"
-/// or "exit code 1".
+/// Scores the results of verification: every run of each experiment, and by id why an experiment has no result, such as
+/// "timed out" or "exit code 1".
 #[must_use]
 pub fn score_results(
     rule: Rule,
@@ -228,13 +231,13 @@ pub fn score_results(
     conclude(None, scored.collect(), Vec::new())
 }
 
-/// An experiment without a result, and why.
+/// Returns the verdict on an experiment without a result.
 fn failed_experiment(expected: &Expected, reason: String) -> ExperimentVerdict {
     let missing = score_experiment(&expected.id, &expected.gold, None, &expected.tolerance);
     ExperimentVerdict { reason: Some(reason), ..missing }
 }
 
-/// The verdict on a sample by the strict rule.
+/// Returns the verdict on a sample by the strict rule.
 fn conclude(reason: Option<String>, experiments: Vec<ExperimentVerdict>, warnings: Vec<String>) -> Verdict {
     let reason = reason.or_else(|| experiments.is_empty().then(|| "no gold: the sample has no experiments".to_owned()));
     let pass = reason.is_none() && experiments.iter().all(|experiment| experiment.pass);

@@ -1,11 +1,11 @@
-//! Python's literals, and how Python prints them: other benchmarks store values as the text of a Python dict, and their
-//! rules compare what `str` makes of these values.
+//! Python literals, and how Python prints them. Other benchmarks store values as the text of a Python dict, and their
+//! rules compare these values as printed by `str`.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// A value that Python's `ast.literal_eval` can give, except complex numbers.
+/// A value that Python's `ast.literal_eval` can return, except complex numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
     /// `None`.
@@ -18,7 +18,7 @@ pub enum Literal {
     Float(f64),
     /// A string.
     Text(String),
-    /// Bytes.
+    /// A bytes object.
     Bytes(Vec<u8>),
     /// A tuple.
     Tuple(Vec<Self>),
@@ -26,18 +26,18 @@ pub enum Literal {
     List(Vec<Self>),
     /// A set, in the order written: Python's own order depends on hashes.
     Set(Vec<Self>),
-    /// A dict: each key once, where it first stood, with its last value.
+    /// A dict: each key once, at its first position, with its last value.
     Dict(Vec<(Self, Self)>),
 }
 
-/// Most levels of nesting, so that no input overflows the stack.
+/// Maximum levels of nesting, so that no input overflows the stack.
 const DEEPEST: usize = 128;
 
 impl Literal {
-    /// Reads one literal and nothing else.
+    /// Parses one literal and nothing else.
     ///
     /// # Errors
-    /// A fragment that says what is wrong and at which character (from 1).
+    /// A fragment with the fault and its character position (from 1).
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { text, at: 0, depth: 0 };
         parser.space();
@@ -46,7 +46,7 @@ impl Literal {
         if parser.at < text.len() { Err(parser.wrong("the literal ends before this")) } else { Ok(value) }
     }
 
-    /// What Python's `json` module makes of a JSON value.
+    /// Converts a JSON value as Python's `json` module does.
     #[must_use]
     pub fn from_json(value: &Value) -> Self {
         match value {
@@ -62,7 +62,7 @@ impl Literal {
         }
     }
 
-    /// What `str(value)` gives.
+    /// Returns the result of `str(value)`.
     #[must_use]
     pub fn printed(&self) -> String {
         match self {
@@ -71,7 +71,7 @@ impl Literal {
         }
     }
 
-    /// What `repr(value)` gives.
+    /// Returns the result of `repr(value)`.
     #[must_use]
     pub fn repr(&self) -> String {
         let all = |items: &[Self]| items.iter().map(Self::repr).collect::<Vec<_>>().join(", ");
@@ -94,7 +94,7 @@ impl Literal {
         }
     }
 
-    /// The number that it is to Python, which counts `True` as 1.
+    /// Returns the value as a number, if it is one to Python, which counts `True` as 1.
     fn number(&self) -> Option<f64> {
         match self {
             Self::Bool(flag) => Some(f64::from(u8::from(*flag))),
@@ -104,7 +104,7 @@ impl Literal {
         }
     }
 
-    /// Whether Python takes both for the same key.
+    /// Whether Python treats both as the same dict key.
     #[allow(clippy::float_cmp, reason = "as Python compares keys")]
     fn is_same_key(&self, other: &Self) -> bool {
         match (self.number(), other.number()) {
@@ -122,7 +122,7 @@ impl Literal {
     }
 }
 
-/// `repr` of a float: the fewest digits that give it back, with an exponent below 1e-4 and from 1e16 on.
+/// Returns `repr` of a float: the shortest digits that round-trip, with an exponent below 1e-4 and from 1e16 on.
 fn float_repr(number: f64) -> String {
     if number.is_nan() {
         return "nan".to_owned();
@@ -141,7 +141,7 @@ fn float_repr(number: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// `repr` of a string: single quotes, or double ones where it holds single ones only.
+/// Returns `repr` of a string: in single quotes, or in double quotes if it contains only single ones.
 fn text_repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
@@ -168,7 +168,7 @@ fn text_repr(text: &str) -> String {
     out
 }
 
-/// The invisible characters that texts really hold; Python escapes them.
+/// Whether Python escapes this invisible character; covers those that occur in real texts.
 const fn is_format(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -253,7 +253,7 @@ impl Parser<'_> {
         value
     }
 
-    /// The values between two brackets, and whether a comma follows the last.
+    /// Parses the values between two brackets; also returns whether a comma follows the last.
     fn items(&mut self, open: &str, close: &str) -> Result<(Vec<Literal>, bool), String> {
         self.take(open);
         let (mut items, mut comma) = (Vec::new(), false);
@@ -369,7 +369,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// One string, or several next to each other, which Python joins.
+    /// Parses one string, or several adjacent ones, which Python joins.
     fn texts(&mut self) -> Result<Literal, String> {
         let (mut text, mut bytes): (Option<String>, Option<Vec<u8>>) = (None, None);
         loop {
@@ -432,7 +432,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows a backslash.
+    /// Parses the rest of an escape, after the backslash.
     fn escape(&mut self, out: &mut String, is_bytes: bool) -> Result<(), String> {
         let Some(c) = self.peek() else { return Err(self.wrong("a string that is never closed")) };
         let hex = match c {
@@ -474,7 +474,7 @@ impl Parser<'_> {
     }
 }
 
-/// An integer or a float as Python writes them.
+/// Parses an integer or a float in Python's syntax.
 fn read_number(written: &str) -> Option<Literal> {
     let parts_are_whole = |text: &str, is_digit: fn(&u8) -> bool| {
         text.split('_').all(|part| !part.is_empty() && part.as_bytes().iter().all(is_digit))
@@ -515,7 +515,7 @@ mod tests {
 
     #[test]
     fn literals_print_as_python_prints_them() {
-        // Each right side is what `str(...)` of CPython 3.11 printed for the left one.
+        // The right sides were printed by `str(...)` of CPython 3.11.
         for (written, printed) in [
             ("None", "None"),
             ("True", "True"),

@@ -1,40 +1,41 @@
 //! The published implementation's rule, faults included, so that old results stay comparable.
 //!
-//! An experiment's values give the losses |gold - got| / gold, sign kept; the experiment passes when their mean is at
-//! most 0.05. The faults that follow, all kept here:
+//! Each value of an experiment has the loss |gold - got| / gold, with its sign; the experiment passes if the mean loss
+//! is at most 0.05. The faults that follow from this, all kept here:
 //! - the loss is negative where gold is negative, so there any error passes, and errors of different sign cancel;
 //! - the mean lets one wrong value hide among many right ones;
-//! - a missing key counts as 0.0, a missing end of a list is not looked at, an extra end of a list, or an empty list
-//!   alone, is an exception that fails the whole sample ("parsing error"), as do objects and lists in place of numbers;
-//! - gold 0 divides by zero: loss 1; whatever else is not a number has loss 1 as well, but `true` is 1;
-//! - a string is read as JSON or else as a Python integer: "1_000" is 1000, ".5" is no number;
+//! - a missing key counts as 0.0, and missing items at the end of a list are ignored; extra items at the end of a list,
+//!   or a lone empty list, are an exception that fails the whole sample ("parsing error"), as are objects and lists in
+//!   place of numbers;
+//! - gold 0 divides by zero: loss 1; everything else that is not a number has loss 1 as well, but `true` is 1;
+//! - a string is read as JSON or else as a Python integer: "1_000" is 1000, ".5" is not a number;
 //! - 5% is compared without regard to rounding;
 //! - a sample without experiments passes, and only the exact keys and bare JSON are accepted.
 //!
-//! Experiments that vary on purpose do not exist there. They are judged by CORE-Bench's published rule: each number, by
-//! itself, within the 95% prediction interval of gold's repeats.
+//! The published implementation does not have stochastic experiments. They are judged by CORE-Bench's published rule:
+//! each number, by itself, must be within the 95% prediction interval of gold's repeats.
 //!
-//! One deviation: an object reported where gold is a list always is the exception, while Python finds nothing wrong
-//! with an empty list and may look the integers of a list up in it by accident.
+//! One deviation: an object reported where gold is a list is always the exception, while Python finds nothing wrong
+//! with an empty list and may accidentally look the integers of a list up in the object.
 
 use serde_json::{Map, Value};
 
 use super::strict::{self, join};
 use super::{Expected, ExperimentVerdict, ValueVerdict, Verdict, json};
 
-/// The largest mean loss that passes.
+/// Maximum mean loss that passes.
 const THRESHOLD: f64 = 0.05;
 
-/// An exception in the published code that it answers by failing the whole sample.
+/// An exception in the published code, which it handles by failing the whole sample.
 struct ParsingError(String);
 
-/// Scores an answer as the agent wrote it.
+/// Scores the text of an answer.
 pub(super) fn score_answer(experiments: &[Expected], answer: Option<&str>) -> Verdict {
     let names = |text: &str| experiments.iter().any(|expected| text == expected.key);
     let holds = |text: &str| experiments.iter().any(|expected| text.contains(&expected.key));
     let parsed = match answer.map(json::read_as_python) {
         Some(Ok(Value::Object(map))) => Ok(map),
-        // In a list or a string the key is looked for, and only finding it is an exception.
+        // In a list or a string, Python looks for the key, and raises an exception only if it finds the key.
         Some(Ok(Value::Array(items))) if !items.iter().filter_map(Value::as_str).any(names) => Ok(Map::new()),
         Some(Ok(Value::String(text))) if json::not_finite(&text).is_none() && !holds(&text) => Ok(Map::new()),
         Some(Ok(other)) => Err(format!("found `{}`", json::excerpt(&other.to_string()))),
@@ -81,7 +82,8 @@ fn parsing_error(experiments: &[Expected], why: &str) -> Verdict {
     }
 }
 
-/// Each value's `error` is its signed loss, and its `pass` says whether that alone is at most 0.05.
+/// Scores one experiment. Each value's `error` is its signed loss, and its `pass` says whether that loss alone is at
+/// most 0.05.
 fn score_experiment(expected: &Expected, got: Option<&Value>) -> Result<ExperimentVerdict, ParsingError> {
     let mut values = Vec::new();
     let loss = match got {
@@ -158,7 +160,7 @@ fn push(values: &mut Vec<ValueVerdict>, path: String, gold: &Value, got: &Value,
     loss
 }
 
-/// What Python calculates with: booleans are integers, NaN and infinities are numbers.
+/// Returns the number that Python would compute with: booleans are integers, NaN and infinities are numbers.
 fn python_number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -168,7 +170,7 @@ fn python_number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Python's `int(text)`: a sign, digits, single underscores between digits.
+/// Parses like Python's `int(text)`: a sign, digits, single underscores between digits.
 fn python_integer(text: &str) -> Option<Value> {
     let text = text.trim();
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! Reads an experiment's result from what its command wrote, by the manifest's rule.
+//! Reads an experiment's result from its command's output, by the manifest's rule.
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -7,9 +7,9 @@ use super::json::{self, excerpt};
 use super::strict::number_in;
 use crate::suite::ResultRule;
 
-/// The result of an experiment's run. `file` holds the bytes of a [`ResultRule::JsonFile`]'s file, `None` when the
-/// command has not written it. Never fails on a single odd value: `NaN` and the like come back as strings, and a
-/// regular expression without a match as null, none of which pass against any gold nor may become gold.
+/// Returns the result of an experiment's run. `file` contains the bytes of a [`ResultRule::JsonFile`]'s file; `None` if
+/// the command has not written it. A single odd value is not an error: `NaN` and the like become strings, and a regular
+/// expression without a match becomes null. Neither passes against any gold, nor can it become gold.
 ///
 /// # Errors
 /// A fragment that says why there is no result at all.
@@ -43,7 +43,7 @@ pub fn read_result(rule: &ResultRule, stdout: &[u8], file: Option<&[u8]>) -> Res
     }
 }
 
-/// The last line that is a JSON object; without one, the last object over several lines.
+/// Returns the last line that is a JSON object, or else the last object over several lines.
 #[must_use]
 pub fn last_json_line(stdout: &[u8]) -> Option<Value> {
     stdout
@@ -54,8 +54,8 @@ pub fn last_json_line(stdout: &[u8]) -> Option<Value> {
         .or_else(|| last_json_block(stdout))
 }
 
-/// The last JSON object over several lines, as `json.dumps(result, indent=2)` writes it: from a line that is `{` to one
-/// that is `}`.
+/// Returns the last JSON object over several lines, as written by `json.dumps(result, indent=2)`: from a line that is
+/// `{` to a line that is `}`.
 fn last_json_block(stdout: &[u8]) -> Option<Value> {
     let lines: Vec<&[u8]> = stdout.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).collect();
     let end = lines.iter().rposition(|line| *line == b"}")?;
@@ -63,7 +63,7 @@ fn last_json_block(stdout: &[u8]) -> Option<Value> {
     json::read(&String::from_utf8_lossy(&lines[start..=end].join(&b'\n'))).ok()
 }
 
-/// A number where it is a finite one, the text as it is otherwise.
+/// Converts a group's text to a number if it is a finite one; otherwise keeps the text.
 fn read_group(text: &str) -> Value {
     match number_in(text) {
         Some(number) if number.is_finite() => text.trim().parse::<i64>().map_or(number.into(), Value::from),
@@ -71,7 +71,7 @@ fn read_group(text: &str) -> Value {
     }
 }
 
-/// The end of a command's output, for messages.
+/// Returns the end of a command's output, for messages.
 fn tail(stdout: &[u8]) -> String {
     let line = stdout.trim_ascii_end().rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
     excerpt(&String::from_utf8_lossy(line))

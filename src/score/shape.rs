@@ -1,23 +1,24 @@
-//! The shape of a result, as an example of an answer.
+//! The shape of a result, as an example for the agent of what to answer.
 
 use serde_json::Value;
 
-/// Most keys and items that a short shape shows at each level.
+/// Maximum keys and items of a short shape at each level.
 const MOST: usize = 8;
 
-/// The shape of a result: keys as they are, `x` for a number. Long objects and lists are cut.
+/// Returns the shape of a result: its keys, with `x` for numbers. Long objects and lists are cut.
 #[must_use]
 pub fn shape(value: &Value) -> String {
     written(value, MOST)
 }
 
-/// The whole shape of a result with more than a few keys or items at some level; `None` where a description tells it all.
+/// Returns the whole shape of a result with more than a few keys or items at some level; `None` if there are few, or if
+/// the description already tells them.
 #[must_use]
 pub fn long_shape(value: &Value, description: &str) -> Option<String> {
     (is_long(value) && !is_told(value, description)).then(|| written(value, usize::MAX))
 }
 
-/// Whether a description has all keys of a result, which has no long list.
+/// Whether a description contains all keys of a result, and the result has no long list.
 fn is_told(value: &Value, description: &str) -> bool {
     match value {
         Value::Object(items) => {

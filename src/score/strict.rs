@@ -1,4 +1,4 @@
-//! The rule of this project: every value within its tolerance of gold.
+//! This project's own rule: every value must be within its tolerance of gold.
 
 use serde_json::{Map, Value};
 
@@ -6,15 +6,17 @@ use super::json::{self, excerpt};
 use super::{ExperimentVerdict, Tolerance, ValueVerdict};
 use crate::stats::{Interval, prediction_interval};
 
-/// The probability that another repeat of gold is inside the interval that serves as a tolerance.
+/// Probability that another repeat of gold is inside the interval that serves as a tolerance.
 pub const LEVEL: f64 = 0.95;
 
-/// Scores one experiment's result against a single gold result: it passes when every leaf of gold has its counterpart within tolerance.
+/// Scores one experiment's result against a single gold result. The experiment passes if every leaf of gold has its
+/// counterpart within tolerance.
 ///
 /// Each leaf of `gold` gets exactly one [`ValueVerdict`], in gold's order, whatever `got` looks like. Numbers may be
-/// written as strings. Leaves of gold that are not numbers (strings, booleans) compare for equality. Extra metrics are
-/// warned of; a list of another length than gold's fails the experiment. Gold that [`check_gold`] refuses never passes.
-/// With repeats in the tolerance, each number must be within their 95% prediction interval, CORE-Bench's published rule.
+/// written as strings. Leaves of gold that are not numbers (strings, booleans) must be equal. Extra metrics cause a
+/// warning; a list whose length differs from gold's fails the experiment. Gold that [`check_gold`] refuses never
+/// passes. With repeats in the tolerance, each number must be within their 95% prediction interval, CORE-Bench's
+/// published rule.
 #[must_use]
 pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: &Tolerance) -> ExperimentVerdict {
     let mut walk = Walk { tolerance, values: Vec::new(), warnings: Vec::new(), reason: None };
@@ -35,10 +37,11 @@ pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: 
     }
 }
 
-/// Whether a result can serve as gold: at least one value, no empty object or list, no null, and only finite numbers.
+/// Checks that a result can serve as gold: at least one value, no empty object or list, no null, and only finite
+/// numbers.
 ///
 /// # Errors
-/// A fragment that says what is wrong and where.
+/// A fragment with the fault and its path.
 pub fn check_gold(gold: &Value) -> Result<(), String> {
     check_gold_at("", gold)
 }
@@ -63,18 +66,18 @@ fn check_gold_at(path: &str, gold: &Value) -> Result<(), String> {
     }
 }
 
-/// What is at the place of a gold value.
+/// The counterpart of a gold value.
 #[derive(Clone, Copy)]
 enum Got<'a> {
-    /// This.
+    /// A value.
     Value(&'a Value),
-    /// Nothing.
+    /// No value.
     Missing,
-    /// Something further up was of the wrong shape.
+    /// A parent has the wrong shape; the reason.
     WrongShape(&'a str),
 }
 
-/// A comparison under way.
+/// A comparison in progress.
 struct Walk<'a> {
     tolerance: &'a Tolerance,
     values: Vec<ValueVerdict>,
@@ -83,7 +86,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// `repeats` holds the values of gold's repeats at this place.
+    /// Compares the values at `path`. `repeats` are the values of gold's repeats there.
     fn compare(&mut self, path: String, (gold, repeats): (&Value, &[&Value]), got: Got<'_>) {
         match gold {
             Value::Object(gold) => self.compare_objects(&path, (gold, repeats), got),
@@ -141,7 +144,7 @@ impl Walk<'_> {
     }
 }
 
-/// The object or list in a string of JSON, which some agents send instead of a nested result.
+/// Parses an object or list inside a JSON string, which some agents send instead of a nested result.
 fn unwrap_text(got: Got<'_>) -> Option<Value> {
     match got {
         Got::Value(Value::String(text)) => json::read(text).ok().filter(|value| value.is_object() || value.is_array()),
@@ -149,7 +152,7 @@ fn unwrap_text(got: Got<'_>) -> Option<Value> {
     }
 }
 
-/// Whether gold's number is a count: written without a point or an exponent.
+/// Whether gold's number is a count: written without a decimal point or an exponent.
 fn is_count(gold: &Value) -> bool {
     gold.is_i64() || gold.is_u64()
 }
@@ -180,7 +183,8 @@ fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, t
     }
 }
 
-/// The error, relative to |gold| or absolute where gold is 0, and whether it is within the tolerance, bound included.
+/// Returns the error, relative to |gold| or absolute if gold is 0, and whether it is within the tolerance, bound
+/// included.
 ///
 /// "No more than 5%" is meant in decimal: 1.05 passes against 1.0 although its double is slightly larger. Rounding two
 /// decimals to doubles shifts their difference by at most one unit in the last place of the larger one, and the bound
@@ -195,10 +199,10 @@ fn compare_numbers(gold: f64, got: f64, (relative, absolute): (f64, f64)) -> (f6
     }
 }
 
-/// Four units in the last place: the most that rounding shifts a difference of two decimals and its bound.
+/// Four units in the last place: the most by which rounding shifts a difference of two decimals and its bound.
 const SLACK: f64 = 4.0 * f64::EPSILON;
 
-/// The interval in which a number must be, if that is the tolerance, or why there is none.
+/// Returns the interval in which a number must be, if the tolerance has repeats, or why it cannot be computed.
 fn interval(repeats: &[&Value], tolerance: &Tolerance) -> Option<Result<Interval, String>> {
     if tolerance.repeats.is_empty() {
         return None;
@@ -215,10 +219,10 @@ fn is_within(number: f64, interval: Interval) -> bool {
     interval.low - slack <= number && number <= interval.high + slack
 }
 
-/// A finite number, bare or in a string in plain decimal or scientific notation (`.5`, ` 1e-3 `).
+/// Reads a finite number, bare or in a string in plain decimal or scientific notation (`.5`, ` 1e-3 `).
 ///
 /// # Errors
-/// A fragment that says what it is instead.
+/// A fragment that says what the value is instead.
 pub(super) fn read_number(value: &Value) -> Result<f64, String> {
     let found = match value {
         Value::Number(number) => number.as_f64(),
@@ -232,13 +236,13 @@ pub(super) fn read_number(value: &Value) -> Result<f64, String> {
     }
 }
 
-/// The number that a text is, also `nan` and `inf` in the spellings that programs print.
+/// Parses a text as a number, including `nan` and `inf` in the spellings that programs print.
 pub(super) fn number_in(text: &str) -> Option<f64> {
-    // Rust's grammar for doubles is the wanted one: no underscores, no hexadecimal, no percent signs.
+    // Rust's grammar for doubles is as needed: no underscores, no hexadecimal, no percent signs.
     text.trim().parse().ok()
 }
 
-/// A value for a message: strings without their quotes.
+/// Formats a value for a message, strings without their quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -247,7 +251,7 @@ fn failed(path: String, gold: &Value, got: Option<Value>, reason: String) -> Val
     ValueVerdict { path, gold: gold.clone(), got, error: None, pass: false, reason: Some(reason) }
 }
 
-/// A path one key deeper.
+/// Appends a key to a path.
 pub(super) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

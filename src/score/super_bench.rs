@@ -2,35 +2,36 @@
 //! Repositories"): the rules as published, faults included, so that stored scores stay comparable.
 //!
 //! The published rules' faults, all kept in the `shipped_` functions:
-//! - accuracy is called with gold and submission swapped, so that a submission is compared in the keys and the length
-//!   that it has itself; each level of objects swaps again, lists do not;
+//! - accuracy is called with gold and submission swapped, so a submission is compared only in its own keys and up to
+//!   its own length; each level of objects swaps again, lists do not;
 //! - a boolean, a null or an empty list or object on both sides is an exception;
 //! - landmarks are looked for in any output, whoever caused it;
-//! - a script counts as executed when its name is anywhere in a command that took ten seconds, comments included.
+//! - a script counts as executed if its name occurs anywhere, even in a comment, in a command that took ten seconds.
 
 use regex::Regex;
 use serde_json::Value;
 
 use super::json::not_finite;
 
-/// How far a number may be from gold by the published rule.
+/// Maximum difference of a number from gold by the published rule.
 pub const EPSILON: f64 = 0.01;
 
-/// Shortest time, in seconds, in which the published rule believes that a script ran.
+/// Minimum seconds of a command for the published rule to believe that a script ran.
 pub const SHORTEST_RUN: f64 = 10.0;
 
-/// A command of an attempt, and what came back.
+/// A command of an attempt, with its output.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell<'a> {
     /// The command or the notebook cell, as the agent wrote it.
     pub command: &'a str,
-    /// Its output, raw.
+    /// The raw output.
     pub output: &'a str,
-    /// How long it ran.
+    /// Wall time of the command.
     pub seconds: f64,
 }
 
-/// Whether something was submitted by the published rule: an empty text, list or object, 0, false and null are nothing.
+/// Whether something was submitted by the published rule: an empty text, list or object, 0, false and null do not
+/// count.
 #[must_use]
 pub fn is_submitted(submission: Option<&Value>) -> bool {
     match submission {
@@ -43,13 +44,13 @@ pub fn is_submitted(submission: Option<&Value>) -> bool {
     }
 }
 
-/// Accuracy by the published rule, from 0 to 1. The strings `NaN`, `Infinity` and `-Infinity` stand for the numbers that
-/// JSON has no name for, as [`read_python_json`](super::read_python_json) gives them.
+/// Returns the accuracy by the published rule, from 0 to 1. The strings `NaN`, `Infinity` and `-Infinity` represent the
+/// numbers without a JSON notation, as in the results of [`read_python_json`](super::read_python_json).
 ///
 /// # Errors
-/// Where the published rule ends in an exception: what it cannot compare.
+/// If the published rule ends in an exception: the values that cannot be compared.
 pub fn shipped_accuracy(gold: &Value, submission: Option<&Value>) -> Result<f64, String> {
-    // The parameters are named as in the published code; its caller gives them the other way round.
+    // The parameters are named as in the published code, whose caller swaps them.
     evaluate(gold, submission.filter(|it| is_submitted(Some(it))).unwrap_or(&Value::Null))
 }
 
@@ -81,7 +82,7 @@ fn evaluate(predicted: &Value, gold: &Value) -> Result<f64, String> {
     }
 }
 
-/// The number that a value is to Python, which calculates with NaN and infinities.
+/// Returns the number that a value is to Python, which computes with NaN and infinities.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -90,11 +91,12 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Which landmarks the outputs hit by the published rule: each is a regular expression, searched in each output with
-/// line breaks as blanks. Called with the agent's outputs alone, or with those of the prefix for the floor that it gives.
+/// Returns which landmarks the outputs hit by the published rule: each landmark is a regular expression, searched in
+/// each output with line breaks replaced by blanks. Call it with the agent's outputs alone, or with the prefix's
+/// outputs to get the floor.
 ///
 /// # Errors
-/// A landmark that is not a regular expression here: look-around and back-references are not.
+/// A landmark that this program's regular expressions do not support: look-around and back-references.
 pub fn landmarks_hit(landmarks: &[String], outputs: &[&str]) -> Result<Vec<bool>, String> {
     let flat: Vec<String> = outputs.iter().map(|output| output.replace('\n', " ")).collect();
     let hit = |landmark: &String| {
@@ -104,8 +106,8 @@ pub fn landmarks_hit(landmarks: &[String], outputs: &[&str]) -> Result<Vec<bool>
     landmarks.iter().map(hit).collect()
 }
 
-/// Whether the script was executed by the published rule; `None` when it is neither Python nor Bash by its name, which
-/// the rule finds out at the first command.
+/// Whether the script was executed by the published rule; `None` if by its name it is neither Python nor Bash, which
+/// the rule notices at the first command.
 #[must_use]
 pub fn shipped_script(script: &str, cells: &[Cell<'_>]) -> Option<bool> {
     if !cells.is_empty() && ![".py", ".sh", ".bash"].iter().any(|ending| script.ends_with(ending)) {
@@ -143,7 +145,7 @@ mod tests {
 
     #[test]
     fn shipped_accuracy_compares_in_what_was_submitted() {
-        // Expected values by the published code, run on the same pairs.
+        // Expected values: the results of the published code on the same pairs.
         assert_eq!(shipped(json!({"a": 1, "b": 2}), json!({"a": 1})), 1.0);
         assert_eq!(shipped(json!({"a": 1}), json!({"a": 1, "b": 2})), 0.5);
         assert_eq!(shipped(json!({"a": {"x": 1, "y": 2}}), json!({"a": {"x": 1}})), 0.5);

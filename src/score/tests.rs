@@ -8,7 +8,7 @@ fn expected(number: usize, gold: Value) -> Expected {
     Expected { id: format!("exp_{number}"), key: format!("Experiment {number}"), gold, tolerance: Tolerance::default() }
 }
 
-/// Scores one experiment's answer, given as JSON text, by both rules: (reference, right).
+/// Scores one experiment's answer, given as JSON text, by both rules: (reference, strict).
 fn both(gold: Value, answer: &str) -> (bool, bool) {
     let experiments = [expected(1, gold)];
     let raw = format!("{{\"Experiment 1\": {answer}}}");
@@ -33,7 +33,7 @@ fn every_row_of_the_reference_table_comes_out_as_measured_and_as_it_should() {
     let one_missing = numbered(25, |i| (i != 7).then_some(0.5));
     let many = numbered(18, |_| Some(2.0));
     let one_off = numbered(18, |i| Some(if i == 3 { 3.6 } else { 2.0 }));
-    // gold, answer, (reference passes, right passes)
+    // gold, answer, (reference passes, strict passes)
     let rows = [
         (json!(-0.5), "100", (true, false)),
         (json!(-0.5), "-1.0", (true, false)),
@@ -62,7 +62,7 @@ fn every_row_of_the_reference_table_comes_out_as_measured_and_as_it_should() {
 #[test]
 fn the_reference_rule_has_the_habits_of_the_python_code() {
     let reference = |gold: Value, answer: &str| both(gold, answer).0;
-    // A missing key counts as 0: loss 1, which 20 values just bear and 19 do not.
+    // A missing key counts as 0: loss 1, which is just tolerable among 20 values but not among 19.
     assert!(!reference(json!({"a": 1}), "{}"));
     for (count, passes) in [(20, true), (19, false)] {
         let one_missing = numbered(count, |i| (i != 7).then_some(0.5)).to_string();
@@ -78,7 +78,7 @@ fn the_reference_rule_has_the_habits_of_the_python_code() {
     // Infinity is a number, and against a negative gold a very good one.
     assert!(reference(json!(-1), "Infinity") && reference(json!(-1), "1e999"));
     assert!(!reference(json!(1), "Infinity") && !reference(json!(1), "NaN") && !reference(json!(1), "null"));
-    // Of a double key the last one counts, and keys must be exact.
+    // The last of two equal keys counts, and keys must be exact.
     assert!(reference(json!({"a": 1}), r#"{"a": 9, "a": 1}"#));
     assert!(!score_answer(Rule::Reference, &[expected(1, json!(1))], Some(r#"{"1": 1}"#), &Runs::new()).pass);
 }
@@ -165,7 +165,7 @@ fn five_percent_is_inclusive_and_nothing_beyond_it_passes() {
 fn five_percent_in_decimal_passes_and_the_next_decimal_fails_for_every_gold() {
     let decimal = |digits: i64| format!("{digits}e-5").parse::<f64>().unwrap();
     for gold in (1..100_000_i64).step_by(7) {
-        // Golds of two decimals; 5% more or less has four, one step further five.
+        // Golds have two decimals; 5% more or less has four, one step further five.
         let (digits, five_percent) = (gold * 1000, gold * 50);
         for sign in [1, -1] {
             let score = |got: i64| strict(decimal(sign * digits).into(), decimal(sign * got).into()).pass;
@@ -243,7 +243,7 @@ fn the_last_readable_object_of_an_answer_counts() {
 fn the_answer_in_a_programs_output_is_found_as_it_stands_whatever_is_printed_around_it() {
     let printed = "{\"a\": 1}\n```json\n{\"Experiment 1\": {\"x\": NaN}}\n```\nDone {really}.\n{\"cut\": ";
     assert_eq!(find_answer(printed), Some("{\"Experiment 1\": {\"x\": NaN}}"));
-    // A line that is cut off takes none of those behind it along, and what is inside it is not an answer.
+    // A line that is cut off does not hide the lines after it, and objects inside it are not answers.
     let cut = "request {\"messages\": [{\"role\": \"user\"}, \"half\nwarning\n{\"Experiment 1\": 2}\n";
     assert_eq!(find_answer(cut), Some("{\"Experiment 1\": 2}"));
     assert_eq!(parse_answer(cut).map(Value::Object), Ok(json!({"Experiment 1": 2})));

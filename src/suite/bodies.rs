@@ -6,46 +6,47 @@ use std::ops::Range;
 use super::LoadedPaper;
 use crate::code::{Identifiers, SHINGLE, Tokens};
 
-/// Both ways of comparing names.
+/// The ways of comparing names: as written, or all names equal.
 pub const WAYS: [Identifiers; 2] = [Identifiers::Kept, Identifiers::Normalised];
 
-/// Fewest tokens of a body that is compared, by the places of [`WAYS`]: a loop of two lines is in any code, above all where
-/// names do not count.
+/// Minimum tokens of a body to be compared, by index in [`WAYS`]. Shorter code, such as a loop of two lines, also
+/// occurs elsewhere by chance, above all if names do not count.
 const LEAST: [usize; 2] = [24, 32];
 
 /// All bodies of a paper.
 pub struct Bodies {
-    /// By the functions' places in the manifest: the number of distinct shingles, by the places of [`WAYS`].
+    /// Number of distinct shingles of each function's body, by the function's index in the manifest and the index in
+    /// [`WAYS`].
     pub sizes: Vec<[usize; 2]>,
     tables: Vec<Table>,
 }
 
-/// The shingles, compared in one way.
+/// The shingles of all bodies, for one way of comparing.
 struct Table {
     way: usize,
-    /// The functions that have each shingle, and its number in each of them.
+    /// The functions that have each shingle, with the shingle's number in each of them.
     index: HashMap<u64, Vec<(usize, usize)>>,
-    /// A bitmap of some bits of each shingle, which rules out nearly every shingle of a long file.
+    /// A bitmap of some bits of each shingle, for skipping nearly all shingles of a long file without a lookup.
     filter: Vec<bool>,
 }
 
 /// A shingle of a body, found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// The function's place in the manifest.
+    /// The function's index in the manifest.
     pub function: usize,
-    /// The place of the way of comparing in [`WAYS`].
+    /// The way of comparing: an index in [`WAYS`].
     pub way: usize,
     /// The shingle's number in the body.
     pub shingle: usize,
-    /// Where it is in the text.
+    /// Position in the text.
     pub at: Range<usize>,
 }
 
 const FILTER: usize = 1 << 16;
 
 impl Bodies {
-    /// Indexes the bodies, without docstrings. Those that are too short to be told from other code have no shingles.
+    /// Indexes the bodies, without docstrings. Bodies too short to be distinguished from other code have no shingles.
     pub fn new(loaded: &LoadedPaper) -> Self {
         let mut this = Self { sizes: Vec::new(), tables: Vec::new() };
         for function in 0..loaded.paper.units.len() {
@@ -80,7 +81,7 @@ impl Bodies {
         &mut self.tables[place]
     }
 
-    /// Every shingle of a text that is also in some body.
+    /// Calls `found` for every shingle of a text that is also in a body.
     pub fn hits(&self, text: &Tokens<'_>, found: &mut impl FnMut(Hit)) {
         for table in &self.tables {
             for (shingle, at) in text.shingles(SHINGLE, WAYS[table.way]) {

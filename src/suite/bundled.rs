@@ -1,5 +1,5 @@
-//! The suites that the program holds: the bundled one, unpacked once into the user's data folder, and the one that
-//! `autoexperiment init` begins with. `build.rs` packs them.
+//! The suites inside the program: the bundled suite, unpacked once into the user's data folder, and the starter suite
+//! of `autoexperiment init`. `build.rs` packs them.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
@@ -12,43 +12,44 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Kind, Result};
 use crate::files::{Temporary, hex, sweep};
 
-/// How the names of folders begin in which a suite is being unpacked.
+/// Name prefix of folders in which a suite is being unpacked.
 const UNPACKING: &str = ".unpacking-";
 
-/// An archive that the program holds.
+/// A suite as an archive inside the program.
 #[derive(Debug, Clone, Copy)]
 pub struct Packed(&'static [u8]);
 
 /// The bundled suite.
 pub const BUNDLED: Packed = Packed(&SUITE);
-/// A suite with one small paper, to begin an own one with.
+/// A suite with one small paper, as the start of a user's own suite.
 pub const STARTER: Packed = Packed(include_bytes!(concat!(env!("OUT_DIR"), "/starter.tar.gz")));
 
-/// In a section of its own, by which `sandbox` knows files that hold a suite and hides them.
+/// In a linker section of its own, by which `sandbox` recognises program files that contain a suite, and hides them.
 #[allow(unsafe_code, reason = "the name of a section is the linker's business alone")]
 #[unsafe(link_section = ".autoexperiment")]
 static SUITE: [u8; include_bytes!(concat!(env!("OUT_DIR"), "/suite.tar.gz")).len()] =
     *include_bytes!(concat!(env!("OUT_DIR"), "/suite.tar.gz"));
 
-/// The bundled suite's folder, unpacked unless it is there already. It is read-only, its name holds the archive's digest,
-/// and its files are compared with the archive each time.
+/// Returns the bundled suite's folder, unpacking it if needed. The folder is read-only, its name contains the archive's
+/// digest, and its files are compared with the archive each time.
 ///
 /// # Errors
-/// Kind `Place` when it cannot be unpacked; `Suite` when somebody has changed it.
+/// Kind `Place` if it cannot be unpacked; `Suite` if it has been changed.
 pub fn bundled() -> Result<PathBuf> {
     BUNDLED.unpacked_in(&default_data()?.join("suites"))
 }
 
-/// Whether this is the folder of a bundled suite, of this version of the program or another.
+/// Whether this is the folder of a bundled suite, from this version of the program or another.
 #[must_use]
 pub fn is_bundled(suite: &Path) -> bool {
     default_data().is_ok_and(|data| suite.starts_with(data.join("suites")))
 }
 
-/// Where what outlives the cache is kept: `AUTOEXPERIMENT_DATA`, or `autoexperiment` in the user's data folder.
+/// Returns the folder for data that must not be lost with the cache: `AUTOEXPERIMENT_DATA`, or `autoexperiment` in the
+/// user's data folder.
 ///
 /// # Errors
-/// Kind `Place` when the variables that say where are not set.
+/// Kind `Place` if none of the environment variables for it is set.
 fn default_data() -> Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = variable("AUTOEXPERIMENT_DATA")
@@ -62,17 +63,18 @@ fn default_data() -> Result<PathBuf> {
 }
 
 impl Packed {
-    /// The archive's digest: sha256, 64 hex digits.
+    /// Returns the archive's digest: SHA-256, 64 hex digits.
     #[must_use]
     pub fn digest(self) -> String {
         hex(&Sha256::digest(self.0))
     }
 
-    /// The folder in `place` that holds this archive's files, unpacked unless it is there. It appears whole: whoever is
-    /// killed leaves only what the next one sweeps, and of two at once one uses the other's.
+    /// Returns the folder in `place` with this archive's files, unpacking them if needed. The folder appears complete
+    /// or not at all: a killed process leaves a temporary folder that the next one removes, and of two processes at
+    /// once, one uses the other's folder.
     ///
     /// # Errors
-    /// As [`bundled`].
+    /// Returns the errors of [`bundled`].
     pub fn unpacked_in(self, place: &Path) -> Result<PathBuf> {
         let folder = place.join(format!("{}-{}", env!("CARGO_PKG_VERSION"), &self.digest()[..16]));
         if !folder.is_dir() {
@@ -92,7 +94,7 @@ impl Packed {
         Ok(folder)
     }
 
-    /// Unpacks beside `folder` and renames.
+    /// Unpacks into a temporary folder and renames it to `folder`.
     fn place(self, place: &Path, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(place)?;
         sweep(place, UNPACKING);
@@ -101,16 +103,16 @@ impl Packed {
         self.unpack(&inside)?;
         seal(&inside)?;
         match fs::rename(&inside, folder) {
-            // Somebody else was first, with the same.
+            // Another process was faster, with the same contents.
             Err(_) if folder.is_dir() => unseal(&inside),
             renamed => renamed.and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o555))),
         }
     }
 
-    /// Writes the archive's files into this folder.
+    /// Writes the archive's files to this folder.
     ///
     /// # Errors
-    /// When one cannot be written.
+    /// If a file cannot be written.
     pub fn unpack(self, folder: &Path) -> io::Result<()> {
         for entry in tar::Archive::new(GzDecoder::new(self.0)).entries()? {
             let mut entry = entry?;
@@ -121,7 +123,7 @@ impl Packed {
         Ok(())
     }
 
-    /// Where the folder differs from the archive, if it does, a fragment.
+    /// Describes the first difference between the folder and the archive, if any, as a fragment.
     fn difference(self, folder: &Path) -> io::Result<Option<String>> {
         let (mut packed, mut there) = (0, 0);
         for entry in tar::Archive::new(GzDecoder::new(self.0)).entries()? {
@@ -145,7 +147,7 @@ impl Packed {
     }
 }
 
-/// Takes everybody's right to write to what is in a folder. The folder itself keeps it: it is about to be renamed.
+/// Makes everything in a folder read-only, except the folder itself, which is about to be renamed.
 fn seal(folder: &Path) -> io::Result<()> {
     for entry in walkdir::WalkDir::new(folder).min_depth(1).contents_first(true) {
         let entry = entry?;
@@ -155,7 +157,7 @@ fn seal(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives back the right to write to folders, so that they can be removed.
+/// Makes folders writable again, so that they can be removed.
 fn unseal(folder: &Path) -> io::Result<()> {
     for entry in walkdir::WalkDir::new(folder) {
         let entry = entry?;

@@ -1,4 +1,4 @@
-//! Does a paper's suite fit together? What can be found without running anything.
+//! Checks that the parts of a paper fit together, without running anything.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use super::unfinished::unfinished;
 use super::{GoldValues, LoadedPaper, Protocol, copies};
 use crate::error::Error;
 
-/// Checks a paper that could be loaded, whose selectors name one function each, for runs of this protocol: everything that
-/// shows without building or running anything. `check` prints it, and a run refuses what is fatal.
+/// Checks a loaded paper for runs of this protocol, without building or running anything. `autoexperiment check` prints
+/// the problems, and a run refuses fatal ones.
 #[must_use]
 pub fn check(loaded: &LoadedPaper, protocol: Protocol) -> Vec<Problem> {
     let mut problems = unfinished(loaded);
@@ -17,7 +17,7 @@ pub fn check(loaded: &LoadedPaper, protocol: Protocol) -> Vec<Problem> {
     problems
 }
 
-/// The problems of a paper that [`check`] finds beside what is still to be written.
+/// Returns the problems that [`check`] finds, except parts that are still to be written.
 #[must_use]
 pub fn contradictions(loaded: &LoadedPaper, protocol: Protocol) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -79,7 +79,7 @@ fn functions(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Every passage is a heading of the text.
+/// Checks that every passage is a heading of the text.
 fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let headings: BTreeSet<&str> = loaded
         .text
@@ -107,7 +107,7 @@ fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Gold covers every experiment of the protocol, with today's command, and nothing else.
+/// Checks that gold covers every experiment of the protocol, with its current command, and nothing else.
 fn gold(loaded: &LoadedPaper, protocol: Protocol, problems: &mut Vec<Problem>) {
     let path = loaded.dir.join("gold.json");
     let full = if protocol == Protocol::Full { " --full" } else { "" };
@@ -167,7 +167,7 @@ fn gold(loaded: &LoadedPaper, protocol: Protocol, problems: &mut Vec<Problem>) {
     }
 }
 
-/// No gold value is in what the agent reads.
+/// Checks that no gold value is in what the agent reads.
 fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let look = GoldValues::new(loaded);
     let mut leaks = look.in_paper(loaded);
@@ -180,10 +180,10 @@ fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     problems.extend(leaks.into_iter().map(Problem::error));
 }
 
-/// Longer files are data; a results file that was left behind is short.
+/// Maximum bytes of a searched file. Longer files are data; a results file left behind is short.
 const LARGEST_TEXT: u64 = 1_000_000;
 
-/// The env has its yml, and every protected glob matches something.
+/// Checks that the env has its `environment.yml`, and that every protected glob matches something.
 fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let yml = loaded.env_dir.join("environment.yml");
     if !yml.is_file() {

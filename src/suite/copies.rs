@@ -1,5 +1,5 @@
-//! The paper's own code among the packages of its environment, where agents would find the masked functions: by the names
-//! of the packages that the environment lists, before anything is built, and by name and content once it is.
+//! Finds the paper's own code among the packages of its environment, where agents could read the masked functions: by
+//! package names before the environment is built, and by name and content afterwards.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use super::{Bodies, LoadedPaper};
 use crate::code::Tokens;
 use crate::error::Error;
 
-/// A masked function is installed if this share of its body, or more, is in one installed file.
+/// Minimum share of a masked function's body in one installed file for the function to count as installed.
 const COPY: f64 = 0.9;
 
-/// Longer files are not read.
+/// Maximum bytes of a file that is read.
 const LARGEST: u64 = 4 << 20;
 
 const HINT: &str = "leave it out of the environment: agents would find the masked functions there";
 
-/// Packages in the env's lock files or `environment.yml` with a name of the paper's own package.
+/// Reports packages in the env's lock files or `environment.yml` that are named like the paper's own package.
 #[must_use]
 pub fn listed(loaded: &LoadedPaper) -> Vec<Error> {
     let own = own_names(loaded);
@@ -28,7 +28,7 @@ pub fn listed(loaded: &LoadedPaper) -> Vec<Error> {
             .lines()
             .filter_map(|line| {
                 let line = line.trim();
-                // A yml's first line names the env itself, not a package.
+                // The first line of the yml names the env itself, not a package.
                 let item = line.strip_prefix("- ").filter(|_| file != "venv.lock").map(|item| {
                     ["name: ", "pypi: ", "conda: "].iter().find_map(|key| item.strip_prefix(key)).unwrap_or(item)
                 });
@@ -46,8 +46,8 @@ pub fn listed(loaded: &LoadedPaper) -> Vec<Error> {
     found
 }
 
-/// The normalised name of the package that a requirement asks for: `numpy==2.2.6`, `conda-forge::scipy`, `-e ../pkg`,
-/// `pkg @ file:///tmp/pkg`, `git+https://host/pkg.git`, `https://host/pkg-1.0-py3-none-any.whl`.
+/// Returns the normalised name of the package in a requirement: `numpy==2.2.6`, `conda-forge::scipy`, `-e ../pkg`, `pkg
+/// @ file:///tmp/pkg`, `git+https://host/pkg.git`, `https://host/pkg-1.0-py3-none-any.whl`.
 fn package(requirement: &str) -> String {
     let mut text = requirement.trim().trim_matches(['"', '\'']);
     for option in ["--editable ", "--editable=", "-e "] {
@@ -60,7 +60,7 @@ fn package(requirement: &str) -> String {
     } else if text.contains('/') || text.starts_with('.') {
         let path = text.split(['#', '?']).next().unwrap_or(text).trim_end_matches(['/', '.']);
         let last = path.rsplit('/').next().unwrap_or(path).split('@').next().unwrap_or(path);
-        // Only archives have a version behind their name.
+        // Only archives have a version after their name.
         let is_archive = [".whl", ".gz", ".zip", ".conda", ".bz2"].iter().any(|ending| last.ends_with(ending));
         let end = if is_archive { version_at(last) } else { None };
         text = last[..end.unwrap_or(last.len())].trim_end_matches(".git");
@@ -70,14 +70,14 @@ fn package(requirement: &str) -> String {
     normalised(&text[..end.unwrap_or(text.len())])
 }
 
-/// Where the version of an archive begins, with its dash.
+/// Returns the position of the dash before an archive's version.
 fn version_at(name: &str) -> Option<usize> {
     let bytes = name.as_bytes();
     bytes.windows(2).position(|pair| pair[0] == b'-' && pair[1].is_ascii_digit())
 }
 
-/// The paper's own packages, modules and masked functions in a built environment. `prefix` is its folder, which contains
-/// `lib/python3.*/site-packages`.
+/// Reports the paper's own packages, modules and masked functions in a built environment. `prefix` is its folder, which
+/// contains `lib/python3.*/site-packages`.
 #[must_use]
 pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Error> {
     let own = own_names(loaded);
@@ -102,8 +102,8 @@ pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Error> {
     by_name.chain(by_content).collect()
 }
 
-/// Installed files that hold a masked function's body. Only files that define a function of that name are compared, and
-/// none below the folders that are known.
+/// Reports installed files that contain a masked function's body. Compares only files that define a function of that
+/// name, outside of the `known` folders.
 fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Error> {
     let bodies = Bodies::new(loaded);
     let name = |at: &str| -> Option<String> {
@@ -141,8 +141,8 @@ fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Err
     found.into_iter().map(error).collect()
 }
 
-/// The names of the packages and modules that can be imported from the repo's root or from `src`, and the project's
-/// name.
+/// Returns the names of the packages and modules that can be imported from the repo's root or from `src`, and the
+/// project's name.
 fn own_names(loaded: &LoadedPaper) -> BTreeSet<String> {
     let repo = &loaded.repo_dir;
     let mut names = BTreeSet::new();
@@ -155,7 +155,7 @@ fn own_names(loaded: &LoadedPaper) -> BTreeSet<String> {
             }
         }
     }
-    // Packages without an `__init__.py` that hold masked functions.
+    // Packages without an `__init__.py` that contain masked functions.
     for place in 0..loaded.paper.units.len() {
         let path = loaded.source(place).path();
         let path = ["src", "lib", "python"].iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
@@ -173,14 +173,14 @@ fn own_names(loaded: &LoadedPaper) -> BTreeSet<String> {
         let named = text.lines().filter_map(|line| line.trim().strip_prefix("name")?.trim_start().strip_prefix('='));
         names.extend(named.map(|name| normalised(name.trim().trim_matches([',', '"', '\'']))));
     }
-    // Every other repo has these.
+    // Names that many repos use.
     for common in ["setup", "conftest", "tests", "test", "main", "utils", "scripts", "examples", "--init--", ""] {
         names.remove(common);
     }
     names
 }
 
-/// A package's name, normalised as in PEP 503.
+/// Normalises a package's name as in PEP 503.
 fn normalised(name: &str) -> String {
     name.to_lowercase().replace(['_', '.'], "-")
 }

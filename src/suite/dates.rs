@@ -1,11 +1,11 @@
-//! When something became public: to tell whether a model can have seen it.
+//! Publication dates, for deciding whether a model can have seen something.
 
 use std::fmt;
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-/// A day, or a month where no more is known: `2026-11-21`, `2026-11`.
+/// A day, or a month if the day is unknown: `2026-11-21`, `2026-11`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct When {
@@ -14,19 +14,19 @@ pub struct When {
 }
 
 impl When {
-    /// The first day that it can mean.
+    /// Returns the first possible day.
     #[must_use]
     pub const fn first(self) -> Date {
         self.first
     }
 
-    /// The last day that it can mean.
+    /// Returns the last possible day.
     #[must_use]
     pub const fn last(self) -> Date {
         self.last
     }
 
-    /// The earlier of two, where any is known.
+    /// Returns the earlier of two dates, or the only known one.
     #[must_use]
     pub fn earlier(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         one.into_iter().chain(other).min_by_key(|it| (it.first, it.last))
@@ -37,7 +37,7 @@ impl std::str::FromStr for When {
     type Err = String;
 
     /// # Errors
-    /// A fragment for what is neither a day nor a month.
+    /// A fragment for a text that is neither a day nor a month.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
             |_| format!("`{}` is not a date: write a day as `2026-11-21` or a month as `2026-11`", text.escape_debug());

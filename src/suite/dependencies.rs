@@ -1,4 +1,4 @@
-//! `papers/<id>/dependencies.json`: which experiment needs which function, as measured.
+//! `papers/<id>/dependencies.json`: the measured dependency matrix, that is, which experiment needs which function.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,18 +14,18 @@ use crate::error::{Error, Result};
 pub struct Dependencies {
     /// Format version, 1.
     pub format: u32,
-    /// Digest of the repo that it was measured on: sha256, hex.
+    /// Digest of the repo when the matrix was measured: SHA-256, hex.
     pub repo: String,
     /// For each experiment's id, the names of the functions and regions without which it fails.
     pub needs: BTreeMap<String, BTreeSet<String>>,
-    /// What the file names and the manifest does not have.
+    /// Functions and experiments in the file that the manifest no longer has.
     #[serde(skip)]
     pub gone: Vec<String>,
 }
 
 impl Dependencies {
-    /// Reads the file; `None` when there is none. Of functions and experiments that the manifest no longer has only the
-    /// names are kept, as [`Dependencies::gone`]: what was measured of the others still holds.
+    /// Reads the file; `None` if it does not exist. Entries of functions and experiments that the manifest no longer
+    /// has are dropped, and their names kept in [`Dependencies::gone`]; the other entries remain valid.
     ///
     /// # Errors
     /// Kind `Suite` for a broken file or an unknown format.
@@ -54,8 +54,8 @@ impl Dependencies {
         Ok(Some(this))
     }
 
-    /// The tests of a sample: places in the manifest of the experiments that need any of these functions. All of them
-    /// for n = 0.
+    /// Returns the tests of a sample: indices in the manifest of the experiments that need any of these functions; all
+    /// experiments for n = 0.
     #[must_use]
     pub fn tests(&self, paper: &Paper, functions: &[usize]) -> Vec<usize> {
         (0..paper.experiments.len())

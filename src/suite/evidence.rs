@@ -1,4 +1,4 @@
-//! `papers/<id>/evidence.json`: what `verify` measured of how far a paper can be trusted.
+//! `papers/<id>/evidence.json`: the measurements by `verify` that show how far a paper can be trusted.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,48 +11,49 @@ use crate::files::write_durably;
 /// The format that this version writes and reads.
 pub const EVIDENCE_FORMAT: u32 = 1;
 
-/// What was measured of a paper's functions.
+/// Measurements of a paper's functions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
     /// Format version, [`EVIDENCE_FORMAT`].
     pub format: u32,
-    /// Digest of the repo that it was measured on: sha256, hex.
+    /// Digest of the repo when the functions were measured: SHA-256, hex.
     pub repo: String,
-    /// Whether its mutants were drawn when there were none of the semantic kinds.
+    /// Whether the mutants were drawn by a version without the semantic kinds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
-    /// Number of kinds of mutants when they were drawn; absent before there were those of ignored arguments.
+    /// Number of kinds of mutants known when they were drawn; absent in files older than the kinds about ignored
+    /// arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<usize>,
-    /// Digest of all that it follows from, where what was measured was in order: while it is the same, `verify` measures
-    /// nothing again.
+    /// Digest of everything that the measurements depend on, if they found no faults: while the digest stays the same,
+    /// `verify` does not measure again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<String>,
-    /// By the functions' selectors.
+    /// Measurements by the functions' selectors.
     pub functions: BTreeMap<String, FunctionEvidence>,
 }
 
-/// What was measured of one function.
+/// Measurements of one function.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FunctionEvidence {
-    /// Mutants that were run.
+    /// Number of mutants that were run.
     pub mutants: usize,
-    /// Of these, those that made an experiment fail or give another result.
+    /// Number of mutants that made an experiment fail or changed its result.
     pub killed: usize,
-    /// Of the others, those that the manifest marks as equivalent, with a reason.
+    /// Number of other mutants that the manifest marks as equivalent, with a reason.
     pub equivalent: usize,
-    /// Ids of the rest: mutants that no experiment tells from the original.
+    /// Ids of the remaining mutants, which no experiment distinguishes from the original.
     pub survivors: Vec<String>,
-    /// The largest part of its body that is in another place that agents see, 0 to 1, by 12-token shingles.
+    /// Largest share of the function's body that is in one other place that agents see, 0 to 1, by 12-token shingles.
     pub containment: f64,
-    /// Where that is: a selector or a file; empty for nowhere.
+    /// That place: a selector or a file; empty if the share is 0.
     pub contained_in: String,
 }
 
 impl FunctionEvidence {
-    /// Killed mutants, of those that are not equivalent; `None` where there are none.
+    /// Returns the killed share of the mutants that are not equivalent; `None` without such mutants.
     #[must_use]
     pub fn score(&self) -> Option<f64> {
         let real = self.mutants.saturating_sub(self.equivalent);
@@ -60,17 +61,17 @@ impl FunctionEvidence {
     }
 }
 
-/// Kinds of mutants when only tokens were changed, and when careless readings had been added.
+/// Number of kinds of mutants in the first versions: with changed tokens only, and with careless readings added.
 const FIRST_KINDS: (usize, usize) = (11, 19);
 
 impl Evidence {
-    /// How many of the kinds of mutants, in their order, the mutants were drawn from.
+    /// Returns the number of kinds, in their order, from which the mutants were drawn.
     #[must_use]
     pub fn known_kinds(&self) -> usize {
         self.kinds.unwrap_or(if self.plain { FIRST_KINDS.0 } else { FIRST_KINDS.1 })
     }
 
-    /// Reads the file; `None` when there is none.
+    /// Reads the file; `None` if it does not exist.
     ///
     /// # Errors
     /// Kind `Suite` for a broken file or an unknown format.
@@ -90,10 +91,10 @@ impl Evidence {
         Ok(Some(this))
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
-    /// Kind `Machine` when it cannot be written.
+    /// Kind `Machine` if it cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
         let mut text = serde_json::to_string_pretty(self)
             .map_err(|error| Error::internal("failed to serialise evidence").because(error))?;

@@ -1,4 +1,4 @@
-//! Reads a manifest, and says what is wrong with one that could be read: values that contradict each other.
+//! Reads a manifest, and reports values in it that contradict each other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,10 +27,10 @@ impl Paper {
     }
 }
 
-/// A part of the manifest, and what is wrong with it.
+/// A part of the manifest, and its fault.
 type Fault = (Part, String);
 
-/// All that is wrong with a manifest and that serde cannot see, in the order of its parts.
+/// Lists all faults of a manifest that deserialisation does not detect, in the order of its parts.
 fn faults(paper: &Paper) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut seen = BTreeSet::new();
@@ -65,7 +65,7 @@ fn faults(paper: &Paper) -> Vec<Fault> {
     faults
 }
 
-/// What is wrong with how the repo's compiled code is made, a fragment each.
+/// Lists the faults in how the repo's compiled code is built, a fragment each.
 fn build(paper: &Paper) -> Vec<String> {
     let mut faults = Vec::new();
     if paper.build.as_ref().is_some_and(|build| build.trim().is_empty()) {
@@ -91,7 +91,7 @@ fn build(paper: &Paper) -> Vec<String> {
     faults
 }
 
-/// Mutants that are marked as equivalent without a reason, or twice.
+/// Lists mutants that are marked as equivalent without a reason, or twice.
 fn marks(paper: &Paper, place: usize, unit: &Unit) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut marked = BTreeSet::new();
@@ -110,7 +110,7 @@ fn marks(paper: &Paper, place: usize, unit: &Unit) -> Vec<Fault> {
     faults
 }
 
-/// What is wrong with one experiment, a fragment each.
+/// Lists the faults of one experiment, a fragment each.
 fn experiment(one: &Experiment) -> Vec<String> {
     let mut faults = Vec::new();
     if let ToleranceRule::Relative(relative) = one.tolerance
@@ -163,7 +163,7 @@ fn experiment(one: &Experiment) -> Vec<String> {
     faults
 }
 
-/// Whether the allowed values are plain ones of known parameters.
+/// Checks that the allowed values are plain values of known parameters.
 fn parameters(parameters: &Parameters) -> Result<(), String> {
     for (name, values) in &parameters.allowed {
         if !parameters.full.contains_key(name) {

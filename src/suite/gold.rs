@@ -1,4 +1,4 @@
-//! `papers/<id>/gold.json`: what the unmasked repo's experiments give, as measured by `autoexperiment gold`.
+//! `papers/<id>/gold.json`: the results of the unmasked repo's experiments, recorded by `autoexperiment gold`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,44 +13,44 @@ use crate::files::write_durably;
 /// The only format version of gold files that this program writes and reads.
 pub const GOLD_FORMAT: u32 = 1;
 
-/// A paper's gold results and what they were measured with.
+/// A paper's gold results and how they were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gold {
     /// Format version.
     pub format: u32,
-    /// When it was recorded.
+    /// Time of the recording.
     pub recorded: jiff::Timestamp,
-    /// Digest of the repo: sha256, hex.
+    /// Digest of the repo: SHA-256, hex.
     pub repo: String,
     /// The environment.
     pub env: EnvStamp,
     /// The sandbox backend.
     pub sandbox: String,
-    /// Digest of the base image, where the sandbox had one; as engines write it, `sha256:...`.
+    /// Digest of the base image, if the sandbox had one; in the engines' format, `sha256:...`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// Results by protocol, then by the experiment's id.
     pub results: BTreeMap<Protocol, BTreeMap<String, GoldResult>>,
 }
 
-/// Which environment something was measured in.
+/// The environment in which something was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvStamp {
     /// `venv` or `conda`.
     pub backend: String,
-    /// Digest of what was installed: sha256, hex.
+    /// Digest of the installed packages: SHA-256, hex.
     pub digest: String,
-    /// Full version of the interpreter.
+    /// Full version of the Python interpreter.
     pub python: String,
 }
 
-/// One experiment's gold.
+/// Gold of one experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldResult {
-    /// The command as it was run.
+    /// The command that was run.
     pub command: String,
     /// The result.
     pub result: Value,
@@ -58,18 +58,18 @@ pub struct GoldResult {
     pub seconds: Vec<f64>,
     /// Largest relative difference of any value between two repeats.
     pub spread: f64,
-    /// What each repeat gave, kept where the experiment varies on purpose.
+    /// Result of each repeat, kept only for stochastic experiments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<Value>,
 }
 
-/// Fewest repeats of gold of an experiment that varies on purpose. With 96, the least p of a single reported result, one in
-/// all draws, is well below the level of a report, so that an invented number is refused (docs/statistics.md); and 95% of
-/// all golds leave a right solution a chance of 90% or more.
+/// Minimum repeats for gold of a stochastic experiment. With 96, the smallest possible p-value of a single reported
+/// result is well below the level of the report's test, so an invented number is refused (docs/statistics.md), and 95%
+/// of all golds leave a right solution a chance of 90% or more.
 pub const FEWEST_REPEATS: usize = 96;
 
 impl GoldResult {
-    /// Whether it was the same every time, as far as was tried, and is not expected to vary.
+    /// Whether all repeats gave the same result, and the experiment is not stochastic.
     #[must_use]
     pub const fn is_exact(&self) -> bool {
         self.seconds.len() > 1 && self.spread == 0.0 && self.repeats.is_empty()
@@ -77,7 +77,7 @@ impl GoldResult {
 }
 
 impl Gold {
-    /// Reads a gold file; `None` when there is none.
+    /// Reads a gold file; `None` if it does not exist.
     ///
     /// # Errors
     /// Kind `Suite` for a broken file or an unknown format.
@@ -104,10 +104,10 @@ impl Gold {
         }
     }
 
-    /// Writes the file again, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
-    /// Kind `Machine` when it cannot be written.
+    /// Kind `Machine` if it cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
         let mut text = serde_json::to_string_pretty(self)
             .map_err(|error| Error::internal("failed to serialise gold").because(error))?;

@@ -1,4 +1,4 @@
-//! Gold values in what agents read: the paper's text, the manifest's descriptions, the repo's files.
+//! Finds gold values in what agents read: the paper's text, the manifest's descriptions, the repo's files.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use super::marked::{plain, settings};
 use super::written::{NumberInText, result_numbers, roundings, written_numbers};
 use crate::error::Error;
 
-/// Hits in a paper's text count unless as many are more likely than not by chance: its author can always word it
-/// otherwise, and a result in it spoils every sample.
+/// Hits in a paper's text count unless that many are more likely than this by chance: the text can always be reworded,
+/// and a result in it spoils every sample.
 pub const CHANCE_IN_PROSE: f64 = 0.5;
 
-/// Hits in a repo's file count only when as many are unlikely by chance: data must stay as it is.
+/// Hits in a repo's file count only if that many are less likely than this by chance: data must stay as it is.
 const CHANCE_IN_FILES: f64 = 0.01;
 
 /// A paper's gold values.
 pub struct GoldValues {
     values: Vec<f64>,
-    /// The experiment of each.
+    /// The experiment of each value.
     experiments: Vec<String>,
 }
 
 impl GoldValues {
-    /// All that the paper's experiments give, curtailed and full, but for small whole numbers such as counts, which texts
-    /// hold for other reasons.
+    /// Collects the results of the paper's experiments, curtailed and full, except small whole numbers such as counts,
+    /// which occur in texts for other reasons.
     #[must_use]
     pub fn new(loaded: &LoadedPaper) -> Self {
         let mut this = Self { values: Vec::new(), experiments: Vec::new() };
@@ -36,7 +36,7 @@ impl GoldValues {
         this
     }
 
-    /// Those of a single result.
+    /// Collects the values of a single result.
     #[must_use]
     pub fn of(id: &str, result: &serde_json::Value) -> Self {
         let mut values = Vec::new();
@@ -44,7 +44,7 @@ impl GoldValues {
         Self { experiments: vec![id.to_owned(); values.len()], values }
     }
 
-    /// Gold values in the paper's text and in the manifest's descriptions, as errors that name their places.
+    /// Reports gold values in the paper's text and in the manifest's descriptions, as errors with their places.
     #[must_use]
     pub fn in_paper(&self, loaded: &LoadedPaper) -> Vec<Error> {
         let marked = settings(&loaded.text);
@@ -59,7 +59,7 @@ impl GoldValues {
         let manifest = loaded.dir.join("paper.toml");
         for description in functions.chain(experiments) {
             found.extend(look(description, &manifest).into_iter().map(|mut error| {
-                // The line is one of the description, not of the file.
+                // The line is relative to the description, not to the file.
                 error.place = Some((manifest.clone(), None));
                 error
             }));
@@ -67,8 +67,8 @@ impl GoldValues {
         found
     }
 
-    /// Gold values in a file of the repo, as errors that name their lines: of three digits in prose, of four elsewhere,
-    /// zeros at the end not counted.
+    /// Reports gold values in a file of the repo, as errors with their lines. Values need three digits in prose, four
+    /// elsewhere, not counting trailing zeros.
     #[must_use]
     pub fn in_file(&self, path: &Path, text: &str) -> Vec<Error> {
         if self.values.is_empty() {

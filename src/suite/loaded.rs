@@ -1,4 +1,4 @@
-//! One paper with everything that a run needs of it, each file read and parsed once.
+//! A paper with everything that a run needs, each file read and parsed once.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,9 +22,9 @@ pub struct LoadedPaper {
     pub paper: Arc<Paper>,
     /// The text, `paper.md`.
     pub text: Arc<str>,
-    /// The gold results, where they have been recorded.
+    /// The gold results, if they have been recorded.
     pub gold: Option<Gold>,
-    /// The dependency matrix, where it has been measured.
+    /// The dependency matrix, if it has been measured.
     pub dependencies: Option<Dependencies>,
     /// The paper's folder.
     pub dir: PathBuf,
@@ -32,11 +32,11 @@ pub struct LoadedPaper {
     pub repo_dir: PathBuf,
     /// The env's folder.
     pub env_dir: PathBuf,
-    /// Which maskable functions lie inside which, regions left out.
+    /// Which maskable functions are nested in which, without regions.
     pub nesting: Nesting,
-    /// Which functions and regions lie inside which.
+    /// Which functions and regions are nested in which.
     pub units: Nesting,
-    /// Digest of manifest, text, gold and dependency matrix: sha256, hex.
+    /// Digest of manifest, text, gold and dependency matrix: SHA-256, hex.
     pub digest: String,
     sources: Sources,
 }
@@ -48,18 +48,18 @@ pub struct MaskedFile {
     pub path: PathBuf,
     /// The masked text.
     pub bytes: Vec<u8>,
-    /// Of each unit that is masked in it: its place, and the bytes that stand for it.
+    /// For each unit masked in this file, its index and the bytes of its replacement.
     pub stand_ins: Vec<(usize, Range<usize>)>,
 }
 
-/// Figures of one function or region.
+/// Size of one function or region.
 #[derive(Debug, Clone, Serialize)]
 pub struct FunctionStatistics {
     /// Its selector.
     pub at: String,
     /// Number of lines from `def` to the end of the last statement; from the first to the last statement of a region.
     pub lines: usize,
-    /// Number of call expressions in its body; none are counted in regions.
+    /// Number of call expressions in a function's body; 0 for regions.
     pub calls: usize,
 }
 
@@ -67,7 +67,7 @@ impl LoadedPaper {
     /// Loads a paper and finds its functions in its repo.
     ///
     /// # Errors
-    /// Kind `Suite`: a broken manifest, a missing repo, env or text, a selector that names no or several functions, a
+    /// Kind `Suite`: a broken manifest, a missing repo, env or text, a selector that matches no function or several, a
     /// source file with syntax errors.
     pub fn load(suite: &Suite, id: &str) -> Result<Self> {
         let dir = suite.paper_dir(id);
@@ -114,8 +114,8 @@ impl LoadedPaper {
         })
     }
 
-    /// The tests of a sample: places in the manifest of the experiments that need any of these functions; all of them
-    /// while the dependency matrix has not been measured, and for no functions.
+    /// Returns the tests of a sample: indices in the manifest of the experiments that need any of these functions; all
+    /// experiments if there are no functions or the dependency matrix has not been measured.
     #[must_use]
     pub fn tests(&self, functions: &[usize]) -> Vec<usize> {
         match &self.dependencies {
@@ -124,7 +124,7 @@ impl LoadedPaper {
         }
     }
 
-    /// The units from which samples are drawn, and which of them lie inside which.
+    /// Returns the units from which samples are drawn, and how they are nested.
     #[must_use]
     pub fn drawn(&self, choice: UnitChoice) -> (Vec<usize>, Nesting) {
         let (functions, all) = (self.paper.functions.len(), self.paper.units.len());
@@ -137,11 +137,11 @@ impl LoadedPaper {
         (places, nesting)
     }
 
-    /// The place of a function that somebody names: by its number in the manifest, from 0, or by its selector, of which
-    /// the name alone is enough where no other function has it.
+    /// Returns the index of a function given by its number in the manifest, from 0, or by its selector, or by its name
+    /// alone if no other function has it.
     ///
     /// # Errors
-    /// Kind `Usage` for none, and for several.
+    /// Kind `Usage` if there is no such function, or several.
     pub fn place(&self, function: &str) -> Result<usize> {
         let all = &self.paper.units;
         if let Ok(place) = function.parse::<usize>() {
@@ -162,7 +162,7 @@ impl LoadedPaper {
         }
     }
 
-    /// Refuses places that the manifest does not have, and a function together with one nested in it.
+    /// Refuses indices that the manifest does not have, and a function together with one nested in it.
     ///
     /// # Errors
     /// Kind `Usage`.
@@ -181,10 +181,10 @@ impl LoadedPaper {
         Ok(())
     }
 
-    /// The files that hold these functions and regions, with them masked. A splice of cached offsets, nothing is parsed.
+    /// Returns the files of these functions and regions, with them masked. Splices at cached offsets, without parsing.
     ///
     /// # Errors
-    /// Kind `Suite` for a function and one nested in it.
+    /// Kind `Suite` for a function together with one nested in it.
     pub fn masked(&self, units: &[usize]) -> Result<Vec<MaskedFile>> {
         self.by_module(units)
             .into_iter()
@@ -198,7 +198,8 @@ impl LoadedPaper {
             .collect()
     }
 
-    /// Refuses a repo in which an experiment was run: its result is gold, and every agent would find it there.
+    /// Refuses a repo that contains the result of an experiment: the result is gold, and every agent would find it
+    /// there.
     ///
     /// # Errors
     /// Kind `Suite`, naming the file.
@@ -215,10 +216,10 @@ impl LoadedPaper {
         Ok(())
     }
 
-    /// Masks one function or region alone and proves the result, by parsing it again.
+    /// Masks one function or region alone and verifies the result by parsing it again.
     ///
     /// # Errors
-    /// When the proof fails.
+    /// If the verification fails.
     pub fn prove_mask(&self, unit: usize) -> Result<()> {
         for (module, cuts) in self.by_module(&[unit]) {
             let cuts: Vec<Cut<'_>> = cuts.into_iter().map(|(_, cut)| cut).collect();
@@ -227,26 +228,26 @@ impl LoadedPaper {
         Ok(())
     }
 
-    /// The files that hold these functions and regions, as they are.
+    /// Returns the files of these functions and regions, unchanged.
     #[must_use]
     pub fn originals(&self, units: &[usize]) -> Vec<(PathBuf, Vec<u8>)> {
         let modules = self.by_module(units).into_keys().map(|module| &self.sources.modules[module]);
         modules.map(|module| (module.path().to_owned(), module.source().to_vec())).collect()
     }
 
-    /// The file of a function or region, parsed.
+    /// Returns the parsed file of a function or region.
     #[must_use]
     pub fn source(&self, unit: usize) -> &Module {
         self.sources.of(unit).0
     }
 
-    /// What a unit is in its file.
+    /// Returns the function or region in its parsed file.
     #[must_use]
     pub fn piece(&self, unit: usize) -> &Piece {
         self.sources.of(unit).1
     }
 
-    /// The function that a unit is, or is in: an index into its module's functions.
+    /// Returns the function that a unit is or is in, as an index into its module's functions.
     #[must_use]
     pub fn function_of(&self, unit: usize) -> Option<usize> {
         match self.piece(unit) {
@@ -255,7 +256,7 @@ impl LoadedPaper {
         }
     }
 
-    /// The code that masking a unit takes away, docstrings left out, as bytes of its file.
+    /// Returns the code that masking a unit removes, without docstrings, as bytes of its file.
     #[must_use]
     pub fn code(&self, unit: usize) -> Range<usize> {
         let (module, piece) = self.sources.of(unit);
@@ -265,16 +266,17 @@ impl LoadedPaper {
         }
     }
 
-    /// The number of lines of code that are masked in a sample.
+    /// Counts the lines of code that are masked in a sample.
     #[must_use]
     pub fn masked_lines(&self, units: &[usize]) -> usize {
         units.iter().map(|&unit| self.source(unit).code_lines(&self.code(unit))).sum()
     }
 
-    /// The mutants of a function, or those of a region's function that change the region. None outside of functions.
+    /// Returns the mutants of a function, or those of a region's function that change the region. Empty outside of
+    /// functions.
     ///
     /// # Errors
-    /// Kind `Internal` when the file does not parse as it did before.
+    /// Kind `Internal` if the file no longer parses.
     pub fn mutants(&self, unit: usize) -> Result<Vec<Mutant>> {
         let Some(function) = self.function_of(unit) else { return Ok(Vec::new()) };
         let mut mutants = self.source(unit).mutants(function)?;
@@ -283,7 +285,7 @@ impl LoadedPaper {
         Ok(mutants)
     }
 
-    /// Figures of all functions and regions, in the manifest's order.
+    /// Returns the sizes of all functions and regions, in the manifest's order.
     #[must_use]
     pub fn statistics(&self) -> Vec<FunctionStatistics> {
         let figures = |(place, unit): (usize, &super::Unit)| {
@@ -297,7 +299,7 @@ impl LoadedPaper {
         self.paper.units.iter().enumerate().map(figures).collect()
     }
 
-    /// Functions and regions grouped by the module that holds them, each with its place.
+    /// Groups functions and regions by their module, each with its index.
     fn by_module(&self, units: &[usize]) -> BTreeMap<usize, Vec<(usize, Cut<'_>)>> {
         let mut grouped: BTreeMap<usize, Vec<(usize, Cut<'_>)>> = BTreeMap::new();
         for &unit in units {

@@ -1,4 +1,4 @@
-//! Numbers that a text's author names as settings: they stay, whatever result they look like.
+//! Numbers that a text's author marks as settings: scrubbing keeps them, even if they look like results.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use regex::Regex;
 static MARK: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?m)^[ \t]*(?:<!--|%+|#)[ \t]*settings:([^\n]*?)(?:-->)?[ \t]*$").ok());
 
-/// The numbers that a text marks as settings, as they are written there.
+/// Returns the numbers that a text marks as settings, as written.
 #[must_use]
 pub fn settings(text: &str) -> BTreeSet<String> {
     let lists = MARK.iter().flat_map(|mark| mark.captures_iter(text)).filter_map(|found| found.get(1));
@@ -17,7 +17,7 @@ pub fn settings(text: &str) -> BTreeSet<String> {
     numbers.map(plain).filter(|number| number.bytes().any(|byte| byte.is_ascii_digit())).collect()
 }
 
-/// A number without what is around it where it is written: signs of percent, dollars, a dash for a minus.
+/// Strips a number's decoration: percent signs, dollars, thousands commas; and replaces a Unicode minus.
 #[must_use]
 pub fn plain(number: &str) -> String {
     number.trim().trim_end_matches(['%', '\\', '$']).trim_start_matches('$').replace('−', "-").replace("{,}", "")

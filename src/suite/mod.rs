@@ -1,7 +1,7 @@
 //! Papers, repos and envs: load, check, describe.
 //!
-//! A suite is a folder with `papers/<id>/`, `repos/<id>/` and `envs/<id>/`. [`Suite`] finds them, [`LoadedPaper`] is
-//! one paper with everything that a run needs of it, each file read and parsed once.
+//! A suite is a folder with `papers/<id>/`, `repos/<id>/` and `envs/<id>/`. [`Suite`] finds them; [`LoadedPaper`] is
+//! one paper with everything that a run needs, each file read and parsed once.
 
 mod bodies;
 mod bundled;
@@ -58,10 +58,10 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// The suite in this folder.
+    /// Opens the suite in this folder.
     ///
     /// # Errors
-    /// Kind `Suite` when it has no `papers` folder.
+    /// Kind `Suite` if it has no `papers` folder.
     pub fn open(root: &Path) -> Result<Self> {
         if !root.join("papers").is_dir() {
             return Err(Error::suite(format!("no suite in `{}`: there is no folder `papers`", root.display()))
@@ -77,10 +77,10 @@ impl Suite {
         &self.root
     }
 
-    /// Ids of all papers, sorted.
+    /// Returns the ids of all papers, sorted.
     ///
     /// # Errors
-    /// Kind `Machine` when the folder cannot be read.
+    /// Kind `Machine` if the folder cannot be read.
     pub fn ids(&self) -> Result<Vec<String>> {
         let folder = self.root.join("papers");
         let mut ids = Vec::new();
@@ -96,10 +96,10 @@ impl Suite {
         Ok(ids)
     }
 
-    /// The given papers, each once, or all of them when none is given; sorted.
+    /// Returns the given papers without duplicates, or all papers if none is given; sorted.
     ///
     /// # Errors
-    /// Kind `Usage` for one that does not exist.
+    /// Kind `Usage` for a paper that does not exist.
     pub fn select(&self, asked: &[String]) -> Result<Vec<String>> {
         let known = self.ids()?;
         if asked.is_empty() {
@@ -117,19 +117,19 @@ impl Suite {
         Ok(asked)
     }
 
-    /// A paper's folder.
+    /// Returns a paper's folder.
     #[must_use]
     pub fn paper_dir(&self, id: &str) -> PathBuf {
         self.root.join("papers").join(id)
     }
 
-    /// A repo's folder.
+    /// Returns a repo's folder.
     #[must_use]
     pub fn repo_dir(&self, id: &str) -> PathBuf {
         self.root.join("repos").join(id)
     }
 
-    /// An env's folder.
+    /// Returns an env's folder.
     #[must_use]
     pub fn env_dir(&self, id: &str) -> PathBuf {
         self.root.join("envs").join(id)

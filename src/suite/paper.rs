@@ -18,47 +18,47 @@ pub struct Paper {
     pub id: String,
     /// The paper's title.
     pub title: String,
-    /// Its authors, as printed.
+    /// The paper's authors, as printed.
     pub authors: Vec<String>,
     /// Year of publication.
     pub year: u16,
-    /// Where it can be read.
+    /// Address where the paper can be read.
     pub url: String,
-    /// When its text became public, as `2026-11-21` or `2026-11`.
+    /// When the text became public, such as `2026-11-21` or `2026-11`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<When>,
-    /// When its code became public: the repo's first commit.
+    /// When the code became public: the repo's first commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_commit: Option<When>,
     /// Folder name under `repos/`.
     pub repo: String,
     /// Folder name under `envs/`.
     pub env: String,
-    /// Globs of files whose changes are not taken over to verification: data, configuration, entry scripts.
+    /// Globs of files for which an agent's changes are not used in verification: data, configuration, entry scripts.
     #[serde(default)]
     pub protected: Vec<String>,
     /// Shell command that builds the repo's C extensions in place: run once per env, in a sandbox, in the repo's root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
-    /// Globs of the files that the build makes and that every sandbox shows; shared libraries when none are given.
+    /// Globs of the files that the build produces, shown in every sandbox; by default, shared libraries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub products: Vec<String>,
-    /// Globs of compiled files in the repo that hold no maskable function.
+    /// Globs of compiled files in the repo that contain no maskable function.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compiled: Vec<String>,
-    /// The only interpreter that the paper's compiled code works with, as `cpython-312`.
+    /// The only interpreter that the paper's compiled code works with, such as `cpython-312`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abi: Option<String>,
-    /// Maskable functions; a sample names them by their place in this list, from 0.
+    /// Maskable functions; a sample refers to them by their index in this list, from 0.
     #[serde(rename = "function", default)]
     pub functions: Vec<Function>,
-    /// Maskable regions of functions, numbered on from the functions.
+    /// Maskable regions of functions; their indices continue those of the functions.
     #[serde(rename = "region", default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<Region>,
-    /// All that can be masked, functions before regions: a sample names them by their place in this list.
+    /// All functions, then all regions; a sample refers to them by their index in this list.
     #[serde(skip)]
     pub units: Vec<Unit>,
-    /// Experiments; an answer names them by their place in this list, "Experiment 1" first.
+    /// Experiments; an answer refers to them by their position in this list, starting with "Experiment 1".
     #[serde(rename = "experiment", default)]
     pub experiments: Vec<Experiment>,
 }
@@ -69,60 +69,60 @@ pub struct Paper {
 pub struct Function {
     /// `path/file.py::Class.method`, with `#2` for the second one of the same name.
     pub at: String,
-    /// What it does, shown to the agent, and in the masked body where the function has no docstring.
+    /// Description for the agent; also inserted into the masked body if the function has no docstring.
     pub description: String,
     /// Headings of the sections of `paper.md` that describe it.
     #[serde(default)]
     pub passages: Vec<String>,
-    /// Mutants of it that do the same as it does, so that no experiment can tell them from it.
+    /// Mutants that behave like the function, so that no experiment can distinguish them from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub equivalent: Vec<Equivalent>,
 }
 
-/// Statements of a function that can be masked without the rest of it: from `first` to `last`, or between comments that
-/// name `tag`.
+/// Statements of a function that can be masked without the rest: from `first` to `last`, or between comments that name
+/// `tag`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Region {
     /// Short name, unique among the regions at this place.
     pub name: String,
-    /// The function, as that of a maskable one; or a file alone, for what is outside of functions, and for tags.
+    /// The function, as in [`Function::at`]; or only a file, for statements outside of functions, and for tags.
     pub at: String,
-    /// What its first statement begins with.
+    /// Beginning of the first statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
-    /// What its last statement begins with, of the same block; the first one alone when absent.
+    /// Beginning of the last statement, in the same block; if absent, the region is the first statement only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
-    /// The name in the comments around it.
+    /// Name in the comments around the region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Which of several such places, from 1.
+    /// Number of the match to use, from 1, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
-    /// What it does, shown to the agent.
+    /// Description for the agent.
     pub description: String,
     /// Headings of the sections of `paper.md` that describe it.
     #[serde(default)]
     pub passages: Vec<String>,
-    /// Mutants of it that do the same as it does.
+    /// Mutants that behave like the region.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub equivalent: Vec<Equivalent>,
 }
 
-/// What can be masked: a function or a region.
+/// A function or region that can be masked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unit {
-    /// Its name in files and tables: a function's selector, and for a region its name in brackets behind that:
+    /// Name in files and tables: a function's selector; for a region, followed by the region's name in brackets:
     /// `path/file.py::Class.method[name]`.
     pub at: String,
-    /// What it does.
+    /// Description for the agent.
     pub description: String,
     /// Headings of the sections of `paper.md` that describe it.
     pub passages: Vec<String>,
-    /// Mutants of it that do the same as it does.
+    /// Mutants that behave like the original.
     pub equivalent: Vec<Equivalent>,
-    /// The place of the region in its list; `None` for a function.
+    /// Index of the region in the list of regions; `None` for a function.
     pub region: Option<usize>,
 }
 
@@ -130,9 +130,9 @@ pub struct Unit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Equivalent {
-    /// The mutant's id, as `autoexperiment verify` prints it.
+    /// The mutant's id, as printed by `autoexperiment verify`.
     pub mutant: String,
-    /// Why it does the same.
+    /// Why the mutant behaves like the original.
     pub reason: String,
 }
 
@@ -142,57 +142,57 @@ pub struct Equivalent {
 pub struct Experiment {
     /// Short name, unique in the paper.
     pub id: String,
-    /// What is measured, and the answer's JSON shape; shown to the agent.
+    /// Description for the agent: what is measured, and the answer's JSON shape.
     pub description: String,
-    /// Shell command, run in the repo's root; `{name}` stands for a parameter.
+    /// Shell command, run in the repo's root; `{name}` is replaced by a parameter.
     pub command: String,
     /// Values of the parameters.
     #[serde(default)]
     pub parameters: Parameters,
-    /// How the result is read.
+    /// How to read the result.
     pub result: ResultRule,
-    /// Relative tolerance of measured reals; or `stochastic`, for what varies from run to run on purpose.
+    /// Relative tolerance of measured reals; or `stochastic`, for results that vary from run to run by design.
     #[serde(default)]
     pub tolerance: ToleranceRule,
-    /// Relative tolerance of whole numbers, such as counts, which are compared exactly otherwise.
+    /// Relative tolerance of whole numbers, such as counts, which must be equal by default.
     #[serde(default)]
     pub count_tolerance: f64,
     /// Absolute tolerance, for values whose gold is 0.
     #[serde(default = "default_absolute_tolerance")]
     pub absolute_tolerance: f64,
-    /// Seconds that one run may take, curtailed; derived from the baseline when absent.
+    /// Time limit of one curtailed run, in seconds; by default derived from the baseline.
     #[serde(default)]
     pub time_limit: Option<f64>,
 }
 
-/// How far a number may be from its gold.
+/// How far a number may be from gold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a tolerance is a number between 0 and 1, or \"stochastic\"")]
 pub enum ToleranceRule {
-    /// This much, relative to |gold|.
+    /// Maximum difference relative to |gold|.
     Relative(f64),
-    /// A rule with a name.
+    /// A named rule.
     Named(NamedTolerance),
 }
 
-/// The tolerances that have names.
+/// Tolerances with names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedTolerance {
-    /// From the same distribution as gold's stored repeats. `interval` is its former name.
+    /// The value must come from the same distribution as gold's stored repeats. `interval` is the former name.
     #[serde(alias = "interval")]
     Stochastic,
 }
 
 impl Default for ToleranceRule {
-    /// The original's rule: "no more than 5%".
+    /// The original AutoExperiment's rule: "no more than 5%".
     fn default() -> Self {
         Self::Relative(0.05)
     }
 }
 
 impl ToleranceRule {
-    /// How far a real may be from its gold, relative to it; `None` if the experiment varies on purpose.
+    /// Returns the relative tolerance of a real; `None` if the experiment is stochastic.
     #[must_use]
     pub const fn relative(self) -> Option<f64> {
         match self {
@@ -201,7 +201,7 @@ impl ToleranceRule {
         }
     }
 
-    /// Whether the experiment varies on purpose.
+    /// Whether the experiment varies by design.
     #[must_use]
     pub const fn is_stochastic(self) -> bool {
         matches!(self, Self::Named(NamedTolerance::Stochastic))
@@ -217,7 +217,7 @@ impl std::fmt::Display for ToleranceRule {
     }
 }
 
-/// Shared libraries, wherever they are.
+/// All shared libraries.
 const PRODUCTS: &str = "**/*.so";
 
 const fn default_absolute_tolerance() -> f64 {
@@ -228,51 +228,51 @@ const fn default_absolute_tolerance() -> f64 {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// The paper's protocol.
+    /// Values of the paper's own protocol.
     #[serde(default)]
     pub full: BTreeMap<String, toml::Value>,
-    /// The shorter one that attempts are measured by.
+    /// Values of the shorter protocol, by which attempts are measured.
     #[serde(default)]
     pub curtailed: BTreeMap<String, toml::Value>,
-    /// Values among which `autoexperiment curtail` may look for a shorter protocol, the cheapest first. A parameter that
-    /// is not named here keeps its full value.
+    /// Values among which `autoexperiment curtail` may search for a shorter protocol, cheapest first. Parameters not
+    /// listed here keep their full value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub allowed: BTreeMap<String, Vec<toml::Value>>,
-    /// What `autoexperiment curtail --write` measured of the curtailed values.
+    /// Measurements of the curtailed values by `autoexperiment curtail --write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<CurtailedEvidence>,
 }
 
-/// How well the curtailed experiment tells solutions that pass the full one from those that fail it.
+/// How well the curtailed experiment distinguishes solutions that pass the full one from those that fail it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CurtailedEvidence {
     /// The curtailed command that was measured.
     pub command: String,
-    /// Solution attempts that were run under both protocols.
+    /// Number of solutions that were run under both protocols.
     pub attempts: usize,
-    /// Of these, those that pass the full experiment.
+    /// Number of solutions that pass the full experiment.
     pub passing: usize,
-    /// Of the attempts that pass curtailed, the part that passes in full.
+    /// Share of the solutions passing the curtailed experiment that also pass the full one.
     pub precision: f64,
-    /// Of the attempts that pass in full, the part that passes curtailed.
+    /// Share of the solutions passing the full experiment that also pass the curtailed one.
     pub recall: f64,
-    /// CPU time of the curtailed experiment, as a part of that of the full one.
+    /// CPU time of the curtailed experiment, as a share of the full one's.
     pub time: f64,
 }
 
-/// Which of an experiment's parameters are used.
+/// Which of an experiment's parameters to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// The shorter one.
+    /// The shorter protocol.
     #[default]
     Curtailed,
-    /// The paper's.
+    /// The paper's own protocol.
     Full,
 }
 
-/// How a result is read after its command has run.
+/// How to read a result after the command has run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ResultRule {
@@ -284,7 +284,7 @@ pub enum ResultRule {
     Regex(BTreeMap<String, String>),
 }
 
-/// The only stream that a JSON line is read from.
+/// The only stream from which a JSON line can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stdout {
@@ -293,7 +293,7 @@ pub enum Stdout {
 }
 
 impl Paper {
-    /// What can be masked, functions before regions.
+    /// Lists what can be masked, functions before regions.
     pub(super) fn all_units(&self) -> Vec<Unit> {
         let functions = self.functions.iter().map(|function| Unit {
             at: function.at.clone(),
@@ -312,36 +312,37 @@ impl Paper {
         functions.chain(regions).collect()
     }
 
-    /// The part of the manifest that lists the unit at this place.
+    /// Returns the part of the manifest that lists this unit.
     pub(super) fn part(&self, unit: usize) -> Part {
         self.units[unit].region.map_or(Part::Function(unit), Part::Region)
     }
 
-    /// Matches the files that the paper protects, paths relative to the repo: those that it names, and compiled ones.
+    /// Matches the files that the paper protects, by paths relative to the repo: those that it names, and compiled
+    /// ones.
     #[must_use]
     pub fn protected_set(&self) -> globset::GlobSet {
         set(&self.protected_globs())
     }
 
-    /// Globs of the files that the paper protects, as [`Paper::protected_set`].
+    /// Returns the globs of [`Paper::protected_set`].
     #[must_use]
     pub fn protected_globs(&self) -> Vec<String> {
         [self.protected.as_slice(), &self.compiled, &self.product_globs()].concat()
     }
 
-    /// Matches what the paper's build makes and sandboxes show. Empty without a build.
+    /// Matches the products of the paper's build. Empty without a build.
     #[must_use]
     pub fn product_set(&self) -> globset::GlobSet {
         set(&self.product_globs())
     }
 
-    /// Matches the compiled files of the repo that hold no maskable function.
+    /// Matches the compiled files of the repo that contain no maskable function.
     #[must_use]
     pub fn compiled_set(&self) -> globset::GlobSet {
         set(&self.compiled)
     }
 
-    /// Globs of what the paper's build makes; none without a build.
+    /// Returns the globs of the build's products; empty without a build.
     #[must_use]
     pub fn product_globs(&self) -> Vec<String> {
         match &self.build {
@@ -361,13 +362,13 @@ fn set<'a>(globs: impl IntoIterator<Item = &'a String>) -> globset::GlobSet {
 }
 
 impl Region {
-    /// The region's name across the paper: `path/file.py::Class.method[name]`.
+    /// Returns the region's name across the paper: `path/file.py::Class.method[name]`.
     #[must_use]
     pub fn label(&self) -> String {
         format!("{}[{}]", self.at, self.name)
     }
 
-    /// How it is found in its function.
+    /// Returns how to find the region in its function.
     #[must_use]
     pub fn bounds(&self) -> Bounds<'_> {
         match (&self.tag, &self.first) {
@@ -397,7 +398,7 @@ impl Region {
 }
 
 impl Unit {
-    /// `function` or `region`.
+    /// Returns `function` or `region`.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         if self.region.is_some() { "region" } else { "function" }
@@ -405,10 +406,10 @@ impl Unit {
 }
 
 impl Experiment {
-    /// The command with its parameters filled in.
+    /// Fills the protocol's parameters into the command.
     ///
     /// # Errors
-    /// A fragment that names the parameter that is missing, unused, or no plain value.
+    /// A fragment that names a parameter that is missing, unused, or not a plain value.
     pub fn command_line(&self, protocol: Protocol) -> Result<String, String> {
         let values = match protocol {
             Protocol::Curtailed => &self.parameters.curtailed,
@@ -422,10 +423,10 @@ impl Experiment {
         Ok(line)
     }
 
-    /// The command with these values filled in.
+    /// Fills these values into the command.
     ///
     /// # Errors
-    /// A fragment that names the parameter that is unused, or no plain value.
+    /// A fragment that names a parameter that is unused, or not a plain value.
     pub fn command_with(&self, values: &BTreeMap<String, toml::Value>) -> Result<String, String> {
         let mut line = self.command.clone();
         for (name, value) in values {
@@ -445,7 +446,7 @@ impl Experiment {
 }
 
 impl Protocol {
-    /// As it is written in files and options.
+    /// Returns the name used in files and options.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Where a paper's functions and regions are in its repo, and which of them lie inside which.
+//! Finds a paper's functions and regions in its repo, and how they are nested.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -8,17 +8,17 @@ use crate::code::{Cut, Module, Region, Selector, Target};
 use crate::error::{Error, Result};
 use crate::sample::Nesting;
 
-/// What can be masked of a module.
+/// A maskable part of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// A function, by its index there.
+    /// A function, as an index into the module's functions.
     Function(usize),
     /// Statements.
     Region(Region),
 }
 
 impl Piece {
-    /// The same as what is masked; `description` is the docstring of a function that has none.
+    /// Returns the cut that masks this part; `description` becomes the docstring of a function that has none.
     #[must_use]
     pub const fn cut<'text>(&'text self, description: Option<&'text str>) -> Cut<'text> {
         match self {
@@ -28,17 +28,17 @@ impl Piece {
     }
 }
 
-/// The parsed files of a paper, and its units in them.
+/// The parsed files of a paper, and the positions of its units.
 #[derive(Debug, Clone)]
 pub(super) struct Sources {
-    /// Every file that holds a unit, once.
+    /// The files that contain units, without duplicates.
     pub modules: Vec<Module>,
-    /// For each unit its module and what it is there.
+    /// For each unit, its module and the part of it.
     pub places: Vec<(usize, Piece)>,
 }
 
 impl Sources {
-    /// A unit's file, and what it is there.
+    /// Returns a unit's module, and the part of it.
     pub(super) fn of(&self, unit: usize) -> (&Module, &Piece) {
         let (module, piece) = &self.places[unit];
         (&self.modules[*module], piece)
@@ -57,7 +57,7 @@ impl Sources {
 /// Finds all units of a paper.
 ///
 /// # Errors
-/// Kind `Suite`: one that is not there, is not one, or is the same as another; a file with syntax errors.
+/// Kind `Suite`: a unit that does not exist, is invalid, or is the same as another; a file with syntax errors.
 pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<Sources> {
     let mut sources = Sources { modules: Vec::new(), places: Vec::with_capacity(paper.units.len()) };
     let mut index = BTreeMap::new();
@@ -68,7 +68,7 @@ pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<Source
         let mut locate = || -> Result<Option<(usize, Piece)>> {
             let at = unit.region.map_or(unit.at.as_str(), |place| paper.regions[place].at.as_str());
             let (file, name) = place_of(at, unit.region.is_some())?;
-            // What is wrong with a file was told with the first unit of it.
+            // The file's fault was already reported with its first unit.
             if unreadable.contains(&file) {
                 return Ok(None);
             }
@@ -83,7 +83,7 @@ pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<Source
                 (None, Some(function)) => Piece::Function(function),
                 (None, None) => return Err(Error::suite("names no function")),
             };
-            // After a fault the places are no longer those of the units.
+            // After a fault, the places no longer correspond to the units.
             let twin = sources.places.iter().position(|place| *place == (module, piece.clone()));
             if let Some(twin) = twin.filter(|_| is_first) {
                 return Err(Error::suite(format!("is the same {} as `{}`", unit.kind(), paper.units[twin].at)));
@@ -105,7 +105,7 @@ pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<Source
     Ok(sources)
 }
 
-/// The file and the function that a manifest names; a region may name a file alone.
+/// Splits a manifest's place into file and function; only a region may have just a file.
 fn place_of(at: &str, region: bool) -> Result<(PathBuf, Option<String>)> {
     if !region || at.contains("::") {
         let selector: Selector = at.parse()?;
@@ -119,10 +119,10 @@ fn place_of(at: &str, region: bool) -> Result<(PathBuf, Option<String>)> {
     Ok((PathBuf::from(at), None))
 }
 
-/// For each unit the nearest unit around it.
+/// Determines for each unit the nearest unit around it.
 ///
 /// # Errors
-/// Kind `Suite` for two that overlap in part.
+/// Kind `Suite` for two units that overlap in part.
 pub(super) fn nesting(paper: &Paper, sources: &Sources, manifest: &Path) -> Result<Nesting> {
     let extents: Vec<_> = (0..sources.places.len())
         .map(|unit| {

@@ -1,15 +1,15 @@
-//! The texts of a suite that no agent may see while it works: gold, and the sources that functions are masked in.
+//! The texts of a suite that no agent may see while it works: gold, and the sources in which functions are masked.
 
 use std::path::Path;
 
 use walkdir::WalkDir;
 
-/// The folders of a suite that hold them.
+/// The folders of a suite with such texts.
 const FOLDERS: [&str; 4] = ["papers", "repos", "commands", "tasks"];
-/// The longest file that is looked at, in bytes. Longer ones are data.
+/// Maximum bytes of a file that is read. Longer ones are data.
 const LONGEST: u64 = 1 << 20;
 
-/// Each text with the path that it is in. A Python file is several: one for each function, however it is nested.
+/// Returns each text with its path. A Python file is split into several: one for each function, however nested.
 #[must_use]
 pub fn secrets(root: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
@@ -35,7 +35,7 @@ pub fn secrets(root: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// The parts of a source that begin with a function.
+/// Splits a source before each function.
 fn functions(text: &[u8]) -> Vec<Vec<u8>> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for line in text.split_inclusive(|byte| *byte == b'\n') {

@@ -3,13 +3,13 @@
 /// A section: its heading, and its text up to the next heading of any level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Section<'a> {
-    /// The heading without its `#`; empty for the text before the first one.
+    /// The heading without its `#`; empty for the text before the first heading.
     pub heading: &'a str,
     /// The text below the heading.
     pub text: &'a str,
 }
 
-/// The sections of a Markdown text, in their order. Lines in fenced code are not headings.
+/// Splits a Markdown text into sections. Lines in fenced code are not headings.
 #[must_use]
 pub fn sections(text: &str) -> Vec<Section<'_>> {
     let mut found = Vec::new();

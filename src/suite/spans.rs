@@ -1,16 +1,16 @@
-//! Where in a manifest's text a fault is that only shows once all of it is read.
+//! Finds the line of a fault in a manifest that only shows once the whole manifest is read.
 
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::error::line_at;
 
-/// What of a manifest is at fault, by its place in its list.
+/// A part of a manifest, by its index in its list.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     /// A function.
     Function(usize),
-    /// A function's mutant that is marked as equivalent.
+    /// A function's mutant that is marked as equivalent: function, mutant.
     Mutant(usize, usize),
     /// A region.
     Region(usize),
@@ -18,11 +18,11 @@ pub(super) enum Part {
     Experiment(usize),
     /// A glob of protected files.
     Protected(usize),
-    /// What says how the repo is built.
+    /// The build of the repo: `build`, or else `abi`.
     Build,
 }
 
-/// A manifest, of which only the places of its parts are read.
+/// The parts of a manifest, deserialised only for their positions.
 #[derive(Deserialize)]
 struct Manifest {
     #[serde(default)]
@@ -59,7 +59,8 @@ struct Experiment {
     id: Spanned<String>,
 }
 
-/// The line, from 1, where a part of a manifest is: that of a function's or region's name, an experiment's id, a mutant, a glob.
+/// Returns the line (from 1) of a part of a manifest: of a function's or region's name, an experiment's id, a mutant, a
+/// glob.
 pub(super) fn line_of(part: Part, text: &str) -> Option<usize> {
     let manifest: Manifest = toml::from_str(text).ok()?;
     let span = match part {

@@ -1,14 +1,14 @@
-//! What `new` left for a person to write: placeholders that agents would be shown.
+//! Finds the placeholders that `autoexperiment new` left for a person to fill in, and that agents would see.
 
 use super::problem::Problem;
 use super::spans::{Part, line_of};
 use super::{LoadedPaper, Protocol};
 use crate::error::Error;
 
-/// What stands where only a person can write.
+/// Placeholder for what only a person can write.
 pub const TODO: &str = "TODO";
 
-/// Placeholders in a paper's manifest and text, as errors; and gold of the full protocol that is missing, as a warning.
+/// Reports placeholders in a paper's manifest and text as errors, and missing gold of the full protocol as a warning.
 #[must_use]
 pub fn unfinished(loaded: &LoadedPaper) -> Vec<Problem> {
     let (paper, manifest) = (&loaded.paper, loaded.dir.join("paper.toml"));
@@ -57,7 +57,7 @@ pub fn unfinished(loaded: &LoadedPaper) -> Vec<Problem> {
     problems
 }
 
-/// Experiments with a longer protocol of the paper's whose gold was never recorded.
+/// Reports experiments with a separate full protocol whose gold was never recorded.
 fn full_gold(loaded: &LoadedPaper) -> Option<Problem> {
     let gold = loaded.gold.as_ref()?;
     let full = gold.results.get(&Protocol::Full);

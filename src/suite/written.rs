@@ -1,29 +1,29 @@
-//! Numbers as they are written in a text, and which of them are roundings of known values.
+//! Finds numbers in a text, and decides which of them are roundings of known values.
 //!
-//! In a few sentences a number of three digits that is a rounding of a result is that result. In a table of a thousand
-//! numbers some agree with some result by chance. So the hits in a text are weighed against as many as its other numbers
-//! of the same precision make likely: [`roundings`].
+//! In a few sentences, a number of three digits that rounds a result is that result. In a table of a thousand numbers,
+//! some agree with a result by chance. So [`roundings`] weighs the hits in a text against the number of hits that its
+//! other numbers of the same precision make likely.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Digits beyond which a writing counts as this precise only: results of two machines differ in later ones.
+/// Maximum digits of precision that count: results of two machines differ in later digits.
 const MOST_DIGITS: i32 = 7;
 
-/// A number as it is written.
+/// The value and precision of a written number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Written {
     /// Its value.
     pub value: f64,
-    /// Its significant digits.
+    /// Number of significant digits.
     pub digits: usize,
-    /// Those without zeros at the end: round numbers such as 100.0 are seldom results.
+    /// Number of significant digits without trailing zeros: round numbers such as 100.0 are seldom results.
     pub sharp_digits: usize,
-    /// Half of its last digit.
+    /// Half of the last digit's unit.
     half_digit: f64,
-    /// What texts compare it with: power of ten of its last digit, or [`CAPPED`].
+    /// Power of ten of the last digit, or [`CAPPED`]. Only numbers of the same precision are compared.
     precision: i32,
 }
 
@@ -32,19 +32,19 @@ pub struct Written {
 pub struct NumberInText<'text> {
     /// Line, from 1.
     pub line: usize,
-    /// As it is there.
+    /// The number as written.
     pub token: &'text str,
-    /// What it says.
+    /// Value and precision.
     pub written: Written,
 }
 
-/// The precision of numbers that are more precise than results are the same.
+/// Precision of numbers with more digits than results reproduce.
 const CAPPED: i32 = i32::MIN;
 
 impl Written {
-    /// Reads a number that is precise enough to be a result: `least` significant digits or more with a decimal point, or
-    /// one more without; shorter ones are sizes and settings, and agree with some result by chance. Commas are taken
-    /// for separators of thousands.
+    /// Parses a number precise enough to be a result: with at least `least` significant digits if it has a decimal
+    /// point, one more if not. Shorter numbers are sizes and settings, and agree with some result by chance. Commas
+    /// count as thousands separators.
     #[must_use]
     pub fn read(token: &str, least: usize) -> Option<Self> {
         let mut plain = Cow::Borrowed(token);
@@ -71,27 +71,27 @@ impl Written {
         Some(Self { value, digits, sharp_digits, half_digit, precision })
     }
 
-    /// Whether the writing is a rounding of `value`.
+    /// Whether this is a rounding of `value`.
     #[must_use]
     pub fn is(&self, value: f64) -> bool {
         (self.value - value).abs() <= self.reach()
     }
 
-    /// Half its last digit, and a little for the rounding of the comparison itself.
+    /// Returns the maximum distance to a rounded value: half the last digit, plus a little for floating-point error.
     fn reach(&self) -> f64 {
         self.half_digit * 1.000_001
     }
 
-    /// The share that it is as a percentage.
+    /// Converts a percentage to a share.
     fn percent(self) -> Self {
         let precision = if self.precision == CAPPED { CAPPED } else { self.precision - 2 };
         Self { value: self.value / 100.0, half_digit: self.half_digit / 100.0, precision, ..self }
     }
 }
 
-/// The numbers in a text that are precise enough to be a result: `least` significant digits or more with a decimal
-/// point, or one more without; shorter ones are sizes and settings. Digits that belong to a name (`sha1`, `x_2`) are no
-/// number. `1,234.5` is read both as one number and as two; a percentage as it stands and as a share.
+/// Finds the numbers in a text that are precise enough to be a result: with at least `least` significant digits if they
+/// have a decimal point, one more if not; shorter ones are sizes and settings. Digits within a name (`sha1`, `x_2`) are
+/// not numbers. `1,234.5` is read both as one number and as two; a percentage both as written and as a share.
 #[must_use]
 pub fn written_numbers(text: &str, least: usize) -> Vec<NumberInText<'_>> {
     let bytes = text.as_bytes();
@@ -123,7 +123,7 @@ pub fn written_numbers(text: &str, least: usize) -> Vec<NumberInText<'_>> {
     found
 }
 
-/// Where a number that begins here ends.
+/// Returns the end of the number that begins at `at`.
 fn number_end(bytes: &[u8], at: usize) -> usize {
     fraction_end(bytes, digits_end(bytes, at))
 }
@@ -132,7 +132,7 @@ fn digits_end(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// Where the decimals and the exponent behind a number's whole part end.
+/// Returns the end of the decimals and the exponent after a number's whole part.
 fn fraction_end(bytes: &[u8], mut at: usize) -> usize {
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     if bytes.get(at) == Some(&b'.') && digit(at + 1) {
@@ -147,7 +147,7 @@ fn fraction_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the whole part of a number with commas between its thousands ends.
+/// Returns the end of a whole part with commas between thousands, if there are any.
 fn grouped_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut end = digits_end(bytes, at);
     let first = end - at;
@@ -157,7 +157,7 @@ fn grouped_end(bytes: &[u8], at: usize) -> Option<usize> {
     ((1..=3).contains(&first) && end > at + first).then_some(end)
 }
 
-/// Where the sign before a number stands, if there is one.
+/// Returns the position of the sign before a number, or else `at`.
 fn signed_start(text: &str, at: usize) -> usize {
     ["-", "−"].iter().find(|sign| text[..at].ends_with(**sign)).map_or(at, |sign| at - sign.len())
 }
@@ -178,7 +178,8 @@ fn push<'text>(
     }
 }
 
-/// All numbers of a result that are not small whole numbers, such as counts, which texts hold for other reasons.
+/// Calls `found` for all numbers of a result except small whole numbers, such as counts, which occur in texts for other
+/// reasons.
 pub fn result_numbers(value: &Value, found: &mut impl FnMut(f64)) {
     match value {
         Value::Number(number) => {
@@ -194,18 +195,18 @@ pub fn result_numbers(value: &Value, found: &mut impl FnMut(f64)) {
     }
 }
 
-/// Half the last digit that counts, relative to the number.
+/// Half of the last digit that counts, relative to the number.
 fn capped_reach() -> f64 {
     0.5 * 10_f64.powi(1 - MOST_DIGITS)
 }
 
-/// Those of the numbers of one text that are roundings of one of these values, each with the place of the value among
-/// them; but none of a precision at which `chance` or more of them is what agrees by chance.
+/// Returns the numbers of one text that are roundings of one of these values, each with the value's index. Numbers of a
+/// precision are left out if that many hits have a probability of `chance` or more.
 ///
-/// For each precision apart: let the text have m different numbers of it within half of a value around the value, those
-/// that are roundings not counted. Were they spread evenly there, a cell of one digit's width would hold one of them
-/// with a chance of 1 - exp(-m / cells). The sum over all values is how many hits to expect, and the hits count when
-/// as many or more are less likely than `chance` (Poisson).
+/// For each precision, let m be the number of different numbers in the text, hits excluded, that are within half of a
+/// value around the value. If these were spread evenly, a cell one digit wide would contain one of them with a
+/// probability of 1 - exp(-m / cells). The sum over all values is the expected number of hits. The hits count if the
+/// probability of at least that number is below `chance` (Poisson).
 #[must_use]
 pub fn roundings<'found, 'text>(
     found: &'found [NumberInText<'text>],
@@ -244,13 +245,13 @@ pub fn roundings<'found, 'text>(
     hits
 }
 
-/// How many of the values the numbers of this precision would hit by chance.
+/// Returns the expected number of values that numbers of this precision hit by chance.
 fn expected(values: &[(f64, usize)], others: &[f64], precision: i32) -> f64 {
     let mut last_cell = None;
     let mut sum = 0.0;
     for &(value, _) in values {
         let width = if precision == CAPPED { 2.0 * capped_reach() * value.abs() } else { 10_f64.powi(precision) };
-        // Values that are written alike are hit together.
+        // Values with the same rounding are hit together.
         let cell = (value / width).round();
         if value == 0.0 || (precision != CAPPED && last_cell.replace(cell) == Some(cell)) {
             continue;
@@ -263,7 +264,7 @@ fn expected(values: &[(f64, usize)], others: &[f64], precision: i32) -> f64 {
     sum
 }
 
-/// The chance of `count` or more where `mean` are expected, by Poisson's distribution.
+/// Returns the probability of `count` or more events if `mean` are expected, for a Poisson distribution.
 fn at_least(count: usize, mean: f64) -> f64 {
     let mut term = (-mean).exp();
     let mut below = 0.0;

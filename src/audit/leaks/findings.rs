@@ -1,4 +1,4 @@
-//! Things that cannot be compared with masked bodies but may still reveal them: compiled code, archives, git objects.
+//! Files that cannot be compared with masked bodies but may still reveal them: compiled code, archives, git objects.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,10 +7,10 @@ use super::{Finding, FindingKind, LARGEST};
 use crate::error::Error;
 use crate::suite::LoadedPaper;
 
-/// The bytes before each entry in the list of files of a zip archive.
+/// Bytes before each entry in the list of files of a zip archive.
 const ZIP_ENTRY: &[u8] = b"PK\x01\x02";
 
-/// The first bytes of archives that we cannot look into.
+/// First bytes of archives that we cannot read, with their names.
 const CLOSED: [(&[u8], &str); 5] = [
     (b"BZh", "bz2"),
     (b"\xfd7zXZ\0", "xz"),
@@ -19,18 +19,18 @@ const CLOSED: [(&[u8], &str); 5] = [
     (b"Rar!", "rar"),
 ];
 
-/// The contents of a gzip file, cut off at the limit for all files; `None` for other files.
+/// Returns the contents of a gzip file, up to the limit for all files; `None` for other files.
 pub fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
     if !bytes.starts_with(b"\x1f\x8b") {
         return None;
     }
     let mut inside = Vec::new();
-    // A broken one is read as far as possible.
+    // A broken file is read up to the fault.
     let _ = flate2::read::MultiGzDecoder::new(bytes).take(LARGEST).read_to_end(&mut inside);
     Some(inside)
 }
 
-/// What a file is, judging by its bytes.
+/// Reports a suspicious file, judging by its bytes.
 pub fn of_file(path: &Path, bytes: &[u8]) -> Option<Finding> {
     let finding = |kind, message: String, hint: &str| {
         Some(Finding { kind, error: Error::suite(message).at(path, None).hint(hint) })
@@ -72,8 +72,8 @@ pub fn of_file(path: &Path, bytes: &[u8]) -> Option<Finding> {
     )
 }
 
-/// Compiled code that the manifest says holds no maskable function, although it does: Python would import it instead of
-/// a masked file, or it names one as its source, as the products of Cython and mypyc do.
+/// Reports compiled code that the manifest lists as harmless but that contains a maskable function: Python would import
+/// it instead of a masked file, or it names a masked file as its source, as the products of Cython and mypyc do.
 pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[u8]) -> Option<Finding> {
     let name = relative.file_name()?.to_str()?.split('.').next()?;
     let module = relative.with_file_name(format!("{name}.py"));
@@ -93,7 +93,7 @@ pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[
     })
 }
 
-/// A folder that is a git repository without a working tree.
+/// Reports a folder that is a bare git repository.
 pub fn of_folder(path: &Path) -> Option<Finding> {
     let bare = path.join("HEAD").is_file() && path.join("objects").is_dir() && path.join("refs").is_dir();
     bare.then(|| Finding {
@@ -104,11 +104,11 @@ pub fn of_folder(path: &Path) -> Option<Finding> {
     })
 }
 
-/// Shared libraries and compiled Python, by name or by their first bytes.
+/// Whether this is a shared library or compiled Python, by name or by its first bytes.
 fn is_compiled(path: &Path, bytes: &[u8]) -> bool {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     let by_name = ending.is_some_and(|it| ["pyc", "pyo", "so", "pyd", "dll", "dylib"].contains(&it.as_str()));
-    // Python's magic number, which grows with each version (3.0 to 3.15 so far), a carriage return, a line feed.
+    // Python's magic number (which grows with each version, 3.0 to 3.15 so far), a carriage return, a line feed.
     let python = bytes.len() > 16 && bytes[2..4] == *b"\r\n" && (0x0c..=0x0f).contains(&bytes[1]);
     by_name || python || bytes.starts_with(b"\x7fELF")
 }
@@ -122,12 +122,12 @@ fn is_code(name: &str) -> bool {
     [".py", ".pyc", ".pyo", ".pyx", ".pyw", ".ipynb", ".so", ".pyd"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// The names of the files in a zip or tar archive; none for other files.
+/// Returns the names of the files in a zip or tar archive; empty for other files.
 fn names(bytes: &[u8]) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut names = Vec::new();
     if bytes.starts_with(b"PK") {
-        // APPNOTE.TXT 4.3.12: an entry of the central directory has its name's length at 28 and the name at 46.
+        // APPNOTE.TXT 4.3.12: an entry of the central directory has its name's length at offset 28 and the name at 46.
         let mut at = 0;
         while let Some(next) = bytes[at..].windows(4).position(|part| part == ZIP_ENTRY) {
             at += next;
@@ -136,7 +136,8 @@ fn names(bytes: &[u8]) -> Vec<String> {
             at += ZIP_ENTRY.len();
         }
     } else if bytes.get(257..262) == Some(b"ustar") {
-        // POSIX ustar: headers of 512 bytes, the name in the first 100, the size in octal at 124, then the content.
+        // POSIX ustar: headers of 512 bytes, with the name in the first 100 and the size in octal at 124, each followed
+        // by the content.
         let mut at = 0;
         while let Some(header) = bytes.get(at..at + 512).filter(|header| header[0] != 0) {
             names.push(text(header[..100].split(|&byte| byte == 0).next().unwrap_or_default()));

@@ -1,9 +1,10 @@
-//! Which parts of masked bodies or gold results also appear elsewhere in what agents see.
+//! Finds parts of masked bodies or gold results elsewhere in what agents see.
 //!
-//! Agents are given the repo without what snapshots leave out (version control, caches, compiled Python), with the
-//! sample's functions masked, and the paper's text and descriptions. [`measure`] reads all of that and runs nothing:
-//! for each maskable function, which part of its body is in some one file of it ([`crate::code::containment`], the
-//! larger of both ways of comparing names), and what cannot be compared but gives code away all the same.
+//! Agents get the repo without what snapshots leave out (version control, caches, compiled Python), with the sample's
+//! functions masked, and the paper's text and descriptions. [`measure`] reads all of that and runs nothing. For each
+//! maskable function, it measures the share of the body that is in any single other file ([`crate::code::containment`],
+//! the larger result of both ways of comparing names). It also lists files that cannot be compared but reveal code
+//! anyway.
 //!
 //! A masked body cannot be read in its own place. So for each function we leave its own body, and everything nested in
 //! it, out of its file. The docstring stays, as in the masked file.
@@ -26,7 +27,7 @@ use search::{Search, Visible};
 /// A function with at least this containment leaks.
 pub const LEAK: f64 = 0.6;
 
-/// Longer files are not read, only listed.
+/// Longer files, in bytes, are only listed, not read.
 const LARGEST: u64 = 16 << 20;
 
 /// The findings for one paper.
@@ -34,7 +35,7 @@ const LARGEST: u64 = 16 << 20;
 pub struct LeakReport {
     /// Every maskable function, in the manifest's order.
     pub functions: Vec<FunctionLeak>,
-    /// Maskable functions that hold each other's bodies.
+    /// Pairs of maskable functions with similar bodies.
     pub pairs: Vec<Pair>,
     /// Everything else that may reveal something.
     pub findings: Vec<Finding>,
@@ -47,7 +48,7 @@ pub struct FunctionLeak {
     pub at: String,
     /// The largest share of its body that is in one other file, 0 to 1: the larger of the two below.
     pub containment: f64,
-    /// Where most of that is: a selector, or `file:line`; empty for nowhere.
+    /// The place with most of that share: a selector, or `file:line`; empty if the share is 0.
     pub place: String,
     /// The largest share with names compared as they are.
     pub kept: f64,
@@ -55,27 +56,27 @@ pub struct FunctionLeak {
     pub normalised: f64,
 }
 
-/// Two maskable functions, one of which holds [`LEAK`] or more of the other.
+/// Two maskable functions, one of which contains at least [`LEAK`] of the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pair {
-    /// Their places in the manifest.
+    /// Indices in the manifest.
     pub functions: (usize, usize),
     /// Their selectors.
     pub at: (String, String),
-    /// The share of the first that is in the second, and of the second in the first.
+    /// Share of the first function in the second, and of the second in the first.
     pub containment: (f64, f64),
 }
 
-/// Something that reveals code or results, or might.
+/// Something that reveals, or might reveal, code or results.
 #[derive(Debug)]
 pub struct Finding {
-    /// What sort.
+    /// Kind of finding.
     pub kind: FindingKind,
-    /// What, where, and what to do.
+    /// Description, place and hint.
     pub error: Error,
 }
 
-/// A sort of [`Finding`].
+/// Kinds of [`Finding`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
@@ -83,18 +84,19 @@ pub enum FindingKind {
     GoldValue,
     /// Compiled code.
     Compiled,
-    /// An archive with code in it, or that cannot be looked into.
+    /// An archive that contains code or cannot be read.
     Archive,
-    /// Objects of git, which hold old versions of files.
+    /// Git objects, which contain old versions of files.
     GitObjects,
     /// The paper's own package in the environment.
     Installed,
-    /// A data file, judging by its name, that could not be read: too long, or compressed by other means than gzip.
+    /// A file that could not be read, because it is too long or compressed by other means than gzip; probably data,
+    /// judging by its name.
     Unread,
 }
 
 impl LeakReport {
-    /// Whether [`LeakReport::errors`] has none.
+    /// Whether [`LeakReport::errors`] is empty.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.pairs.is_empty()
@@ -102,9 +104,9 @@ impl LeakReport {
             && self.findings.iter().all(|finding| finding.kind == FindingKind::Unread)
     }
 
-    /// What is wrong, as errors that say what to do: functions of which [`LEAK`] or more appears elsewhere, and the
-    /// findings. Files that could not be read are not errors, because they usually hold data. If the worst place of
-    /// each of two functions is the other one, one error covers both.
+    /// Returns the faults as errors that say what to do: functions of which at least [`LEAK`] appears elsewhere, and
+    /// the findings. Unread files are not errors, because they usually contain data. If each of two functions has its
+    /// worst place in the other, one error covers both.
     #[must_use]
     pub fn errors(self) -> Vec<Error> {
         let mut errors = Vec::new();
@@ -141,11 +143,11 @@ impl LeakReport {
     }
 }
 
-/// Looks for leaks in everything that agents see of a paper except the environment, see [`installed`]. Also searches
-/// the products of the repo's build, if `built` has them.
+/// Looks for leaks in everything that agents see of a paper, except the environment (see [`installed`]). Also searches
+/// the products of the repo's build, if given in `built`.
 ///
 /// # Errors
-/// Kind `Suite` when the repo cannot be read.
+/// Kind `Suite` if the repo cannot be read.
 pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakReport> {
     let bodies = Bodies::new(loaded);
     let gold = GoldValues::new(loaded);
@@ -200,7 +202,7 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
     Ok(LeakReport { functions, pairs, findings })
 }
 
-/// The paper's own code in a built environment, whose folder is `prefix`.
+/// Reports the paper's own code in a built environment, whose folder is `prefix`.
 #[must_use]
 pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Finding> {
     in_env(copies::installed(loaded, prefix)).collect()
@@ -210,7 +212,7 @@ fn in_env(errors: Vec<Error>) -> impl Iterator<Item = Finding> {
     errors.into_iter().map(|error| Finding { kind: FindingKind::Installed, error })
 }
 
-/// The files of a repo that agents see, sorted. Folders that belong to git are added to `findings`.
+/// Lists the files of a repo that agents see, sorted. Git folders are added to `findings`.
 fn files(repo: &Path, findings: &mut Vec<Finding>) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let walk = walkdir::WalkDir::new(repo).sort_by_file_name().into_iter();

@@ -17,9 +17,9 @@ const LONGEST_TAG: usize = 1000;
 
 /// One way to read a file.
 pub struct Reading<'bytes> {
-    /// What is to be cut into tokens.
+    /// The bytes to split into tokens.
     pub bytes: Cow<'bytes, [u8]>,
-    /// Only this part of it.
+    /// The part of the bytes to read.
     pub part: Range<usize>,
     /// Whether its offsets are also offsets in the file.
     pub in_place: bool,
@@ -31,13 +31,13 @@ impl<'bytes> Reading<'bytes> {
         Self { part: 0..bytes.len(), bytes, in_place: true }
     }
 
-    /// Its tokens.
+    /// Splits the part into tokens.
     pub fn tokens(&self) -> Tokens<'_> {
         Tokens::of(&self.bytes, self.part.clone())
     }
 }
 
-/// A Python file: its code, its comments, and its long strings one by one.
+/// Reads a Python file in several ways: its code, its comments, and each of its long strings.
 pub fn of_python(bytes: &[u8]) -> Vec<Reading<'_>> {
     let code = Reading::whole(bytes);
     let tokens = code.tokens();
@@ -48,16 +48,16 @@ pub fn of_python(bytes: &[u8]) -> Vec<Reading<'_>> {
     readings
 }
 
-/// Any other file, by what it looks like. `ending` is that of its name, in lower case.
+/// Reads any other file in the ways that its contents suggest. `ending` is the extension in lower case.
 pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<Reading<'bytes>> {
     if bytes.contains(&0) {
-        // A binary file may hold code without compression.
+        // A binary file may contain uncompressed code.
         return vec![Reading::whole(only_text(bytes))];
     }
     let mut readings = vec![Reading::whole(bytes)];
     readings.extend(strings(bytes, &Tokens::new(bytes)));
     readings.push(Reading::whole(blank_lines(bytes, |line| {
-        // Twice, for a prompt in a comment.
+        // Twice, for a prompt within a comment.
         blank_prefix(line);
         blank_prefix(line);
     })));
@@ -86,8 +86,8 @@ pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<Reading<'bytes>
     readings
 }
 
-/// A text with long tables of numbers blanked, which hold no code: many lines in a row, or single long lines, without
-/// two adjacent letters.
+/// Blanks long tables of numbers, which contain no code: many lines in a row, or single long lines, without two
+/// adjacent letters.
 pub fn without_tables(bytes: &[u8]) -> Cow<'_, [u8]> {
     const LINES: usize = 30;
     const LENGTH: usize = 2000;
@@ -110,7 +110,7 @@ pub fn without_tables(bytes: &[u8]) -> Cow<'_, [u8]> {
     out
 }
 
-/// A binary file with everything blanked except stretches of text.
+/// Blanks a binary file except for stretches of text.
 fn only_text(bytes: &[u8]) -> Vec<u8> {
     const SHORTEST: usize = 24;
     let is_text = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
@@ -127,7 +127,7 @@ fn strings<'bytes>(bytes: &'bytes [u8], tokens: &Tokens<'_>) -> Vec<Reading<'byt
     tokens.long_strings(LONG_STRING).map(|part| Reading { part, ..Reading::whole(bytes) }).collect()
 }
 
-/// The file with everything blanked except comments.
+/// Blanks everything but comments.
 fn only_comments(bytes: &[u8], tokens: &Tokens<'_>) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for range in tokens.ranges() {
@@ -137,7 +137,7 @@ fn only_comments(bytes: &[u8], tokens: &Tokens<'_>) -> Vec<u8> {
             }
         }
     }
-    // Tokens begin and end outside of comments, so that only the comments' marks are left to remove.
+    // Tokens begin and end outside of comments, so only the comment marks remain to be removed.
     for byte in &mut out {
         if *byte == b'#' {
             *byte = b' ';
@@ -146,7 +146,7 @@ fn only_comments(bytes: &[u8], tokens: &Tokens<'_>) -> Vec<u8> {
     out
 }
 
-/// A copy in which `blank` may blank parts of each line.
+/// Returns a copy in which `blank` may blank parts of each line.
 fn blank_lines(bytes: &[u8], blank: impl Fn(&mut [u8])) -> Vec<u8> {
     let mut out = bytes.to_vec();
     out.split_mut(|&byte| byte == b'\n').for_each(blank);

@@ -1,4 +1,4 @@
-//! Searches what agents see for bodies, file by file, and notes which part of each is where.
+//! Searches everything that agents see for bodies, file by file, and records how much of each body is found where.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -10,22 +10,22 @@ use super::{FunctionLeak, LEAK, Pair};
 use crate::code::Module;
 use crate::suite::{Bodies, Hit, LoadedPaper, Piece};
 
-/// Something that agents see.
+/// A text that agents see.
 pub struct Visible<'a> {
     name: String,
     bytes: Cow<'a, [u8]>,
-    /// For a Python file, its path in the repo.
+    /// Path in the repo, for a Python file.
     python: Option<&'a Path>,
     ending: String,
 }
 
 impl<'a> Visible<'a> {
-    /// A text that is not a file of the repo.
+    /// Creates a text that is not a file of the repo.
     pub fn text(name: &str, bytes: &'a [u8]) -> Self {
         Self { name: name.to_owned(), bytes: bytes.into(), python: None, ending: String::new() }
     }
 
-    /// A file of the repo, by its path there; unpacked if it was packed.
+    /// Creates a file of the repo from its path there and its bytes, decompressed if needed.
     pub fn file(path: &'a Path, bytes: &'a [u8]) -> Self {
         let ending = |path: &Path| path.extension().map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
         let mut own = ending(path);
@@ -44,21 +44,21 @@ impl<'a> Visible<'a> {
     }
 }
 
-/// A shingle that was found, by its number in its body, and where it is in the file if that is known.
+/// A shingle that was found: its number in its body, and its position in the file if known.
 type ShingleHit = (usize, Option<Range<usize>>);
 
-/// What has been found so far.
+/// The results so far.
 pub struct Search<'a> {
     bodies: &'a Bodies,
     functions: Vec<Searched>,
-    /// How much of one maskable function is in another, by pairs.
+    /// Share of one maskable function found in another, by pair.
     between: BTreeMap<(usize, usize), f64>,
 }
 
-/// One function or region.
+/// A function or region to search for.
 struct Searched {
     leak: FunctionLeak,
-    /// The file that holds it, its index there unless it is a region, and the part of the file that a mask removes.
+    /// The file that contains it, its index there unless it is a region, and the part of the file that a mask removes.
     path: PathBuf,
     index: Option<usize>,
     body: Range<usize>,
@@ -66,7 +66,7 @@ struct Searched {
 }
 
 impl<'a> Search<'a> {
-    /// Before the first text.
+    /// Starts a search.
     pub fn new(loaded: &LoadedPaper, bodies: &'a Bodies) -> Self {
         let functions = loaded.paper.units.iter().enumerate().map(|(place, listed)| {
             let module = loaded.source(place);
@@ -132,7 +132,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What was found for each function, and the pairs.
+    /// Returns the results for each function, and the pairs.
     pub fn finish(self) -> (Vec<FunctionLeak>, Vec<Pair>) {
         let part = |of: usize, within: usize| self.between.get(&(of, within)).copied().unwrap_or(0.0);
         let mut pairs = Vec::new();
@@ -150,7 +150,7 @@ impl<'a> Search<'a> {
 }
 
 impl Searched {
-    /// Whether masking the function removes what is at `at` in this file.
+    /// Whether masking the function removes the bytes `at` of this file.
     fn hides(&self, path: Option<&Path>, at: &Range<usize>) -> bool {
         let overlaps = at.start < self.body.end && self.body.start < at.end;
         let in_docstring = self.docstring.start <= at.start && at.end <= self.docstring.end;
@@ -158,12 +158,12 @@ impl Searched {
     }
 }
 
-/// A share rounded to four decimals, to keep files short.
+/// Returns a share rounded to four decimals, to keep files short.
 fn share(part: usize, whole: usize) -> f64 {
     (1e4 * part as f64 / whole.max(1) as f64).round() / 1e4
 }
 
-/// The shingles in each function of a module, including nested functions.
+/// Groups the found shingles by the functions of a module, including nested functions.
 fn holders(module: &Module, hits: &[ShingleHit]) -> HashMap<usize, HashSet<usize>> {
     let mut holders: HashMap<usize, HashSet<usize>> = HashMap::new();
     for (shingle, at) in hits {
@@ -177,7 +177,7 @@ fn holders(module: &Module, hits: &[ShingleHit]) -> HashMap<usize, HashSet<usize
     holders
 }
 
-/// Where most of the finding is: the innermost function that holds at least half of it, else the first line.
+/// Returns the main place of the hits: the innermost function that contains at least half of them, else the first line.
 fn place(
     visible: &Visible<'_>,
     module: Option<&Module>,

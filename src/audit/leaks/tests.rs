@@ -6,7 +6,7 @@ use std::process::Command;
 use super::*;
 use crate::suite::Suite;
 
-/// What is masked in most tests.
+/// The masked body in most tests.
 const BODY: &str = r"    out = []
     for index in range(len(values)):
         first = max(0, index - width)
@@ -16,7 +16,7 @@ const BODY: &str = r"    out = []
     return out
 ";
 
-/// The same with other names.
+/// The same body with other names.
 const RENAMED: &str = r"    res = []
     for i in range(len(xs)):
         a = max(0, i - h)
@@ -26,7 +26,7 @@ const RENAMED: &str = r"    res = []
     return res
 ";
 
-/// Code about as long that does something else.
+/// Code of similar length that does something else.
 const OTHER: &str = r#"    while values and values[-1] != width:
         head, *values = sorted(values, key=lambda item: (item % 7, -item))
         if head > 3 or not values:
@@ -85,7 +85,7 @@ impl Lab {
         measure(&self.loaded(), None).unwrap()
     }
 
-    /// Containment and place of the function that is masked in most tests.
+    /// Returns containment and place for the function that is masked in most tests.
     fn leak(&self) -> (f64, String) {
         let leak = self.measure().functions.remove(0);
         (leak.containment, leak.place)
@@ -100,12 +100,12 @@ impl Lab {
     }
 }
 
-/// The file that holds the masked function, with this docstring and this code behind it.
+/// Returns the file that contains the masked function, with this docstring, followed by this code.
 fn core(docstring: &str, more: &str) -> String {
     format!("import math\n\n\ndef smoothed(values, width):\n    {docstring}\n{BODY}\n\n{more}")
 }
 
-/// Every line behind a prefix.
+/// Puts a prefix before every line.
 fn prefixed(prefix: &str, text: &str) -> String {
     text.split_inclusive('\n').flat_map(|line| [prefix, line]).collect()
 }
@@ -117,7 +117,7 @@ fn a_masked_body_is_no_leak_of_itself() {
     assert!(report.findings.is_empty() && report.pairs.is_empty());
 }
 
-/// A file, its text around some code, and where that code is to be found.
+/// A file, a function that puts text around some code, and the place where the code should be found.
 type Plant<'a> = (&'a str, Box<dyn Fn(&str) -> String + 'a>, &'a str);
 
 #[test]
@@ -238,7 +238,8 @@ fn what_is_nested_in_a_masked_function_is_masked_with_it() {
     let manifest = fs::read_to_string(lab.folder.path().join("papers/p/paper.toml")).unwrap();
     lab.write("papers/p/paper.toml", manifest.replace("::smoothed", "::outer"));
     assert_eq!(lab.leak().0, 0.0);
-    // Masked alone, the inner one could be read in another function, but not in the outer one, which holds it.
+    // If only the inner function is masked, it could be read in another function, but not in the outer one, which
+    // contains it.
     lab.write("papers/p/paper.toml", manifest.replace("::smoothed", "::outer.inner"));
     assert_eq!(lab.leak().0, 0.0);
 }

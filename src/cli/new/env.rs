@@ -13,18 +13,18 @@ use crate::masked::build::tag;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 
-/// What was decided before anything runs.
+/// Decisions made before anything runs.
 pub(super) struct Plan {
     /// The env's id.
     pub(super) env: String,
-    /// What must be built.
+    /// The command that builds the extensions, if any.
     build: Option<String>,
-    /// The versions of Python that the repository works with, and the file that says so.
+    /// The Python versions that the repository requires, and the file that says so.
     requires: Option<(String, &'static str)>,
 }
 
 impl Plan {
-    /// The repo's compiled code, as the manifest has it.
+    /// Describes the repo's compiled code for the manifest.
     pub(super) fn compiled(&self, repo: &Path, env: &Env) -> Compiled {
         let files: Vec<String> =
             libraries(repo).into_iter().filter_map(|path| Some(path.to_str()?.to_owned())).collect();
@@ -34,7 +34,7 @@ impl Plan {
 }
 
 impl Arguments {
-    /// Decides on env and build, and puts a new env's file into the draft.
+    /// Decides on env and build, and adds the file of a new env to the draft.
     pub(super) async fn plan_env(&self, draft: &mut Draft) -> Result<Plan> {
         let repo = draft.suite().repo_dir(draft.id());
         let found = self.extension(&repo);
@@ -61,7 +61,7 @@ impl Arguments {
         Ok(Plan { env: draft.id().to_owned(), build, requires })
     }
 
-    /// What is to be built: as the user says, or as the repository does.
+    /// Determines how extensions are built: from the user's option, or from the repository.
     fn extension(&self, repo: &Path) -> Option<Extension> {
         let found = extension(repo);
         match (&self.build, found) {
@@ -81,7 +81,7 @@ impl Arguments {
         }
     }
 
-    /// An environment file that is there already.
+    /// Returns the text of an existing environment file.
     fn written_yml(&self) -> Result<Option<String>> {
         let own = self.repo.join("environment.yml");
         let path = match &self.environment {
@@ -94,7 +94,7 @@ impl Arguments {
         Ok(Some(text))
     }
 
-    /// The packages of a new env, and the file that names them where it is worth a word.
+    /// Returns the packages of a new env, and the file that lists them if it is worth mentioning.
     fn packages(&self) -> Result<(Option<&'static str>, Vec<String>)> {
         let own = self.repo.join("requirements.txt");
         match &self.requirements {
@@ -114,7 +114,8 @@ impl Arguments {
         }
     }
 
-    /// The versions of Python that a new env accepts. Compiled code works with one only: the newest on this machine.
+    /// Returns the Python versions that a new env accepts. Compiled code only works with one, so it gets the newest on
+    /// this machine.
     async fn python(&self, requires: Option<&(String, &'static str)>, compiled: bool) -> Result<String> {
         let mut range = self.python.clone().unwrap_or_else(|| environment::PYTHON.to_owned());
         if let (None, Some((wanted, file))) = (&self.python, requires) {

@@ -1,4 +1,4 @@
-//! `autoexperiment new`: start a paper from a repository.
+//! `autoexperiment new`: starts a paper from a repository.
 
 mod env;
 
@@ -34,15 +34,15 @@ use crate::score::shape;
 use crate::suite::{Experiment, LoadedPaper, Paper, Protocol, Suite, TODO, contradictions};
 use crate::workspace::Snapshot;
 
-/// Seconds of a curtailed experiment from which on samples take long to test.
+/// Seconds of a curtailed experiment above which the user is warned that testing samples takes long.
 const SLOW: f64 = 6.0;
 
 /// Start a paper from a repository: copy it, try its commands, propose functions to mask, record gold, verify
 ///
 /// Runs each command once to see how its result can be read, and once traced to see which functions it enters. Proposes
-/// those of at least five lines that are not tests, do not read the command line and are not in an entry script. Writes
-/// `papers/PAPER`, `repos/PAPER` and, unless you pass `--use-env`, `envs/PAPER`: all of them or none. At the end it lists
-/// what only a person can do. docs/new-paper.md walks through an example.
+/// functions of at least five lines that are not tests, do not read the command line and are not in an entry script.
+/// Writes `papers/PAPER`, `repos/PAPER` and, unless you pass `--use-env`, `envs/PAPER`: all of them or none. At the end
+/// it lists what only a person can do. docs/new-paper.md walks through an example.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -61,8 +61,8 @@ pub struct Arguments {
     /// Env of the suite to use.
     #[arg(long = "use-env", alias = "env", value_name = "ENV", conflicts_with_all = ["requirements", "environment", "python"], help_heading = "Environment")]
     env: Option<String>,
-    /// Packages for a new env, as `numpy==2.2.6,scipy==1.15.3`, or a requirements file; `''` for none [default: the
-    /// repository's environment.yml or requirements.txt].
+    /// Packages for a new env, such as `numpy==2.2.6,scipy==1.15.3`, or a requirements file; `''` for no packages
+    /// [default: the repository's environment.yml or requirements.txt].
     #[arg(long, value_name = "LIST", conflicts_with = "environment", help_heading = "Environment")]
     requirements: Option<String>,
     /// Conda environment file for a new env.
@@ -71,8 +71,8 @@ pub struct Arguments {
     /// Python versions that a new env accepts [default: >=3.10,<3.14].
     #[arg(long, value_name = "RANGE", conflicts_with = "environment", help_heading = "Environment")]
     python: Option<String>,
-    /// Command that builds the repository's C extensions, run once in a sandbox; `''` for none [default: what setup.py or
-    /// pyproject.toml ask for].
+    /// Command that builds the repository's C extensions, run once in a sandbox; `''` to build nothing [default: what
+    /// setup.py or pyproject.toml ask for].
     #[arg(long, value_name = "COMMAND", help_heading = "Environment")]
     build: Option<String>,
     /// Text of the paper: Markdown, LaTeX or plain text. Its results are removed as `scrub` does. Without it, an
@@ -93,7 +93,7 @@ pub struct Arguments {
     /// JSON file that an experiment writes its result to.
     #[arg(long = "json-file", value_name = "NAME=FILE", help_heading = "Experiments")]
     json_files: Vec<String>,
-    /// Time limit of a curtailed experiment, as `10m` or seconds.
+    /// Time limit of a curtailed experiment, such as `10m`, or in seconds.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time, help_heading = "Experiments")]
     time_limit: f64,
     /// Number of runs of each experiment for gold.
@@ -105,10 +105,10 @@ pub struct Arguments {
     /// Do not copy these files.
     #[arg(long, value_name = "GLOB")]
     leave_out: Vec<String>,
-    /// Don't verify the new paper.
+    /// Do not verify the new paper.
     #[arg(long, conflicts_with = "mutants")]
     no_verify: bool,
-    /// Number of mutants per function for verification; 0 for none.
+    /// Number of mutants per function for verification; 0 to skip the mutants.
     #[arg(long, value_name = "N", default_value_t = 12)]
     mutants: usize,
     /// Number of experiments to run at once for verification [default: one per core].
@@ -120,7 +120,7 @@ pub struct Arguments {
     machine: MachineOptions,
 }
 
-/// What was found, for the tables and the list at the end.
+/// Findings, for the tables and the list at the end.
 struct Found {
     left_out: BTreeMap<PathBuf, &'static str>,
     tried: Vec<TrialResult>,
@@ -142,8 +142,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let left_out = repo::copy(&arguments.repo, &draft.suite().repo_dir(draft.id()), &choice)?;
     refuse_scripts(&wanted, &draft.suite().repo_dir(draft.id()))?;
     let plan = arguments.plan_env(&mut draft).await?;
-    // A new env is locked for a venv; for conda it is locked later.
-    // Solving for other machines takes minutes, and may wait until the paper is worth it.
+    // A new env is locked for a venv on this machine only; for conda it is locked later. Solving for other machines
+    // takes minutes, and can wait until the paper is worth it.
     let envs = Options { kind: EnvKind::Venv, here: true, ..Options::default() };
     let machine = Arc::new(arguments.machine.open(&envs, suite.root()).await?);
     let progress = Progress::new(false);
@@ -187,7 +187,7 @@ impl Arguments {
         Ok(wanted)
     }
 
-    /// A suite in the repository would be copied into itself.
+    /// Refuses a suite inside the repository, which would be copied into itself.
     fn refuse_suite_inside(&self, suite: &Suite) -> Result<()> {
         let inside = |repo: PathBuf| suite.root().canonicalize().is_ok_and(|root| root.starts_with(repo));
         if self.repo.canonicalize().is_ok_and(inside) {
@@ -197,7 +197,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Everything that runs something: builds the env, tries the commands, records gold, traces, proposes.
+    /// Does everything that runs something: builds the env, tries the commands, records gold, traces, proposes.
     #[allow(clippy::too_many_arguments, reason = "the steps of one command")]
     async fn make(
         &self,
@@ -238,7 +238,7 @@ impl Arguments {
         };
         let tried = self.try_all(wanted, &place, progress).await?;
         for file in tried.iter().filter_map(|tried| tried.overwrote.as_ref()) {
-            // A result that lies in the repo would be given to every agent.
+            // A result file in the repo would be given to every agent.
             let file = repo_dir.join(file);
             std::fs::remove_file(&file).map_err(|error| Error::io("remove", &file, error))?;
         }
@@ -305,13 +305,13 @@ impl Arguments {
             Some(scrubbed) => draft.write("paper.md", &scrubbed.text)?,
             None => draft.write("paper.md", &text::outline(None, &proposal, &experiments))?,
         }
-        // Whatever was written must be readable.
+        // Everything that was written must load.
         LoadedPaper::load(draft.suite(), id)?;
         Ok(Found { left_out, tried, experiments, proposal, doubts, broken: sources.broken, scrubbed })
     }
 
-    /// Verifies the paper where it now is. What is wrong is one more thing to do: the paper stays. Gives the kind of what
-    /// kept it from being verified.
+    /// Verifies the paper at its final place. Faults are added to the list of what to do, and the paper stays. Returns
+    /// the kind of the error that prevented verification.
     async fn verify(&self, suite: &Suite, machine: &Arc<Machine>, todo: &mut Vec<String>) -> Result<Option<Kind>> {
         let id = &self.paper;
         let progress = Progress::new(false);
@@ -345,7 +345,7 @@ impl Arguments {
         }
         for leak in verified.leaks.errors() {
             let leak = leak.to_string();
-            // Gold values in texts were named by `check` already.
+            // `check` already reported gold values in texts.
             if !todo.iter().any(|item| item.ends_with(&leak)) {
                 todo.push(format!("gives something away: {leak}"));
             }
@@ -353,7 +353,7 @@ impl Arguments {
         Ok(None)
     }
 
-    /// Tries every command, whatever became of those before it, and names all that are of no use.
+    /// Tries every command, even after failures, and reports all that are unusable.
     async fn try_all(
         &self,
         wanted: &[RequestedExperiment],
@@ -429,7 +429,7 @@ impl Found {
         text
     }
 
-    /// What only a person can do, one sentence each.
+    /// Lists what only a person can do, one sentence each.
     fn todo(&self, arguments: &Arguments, suite: &Suite) -> Result<Vec<String>> {
         let id = &arguments.paper;
         let mut todo = vec!["paper.toml: title, authors, year and url".to_owned()];

@@ -1,6 +1,6 @@
-//! Vectors kept on disk by the text that they are of, so that no text is embedded twice.
+//! Embedding vectors kept on disk by the text they represent, so that no text is embedded twice.
 //!
-//! One file a model: records of the text's SHA-256, the number of dimensions and the vector, little-endian, appended.
+//! One file per model: appended records of the text's SHA-256, the number of dimensions and the vector, little-endian.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 
 type Key = [u8; 32];
 
-/// Texts that are embedded before their vectors are kept.
+/// Number of texts embedded before their vectors are written to disk.
 const CHUNK: usize = 1024;
 
-/// A model with a memory.
+/// An embedding model with a cache.
 pub(super) struct Cached {
     inner: Arc<dyn Embedder>,
     path: Option<PathBuf>,
@@ -27,10 +27,10 @@ pub(super) struct Cached {
 }
 
 impl Cached {
-    /// Reads what was kept in `cache`; without a folder only this process remembers.
+    /// Reads the vectors kept in `cache`; without a folder, vectors are kept for this process only.
     ///
     /// # Errors
-    /// Kind `Machine` when the folder cannot be made or the file not be read.
+    /// Kind `Machine` if the folder cannot be created or the file cannot be read.
     pub(super) fn open(inner: Arc<dyn Embedder>, cache: Option<&Path>) -> Result<Self> {
         let mut known = HashMap::new();
         let mut path = None;
@@ -44,7 +44,7 @@ impl Cached {
                     let whole;
                     (known, whole) = read(&bytes);
                     if whole < bytes.len() {
-                        // New records must not follow a torn one.
+                        // Cut off a torn record, so that new records do not follow it.
                         let file = OpenOptions::new().write(true).open(&file);
                         let _ = file.and_then(|file| file.set_len(whole as u64));
                     }
@@ -57,7 +57,7 @@ impl Cached {
         Ok(Self { inner, path, known: Mutex::new(known) })
     }
 
-    /// Keeps vectors. A disk that is full costs the memory, not the run.
+    /// Keeps vectors. Write errors, such as a full disk, are ignored: later runs embed those texts again.
     fn keep(&self, keys: &[Key], vectors: &[Vec<f32>]) {
         let mut bytes = Vec::new();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +74,7 @@ impl Cached {
     }
 }
 
-/// The records of a file up to one that is torn or odd, and the bytes that they take.
+/// Parses a file's records up to the first torn or invalid one; also returns their length in bytes.
 fn read(mut bytes: &[u8]) -> (HashMap<Key, Vec<f32>>, usize) {
     let mut known = HashMap::new();
     let all = bytes.len();

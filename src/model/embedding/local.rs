@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 use super::{Embedder, hex, normalised};
 use crate::error::{Error, Result};
 
-/// Most tokens of a text that count.
+/// Maximum tokens read of a text.
 const MOST_TOKENS: usize = 512;
 
-/// A static model.
+/// A static embedding model.
 pub(super) struct Local {
     name: String,
     model: StaticModel,
@@ -22,7 +22,7 @@ impl Local {
     /// Reads a folder with `tokenizer.json`, `model.safetensors` and `config.json`.
     ///
     /// # Errors
-    /// Kind `Machine` when it cannot be read.
+    /// Kind `Machine` if it cannot be read.
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let mut hash = Sha256::new();
         for file in ["tokenizer.json", "model.safetensors"] {

@@ -1,7 +1,7 @@
-//! Embeddings: texts as vectors, near each other where the texts mean nearly the same.
+//! Embeddings: vectors of texts; texts of similar meaning have vectors near each other.
 //!
 //! [`open`] takes a folder with a static model's files, or the name of a model behind an OpenAI-compatible
-//! `/embeddings` endpoint. What was embedded once is kept on disk by its content.
+//! `/embeddings` endpoint. Vectors are kept on disk by the text's content.
 
 mod cached;
 #[cfg(feature = "embedding")]
@@ -18,31 +18,31 @@ use async_trait::async_trait;
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// What [`open`] takes.
+/// The forms that [`open`] takes, for error messages.
 pub const FORMS: &str = "a folder with `tokenizer.json`, `model.safetensors` and `config.json`, `openai:NAME`, or NAME with `--embedding-url`";
 
 /// Turns texts into vectors.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// Names the model and its weights: the same name gives the same vectors.
+    /// Name of the model and its weights: equal names give equal vectors.
     fn name(&self) -> &str;
-    /// One vector a text, of length 1, all with the same number of dimensions.
+    /// Returns one vector per text, of length 1, all with the same number of dimensions.
     ///
     /// # Errors
     /// A fragment that says why the model did not answer.
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String>;
 }
 
-/// Whether a folder holds a static model.
+/// Whether a folder contains a static model.
 #[must_use]
 pub fn is_model(folder: &Path) -> bool {
     ["tokenizer.json", "model.safetensors", "config.json"].iter().all(|file| folder.join(file).is_file())
 }
 
-/// The embedding model that a user names. `cache` is the folder that vectors are kept in.
+/// Opens the embedding model that `spec` names. Vectors are kept in the folder `cache`.
 ///
 /// # Errors
-/// Kind `Usage` for another form, `Model` for a missing key, `Machine` for files that cannot be read.
+/// Kind `Usage` for an unknown form of `spec`, `Model` for a missing key, `Machine` for files that cannot be read.
 pub fn open(spec: &str, url: Option<&str>, cache: Option<&Path>) -> Result<Arc<dyn Embedder>> {
     let inner: Arc<dyn Embedder> = if url.is_some() || spec.starts_with("openai:") {
         Arc::new(remote::Remote::open(spec, url, &|name| std::env::var(name).ok())?)
@@ -64,13 +64,13 @@ fn open_local(_: &Path) -> Result<Arc<dyn Embedder>> {
     Err(Error::left_out("embedding models of its own", "embedding"))
 }
 
-/// The cosine of the angle between two vectors of length 1.
+/// Returns the cosine of the angle between two vectors of length 1.
 #[must_use]
 pub fn similarity(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// The vector with length 1; one of zeros stays.
+/// Scales a vector to length 1; a zero vector stays as it is.
 fn normalised(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|part| f64::from(*part).powi(2)).sum::<f64>().sqrt();
     if length > 0.0 {

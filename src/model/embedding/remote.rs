@@ -12,14 +12,14 @@ use genai::{Client, ModelIden, ServiceTarget};
 use super::{Embedder, normalised};
 use crate::error::{Error, Kind, Result};
 
-/// Texts of one request.
+/// Maximum texts per request.
 const BATCH: usize = 64;
-/// Time for one request.
+/// Time limit of a request.
 const TIMEOUT: Duration = Duration::from_mins(5);
 /// Tries after the first.
 const RETRIES: usize = 4;
 
-/// A model behind an endpoint.
+/// An embedding model behind an endpoint.
 pub(super) struct Remote {
     name: String,
     model: String,
@@ -27,11 +27,11 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Prepares calls, without any traffic. The keys are those of the models: `OPENAI_API_KEY` for OpenAI itself,
-    /// `AUTOEXPERIMENT_API_KEY`, if any, for another server.
+    /// Prepares calls, without any traffic. Uses the same keys as language models: `OPENAI_API_KEY` for OpenAI itself,
+    /// `AUTOEXPERIMENT_API_KEY`, if set, for another server.
     ///
     /// # Errors
-    /// Kind `Model` for a missing key, `Usage` for an address that is none.
+    /// Kind `Model` for a missing key, `Usage` for an invalid address.
     pub(super) fn open(spec: &str, url: Option<&str>, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         let model = spec.strip_prefix("openai:").unwrap_or(spec).to_owned();
         let given = |name: &str| variable(name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());

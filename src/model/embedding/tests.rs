@@ -1,4 +1,4 @@
-//! The cache and a server of our own; a static model where `AUTOEXPERIMENT_EMBEDDING` names one.
+//! Tests of the cache and of a local server; of a static model, too, if `AUTOEXPERIMENT_EMBEDDING` names one.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// Embeds a text as its length and its vowels, and counts the texts.
+/// Embeds a text as its length and its number of vowels, and counts the texts.
 #[derive(Default)]
 struct Counting(AtomicUsize);
 
@@ -84,7 +84,7 @@ async fn a_static_model_puts_like_texts_near_each_other() {
     assert!(similarity(&vectors[0], &vectors[1]) > similarity(&vectors[0], &vectors[2]));
 }
 
-/// 10,000 texts as long as functions take at most a minute, on one core with `taskset`.
+/// Measured on one core (`taskset`): 10,000 texts the size of functions take at most a minute.
 #[tokio::test]
 #[ignore = "needs a static model, whose folder AUTOEXPERIMENT_EMBEDDING names"]
 async fn ten_thousand_snippets_are_embedded_within_a_minute() {

@@ -1,4 +1,4 @@
-//! Answers of the gateway as HTTP: bodies, events, refusals, and the one model that is listed.
+//! HTTP answers of the gateway: bodies, event streams, refusals, and the listed model.
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
@@ -30,13 +30,13 @@ fn respond(status: u16, kind: &'static str, body: Body) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
     if status != 200 && status < 500 {
-        // Both providers' clients keep to it.
+        // The clients of OpenAI and Anthropic obey this header.
         headers.insert("x-should-retry", header::HeaderValue::from_static("false"));
     }
     response
 }
 
-/// A model as the lists of both protocols have it.
+/// Returns a model's entry for the lists of both protocols.
 pub(super) fn listed(name: &str) -> Value {
     json!({
         "id": name, "object": "model", "created": 0, "owned_by": "gateway",

@@ -1,4 +1,4 @@
-//! Anthropic's messages, read and written.
+//! Reads and writes Anthropic's Messages API.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::stream::Events;
 use super::{Finish, Head, Read, Refusal, Why, thoughts};
 use crate::model::{Choice, Format, Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
 
-/// Fields that are read, and those that mean nothing here: the marks of what to cache are the gateway's own.
+/// Fields that are read or can be ignored; for instance, the gateway places its own cache marks.
 const FIELDS: [&str; 17] = [
     "messages",
     "system",
@@ -28,7 +28,7 @@ const FIELDS: [&str; 17] = [
     "cache_control",
 ];
 
-/// Reads a request.
+/// Parses a request.
 pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     let said = body.get("messages").and_then(Value::as_array);
     let said = said.ok_or_else(|| Refusal::invalid("`messages` is missing"))?;
@@ -101,7 +101,7 @@ fn choice(choice: Option<&Value>) -> Option<Choice> {
     }
 }
 
-/// A message of theirs can hold several of ours: the results of tools, then what the user says.
+/// Reads a message. One of Anthropic's messages can hold several of ours: results of tools, then the user's text.
 fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut Reader) -> Result<(), Refusal> {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("user") => Role::User,
@@ -139,7 +139,7 @@ fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut Reade
     Ok(())
 }
 
-/// Tools that the provider itself would run have no schema, and nobody here could run them.
+/// Reads a tool. Tools without a schema would be run by the provider, which is impossible here, so they are left out.
 fn tool(tool: &Value, reader: &mut Reader) -> Option<Tool> {
     let Some(parameters) = tool.get("input_schema") else {
         reader.leave_out(format!("the tool `{}`", text(tool, "type")));
@@ -148,12 +148,12 @@ fn tool(tool: &Value, reader: &mut Reader) -> Option<Tool> {
     Some(Tool { name: text(tool, "name"), description: text(tool, "description"), parameters: parameters.clone() })
 }
 
-/// How many tokens a request has.
+/// Reports the tokens of a request.
 pub(super) fn count(tokens: u64) -> Value {
     json!({"input_tokens": tokens})
 }
 
-/// The reply as one body.
+/// Writes the reply as one body.
 pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
     let mut blocks = Vec::new();
     if head.thinks && !reply.thoughts.is_empty() {
@@ -178,10 +178,10 @@ pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
     })
 }
 
-/// A reply as a stream of blocks.
+/// A reply as a stream of content blocks.
 pub(super) struct Blocks {
     head: Head,
-    /// Blocks that were begun.
+    /// Number of blocks begun.
     begun: usize,
     open: Option<Block>,
     has_thought: bool,
@@ -244,7 +244,7 @@ impl Blocks {
 }
 
 impl Events for Blocks {
-    /// What was read is known only at the end, where it is said again.
+    /// The input tokens are known only at the end, where they are sent again.
     fn begin(&mut self) -> String {
         event(&json!({"type": "message_start", "message": {
             "id": id(&self.head), "type": "message", "role": "assistant", "model": self.head.model, "content": [],
@@ -268,7 +268,7 @@ impl Events for Blocks {
             events += &self.within(Block::Thinking);
         }
         if self.begun == 0 && reply.tool_calls.is_empty() {
-            // A message has a block at least.
+            // A message must have at least one block.
             events += &self.within(Block::Text);
         }
         if let Finish::Refused(text) = finish {
@@ -286,18 +286,18 @@ impl Events for Blocks {
     }
 }
 
-/// A refusal as a body.
+/// Writes a refusal as a body.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let kind = match refusal.why {
         Why::Budget | Why::Closed => "permission_error",
-        // Clients try it again, also in the midst of a stream.
+        // Clients retry after this error, even in the middle of a stream.
         Why::Unavailable => "overloaded_error",
         Why::Invalid | Why::ContextLength | Why::Filtered => "invalid_request_error",
     };
     json!({"type": "error", "error": {"type": kind, "message": refusal.message}})
 }
 
-/// A refusal as the last event of a stream.
+/// Writes a refusal as the last event of a stream.
 pub(super) fn error_events(refusal: &Refusal) -> String {
     event(&error(refusal))
 }
@@ -311,7 +311,7 @@ fn id(head: &Head) -> String {
     format!("msg_{}", head.number)
 }
 
-/// A call's input is an object, also where the model wrote none.
+/// Returns a call's input as an object, even if the model did not write one.
 fn input(call: &ToolCall) -> Value {
     if call.arguments.is_object() { call.arguments.clone() } else { json!({"malformed_arguments": call.arguments}) }
 }
@@ -330,7 +330,7 @@ const fn stop_reason(finish: &Finish) -> &'static str {
     }
 }
 
-/// They count what went through a cache apart.
+/// Anthropic counts cached tokens separately from other input.
 fn usage(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input.saturating_sub(usage.cached + usage.cache_written),

@@ -1,25 +1,25 @@
-//! Whether the gateway has broken down: then what an agent's program did afterwards says nothing about the model.
+//! Detects a crash of the gateway, after which an external agent's results say nothing about the model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Told once that something has panicked.
+/// A flag set by a panic.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Broken(Arc<AtomicBool>);
 
 impl Broken {
-    /// Whether anything has.
+    /// Whether anything panicked.
     pub(super) fn is_told(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Watches over whoever holds what comes back.
+    /// Returns a guard that sets the flag if it is dropped by a panic.
     pub(super) fn watch(&self) -> Watch {
         Watch(self.clone())
     }
 }
 
-/// Tells of a panic when it is dropped by one.
+/// Sets the flag if dropped by a panic.
 pub(super) struct Watch(Broken);
 
 impl Drop for Watch {

@@ -1,4 +1,4 @@
-//! A reply of the gateway's that is under way: whole, or as it comes.
+//! A reply of the gateway in progress, sent whole or streamed.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::stream::Stream;
 use super::{Finish, Given, Refusal, Why};
 use crate::model::{Coming as PiecesToCome, Piece, Reply};
 
-/// How long a streamed call may be silent before the client is told to go on waiting, again and again.
+/// Time without a piece after which a streaming client gets a keep-alive event.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// A reply that is under way.
+/// A reply in progress.
 pub(super) struct Coming {
     pub(super) number: u64,
     pub(super) shared: Arc<Shared>,
@@ -25,9 +25,9 @@ pub(super) struct Coming {
     pub(super) answered: oneshot::Receiver<Result<Given, Refusal>>,
 }
 
-/// What comes next of it.
+/// The next thing to happen to a reply.
 pub(super) enum Next {
-    /// A piece, with the number of the try that it is of.
+    /// A piece, with the number of its try.
     Piece(u32, Piece),
     Silence,
     Answer(Result<Given, Refusal>),
@@ -39,8 +39,8 @@ impl Coming {
         self.told(answer)
     }
 
-    /// The answer as the agent is told: the end of its budget is a reply that says so, for an agent that is refused takes
-    /// the key for wrong or the provider for down, and tries again or leaves with an error.
+    /// Converts the answer to what the agent gets. An exhausted budget becomes a reply that says so: an agent that gets
+    /// an error believes that the key is wrong or the provider is down, and retries or exits with an error.
     fn told(&self, answer: Result<Result<Given, Refusal>, oneshot::error::RecvError>) -> Result<Given, Refusal> {
         match answer.unwrap_or_else(|_| Err(closed())) {
             Ok(given) => {
@@ -59,7 +59,7 @@ impl Coming {
 
     pub(super) async fn next(&mut self) -> Next {
         tokio::select! {
-            // Pieces that were sent come before the answer.
+            // Deliver all pieces before the answer.
             biased;
             Some((number, piece)) = self.pieces.next() => Next::Piece(number, piece),
             answer = &mut self.answered => Next::Answer(self.told(answer)),
@@ -68,7 +68,8 @@ impl Coming {
     }
 }
 
-/// Writes a stream to its end, or until the agent has gone away; dropping our end of the answer tells so.
+/// Writes a stream until its end or until the agent disconnects. Then the receiver of the answer is dropped, which
+/// tells the harness that the agent has gone.
 pub(super) async fn write(
     protocol: Protocol,
     begin: impl Fn() -> Stream,
@@ -83,7 +84,7 @@ pub(super) async fn write(
         let (events, goes_on) = match next {
             Next::Piece(number, piece) => {
                 if number != current {
-                    // The reply begins again, and nothing of it was passed on.
+                    // Another try: the reply starts over, as no piece was passed on.
                     (stream, current) = (begin(), number);
                 }
                 let events = stream.piece(piece);

@@ -1,4 +1,4 @@
-//! Gemini's contents, read and written.
+//! Reads and writes Gemini's `generateContent` API.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::stream::Events;
 use super::{Finish, Head, Read, Refusal, Why, thoughts};
 use crate::model::{Choice, Format, Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
 
-/// Fields that are read, and those that mean nothing here.
+/// Fields that are read or can be ignored.
 const FIELDS: [&str; 9] = [
     "contents",
     "systemInstruction",
@@ -36,7 +36,7 @@ const SETTINGS: [&str; 14] = [
     "seed",
 ];
 
-/// Reads a request. Whether a stream is wanted its path says.
+/// Parses a request. The path, not the body, says whether to stream.
 pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     let contents = body.get("contents").and_then(Value::as_array);
     let contents = contents.ok_or_else(|| Refusal::invalid("`contents` is missing"))?;
@@ -69,7 +69,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
             sampling: Sampling {
                 temperature: settings.get("temperature").and_then(Value::as_f64),
                 max_tokens: parts::count(settings, "maxOutputTokens"),
-                // A negative one leaves it to the model.
+                // A negative budget leaves the decision to the model.
                 reasoning_tokens: parts::count(thinking, "thinkingBudget"),
                 effort: parts::effort(thinking.get("thinkingLevel")),
                 ..Sampling::default()
@@ -78,7 +78,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 choice: choice(body.pointer("/toolConfig/functionCallingConfig")),
                 format: format(settings),
                 top_p: settings.get("topP").and_then(Value::as_f64),
-                // Written as a float by some clients.
+                // Some clients send a float.
                 top_k: settings.get("topK").and_then(Value::as_f64).map(|top_k| top_k.max(0.0) as u64),
                 frequency_penalty: settings.get("frequencyPenalty").and_then(Value::as_f64),
                 presence_penalty: settings.get("presencePenalty").and_then(Value::as_f64),
@@ -98,10 +98,11 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     })
 }
 
-/// A conversation as it is read. Their calls need no ids: a result is of the first call of its name that waits for one.
+/// A conversation being read. Gemini's calls need not have ids: a result belongs to the earliest call of the same name
+/// without a result.
 struct Conversation {
     messages: Vec<Message>,
-    /// Name and id.
+    /// Name and id of calls without a result.
     waiting: Vec<(String, String)>,
     calls: usize,
 }
@@ -142,7 +143,7 @@ impl Conversation {
         let is_its = |(waiting, id): &(String, String)| if given.is_empty() { *waiting == name } else { *id == given };
         let id = self.waiting.iter().position(is_its).map(|place| self.waiting.remove(place).1);
         let said = response.get("response").unwrap_or(&Value::Null);
-        // Most programs say one thing under one of these names.
+        // Most agents put their single result under one of these names.
         let alone = said
             .as_object()
             .filter(|fields| fields.len() == 1)
@@ -174,7 +175,7 @@ fn tools(said: &Value, reader: &mut Reader) -> Vec<Tool> {
     list(said, "functionDeclarations").iter().map(function).collect()
 }
 
-/// Their own schemas name types in capitals.
+/// Converts a schema: Gemini writes the names of types in capitals.
 fn json_schema(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => fields
@@ -211,17 +212,17 @@ fn format(settings: &Value) -> Option<Format> {
     }
 }
 
-/// How many tokens a request has.
+/// Reports the tokens of a request.
 pub(super) fn count(tokens: u64) -> Value {
     json!({"totalTokens": tokens})
 }
 
-/// The models that are said to be there.
+/// Lists the model.
 pub(super) fn models(name: &str) -> Value {
     json!({"models": [model(name)]})
 }
 
-/// One of them.
+/// Describes the model.
 pub(super) fn model(name: &str) -> Value {
     json!({
         "name": format!("models/{name}"), "displayName": name, "version": "1",
@@ -229,7 +230,7 @@ pub(super) fn model(name: &str) -> Value {
     })
 }
 
-/// The reply as one body.
+/// Writes the reply as one body.
 pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
     let mut parts = Vec::new();
     if let Some(reasoning) = reply.reasoning.as_ref().filter(|_| head.thinks) {
@@ -279,7 +280,7 @@ impl Events for Chunks {
     }
 }
 
-/// The calls, the first with the token of the thoughts that led to them.
+/// Writes the calls; the first carries the token of the thoughts that led to them.
 fn calls(head: &Head, reply: &Reply) -> Vec<Value> {
     let part = |(place, call): (usize, &ToolCall)| {
         let args = if call.arguments.is_object() {
@@ -318,7 +319,7 @@ fn said(head: &Head, parts: &[Value], finish: Option<&Finish>, usage: &Usage) ->
     said
 }
 
-/// A refusal as a body.
+/// Writes a refusal as a body.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let status = match refusal.why {
         Why::Budget | Why::Closed => "PERMISSION_DENIED",

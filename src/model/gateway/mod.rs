@@ -1,11 +1,11 @@
-//! The gateway: an HTTP server for agents that are programs of their own, speaking the protocols of OpenAI (chat
-//! completions and responses), Anthropic and Gemini.
+//! The gateway: an HTTP server for external agents, with the protocols of OpenAI (Chat Completions and Responses),
+//! Anthropic and Gemini.
 //!
-//! Whatever it is asked becomes a [`Request`] for a [`Model`](super::Model), and the reply is written in the protocol
-//! that was asked in. So an agent of one provider's protocol can be tried with another provider's model, and prices,
-//! retries, recordings and replays are those of every other agent. The gateway itself holds no key and no budget: each
-//! call is handed on as an [`Ask`], and whoever takes it answers or refuses. What cannot be handed on is told of, and where
-//! the answer would mean something else without it, refused here.
+//! The gateway turns each call into a [`Request`] for a [`Model`](super::Model), and writes the reply in the protocol
+//! of the call. So an agent can be tried with another provider's model than its own, and shares prices, retries,
+//! recordings and replays with all other agents. The gateway holds no key and no budget: each call is sent to the
+//! harness as an [`Ask`], to be answered or refused. Parts of a call that cannot be passed on are reported to the
+//! harness; if the answer would be wrong without them, the gateway refuses the call.
 
 mod answers;
 mod anthropic;
@@ -33,25 +33,25 @@ use super::{Pieces, Reply, Request};
 
 pub use serve::serve;
 
-/// What becomes of an agent's requests.
+/// A request of an agent.
 #[derive(Debug)]
 pub enum Asked {
-    /// A call, which waits for its answer.
+    /// A call, waiting for its answer.
     Call(Box<Ask>),
     /// A request that was refused because it cannot be passed on.
     Refused(Refusal),
 }
 
-/// A call that an agent makes.
+/// A call made by an agent.
 #[derive(Debug)]
 pub struct Ask {
-    /// What is asked, in our own words. Seed and number of the call are not the agent's to choose.
+    /// The request. The agent does not choose seed and number of the call.
     pub request: Request,
-    /// What the agent asks for beside that and nobody is told.
+    /// Parts of the call that are not passed on, in words.
     pub left_out: Vec<String>,
-    /// Where the reply goes piece by piece, where the agent wants to see it come.
+    /// Where to send the reply piece by piece, if the agent wants a stream.
     pub pieces: Option<Pieces>,
-    /// Where the answer goes. Closed when the agent has gone away meanwhile.
+    /// Where to send the answer; closed if the agent has disconnected.
     pub answer: oneshot::Sender<Result<Given, Refusal>>,
 }
 
@@ -60,40 +60,40 @@ pub struct Ask {
 pub struct Given {
     /// The reply.
     pub reply: Reply,
-    /// Most tokens that it could have: fewer, it may be, than were asked for.
+    /// Maximum tokens that the reply could have, perhaps fewer than the agent asked for.
     pub most: Option<u32>,
-    /// The text by which the model or its provider declines to answer.
+    /// The text with which the model or its provider declined to answer.
     pub refusal: Option<String>,
 }
 
 /// Why a call is not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Of which kind.
+    /// The kind of refusal.
     pub why: Why,
-    /// For the agent, and whoever reads its logs.
+    /// Explanation for the agent and its logs.
     pub message: String,
 }
 
-/// Kinds of refusals. Agents are asked not to retry any of them but [`Why::Unavailable`].
+/// Kinds of refusals. [`Why::Unavailable`] is the only one that agents should retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// The budget is used up.
     Budget,
-    /// The request cannot be read, or asks for what the gateway does not have.
+    /// The request is malformed, or asks for something the gateway does not support.
     Invalid,
     /// The conversation is too long for the model.
     ContextLength,
-    /// The provider does not answer this conversation. The agent is told so by a reply that declines.
+    /// The provider declined to answer this conversation. The agent gets a reply that declines.
     Filtered,
-    /// The reply broke off after its beginning was passed on: another call may be answered.
+    /// The reply broke off after its beginning was passed on; another call may be answered.
     Unavailable,
-    /// Nothing will be answered any more.
+    /// The attempt is over; no further call will be answered.
     Closed,
 }
 
 impl Why {
-    /// The HTTP status. A client tries 402, 429 and everything from 500 on again, some for minutes; 403 it takes.
+    /// The HTTP status. Clients retry 402, 429 and 500 and above, some of them for minutes; they accept 403.
     const fn status(self) -> u16 {
         match self {
             Self::Budget | Self::Closed => 403,
@@ -103,7 +103,7 @@ impl Why {
     }
 }
 
-/// Characters of the longest refusal: it quotes what a stranger wrote.
+/// Maximum characters of a refusal, which may quote untrusted text.
 const LONGEST_REFUSAL: usize = 500;
 
 impl Refusal {
@@ -112,38 +112,38 @@ impl Refusal {
     }
 }
 
-/// A request as a protocol's reader gives it back.
+/// A parsed request, in whichever protocol.
 #[derive(Debug)]
 struct Read {
     request: Request,
     stops: Vec<String>,
-    /// The model's name as the agent knows it, which is repeated to it.
+    /// The model's name as sent by the agent; repeated in the reply.
     model: String,
     streams: bool,
-    /// Whether a stream ends with the tokens used.
+    /// Whether a stream should end with the tokens used.
     counts: bool,
     /// Whether the agent wants to see thoughts.
     thinks: bool,
-    /// Tools that are no plain functions in the agent's protocol, by the names that the model knows them by.
+    /// The agent's tools that are not plain functions, by the names used with the model.
     kinds: HashMap<String, Kind>,
-    /// What is asked for and not passed on.
+    /// Parts of the request that are not passed on, in words.
     left_out: Vec<String>,
 }
 
-/// What a tool is that is no plain function, in OpenAI's responses.
+/// Kinds of tools in OpenAI's Responses API that are not plain functions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
-    /// One that takes a text as it stands.
+    /// A tool that takes free text.
     Custom,
-    /// A function of this name in a namespace.
+    /// A function `name` in a namespace.
     In { namespace: String, name: String },
 }
 
-/// Why a reply ended, in no protocol's words.
+/// Why a reply ended, independent of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Finish {
     Stop,
-    /// At this text.
+    /// The reply reached this stop text.
     Stopped(String),
     Length,
     ToolCalls,
@@ -165,7 +165,7 @@ impl Finish {
     }
 }
 
-/// Which call an answer is to, as its protocol says it.
+/// Data about a call that its answer needs.
 #[derive(Debug, Clone, Default)]
 struct Head {
     model: String,
@@ -177,7 +177,7 @@ struct Head {
 }
 
 impl Head {
-    /// By what the thoughts of this reply are known, when they come back.
+    /// Returns the token that represents this reply's thoughts in later requests.
     fn token(&self) -> String {
         thoughts::token(self.number)
     }

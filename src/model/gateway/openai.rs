@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, read and written.
+//! Reads and writes OpenAI's Chat Completions API.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::stream::Events;
 use super::{Finish, Head, Read, Refusal, Why};
 use crate::model::{Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
 
-/// Fields that are read, and those that mean nothing here.
+/// Fields that are read or can be ignored.
 const FIELDS: [&str; 26] = [
     "messages",
     "model",
@@ -37,7 +37,7 @@ const FIELDS: [&str; 26] = [
     "modalities",
 ];
 
-/// Reads a request.
+/// Parses a request.
 pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     let messages = body.get("messages").and_then(Value::as_array);
     let messages = messages.ok_or_else(|| Refusal::invalid("`messages` is missing"))?;
@@ -114,7 +114,7 @@ fn tool_call(place: usize, call: &Value) -> ToolCall {
 
 fn tool(tool: &Value, reader: &mut Reader) -> Option<Tool> {
     let Some(function) = tool.get("function") else {
-        // Nobody here could run it.
+        // Other tools would be run by the provider, which is impossible here.
         reader.leave_out(format!("the tool `{}`", text(tool, "type")));
         return None;
     };
@@ -125,12 +125,12 @@ fn tool(tool: &Value, reader: &mut Reader) -> Option<Tool> {
     })
 }
 
-/// The schema of a function that takes nothing.
+/// Returns the schema of a function without parameters.
 pub(super) fn no_arguments() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-/// The reply as one body.
+/// Writes the reply as one body.
 pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
     let mut message = json!({"role": "assistant", "content": null});
     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
@@ -197,7 +197,7 @@ fn event(head: &Head, choices: &Value, usage: Option<Value>) -> String {
     format!("data: {event}\n\n")
 }
 
-/// A refusal as a body.
+/// Writes a refusal as a body.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let (kind, code) = match refusal.why {
         Why::Budget => ("insufficient_quota", "budget_used_up"),
@@ -210,7 +210,7 @@ pub(super) fn error(refusal: &Refusal) -> Value {
     json!({"error": {"message": refusal.message, "type": kind, "param": null, "code": code}})
 }
 
-/// A refusal as the last events of a stream.
+/// Writes a refusal as the last events of a stream.
 pub(super) fn error_events(refusal: &Refusal) -> String {
     format!("data: {}\n\ndata: [DONE]\n\n", error(refusal))
 }
@@ -228,7 +228,7 @@ const fn reason(finish: &Finish) -> &'static str {
     }
 }
 
-/// A call's arguments as a text. What was no JSON goes on as it was written: it is the agent's to say so to the model.
+/// Returns a call's arguments as text. Invalid JSON is passed on unchanged: the agent should tell the model about it.
 pub(super) fn written(arguments: &Value) -> String {
     match arguments {
         Value::String(written) => written.clone(),

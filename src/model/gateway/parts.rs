@@ -1,4 +1,4 @@
-//! What the readers of all protocols share: contents with pictures, what is left out, what is refused.
+//! Parsing shared by all protocols: contents with pictures, left-out parts, refused requests.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use super::Refusal;
 use crate::model::{Choice, Effort, Format, Image, Message, Role};
 
-/// Kinds of pictures that every provider with eyes takes.
+/// Media types of pictures that every provider accepts, if its model takes pictures.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// Characters of a name that is repeated.
+/// Maximum characters of a quoted name.
 const SHOWN: usize = 80;
 
-/// What is read of a request, and what is left out of it.
+/// Collects the parts of a request that are not passed on.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// In words, each once.
+    /// The left-out parts in words, without duplicates.
     pub(super) left_out: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl Content {
 }
 
 impl Reader {
-    /// Notes what nobody is told.
+    /// Notes a part that is not passed on.
     pub(super) fn leave_out(&mut self, what: impl Into<String>) {
         let what: String = what.into().chars().take(SHOWN).collect();
         if !self.left_out.contains(&what) && self.left_out.len() < 100 {
@@ -41,7 +41,7 @@ impl Reader {
         }
     }
 
-    /// Notes the fields of an object that are neither read nor without meaning here.
+    /// Notes the fields of an object that are neither read nor ignorable.
     pub(super) fn leave_out_fields(&mut self, body: &Value, within: &str, known: &[&str]) {
         let fields = body.as_object().into_iter().flatten();
         for (name, _) in fields.filter(|(name, value)| !value.is_null() && !known.contains(&name.as_str())) {
@@ -49,7 +49,7 @@ impl Reader {
         }
     }
 
-    /// The content of a message: a text, or parts in the words of any of the protocols.
+    /// Reads the content of a message: a text, or parts in any protocol's form.
     pub(super) fn content(&mut self, content: Option<&Value>) -> Result<Content, Refusal> {
         match content {
             None | Some(Value::Null) => Ok(Content::default()),
@@ -66,7 +66,7 @@ impl Reader {
         }
     }
 
-    /// A part of a content: a text, a picture, or a note in the place of anything else.
+    /// Reads a part of a content: a text, a picture, or anything else, which becomes a note.
     pub(super) fn part(&mut self, part: &Value, texts: &mut Vec<String>, images: &mut Vec<Image>) {
         if let Some(text) = part.get("text").or_else(|| part.get("refusal")).and_then(Value::as_str) {
             texts.push(text.to_owned());
@@ -79,7 +79,7 @@ impl Reader {
         }
     }
 
-    /// The note in the place of what cannot be passed on.
+    /// Returns a note in place of a part that cannot be passed on.
     pub(super) fn missing(&mut self, kind: &str) -> String {
         let kind: String = kind.chars().take(SHOWN).collect();
         self.leave_out(format!("a `{kind}` in the conversation"));
@@ -87,7 +87,7 @@ impl Reader {
     }
 }
 
-/// A picture in the words of any of the protocols, where its bytes are with it: there is no network to fetch others from.
+/// Reads a picture in any protocol's form, if it contains its bytes: there is no network to fetch others from.
 fn picture(part: &Value) -> Option<Image> {
     let text = |pointer: &str| part.pointer(pointer).and_then(Value::as_str);
     let (media_type, data) = match text("/type") {
@@ -96,37 +96,37 @@ fn picture(part: &Value) -> Option<Image> {
         None => (text("/inlineData/mimeType")?, text("/inlineData/data")?),
         Some(_) => return None,
     };
-    // What is no picture would make the provider refuse the whole conversation.
+    // Skip broken pictures, which would make the provider refuse the whole conversation.
     let is_whole = PICTURES.contains(&media_type) && STANDARD.decode(data).is_ok_and(|bytes| !bytes.is_empty());
     is_whole.then(|| Image { media_type: media_type.to_owned(), data: data.to_owned() })
 }
 
-/// Kind and bytes of `data:image/png;base64,...`.
+/// Splits `data:image/png;base64,...` into media type and data.
 fn of_address(address: &str) -> Option<(&str, &str)> {
     address.strip_prefix("data:")?.split_once(";base64,")
 }
 
-/// A list in a field, or none.
+/// Returns the list in a field, or an empty one.
 pub(super) fn list<'a>(body: &'a Value, name: &str) -> &'a [Value] {
     body.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A text in a field, or none.
+/// Returns the text in a field, or an empty one.
 pub(super) fn text(body: &Value, name: &str) -> String {
     body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// A count in a field.
+/// Returns the number in a field.
 pub(super) fn count(body: &Value, name: &str) -> Option<u32> {
     body.get(name).and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok())
 }
 
-/// An effort of reasoning in OpenAI's and Anthropic's words, which Gemini's are, too.
+/// Reads a reasoning effort: OpenAI, Anthropic and Gemini use the same names.
 pub(super) fn effort(word: Option<&Value>) -> Option<Effort> {
     serde_json::from_value(Value::String(word?.as_str()?.to_lowercase())).ok()
 }
 
-/// Arguments that are written as a text.
+/// Parses arguments that are written as text.
 pub(super) fn arguments(written: Option<&Value>) -> Value {
     match written {
         Some(Value::String(written)) if written.trim().is_empty() => json!({}),
@@ -138,7 +138,7 @@ pub(super) fn arguments(written: Option<&Value>) -> Value {
     }
 }
 
-/// Which tools to call, in OpenAI's words; `name` is where the tool's name stands.
+/// Reads the choice of tools in OpenAI's form; `name` is the pointer to the tool's name.
 pub(super) fn choice(choice: Option<&Value>, name: &str) -> Option<Choice> {
     match choice? {
         Value::String(word) => match word.as_str() {
@@ -151,7 +151,7 @@ pub(super) fn choice(choice: Option<&Value>, name: &str) -> Option<Choice> {
     }
 }
 
-/// How to write, in OpenAI's words; `within` is the field that holds a schema's, if it is one of its own.
+/// Reads the reply's format in OpenAI's form; `within` is the field that contains the schema, if it is nested.
 pub(super) fn format(format: Option<&Value>, within: Option<&str>) -> Option<Format> {
     let format = format?;
     match format.get("type")?.as_str()? {

@@ -1,4 +1,4 @@
-//! The protocols that programs speak: each reads requests and writes replies in its own words.
+//! The protocols of external agents: each reads requests and writes replies in its own format.
 
 use serde_json::Value;
 
@@ -6,21 +6,21 @@ use super::stops::stop_at;
 use super::stream::Events;
 use super::{Finish, Given, Head, Read, Refusal, anthropic, gemini, openai, responses};
 
-/// Which protocol a call is made in.
+/// The protocol of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
-    /// OpenAI's chat completions.
+    /// OpenAI's Chat Completions API.
     Chat,
-    /// OpenAI's responses.
+    /// OpenAI's Responses API.
     Responses,
-    /// Anthropic's messages.
+    /// Anthropic's Messages API.
     Messages,
-    /// Gemini's contents.
+    /// Gemini's `generateContent` API.
     Gemini,
 }
 
 impl Protocol {
-    /// Reads a request.
+    /// Parses a request.
     pub(super) fn read(self, body: &[u8]) -> Result<Read, Refusal> {
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| Refusal::invalid(format!("the request is not JSON: {error}")))?;
@@ -32,7 +32,7 @@ impl Protocol {
         }
     }
 
-    /// A reply as one body.
+    /// Writes a reply as one body.
     pub(super) fn body(self, head: Head, mut given: Given, stops: &[String]) -> Value {
         let finish = Finish::of(&given, stops);
         given.reply.text.truncate(stop_at(&given.reply.text, stops).len());
@@ -44,7 +44,7 @@ impl Protocol {
         }
     }
 
-    /// A reply as a stream.
+    /// Returns the writer of a streamed reply.
     pub(super) fn events(self, head: Head) -> Box<dyn Events> {
         match self {
             Self::Chat => Box::new(openai::Chunks(head)),
@@ -54,7 +54,7 @@ impl Protocol {
         }
     }
 
-    /// A refusal as a body.
+    /// Writes a refusal as a body.
     pub(super) fn error(self, refusal: &Refusal) -> Value {
         match self {
             Self::Chat | Self::Responses => openai::error(refusal),
@@ -63,7 +63,7 @@ impl Protocol {
         }
     }
 
-    /// A refusal as the last events of a stream.
+    /// Writes a refusal as the last events of a stream.
     pub(super) fn error_events(self, refusal: &Refusal) -> String {
         match self {
             Self::Chat => openai::error_events(refusal),
@@ -73,7 +73,7 @@ impl Protocol {
         }
     }
 
-    /// What is sent while there is nothing to send.
+    /// Returns the keep-alive event of a silent stream.
     pub(super) const fn patience(self) -> &'static str {
         match self {
             Self::Messages => "event: ping\ndata: {\"type\": \"ping\"}\n\n",

@@ -1,4 +1,4 @@
-//! The server: connections in, calls out, replies back. What each path of it does.
+//! The server: accepts connections, hands out calls, and writes replies; and its routes.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,7 +25,7 @@ use super::stream::Stream;
 use super::{Ask, Asked, Head, Read, Refusal, anthropic, gemini};
 use crate::model::{pieces, quote::tokens_read};
 
-/// Calls that wait to be taken.
+/// Capacity of the queue of calls.
 const WAITING: usize = 16;
 
 /// A running gateway; stops when dropped.
@@ -35,7 +35,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Whether it has broken down: its server has ended, or an answer was never finished for a fault of its own.
+    /// Whether the gateway has crashed: the server ended, or an answer was not finished because of a bug.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.server.is_finished() || self.broken.is_told()
@@ -48,8 +48,8 @@ impl Drop for Gateway {
     }
 }
 
-/// Serves these connections until they end. Calls go to the receiver that comes back, and what is refused of the requests
-/// that have the key; when it is dropped, calls are refused. `model` is the one name that is listed.
+/// Serves these connections until they end. Calls go to the returned receiver, and so do the refusals of requests that
+/// had the key; once the receiver is dropped, calls are refused. `model` is the only name listed.
 pub fn serve<C>(connections: mpsc::Receiver<C>, key: Option<String>, model: &str) -> (Gateway, mpsc::Receiver<Asked>)
 where
     C: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
@@ -83,13 +83,13 @@ where
         .fallback(unknown)
         .with_state(shared);
     let server = tokio::spawn(async move {
-        // It ends only with an error, and connections that are handed over have none.
+        // The server only ends with an error, which connections handed over like this never cause.
         let _ = axum::serve(Incoming(connections), router).await;
     });
     (Gateway { server, broken }, asked)
 }
 
-/// Where connections come from.
+/// The source of connections.
 struct Incoming<C>(mpsc::Receiver<C>);
 
 impl<C> axum::serve::Listener for Incoming<C>
@@ -127,7 +127,7 @@ async fn count_tokens(State(shared): State<Arc<Shared>>, request: Request) -> Re
     count(Protocol::Messages, &shared, request, anthropic::count).await
 }
 
-/// Gemini's calls: the path ends with the model's name and what is wanted of it.
+/// Handles Gemini's calls: the path ends with the model's name and the method.
 async fn contents(State(shared): State<Arc<Shared>>, Path(name): Path<String>, request: Request) -> Response {
     let protocol = Protocol::Gemini;
     match name.rsplit_once(':') {
@@ -147,7 +147,7 @@ async fn contents(State(shared): State<Arc<Shared>>, Path(name): Path<String>, r
     }
 }
 
-/// An estimate, from the bytes of a request.
+/// Estimates the tokens of a request from its bytes.
 async fn count(protocol: Protocol, shared: &Shared, request: Request, says: fn(u64) -> Value) -> Response {
     match shared.read(protocol, request).await {
         Ok((read, _)) => json_response(200, &says(tokens_read(&read.request))),
@@ -163,7 +163,7 @@ async fn gemini_model(Path(name): Path<String>) -> Response {
     json_response(200, &gemini::model(&name))
 }
 
-/// The list is of both protocols at once.
+/// Lists the model, in a form that fits both OpenAI's and Anthropic's protocol.
 async fn models(State(shared): State<Arc<Shared>>) -> Response {
     let name = &shared.model;
     json_response(
@@ -179,7 +179,7 @@ async fn model_of(Path(name): Path<String>) -> Response {
 async fn unknown(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let message = "there is no such path: this gateway has /v1/chat/completions, /v1/responses, \
                    /v1/messages, /v1beta/models/NAME:generateContent and /v1/models";
-    // Whoever only looks whether somebody is there has asked nothing.
+    // Report only real calls, not a client's check whether the server is there.
     if request.method() == Method::POST && shared.admit_to(&request).is_ok() {
         let path: String = request.uri().path().chars().take(LONGEST_NAME).collect();
         shared.tell(&Refusal::invalid(format!("`{path}`: {message}"))).await;
@@ -187,7 +187,7 @@ async fn unknown(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     json_response(404, &json!({"error": {"message": message, "type": "not_found_error", "code": "not_found"}}))
 }
 
-/// Answers a call; `path` says which model and whether in a stream where the body does not.
+/// Answers a call. For Gemini, `path` has the model's name and whether to stream.
 async fn call(protocol: Protocol, shared: &Arc<Shared>, request: Request, path: Option<(&str, bool)>) -> Response {
     let _watch = shared.broken.watch();
     let (read, parsing) = match shared.read(protocol, request).await {
@@ -216,7 +216,7 @@ async fn call(protocol: Protocol, shared: &Arc<Shared>, request: Request, path: 
     }
     let begin = move || Stream::new(protocol.events(head.clone()), stops.clone());
     match reply.next().await {
-        // Clients understand a refusal best as a status.
+        // Clients handle a refusal best as a status.
         Next::Answer(Err(refusal)) => refuse(protocol, &refusal),
         next => {
             let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);

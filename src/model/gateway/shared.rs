@@ -1,4 +1,4 @@
-//! What all connections of a gateway share, and how a request of theirs is let in and read.
+//! State shared by a gateway's connections; authenticates and reads requests.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
@@ -12,31 +12,32 @@ use super::broken::Broken;
 use super::protocol::Protocol;
 use super::{Asked, Read, Refusal, Why, thoughts};
 
-/// Bytes of the longest request that is read.
+/// Maximum bytes of a request.
 const LONGEST: usize = 8 << 20;
-/// Bytes of the longest name of a model, and of a text to stop at; both are repeated or searched for often.
+/// Maximum bytes of a model's name, and of a stop text; both are repeated or searched for often.
 pub(super) const LONGEST_NAME: usize = 200;
-/// Most texts to stop at.
+/// Maximum number of stop texts.
 const MOST_STOPS: usize = 16;
 
-/// What all connections share.
+/// State shared by all connections.
 pub(super) struct Shared {
     pub(super) asks: mpsc::Sender<Asked>,
-    /// Requests are parsed and handed over one at a time: what is parsed takes many times the room of its text.
+    /// Requests are parsed and handed over one at a time, because a parsed request takes many times the memory of its
+    /// text.
     pub(super) parsing: Semaphore,
-    /// Demanded of every call, where strangers can connect.
+    /// The key demanded of every call, if strangers can connect.
     pub(super) key: Option<String>,
-    /// What models are said to be there.
+    /// The only model listed.
     pub(super) model: String,
     pub(super) calls: AtomicU64,
     pub(super) broken: Broken,
-    /// The model's thoughts, as they are known to the agent.
+    /// The model's thoughts, by the tokens given to the agent.
     pub(super) thoughts: Mutex<thoughts::Given>,
 }
 
 impl Shared {
-    /// Reads a request, once its key has been looked at; nothing else of a stranger's is. While the permit is held no other
-    /// request is parsed.
+    /// Parses a request after checking its key; a request without the key is not read. While the permit is held, no
+    /// other request is parsed.
     pub(super) async fn read(
         &self,
         protocol: Protocol,
@@ -45,10 +46,10 @@ impl Shared {
         self.admit_to(&request)?;
         let betas = request.headers().get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
         let betas = betas.flat_map(|values| values.split(',')).map(|beta| format!("beta `{}`", beta.trim()));
-        // Programs send a dozen at most.
+        // Real agents send a dozen at most.
         let betas: Vec<String> = betas.filter(|beta| beta.len() <= LONGEST_NAME).take(50).collect();
         let body = to_bytes(request.into_body(), LONGEST).await;
-        // It is never closed.
+        // The semaphore is never closed.
         let permit = self.parsing.acquire().await.ok();
         let read = body
             .map_err(|error| {
@@ -68,9 +69,9 @@ impl Shared {
         }
     }
 
-    /// Tells whoever takes the calls of a request that is none.
+    /// Reports a refused request to the receiver of calls.
     pub(super) async fn tell(&self, refusal: &Refusal) {
-        // When nobody listens any more, there is no record either.
+        // Without a receiver, there is no record to add to.
         let _ = self.asks.send(Asked::Refused(refusal.clone())).await;
     }
 
@@ -83,7 +84,7 @@ impl Shared {
         let headers: &HeaderMap = request.headers();
         let given = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = given("authorization").and_then(|value| value.strip_prefix("Bearer "));
-        // Gemini's clients may send it as a part of the address.
+        // Gemini's clients may send the key in the query.
         let queried =
             request.uri().query().and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("key=")));
         if [bearer, given("x-api-key"), given("x-goog-api-key"), queried].contains(&Some(key.as_str())) {
@@ -93,7 +94,7 @@ impl Shared {
     }
 }
 
-/// Refuses what would make answering dear.
+/// Refuses requests that would be expensive to answer.
 fn checked(read: Read) -> Result<Read, Refusal> {
     if read.model.len() > LONGEST_NAME {
         return Err(Refusal::invalid(format!("the name of the model is longer than {LONGEST_NAME} bytes")));

@@ -1,24 +1,24 @@
-//! The texts at which a client wants a reply to end.
+//! Stop texts: the texts at which a client wants a reply to end.
 
-/// A text before the first of its stops: the one that is complete first, as a model that writes piece by piece meets it.
+/// Returns the text before the stop that is complete first, as if the text were written piece by piece.
 pub(super) fn stop_at<'a>(text: &'a str, stops: &[String]) -> &'a str {
     &text[..first(text, stops).map_or(text.len(), |(start, _)| start)]
 }
 
-/// At which of its stops a text is cut.
+/// Returns the stop that cuts the text.
 pub(super) fn which<'a>(text: &str, stops: &'a [String]) -> Option<&'a str> {
     first(text, stops).map(|(_, stop)| stop)
 }
 
-/// Where the stop begins that ends first, and which it is. Of several that end there, the longest.
+/// Returns start and text of the stop that ends first; of several that end at the same place, the longest.
 fn first<'a>(text: &str, stops: &'a [String]) -> Option<(usize, &'a str)> {
     let found = |stop: &'a String| Some((text.find(stop.as_str())?, stop.as_str()));
     let found = stops.iter().filter(|stop| !stop.is_empty()).filter_map(found);
     found.min_by_key(|(start, stop)| (start + stop.len(), *start))
 }
 
-/// Of a text that goes on, the bytes that no stop can take away any more: all up to the first stop, without an end with
-/// which a stop may begin. And whether there is a stop.
+/// Returns the number of bytes of an unfinished text that can be sent, and whether there is a stop. The bytes end
+/// before the first stop, and exclude an end that may be the beginning of a stop.
 pub(super) fn safe(text: &str, stops: &[String]) -> (usize, bool) {
     let whole = stop_at(text, stops);
     if whole.len() < text.len() {

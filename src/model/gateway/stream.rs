@@ -1,32 +1,32 @@
-//! A reply as the events of a stream: pieces as they come from the model, and at the end what they did not say.
+//! A reply as a stream of events: pieces as they arrive from the model, and at the end the rest of the reply.
 
 use super::Finish;
 use super::stops::{safe, stop_at};
 use crate::model::{Piece, Reply};
 
-/// A reply's events, in a protocol's words.
+/// Writes a reply's events in a protocol's format.
 pub(super) trait Events: Send {
-    /// How a stream begins.
+    /// Writes the beginning of a stream.
     fn begin(&mut self) -> String;
-    /// A piece of its text or thoughts.
+    /// Writes a piece of text or thoughts.
     fn piece(&mut self, piece: &Piece) -> String;
-    /// How it ends, once its text is said.
+    /// Writes the end, after all text.
     fn end(&mut self, reply: &Reply, finish: &Finish) -> String;
 }
 
-/// A stream under way.
+/// A stream being written.
 pub(super) struct Stream {
     events: Box<dyn Events>,
-    /// What the text stops at.
+    /// The texts at which the reply ends.
     stops: Vec<String>,
     begun: bool,
-    /// Whether one of them has come.
+    /// Whether a stop text was reached.
     stopped: bool,
     /// Whether reasoning was sent.
     reasoned: bool,
     /// The text so far.
     text: String,
-    /// Bytes of it that were sent: the rest may begin with what it stops at.
+    /// Number of bytes of the text that were sent; the rest may be the beginning of a stop text.
     sent: usize,
 }
 
@@ -35,18 +35,18 @@ impl Stream {
         Self { events, stops, begun: false, stopped: false, reasoned: false, text: String::new(), sent: 0 }
     }
 
-    /// What the text stops at.
+    /// Returns the stop texts.
     pub(super) fn stops(&self) -> &[String] {
         &self.stops
     }
 
-    /// The events for a piece; none where it must wait for more.
+    /// Returns the events for a piece; empty if it must wait for more text.
     pub(super) fn piece(&mut self, piece: Piece) -> String {
         match piece {
             Piece::Text(_) if self.stopped => String::new(),
             Piece::Text(text) => {
                 self.text.push_str(&text);
-                // What was sent held no beginning of a stop, so only the rest is searched.
+                // Text that was sent cannot be the beginning of a stop, so only search the rest.
                 let (length, stopped) = safe(&self.text[self.sent..], &self.stops);
                 self.stopped = stopped;
                 self.say(self.sent + length)
@@ -58,13 +58,13 @@ impl Stream {
         }
     }
 
-    /// The last events: what of the reply is not said yet, its calls, why it ended.
+    /// Returns the last events: the rest of the reply, its calls, and why it ended.
     pub(super) fn end(&mut self, reply: &Reply, finish: &Finish) -> String {
         let mut events = String::new();
         if let Some(reasoning) = reply.reasoning.as_ref().filter(|_| !self.reasoned) {
             events += &self.piece(Piece::Reasoning(reasoning.clone()));
         }
-        // What was sent cannot be taken back, should the reply differ.
+        // If the reply differs from its pieces, what was sent cannot be taken back.
         if reply.text.get(..self.sent) == self.text.get(..self.sent) {
             self.text.clone_from(&reply.text);
         }
@@ -78,7 +78,7 @@ impl Stream {
         if std::mem::replace(&mut self.begun, true) { String::new() } else { self.events.begin() }
     }
 
-    /// Says the text up to here.
+    /// Sends the text up to byte `end`.
     fn say(&mut self, end: usize) -> String {
         if end <= self.sent {
             return String::new();
@@ -98,7 +98,7 @@ mod tests {
     use super::super::protocol::Protocol;
     use super::*;
 
-    /// The text that a client puts together from the events.
+    /// Joins the text of the events, as a client does.
     fn read(events: &str) -> String {
         let events = events.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
         let text = |event: Value| {
@@ -121,7 +121,7 @@ mod tests {
             let reply = Reply { text: text.clone(), ..Reply::default() };
             for protocol in [Protocol::Chat, Protocol::Messages, Protocol::Responses, Protocol::Gemini] {
                 let mut stream = Stream::new(protocol.events(Head::default()), stops.clone());
-                // Some of the pieces come, the rest is in the reply.
+                // Some pieces arrive, the rest is only in the reply.
                 let mut events: String = pieces.iter().take(sent).map(|piece| stream.piece(Piece::Text(piece.clone()))).collect();
                 events += &stream.end(&reply, &Finish::Stop);
                 prop_assert_eq!(read(&events), stop_at(&text, &stops), "{:?}", protocol);

@@ -1,4 +1,4 @@
-//! What ledgers say: who has paid how much, and what was cut off.
+//! Reads ledgers: what each payer has spent, and which calls were cut off.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use super::{Entry, Payer, Usage};
 use crate::error::{Error, Result};
 
-/// What somebody has paid.
+/// Money and tokens spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Paid {
-    /// Dollars of calls that have ended.
+    /// Dollars of finished calls.
     pub settled: f64,
-    /// Dollars that are reserved for calls that are under way, or were cut off.
+    /// Dollars reserved for calls that are in progress or were cut off.
     pub open: f64,
-    /// Tokens of calls that have ended.
+    /// Tokens of finished calls.
     pub usage: Usage,
 }
 
@@ -33,45 +33,45 @@ impl Paid {
     }
 }
 
-/// What all ledgers of a run say.
+/// The contents of all ledgers of a run.
 #[derive(Debug, Default, PartialEq)]
 pub struct Books {
-    /// What each has paid.
+    /// Spending by payer.
     pub payers: HashMap<Payer, Paid>,
     /// Dollars that attempts had cost before the run had a ledger.
     pub carried_attempts: f64,
-    /// Likewise verifiers.
+    /// Dollars that verifiers had cost before the run had a ledger.
     pub carried_verifiers: f64,
-    /// What it cost to ask whether models answer, before anything was run.
+    /// Cost of test calls to models before the run started anything.
     pub probes: Paid,
-    /// Lines that cannot be read, a sentence each.
+    /// One sentence per unreadable line.
     pub notes: Vec<String>,
 }
 
 impl Books {
-    /// What one ledger says.
+    /// Reads one ledger.
     ///
     /// # Errors
-    /// Kind `Store` when it cannot be read.
+    /// Kind `Store` if it cannot be read.
     pub fn of(path: &Path) -> Result<Self> {
         let mut books = Self::default();
         books.read(path).map_err(|error| read_failed(path, error))?;
         Ok(books)
     }
 
-    /// What attempts have cost.
+    /// Total cost of attempts.
     #[must_use]
     pub fn attempts(&self) -> Paid {
         self.sum(self.carried_attempts, false)
     }
 
-    /// What verifiers have cost.
+    /// Total cost of verifiers.
     #[must_use]
     pub fn verifiers(&self) -> Paid {
         self.sum(self.carried_verifiers, true)
     }
 
-    /// What everything has cost.
+    /// Total cost of the run.
     #[must_use]
     pub fn total(&self) -> Paid {
         let mut total = self.attempts();
@@ -90,14 +90,14 @@ impl Books {
         sum
     }
 
-    /// Adds one ledger; gives the number of its next call.
+    /// Adds one ledger; returns the number of its next call.
     pub(super) fn read(&mut self, path: &Path) -> io::Result<u64> {
         let mut open: HashMap<u64, (Payer, f64)> = HashMap::new();
         let (mut next, mut broken) = (0, 0_usize);
         let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 {
-            // A line without its end is torn: what it was to say has not happened yet.
+            // A line without a newline is torn: its call was not made, or its reply not used.
             let entry = line.strip_suffix(b"\n").map(serde_json::from_slice::<Entry>);
             match entry {
                 Some(Ok(Entry::Carried { attempts, verifiers })) => {
@@ -131,10 +131,10 @@ impl Books {
     }
 }
 
-/// What the ledgers of a run in this folder say; `None` where it has none, as runs of earlier versions.
+/// Reads all ledgers in a run's folder; `None` if it has no ledger, as in runs of earlier versions.
 ///
 /// # Errors
-/// Kind `Store` when one cannot be read.
+/// Kind `Store` if a ledger cannot be read.
 pub fn books(folder: &Path) -> Result<Option<Books>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|error| read_failed(folder, error))? {

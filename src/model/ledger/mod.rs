@@ -1,5 +1,5 @@
-//! A run's ledger: what every call of a model was to cost at most, written before it is made, and what it did cost,
-//! written before its reply is used. So whatever dies, what was paid for is on record.
+//! A run's ledger: the maximum cost of every call of a model, written before the call is made, and its actual cost,
+//! written before its reply is used. Whatever crashes, all spending is on record.
 //!
 //! ```text
 //! runs/<run>/ledger.jsonl           {"entry":"reserved","call":7,...,"dollars":0.25}
@@ -7,8 +7,8 @@
 //! runs/<run>/ledger-<shard>.jsonl   the same, of one shard
 //! ```
 //!
-//! One process writes a file. What a run has spent is the sum over all its files: what was settled, and, for calls that
-//! a kill cut off or that are under way, what was reserved.
+//! Each file is written by one process. A run's spending is the sum over all its files: settled costs, plus the
+//! reservations of calls that are in progress or were cut off by a kill.
 
 mod books;
 
@@ -27,7 +27,7 @@ pub use books::{Books, Paid, books};
 use super::{Probed, Usage};
 use crate::files::Appender;
 
-/// Who pays for a call.
+/// The attempt or verifier that pays for a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Payer {
     /// The agent's label.
@@ -37,10 +37,10 @@ pub struct Payer {
     /// Number of the attempt; absent for a verifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// When this try of the attempt began, as its record says.
+    /// Start of this try of the attempt, as in its record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<jiff::Timestamp>,
-    /// The verifier's name, where it is one that asks.
+    /// The verifier's name; absent for an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verifier: Option<String>,
 }
@@ -49,58 +49,58 @@ pub struct Payer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "entry", rename_all = "snake_case")]
 pub enum Entry {
-    /// What the run had spent before it had a ledger.
+    /// Money that the run had spent before it had a ledger.
     Carried {
-        /// Dollars of attempts.
+        /// Dollars spent by attempts.
         #[serde(deserialize_with = "dollars")]
         attempts: f64,
-        /// Dollars of verifiers.
+        /// Dollars spent by verifiers.
         #[serde(deserialize_with = "dollars")]
         verifiers: f64,
     },
     /// A call is about to be made.
     Reserved {
-        /// Its number in this file.
+        /// The call's number in this file.
         call: u64,
-        /// Who pays.
+        /// The payer.
         #[serde(flatten)]
         payer: Payer,
-        /// Dollars that it may cost at most.
+        /// Maximum cost in dollars.
         #[serde(deserialize_with = "dollars")]
         dollars: f64,
     },
-    /// A model was asked whether it answers, before the run had a ledger.
+    /// A test call to a model was made, before the run had a ledger.
     Probed {
-        /// Dollars that it cost.
+        /// Cost in dollars.
         #[serde(deserialize_with = "dollars")]
         dollars: f64,
-        /// Tokens that it took.
+        /// Tokens used.
         usage: Usage,
     },
     /// A call has ended.
     Settled {
-        /// Its number in this file.
+        /// The call's number in this file.
         call: u64,
-        /// Dollars that it cost.
+        /// Cost in dollars.
         #[serde(deserialize_with = "dollars")]
         dollars: f64,
-        /// Tokens that it took.
+        /// Tokens used.
         usage: Usage,
     },
 }
 
-/// Dollars of a line that may not be ours: nothing costs less than nothing.
+/// Deserializes dollars from a file that may have been tampered with: negative costs are an error.
 pub(crate) fn dollars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
     let dollars = f64::deserialize(deserializer)?;
     if dollars >= 0.0 && dollars.is_finite() {
-        // -0 is 0.
+        // Turn -0 into 0.
         Ok(dollars + 0.0)
     } else {
         Err(serde::de::Error::custom(format!("a cost of {dollars} dollars")))
     }
 }
 
-/// A ledger that this process writes.
+/// A ledger written by this process.
 #[derive(Debug)]
 pub struct Ledger {
     file: Mutex<Open>,
@@ -111,34 +111,33 @@ struct Open {
     appender: Appender,
     /// Number of the next call.
     next: u64,
-    /// Why it can no longer be written.
+    /// The error after which nothing more can be written.
     failed: Option<String>,
 }
 
 impl Ledger {
-    /// Opens a ledger, a new one or one that goes on. A torn last line is cut off: that call was not made, or its reply
-    /// not used.
+    /// Opens a new or existing ledger. A torn last line is cut off: its call was not made, or its reply not used.
     ///
     /// # Errors
-    /// When the file cannot be opened or read.
+    /// If the file cannot be opened or read.
     pub fn open(path: &Path) -> io::Result<Self> {
         let appender = Appender::resume(path)?;
         let next = Books::default().read(path)?;
         Ok(Self { file: Mutex::new(Open { appender, next, failed: None }) })
     }
 
-    /// Writes down what the run had spent before it had a ledger.
+    /// Records what the run had spent before it had a ledger.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the ledger cannot be written.
     pub fn carry(&self, attempts: f64, verifiers: f64) -> io::Result<()> {
         self.lock().write(&Entry::Carried { attempts, verifiers }, true)
     }
 
-    /// Writes down what it cost to ask whether models answer, if it cost anything.
+    /// Records the cost of a test call to a model, if any.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the ledger cannot be written.
     pub fn probed(&self, &Probed { usage, cost }: &Probed) -> io::Result<()> {
         if cost <= 0.0 {
             return Ok(());
@@ -146,7 +145,7 @@ impl Ledger {
         self.lock().write(&Entry::Probed { dollars: cost, usage }, true)
     }
 
-    /// Why it can no longer be written: nothing more should be paid for.
+    /// Why the ledger can no longer be written, if so: no further calls should be paid for.
     #[must_use]
     pub fn failed(&self) -> Option<String> {
         self.lock().failed.clone()
@@ -158,7 +157,7 @@ impl Ledger {
 }
 
 impl Open {
-    /// Appends a line, flushed to disk where money is at stake.
+    /// Appends a line, flushed to disk if `is_durable`, that is, if it involves money.
     fn write(&mut self, entry: &Entry, is_durable: bool) -> io::Result<()> {
         if let Some(failed) = &self.failed {
             return Err(io::Error::other(failed.clone()));
@@ -176,14 +175,14 @@ impl Open {
     }
 }
 
-/// What one payer's calls are written in.
+/// A ledger together with the payer whose calls are written.
 #[derive(Debug, Clone)]
 pub struct Tab {
     ledger: Arc<Ledger>,
     payer: Payer,
 }
 
-/// A call that may be made.
+/// A call whose cost is reserved.
 #[derive(Debug)]
 #[must_use]
 pub struct Reservation {
@@ -192,22 +191,22 @@ pub struct Reservation {
 }
 
 impl Tab {
-    /// Of this payer in this ledger.
+    /// Creates the tab of `payer` in `ledger`.
     #[must_use]
     pub const fn new(ledger: Arc<Ledger>, payer: Payer) -> Self {
         Self { ledger, payer }
     }
 
-    /// Number of the attempt that pays, if one does.
+    /// Number of the paying attempt; `None` for a verifier.
     #[must_use]
     pub const fn attempt(&self) -> Option<u32> {
         self.payer.attempt
     }
 
-    /// Writes down that a call is about to be made.
+    /// Records that a call is about to be made.
     ///
     /// # Errors
-    /// When it cannot be written: the call must not be made.
+    /// If the ledger cannot be written: the call must not be made.
     pub fn reserve(&self, dollars: f64) -> io::Result<Reservation> {
         let mut file = self.ledger.lock();
         let call = file.next;
@@ -216,10 +215,10 @@ impl Tab {
         Ok(Reservation { call, dollars })
     }
 
-    /// Writes down what a call has cost.
+    /// Records the cost of a finished call.
     ///
     /// # Errors
-    /// When it cannot be written; what was reserved then counts as spent.
+    /// If the ledger cannot be written; the reservation then counts as spent.
     pub fn settle(&self, reserved: &Reservation, dollars: f64, usage: Usage) -> io::Result<()> {
         let is_durable = dollars > 0.0 || reserved.dollars > 0.0;
         self.ledger.lock().write(&Entry::Settled { call: reserved.call, dollars, usage }, is_durable)

@@ -1,4 +1,4 @@
-//! Ledgers that go on, break and are forged.
+//! Ledgers that are continued, broken or forged.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn what_was_cut_off_counts_as_reserved_and_all_files_of_a_run_are_summed_up() {
         let _cut_off = Tab::new(ledger, payer(1)).reserve(0.125).unwrap();
         tab.settle(&first, 0.0625, usage).unwrap();
     }
-    // One that goes on does not give a number twice, and drops a torn line.
+    // A continued ledger does not reuse call numbers, and drops a torn line.
     let path = folder.path().join("ledger.jsonl");
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str("{\"entry\":\"settled\",\"call\":1,\"dollars\":0.1");
@@ -85,7 +85,7 @@ fn a_ledger_that_cannot_be_written_lets_nothing_more_be_paid_for() {
     let path = folder.path().join("ledger.jsonl");
     let ledger = Arc::new(Ledger::open(&path).unwrap());
     let tab = Tab::new(ledger.clone(), payer(0));
-    // Somebody removes it under the run.
+    // Someone removes the file during the run.
     std::fs::remove_file(&path).unwrap();
     tab.reserve(1.0).unwrap_err();
     assert!(ledger.failed().is_some());

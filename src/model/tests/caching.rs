@@ -1,10 +1,12 @@
-//! The share of a conversation that its provider reads from its cache, by the rules of its documentation, over 30 steps.
+//! Tests which share of a conversation is read from the provider's cache over 30 steps, by the rules of the provider's
+//! documentation.
 //!
-//! - Anthropic ("Prompt caching"): up to four marks; what ends at a mark is written; from each mark the cache is searched
-//!   back over at most 20 blocks for something that was written.
-//! - OpenAI ("Prompt caching", GPT-5.6 and later): one implicit breakpoint at the end of the newest message, unless the mode
-//!   is explicit; a prefix is matched exactly at earlier breakpoints; calls of one key go to one machine.
-//! - Gemini ("Context caching", implicit): the longest beginning that an earlier request has had.
+//! - Anthropic ("Prompt caching"): up to four marks; everything up to a mark is written; from each mark, the cache is
+//!   searched back over at most 20 blocks for an earlier write.
+//! - OpenAI ("Prompt caching", GPT-5.6 and later): one implicit breakpoint at the end of the newest message, unless the
+//!   mode is explicit; a prefix is matched exactly at earlier breakpoints; calls with the same key go to the same
+//!   machine.
+//! - Gemini ("Context caching", implicit): the longest prefix shared with an earlier request.
 
 use std::collections::HashSet;
 
@@ -16,7 +18,7 @@ use crate::model::{Description, Image, Message, Options, Reply, Request, Role, T
 
 const STEPS: usize = 30;
 
-/// The conversation after so many steps, of one call each, and of twelve in every fifth.
+/// The conversation after `steps` steps, each with one call, and every fifth with twelve.
 fn after(steps: usize) -> Request {
     let mut asked = request();
     asked.messages = vec![
@@ -51,7 +53,8 @@ async fn sent(spec: &str, version: &str, describe: &str, answer: Value) -> Vec<V
     server.asked().into_iter().map(|asked| asked.body).collect()
 }
 
-/// The share that is cached of all parts of all requests, in bytes: `cached` says how many parts of one are.
+/// Returns the cached share, in bytes, of all requests; `cached` gives the number of a request's leading parts that are
+/// cached.
 fn share(requests: &[Vec<Value>], mut cached: impl FnMut(usize, &[Value]) -> usize) -> f64 {
     let size = |parts: &[Value]| parts.iter().map(|part| part.to_string().len()).sum::<usize>();
     let (mut all, mut read) = (0, 0);
@@ -66,7 +69,7 @@ fn key(parts: &[Value]) -> String {
     json!(parts).to_string()
 }
 
-/// Takes the mark off a block.
+/// Removes a block's mark; also returns whether it had one.
 fn unmarked(block: &Value) -> (Value, bool) {
     let mut block = block.clone();
     let marked = block.as_object_mut().is_some_and(|block| block.remove("cache_control").is_some());
@@ -156,8 +159,8 @@ async fn nine_tenths_of_a_long_conversation_are_read_from_geminis_cache() {
     assert!(share >= 0.9, "{share}");
 }
 
-/// "Reasoning models", "Keeping reasoning items in context": encrypted items go back as they came, without ids that nothing
-/// is stored under, before the calls that they led to.
+/// "Reasoning models", "Keeping reasoning items in context": encrypted items go back unchanged, before the calls that
+/// they led to, and without their ids, because nothing is stored under them.
 #[tokio::test]
 async fn a_response_is_asked_for_with_items_and_its_encrypted_reasoning_goes_back() {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}],
@@ -220,7 +223,8 @@ async fn a_picture_goes_to_models_that_see_and_a_note_to_the_others() {
     }
 }
 
-/// Anthropic ("Tool use", tool results) takes pictures in the result of a call; the others take them from users alone.
+/// Anthropic ("Tool use", tool results) takes pictures in the result of a call; the others take pictures only from
+/// users.
 #[tokio::test]
 async fn a_picture_that_a_call_showed_goes_where_each_provider_takes_it() {
     let mut asked = request();

@@ -1,4 +1,4 @@
-//! Servers that fail: what is tried again, how long it takes, what is told.
+//! Tests of failing servers: retries, waits and error texts.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use super::server::{Answer, Server};
 use super::{KEY, open_here, openai_text, options, request};
 use crate::model::{ModelError, Options, QueryFailed, Reply, Request, Usage};
 
-/// Asks a server that gives these answers, with [`KEY`] as the key, and returns what came of it and the server.
+/// Asks a server that gives these answers, with [`KEY`] as the key; returns the outcome and the server.
 async fn ask(answers: Vec<Answer>) -> (Result<Reply, QueryFailed>, Server) {
     let server = Server::start(answers).await;
     let answer = open_here("m", &options(&server.url)).query(&request()).await;
@@ -22,7 +22,7 @@ fn good() -> Answer {
     Answer::ok(openai_text("ok"))
 }
 
-/// A head that promises more than the body that follows.
+/// A head that announces more than the body that follows.
 fn raw(content_type: &str, length: usize, body: &str) -> Answer {
     Answer::Raw(format!(
         "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
@@ -120,7 +120,7 @@ async fn failed_tries_that_the_provider_charged_are_counted() {
 #[tokio::test]
 async fn a_call_that_fails_is_charged_for_its_tries_all_the_same() {
     let charged = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 7}});
-    // Every try is charged; then one is, before a failure for good.
+    // Three tries that are charged; then one, followed by a permanent failure.
     let (answer, _server) = ask(vec![Answer::ok(charged.clone())]).await;
     let failed = answer.unwrap_err();
     assert!(matches!(failed.error, ModelError::Unavailable(_)), "{failed}");
@@ -162,7 +162,7 @@ async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_s
     assert_eq!(later.to_string(), "the provider rejected the request: status 400: invalid messages[3]");
     let first = model.query(&Request { call: 0, ..request() }).await.unwrap_err();
     assert_eq!(first.to_string(), "the model cannot be used: status 400: invalid messages[3]");
-    // A program of its own writes its first request, too.
+    // An external agent writes its first request itself.
     let strange = model.query(&Request { call: 0, foreign: true, ..request() }).await.unwrap_err();
     assert_eq!(strange.error, later.error);
     assert_eq!(server.asked().len(), 3);
@@ -205,7 +205,7 @@ async fn a_wait_that_the_provider_asks_for_is_kept() {
 
 #[tokio::test]
 async fn a_wait_until_a_date_is_kept() {
-    // The header has whole seconds: two ahead is a wait of one to two.
+    // The header has whole seconds, so two seconds ahead is a wait of one to two.
     let date = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC) + jiff::SignedDuration::from_secs(2);
     let value = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
     let limited = Answer::Json(503, vec![("retry-after", value)], json!({}));
@@ -252,7 +252,7 @@ async fn a_prompt_that_gemini_blocks_is_refused() {
     assert_eq!((error.usage.input, error.cost), (1000, 0.001));
     assert_eq!(server.asked().len(), 1);
 
-    // In a stream, too, whose reader does not say why there is no reply.
+    // Also in a stream, whose reader does not say why there is no reply.
     let event = super::providers::events(&[&format!("data: {blocked}")]);
     let server = Server::start(vec![event, Answer::ok(blocked)]).await;
     let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };

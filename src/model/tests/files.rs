@@ -25,7 +25,7 @@ fn asking(call: u32, text: &str) -> Request {
     }
 }
 
-/// Opens a file that is expected to be wrong.
+/// Opens a file that must be refused.
 fn refused(form: &str, path: &Path) -> Error {
     open(&spec(form, path), &Options::default()).err().unwrap()
 }
@@ -161,7 +161,7 @@ async fn equal_requests_are_played_in_order_and_from_the_start_again() {
     let answers = ["a", "b", "c"].map(|text| Answer::ok(openai_text(text)));
     let server = Server::start(answers.to_vec()).await;
     let options = Options { record: Some(path.clone()), ..options(&server.url) };
-    // The recording goes on over two runs.
+    // The recording is continued by a second run.
     let first = open_here("m", &options);
     first.query(&request()).await.unwrap();
     first.query(&request()).await.unwrap();

@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use super::open::open_with;
 use super::{Message, Model, Options, Request, Role, Sampling, Tool, ToolCall};
 
-/// The key that the tests' servers are sent, and that no error may show.
+/// The key sent to the tests' servers; must not occur in any error.
 const KEY: &str = "sk-very-secret-123456";
 
-/// Options for a server of the tests: quick, at 1 and 10 dollars a million.
+/// Options for a server of the tests: short waits, 1 and 10 dollars per million tokens.
 fn options(base_url: &str) -> Options {
     Options {
         base_url: Some(base_url.to_owned()),

@@ -1,10 +1,10 @@
-//! What is asked of providers beside the conversation: one call only, an effort, and whether they are there. And how they
-//! want the results of several calls.
+//! Tests of request options: one call only, effort, probes; and of how the results of several calls are sent.
 //!
-//! The rules are the providers' own. OpenAI ("Function calling", parallel function calling): `parallel_tool_calls: false`
-//! gives zero or one call, is refused without tools, and the `o` models refuse it at all. Anthropic ("Parallel tool use"):
-//! `disable_parallel_tool_use` in `tool_choice`; the results of all calls of a reply are in the one message behind it.
-//! Gemini ("Parallel function calling"): as many function responses as calls, in the next turn; no switch.
+//! The rules are the providers' own. OpenAI ("Function calling", parallel function calling): `parallel_tool_calls:
+//! false` gives zero or one call, is refused without tools, and is always refused by the `o` models. Anthropic
+//! ("Parallel tool use"): `disable_parallel_tool_use` in `tool_choice`; the results of all calls of a reply are in the
+//! one message after it. Gemini ("Parallel function calling"): as many function responses as calls, in the next turn;
+//! cannot be switched off.
 
 use serde_json::{Value, json};
 
@@ -84,9 +84,9 @@ async fn a_provider_with_a_switch_is_asked_for_one_call() {
     assert!(asked["contents"].is_array());
 }
 
-/// The word for the effort, where each provider reads it: OpenAI's `reasoning_effort` ("Reasoning models"), Anthropic's
-/// `output_config.effort` for the models that have it and a thinking budget, less than `max_tokens` and without a
-/// temperature, for the others ("Extended thinking"), Gemini's `thinkingLevel` or `thinkingBudget` ("Gemini thinking").
+/// The effort, in each provider's field: OpenAI's `reasoning_effort` ("Reasoning models"); Anthropic's
+/// `output_config.effort` for models that have it, for others a thinking budget, less than `max_tokens` and without a
+/// temperature ("Extended thinking"); Gemini's `thinkingLevel` or `thinkingBudget` ("Gemini thinking").
 #[tokio::test]
 async fn an_effort_goes_to_each_provider_in_its_own_words() {
     let with = |effort| {
@@ -94,7 +94,7 @@ async fn an_effort_goes_to_each_provider_in_its_own_words() {
         asked.sampling.effort = Some(effort);
         asked
     };
-    // Also to a server and a model that nobody here knows, and beside the switch for one call.
+    // Also for an unknown server and model, and together with the limit to one call.
     for spec in ["openai:gpt-5", "next-months-model"] {
         let both = Request { one_call: true, ..with(Effort::High) };
         let asked = sent(spec, openai_text("ok"), &both).await;

@@ -1,4 +1,4 @@
-//! Names of models, keys and prices: everything that is refused before anything is spent.
+//! Tests of model names, keys and prices: everything that is refused before money is spent.
 
 use super::{Options, open_with};
 use crate::error::{Error, Kind};
@@ -95,7 +95,7 @@ fn options_of_a_provider_do_not_go_with_files() {
 
 #[test]
 fn list_prices_count_cached_tokens_at_their_own_rates() {
-    // Claude Sonnet 4.5: $3 read, $0.30 from the cache, $3.75 to the cache, $15 written, a million tokens each.
+    // Claude Sonnet 4.5, dollars per million tokens: 3 read, 0.30 from the cache, 3.75 to the cache, 15 written.
     let price = Price::listed("anthropic", "claude-sonnet-4-5").unwrap();
     let usage = Usage { input: 100_000, cached: 60_000, cache_written: 30_000, output: 10_000, reasoning: 0 };
     let expected = (10_000.0 * 3.0 + 60_000.0 * 0.3 + 30_000.0 * 3.75 + 10_000.0 * 15.0) / 1e6;

@@ -1,4 +1,4 @@
-//! What goes over the wire to each provider, and what is read from its answers.
+//! Tests of the requests sent to each provider, and of reading its answers.
 
 use serde_json::json;
 
@@ -203,7 +203,7 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
     };
     let sent = asked("anthropic:claude-sonnet-4-5", anthropic.clone(), 2000).await;
     assert_eq!(sent["thinking"]["budget_tokens"], 2000, "{sent:#}");
-    // Thoughts are part of what is written, and are refused beside a temperature.
+    // Thoughts count as written, and cannot be combined with a temperature.
     assert_eq!((&sent["max_tokens"], &sent["temperature"]), (&json!(2100), &json!(null)), "{sent:#}");
     let sent = asked("anthropic:claude-sonnet-4-5", anthropic.clone(), 100).await;
     assert_eq!(sent["thinking"]["budget_tokens"], 1024, "the least that it takes: {sent:#}");
@@ -217,7 +217,7 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
     assert_eq!(sent["generationConfig"]["thinkingConfig"], json!(null), "it cannot do without: {sent:#}");
 }
 
-/// An answer of these events, as a stream.
+/// A stream with these events.
 pub(super) fn events(events: &[&str]) -> Answer {
     let body = events.join("\n\n");
     Answer::Raw(
@@ -226,7 +226,7 @@ pub(super) fn events(events: &[&str]) -> Answer {
     )
 }
 
-/// The text and the reasoning that came in pieces.
+/// Returns the text and the reasoning that arrived in pieces.
 fn came(from: &mut Coming) -> (String, String) {
     let (mut texts, mut thoughts) = (String::new(), String::new());
     while let Some((_, piece)) = from.try_next() {
@@ -309,10 +309,10 @@ async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
     assert_eq!((text.as_str(), tries), ("", 4), "an empty stream is asked for as a whole, and that is none");
     let (reply, text, tries) = asked(vec![limited(), Answer::Close, good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 3));
-    // Nobody has passed anything on, so it begins again, and what came before does not count.
+    // No piece was passed on, so the call is retried, and the earlier pieces do not count.
     let (reply, text, tries) = asked(vec![broken(), good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 2));
-    // Refusals are told apart as those of whole answers.
+    // Refusals are classified like those of whole answers.
     let long = json!({"error": {"message": "too long", "code": "context_length_exceeded"}});
     let (reply, _, tries) = asked(vec![Answer::status(400, long)]).await;
     assert!(matches!(reply.unwrap_err().error, ModelError::ContextLength(_)));
@@ -348,7 +348,7 @@ async fn a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() {
     let message = "Your organization must be verified to stream this model.";
     let refused = Answer::status(400, json!({"error": {"message": message, "param": "stream"}}));
     let whole = || Answer::ok(openai_text("yes"));
-    // The second answers as if it had not been asked for a stream.
+    // The second answers as if no stream had been asked for.
     for first in [refused, whole()] {
         let server = Server::start(vec![first, whole()]).await;
         let (to, mut from) = pieces();

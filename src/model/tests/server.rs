@@ -1,4 +1,4 @@
-//! A small HTTP server that answers as it is told, well or badly, and keeps what it was asked.
+//! A small HTTP server that gives prescribed answers, good or bad, and records requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -7,54 +7,53 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// One answer to one connection.
+/// The answer to one connection.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
-    /// A status, more headers and a JSON body.
+    /// A status, extra headers and a JSON body.
     Json(u16, Vec<(&'static str, String)>, Value),
-    /// These bytes as they stand, then the end.
+    /// Raw bytes, then the end of the connection.
     Raw(Vec<u8>),
-    /// Nothing, for ever.
+    /// No byte, and no end.
     Hang,
     /// A good head, then a byte of an endless body every 20 ms.
     Drip,
-    /// The end, without a byte.
+    /// The end of the connection, without a byte.
     Close,
 }
 
 impl Answer {
-    /// A good answer.
+    /// A successful answer.
     pub(super) fn ok(body: Value) -> Self {
         Self::Json(200, Vec::new(), body)
     }
 
-    /// A bad one.
+    /// An answer with an error status.
     pub(super) fn status(status: u16, body: Value) -> Self {
         Self::Json(status, Vec::new(), body)
     }
 }
 
-/// What the server was asked.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
-    /// Method, path and headers, as they came.
+    /// Method, path and headers, in lower case.
     pub(super) head: String,
-    /// The body.
     pub(super) body: Value,
-    /// When.
+    /// Time of arrival.
     pub(super) at: Instant,
 }
 
 /// A running server. It stops with the test's runtime.
 pub(super) struct Server {
-    /// Its address, without a path.
+    /// Address without a path.
     pub(super) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
     answers: Arc<Mutex<Vec<Answer>>>,
 }
 
 impl Server {
-    /// Starts a server that gives these answers in turn, and the last one from then on.
+    /// Starts a server that gives these answers in turn, repeating the last.
     pub(super) async fn start(answers: Vec<Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -77,7 +76,7 @@ impl Server {
         *self.answers.lock().unwrap() = vec![answer];
     }
 
-    /// Everything it was asked so far.
+    /// Returns all requests so far.
     pub(super) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
@@ -114,7 +113,7 @@ async fn serve(mut stream: TcpStream, answer: Answer, log: Arc<Mutex<Vec<Asked>>
     }
 }
 
-/// The head as text and the body's bytes.
+/// Reads the head as lower-case text, and the body's bytes.
 async fn read_request(stream: &mut TcpStream) -> (String, Vec<u8>) {
     let mut bytes = Vec::new();
     loop {

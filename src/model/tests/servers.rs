@@ -1,4 +1,4 @@
-//! Servers as people run them: what they refuse, and how a reply may end that is none.
+//! Tests of real servers' behaviour: what they refuse, and replies that did not end normally.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::server::{Answer, Server};
 use super::{open_here, openai_text, options, request};
 use crate::model::{Description, Message, ModelError, Options, Piece, QueryFailed, Reply, Request, Role, pieces};
 
-/// A request of this many bytes of text, without a bound of the user's, with money for this many tokens.
+/// A request with this many bytes of text, without a bound by the user, and with money for `affordable` tokens.
 fn asked(affordable: Option<u32>, bytes: usize) -> Request {
     let mut request = request();
     request.sampling.max_tokens = None;
@@ -24,7 +24,7 @@ fn bound(asked: &super::server::Asked) -> Option<u64> {
     ["max_tokens", "max_completion_tokens"].iter().find_map(|name| asked.body[*name].as_u64())
 }
 
-/// How servers refuse a bound that does not fit beside a prompt.
+/// Refusals of a bound that does not fit together with the prompt.
 const BOUNDS: [(u16, &str); 8] = [
     (
         400,
@@ -62,14 +62,14 @@ async fn a_bound_of_our_own_that_a_server_refuses_is_lowered_or_left_out() {
             let model = open_here("m", &options(&server.url));
             let request = Request { call, ..asked(Some(8000), 5000) };
             assert_eq!(model.query(&request).await.unwrap_or_else(|error| panic!("{words}: {error}")).text, "ok");
-            // It is lowered to what fits, or left out where no word says what that is, and so from then on.
+            // The bound is lowered to what fits, or left out if the words do not say what fits; both are remembered.
             model.query(&request).await.unwrap();
             model.query(&Request { affordable: Some(700), ..request }).await.unwrap();
             let bounds: Vec<_> = server.asked().iter().map(bound).collect();
             assert_eq!((bounds[0], bounds[3]), (Some(8000), Some(700)), "{words}");
             for lowered in &bounds[1..3] {
                 match lowered {
-                    // The server counts a thousand tokens once it has answered.
+                    // After its first answer, the server's own count of a thousand tokens is used.
                     Some(lowered) => assert!((1024..=8192 - 1000).contains(lowered), "{words}: {bounds:?}"),
                     None => assert_eq!(words, "Bad Request"),
                 }
@@ -120,7 +120,7 @@ async fn the_context_is_learned_from_the_list_of_models() {
     ] {
         let server = Server::start(vec![Answer::ok(json!({"data": [entry]}))]).await;
         let model = open_here("m", &options(&format!("{}/v1", server.url)));
-        // The name is another one, so the model is asked, and this answer is none.
+        // The list has another name, so the model is asked; this answer is not a reply.
         let _ = model.probe().await;
         server.says(Answer::ok(openai_text("ok")));
         let before = server.asked().len();
@@ -143,12 +143,12 @@ async fn a_short_first_prompt_that_is_too_long_is_no_score() {
     let error = refusing(words, 500).await;
     assert!(matches!(&error, ModelError::Denied(what) if what.contains("longer context")), "{error}");
     assert!(matches!(refusing("prompt is too long", 500).await, ModelError::Denied(_)));
-    // One that has more tokens than the model takes is too long indeed.
+    // A prompt with more tokens than the model takes really is too long.
     let long = "This model's maximum context length is 8192 tokens. However, your messages resulted in 20000 tokens.";
     assert!(matches!(refusing(long, 80_000).await, ModelError::ContextLength(_)));
 }
 
-/// A good body of each protocol with this changed in it.
+/// A declining body of each protocol.
 fn bodies() -> Vec<(&'static str, Value)> {
     let chat = |choice: Value| json!({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
     let response = |more: Value| {
@@ -199,7 +199,7 @@ async fn a_reply_that_declines_is_a_refusal_with_its_text_in_every_protocol() {
         assert!(matches!(&failed.error, ModelError::Refused(text) if text.contains("I will not")), "{body}: {failed}");
         assert_eq!((failed.usage.input, failed.usage.output, tries), (10, 5, 1), "{body}");
     }
-    // What only looks like one.
+    // An empty refusal is not a refusal.
     let mut plain = openai_text("ok");
     plain["choices"][0]["message"]["refusal"] = json!("");
     assert_eq!(ask("openai:m", vec![Answer::ok(plain)]).await.0.unwrap().text, "ok");
@@ -335,10 +335,10 @@ async fn geminis_thoughts_never_take_more_than_the_reply_may_have() {
         let config = server.asked()[0].body["generationConfig"].clone();
         (config["thinkingConfig"]["thinkingBudget"].as_u64().unwrap(), config["maxOutputTokens"].as_u64().unwrap())
     };
-    // Beside what was asked for.
+    // In addition to the bound asked for.
     assert_eq!(sent("gemini:gemini-2.5-pro", Some(2000), 100, false, None).await, (2000, 2100));
     assert_eq!(sent("gemini:gemini-2.5-pro", None, 4096, false, None).await, (24_000, 28_096));
-    // Within what an external agent, or the money, allows.
+    // Within the bound set by an external agent, or by the money.
     assert_eq!(sent("gemini:gemini-2.5-pro", Some(24_000), 8192, true, None).await, (8192 - 256, 8192));
     assert_eq!(sent("gemini:gemini-2.5-pro", None, 4096, false, Some(3000)).await, (3000 - 256, 3000));
 }

@@ -1,6 +1,6 @@
-//! Thoughts go back to the provider that gave them, each as its documentation demands: Anthropic's blocks unchanged and first
-//! (extended thinking with tool use), Gemini's signatures on their calls (thought signatures), `reasoning_content` beside
-//! the calls (DeepSeek's thinking mode with tool calls).
+//! Tests that thoughts go back to the provider they came from, each as its documentation demands: Anthropic's blocks
+//! unchanged and first (extended thinking with tool use), Gemini's signatures on their calls (thought signatures),
+//! `reasoning_content` together with the calls (DeepSeek's thinking mode with tool calls).
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,8 @@ use crate::agent::Event;
 use crate::agent::conversation;
 use crate::model::{Message, Options, Reply, Request, Role};
 
-/// The request after this reply: the conversation with it, as the trajectory's record gives it back, and results of its calls.
+/// The next request: the conversation with this reply, as restored from the trajectory's record, and results of its
+/// calls.
 pub(super) fn next(reply: &Reply) -> Request {
     let mut request = request();
     let event = Event::reply(2, reply, std::time::Duration::ZERO, None);
@@ -25,7 +26,7 @@ pub(super) fn next(reply: &Reply) -> Request {
     request
 }
 
-/// What the provider is sent at the step after this answer.
+/// Returns what is sent to the provider at the step after this answer.
 async fn sent_after(spec: &str, version: &str, answer: Value) -> Value {
     let server = Server::start(vec![Answer::ok(answer)]).await;
     let model = open_here(spec, &options(&format!("{}/{version}", server.url)));

@@ -1,4 +1,4 @@
-//! OpenAI's responses, read and written.
+//! Reads and writes OpenAI's Responses API.
 
 mod read;
 mod write;

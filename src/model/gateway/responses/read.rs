@@ -1,4 +1,4 @@
-//! A request for a response: items become messages.
+//! Reads a request: converts items to messages.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::super::parts::{self, Reader, list, text};
 use super::super::{HashMap, Kind, Read, Refusal, thoughts};
 use crate::model::{Message, Request, Role, Sampling, Tool, ToolCall, Wishes};
 
-/// Fields that are read, and those that mean nothing here.
+/// Fields that are read or can be ignored.
 const FIELDS: [&str; 24] = [
     "input",
     "instructions",
@@ -35,10 +35,10 @@ const FIELDS: [&str; 24] = [
     "background",
 ];
 
-/// Between a namespace and the name of its function, in the one name that a model knows.
+/// Separates a namespace from the name of its function, in the single name used with the model.
 const WITHIN: &str = "__";
 
-/// Reads a request.
+/// Parses a request.
 pub(in super::super) fn read(body: &Value) -> Result<Read, Refusal> {
     for field in ["previous_response_id", "conversation", "prompt"] {
         if body.get(field).is_some_and(|value| !value.is_null()) {
@@ -103,7 +103,7 @@ pub(in super::super) fn read(body: &Value) -> Result<Read, Refusal> {
     })
 }
 
-/// A tool: a function, one that takes a text, or a namespace with functions in it.
+/// Reads a tool: a function, a tool that takes free text, or a namespace of functions.
 fn tool(said: &Value, tools: &mut Vec<Tool>, kinds: &mut HashMap<String, Kind>, reader: &mut Reader) {
     let (name, description) = (text(said, "name"), text(said, "description"));
     match said.get("type").and_then(Value::as_str) {
@@ -137,7 +137,7 @@ fn tool(said: &Value, tools: &mut Vec<Tool>, kinds: &mut HashMap<String, Kind>, 
     }
 }
 
-/// Adds an item. What the model said in one reply stands in several items, and is one message again.
+/// Adds an item. The items of one reply are merged into one message.
 fn read_item(item: &Value, messages: &mut Vec<Message>, reader: &mut Reader) -> Result<(), Refusal> {
     let kind = item.get("type").and_then(Value::as_str).unwrap_or("message");
     match kind {
@@ -198,7 +198,7 @@ fn read_message(item: &Value, messages: &mut Vec<Message>, reader: &mut Reader) 
     Ok(())
 }
 
-/// The reply that the items at the end belong to.
+/// Returns the reply that the last items belong to, starting a new one if needed.
 fn replied(messages: &mut Vec<Message>) -> &mut Message {
     if messages.last().is_none_or(|last| last.role != Role::Assistant) {
         messages.push(Message::new(Role::Assistant, ""));

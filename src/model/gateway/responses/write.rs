@@ -1,4 +1,4 @@
-//! A response: a reply as items, whole or as the events of a stream.
+//! Writes a reply as items, whole or as the events of a stream.
 
 use serde_json::{Map, Value, json};
 
@@ -7,10 +7,10 @@ use super::super::stream::Events;
 use super::super::{Finish, Head, Kind, Refusal};
 use crate::model::{Piece, Reply, ToolCall, Usage};
 
-/// The reply as one body.
+/// Writes the reply as one body.
 pub(in super::super) fn body(head: Head, reply: &Reply, finish: &Finish) -> Value {
     let mut items = Items::new(head);
-    // Whoever wants no stream gets what one would end with.
+    // A body has the items with which a stream would end.
     if let Some(reasoning) = &reply.reasoning {
         items.piece(&Piece::Reasoning(reasoning.clone()));
     }
@@ -21,7 +21,7 @@ pub(in super::super) fn body(head: Head, reply: &Reply, finish: &Finish) -> Valu
     items.response(reply, finish)
 }
 
-/// A refusal as the last event of a stream.
+/// Writes a refusal as the last event of a stream.
 pub(in super::super) fn error_events(refusal: &Refusal) -> String {
     let error = &error(refusal)["error"];
     let said = json!({"code": error["code"], "message": error["message"]});
@@ -29,18 +29,18 @@ pub(in super::super) fn error_events(refusal: &Refusal) -> String {
     written_event("response.failed", &json!({"type": "response.failed", "response": response}))
 }
 
-/// A response under way.
+/// A response being written.
 pub(in super::super) struct Items {
     head: Head,
-    /// Events so far.
+    /// Number of events so far.
     number: u64,
-    /// Items that are whole.
+    /// Finished items.
     done: Vec<Value>,
     open: Option<Open>,
     has_reasoned: bool,
 }
 
-/// An item that goes on: what kind it is, and its text so far.
+/// An unfinished item: its kind and its text so far.
 struct Open {
     is_reasoning: bool,
     text: String,
@@ -55,7 +55,7 @@ impl Items {
         format!("resp_{}", self.head.number)
     }
 
-    /// The id of the item that is next or open.
+    /// Returns the id of the open item, or of the next one.
     fn item_id(&self, kind: &str) -> String {
         format!("{kind}_{}_{}", self.head.number, self.done.len())
     }
@@ -70,7 +70,7 @@ impl Items {
         written_event(kind, &Value::Object(event))
     }
 
-    /// An event of the open item.
+    /// Writes an event about the open item.
     fn of_item(&mut self, kind: &str, said: Value) -> String {
         let (prefix, place) = self.place();
         let mut said = said;
@@ -142,7 +142,7 @@ impl Items {
         self.event("response.output_item.done", json!({"output_index": index, "item": item}))
     }
 
-    /// Ends the open item, and adds the thoughts that were not shown and the calls.
+    /// Ends the open item, and adds the calls and a token for thoughts that were not shown.
     fn close_all(&mut self, reply: &Reply, finish: &Finish) -> String {
         let mut events = String::new();
         if let Finish::Refused(text) = finish {
@@ -152,7 +152,7 @@ impl Items {
             events += &self.within(true);
         }
         if self.open.is_none() && self.done.is_empty() && reply.tool_calls.is_empty() {
-            // A response has an item at least.
+            // A response must have at least one item.
             events += &self.within(false);
         }
         events += &self.close();
@@ -162,7 +162,7 @@ impl Items {
         events
     }
 
-    /// A message that declines.
+    /// Writes a message that declines.
     fn refusal(&mut self, text: &str) -> String {
         let (index, id) = (self.done.len(), self.item_id("msg"));
         let part = json!({"type": "refusal", "refusal": text});
@@ -216,7 +216,7 @@ impl Items {
         events + &self.finish(&item)
     }
 
-    /// The whole response.
+    /// Returns the whole response.
     fn response(&self, reply: &Reply, finish: &Finish) -> Value {
         let is_cut = *finish == Finish::Length;
         let details = is_cut.then(|| json!({"reason": "max_output_tokens"}));

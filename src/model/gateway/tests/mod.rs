@@ -1,4 +1,4 @@
-//! The gateway as its clients see it: over a connection, with a model that answers at once.
+//! Tests of the gateway over a connection, with a model that answers at once.
 
 mod protocols;
 
@@ -13,7 +13,7 @@ use super::stops::stop_at;
 use super::{Ask, Asked, Given, Refusal, Why, anthropic, gemini, openai, responses, serve};
 use crate::model::{Piece, Reply, Role, ToolCall, Usage};
 
-/// One request over a connection of its own; status and body. The answerer takes each call.
+/// Sends one request over a connection of its own; returns status and body. The answerer takes each call.
 async fn post(path: &str, body: &Value, answerer: impl Fn(Ask) + Send + 'static) -> (u16, String) {
     let (to, connections) = mpsc::channel::<DuplexStream>(1);
     let (_gateway, mut asked) = serve(connections, None, "m");
@@ -36,11 +36,11 @@ async fn post(path: &str, body: &Value, answerer: impl Fn(Ask) + Send + 'static)
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-/// One of each protocol.
+/// A path of each protocol.
 const PATHS: [&str; 4] =
     ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1beta/models/any:generateContent"];
 
-/// A request that every protocol takes, with more fields.
+/// Sends a request that every protocol accepts, with more fields.
 async fn ask_for(path: &str, streams: bool, more: Value, answerer: impl Fn(Ask) + Send + 'static) -> (u16, String) {
     let text = json!([{"role": "user", "content": "hi"}]);
     let mut body = match path {
@@ -132,7 +132,7 @@ async fn what_a_model_writes_is_passed_on_while_it_writes() {
             }
             text.clone()
         };
-        // Each piece arrives before the next is written; what may be the stop waits.
+        // Each piece arrives before the next is written; a possible beginning of a stop text waits.
         pieces.send(Piece::Text("Let me".into()));
         until("\"Let me\"").await;
         pieces.send(Piece::Text(" look.E".into()));
@@ -338,7 +338,7 @@ async fn what_would_make_answering_dear_is_refused() {
 
 #[tokio::test]
 async fn a_reply_that_the_runs_own_limit_has_cut_ends_for_length() {
-    // It asks for 100 tokens and is given 7, all of which the reply has.
+    // The agent asks for 100 tokens, gets 7, and the reply has all 7.
     let cut = |ask: Ask| ask.answer.send(Ok(Given { reply: reply(), most: Some(7), refusal: None })).unwrap();
     let body = json!({"max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]});
     let (_, said) = post("/v1/chat/completions", &body, cut).await;
@@ -354,7 +354,7 @@ async fn whoever_has_not_the_key_is_refused_before_anything_is_read_and_is_no_re
     let refused = async |path: &str, key: &str| {
         let (mut ours, theirs) = duplex(1 << 20);
         to.send(theirs).await.unwrap();
-        // Of the body that is announced nothing ever comes.
+        // The announced body is never sent.
         let head =
             format!("POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-length: 9\r\n\r\n");
         ours.write_all(head.as_bytes()).await.unwrap();

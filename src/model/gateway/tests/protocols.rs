@@ -1,4 +1,4 @@
-//! What programs ask for in each protocol, and what comes back to them.
+//! Tests how requests are read and replies written in each protocol.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ fn thinking() -> Reply {
     }
 }
 
-/// Asks, and what the model was asked, with what was left out.
+/// Sends a request; returns the body, the request that reached the model, and the left-out parts.
 async fn asked(path: &str, streams: bool, more: Value) -> (String, Request, Vec<String>) {
     let kept = Arc::new(Mutex::new(None));
     let keeps = kept.clone();
@@ -79,7 +79,7 @@ async fn what_a_program_asks_for_is_read_in_every_protocol() {
         assert_eq!(request.one_call, !path.contains("beta"), "{path}: Gemini has no such field");
         let named = left_out.join(" ");
         assert!(named.contains("browser"), "{path}: {named}");
-        // Responses have no such field.
+        // The Responses API does not have this field.
         assert_eq!(
             (wishes.top_k.is_none(), named.contains("top_k")),
             (path == "/v1/responses", path == "/v1/responses"),
@@ -100,7 +100,7 @@ async fn thoughts_are_shown_as_each_protocol_has_them_and_come_back_whole() {
         for streams in [false, true] {
             let (body, ..) = asked(path, streams, wants(path)).await;
             assert!(body.contains("Hm."), "{path}: {body}");
-            // Chat completions have no place for a token: there a call's id is what they come back by.
+            // Chat completions have no field for a token; there, thoughts are found again by a call's id.
             assert_eq!(body.contains("autoexperiment-thoughts-0"), path != PATHS[0], "{path} {streams}: {body}");
         }
     }

@@ -1,15 +1,15 @@
-//! Faults of the bytes: heads that are none, bodies that are cut, of another kind, or no JSON.
+//! Faulty bytes: invalid heads, and bodies that are cut, of another type, or not JSON.
 
 use super::super::server::Answer;
 use super::{Protocol, hold};
 
-/// Bytes behind a good head, which says these things of them.
+/// Bytes after a good status line with these headers.
 fn behind(headers: &str, body: impl AsRef<[u8]>) -> Answer {
     let head = format!("HTTP/1.1 200 OK\r\n{headers}connection: close\r\n\r\n");
     Answer::Raw([head.as_bytes(), body.as_ref()].concat())
 }
 
-/// A whole stream, whatever is in it.
+/// A complete stream with these contents.
 pub(super) fn events(written: &str) -> Answer {
     behind("content-type: text/event-stream\r\n", written)
 }

@@ -1,5 +1,5 @@
-//! Replies that a broken or hostile server could give, through every protocol, whole and in a stream: each ends in a clean
-//! failure of the server or in a reply that can be gone on from, and none costs more than a call can cost.
+//! Replies of a broken or hostile server, in every protocol, whole and streamed. Each must end as a failure of the
+//! server or as a reply that the conversation can continue from, and must not cost more than a call can cost.
 
 mod bytes;
 mod trees;
@@ -11,17 +11,17 @@ use super::thoughts::next;
 use super::{open_here, openai_text, options, request};
 use crate::model::{Description, Model, ModelError, Options, QueryFailed, Reply};
 
-/// A protocol: how a model is asked in it, and a good reply of a text and a call.
+/// A protocol: how to open a model, and a good reply with a text and a call.
 struct Protocol {
     spec: &'static str,
     path: &'static str,
     description: &'static str,
     whole: Value,
-    /// The list in it that holds what the model wrote.
+    /// Pointer to the list of what the model wrote.
     items: &'static str,
     usage: &'static str,
     stream: Vec<Value>,
-    /// So many events of the stream are the whole reply.
+    /// Number of leading events that make up the whole reply.
     enough: usize,
 }
 
@@ -122,11 +122,11 @@ fn contents() -> Protocol {
 }
 
 impl Protocol {
-    /// The events as the protocol writes them.
+    /// Returns the events in the protocol's format.
     fn written(events: &[Value]) -> String {
         let written = |event: &Value| match event {
             Value::String(text) => format!("data: {text}\n\n"),
-            // Of what is mutated too, the kind that was meant is said.
+            // A mutated event is still announced by the kind it claims to be.
             event => match event["type"].as_str() {
                 Some(kind) => format!("event: {kind}\ndata: {event}\n\n"),
                 None => format!("data: {event}\n\n"),
@@ -135,7 +135,7 @@ impl Protocol {
         events.iter().map(written).collect()
     }
 
-    /// A model of it at this server: priced where whole replies are asked for, free where streams are.
+    /// Opens a model at this server: with a price for whole replies, free for streams.
     fn model(&self, server: &Server, price: (f64, f64)) -> std::sync::Arc<dyn Model> {
         let description =
             if self.description.is_empty() { Description::default() } else { self.description.parse().unwrap() };
@@ -144,10 +144,11 @@ impl Protocol {
     }
 }
 
-/// What one call can cost at most at the tests' prices: a million tokens written, and what a short question may be read as.
+/// Maximum cost of one call at the tests' prices, in dollars: a million tokens written, plus the reading of a short
+/// question.
 const MOST: f64 = 10.5;
 
-/// What is wrong with how a fault ended; `None` if nothing is.
+/// Returns the defect of an outcome, if any.
 fn wrong(outcome: &Result<Reply, QueryFailed>) -> Option<String> {
     let cost = match outcome {
         Ok(reply) => reply.cost,
@@ -172,7 +173,7 @@ fn wrong(outcome: &Result<Reply, QueryFailed>) -> Option<String> {
     }
 }
 
-/// Asks for each of these, whole or in a stream; gives how many were replies, and what was wrong.
+/// Asks once for each fault, whole or streamed; returns the number of replies, and the defects.
 async fn asked(protocol: &Protocol, faults: Vec<(String, Answer)>, streamed: bool) -> (usize, Vec<String>) {
     let server = Server::start(vec![Answer::Close]).await;
     let model = protocol.model(&server, if streamed { (0.0, 0.0) } else { (1.0, 10.0) });
@@ -198,7 +199,7 @@ async fn asked(protocol: &Protocol, faults: Vec<(String, Answer)>, streamed: boo
     (replies, all)
 }
 
-/// All faults of one kind, through every protocol; `least` of them at least in each.
+/// Checks all faults of one kind in every protocol, each with at least `least` faults.
 async fn hold(kind: &str, least: usize, faults: impl Fn(&Protocol, bool) -> Vec<(String, Answer)>) {
     let mut all = Vec::new();
     for protocol in protocols() {

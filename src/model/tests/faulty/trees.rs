@@ -1,4 +1,4 @@
-//! Faults of what the bytes say: every part of a good reply replaced, taken away or doubled, and what no model can have used.
+//! Faulty values: every part of a good reply replaced, removed or doubled, and impossible token counts.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,12 @@ use super::super::server::{Answer, Server};
 use super::bytes::events;
 use super::{Protocol, hold, protocols, request};
 
-/// What stands in the place of a part.
+/// Replacements of a part.
 fn others() -> [Value; 6] {
     [json!(null), json!("\u{1b}[31mx"), json!(-1), json!(u64::MAX), json!({"a": [{"b": null}]}), json!([7, [], null])]
 }
 
-/// The pointers to all parts of a value, itself last.
+/// Returns the pointers to all parts of a value, the value itself last.
 fn parts(value: &Value) -> Vec<String> {
     let mut all = Vec::new();
     let children: Vec<(String, &Value)> = match value {
@@ -26,7 +26,7 @@ fn parts(value: &Value) -> Vec<String> {
     all
 }
 
-/// The value without the part.
+/// Returns the value without the part.
 fn without(value: &Value, part: &str) -> Value {
     let mut value = value.clone();
     let Some((above, name)) = part.rsplit_once('/') else { return json!(null) };
@@ -38,7 +38,7 @@ fn without(value: &Value, part: &str) -> Value {
     value
 }
 
-/// The value with each of its parts in turn replaced by each of the others, or taken away.
+/// Returns the value with each part in turn replaced by each replacement, or removed.
 fn mutants(value: &Value) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for part in parts(value) {
@@ -69,7 +69,7 @@ fn replaced(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)> {
     all
 }
 
-/// The numbers below a part, all of them another one.
+/// Sets all numbers in a part to `count`.
 fn counted(value: &Value, part: &str, count: &Value) -> Value {
     let mut value = value.clone();
     for below in value.pointer(part).map(parts).unwrap_or_default() {
