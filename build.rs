@@ -1,7 +1,9 @@
-//! Builds the program that sandboxes start as their first process, which the main program holds: it alone is ever visible in a
-//! sandbox. Packs the bundled suite, and the one that `autoexperiment init` writes, into one archive each: the program holds them.
+//! Builds the program that sandboxes start as their first process, which is embedded in the main program so that only
+//! it is ever visible in a sandbox. Packs the bundled suite, and the suite that `autoexperiment init` writes, into one
+//! archive each, which are embedded as well.
 //!
-//! An archive depends on names and bytes alone: entries are sorted, and times, owners and modes are the same everywhere.
+//! An archive depends on names and bytes alone: entries are sorted, and times, owners and modes are the same
+//! everywhere.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -23,8 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     pack(&here.join("starter"), &["README.md", "papers", "repos", "envs"], &out.join("starter.tar.gz"))
 }
 
-/// Builds the program, statically where that works, and returns its path. Its target folder is the same for all builds in
-/// this one, so that it is built once.
+/// Builds the sandboxes' program, statically if that works, and returns its path. The builds of one target folder share
+/// a folder, so that the program is built once.
 fn sandbox_init(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let variable = |name: &str| std::env::var(name).map_err(|_| format!("no {name}"));
     let package = PathBuf::from(variable("DEP_AUTOEXPERIMENT_INIT_FOLDER")?);
@@ -48,12 +50,13 @@ fn sandbox_init(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
             .arg(package.join("profile.toml"))
             .arg("--manifest-path")
             .arg(package.join("Cargo.toml"))
-            // Named even if it is this machine's own: the flags then count for the program alone, not for macros.
+            // Name the target even if it is this machine's own: only then do the flags apply to the program alone and
+            // not to macros.
             .args(["--target", &target, "--target-dir"])
             .arg(&folder)
             .current_dir(&package)
             .env("CARGO_ENCODED_RUSTFLAGS", flags)
-            // Lints are clippy's work on this workspace's crates, not on this build's.
+            // Clippy checks this workspace's crates itself; its wrapper is not wanted here.
             .env_remove("RUSTC_WORKSPACE_WRAPPER")
             .env_remove("CLIPPY_ARGS")
             .output()?;
@@ -95,7 +98,7 @@ fn pack(root: &Path, parts: &[&str], archive: &Path) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// The files below a path, without what running the code leaves there.
+/// Collects the files below a path, except those that running the code leaves there.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     if path.is_symlink() {
         return Err(format!("`{}` is a link, which a bundled suite cannot hold", path.display()).into());

@@ -1,6 +1,6 @@
-//! What a container costs against the engine's bare API on the same machine, taken in turns: until it is ready, a
-//! command in it, a prepared workspace of a large repo, and what 1,000 attempts leave in the engine.
-//! `cargo bench --bench containers`; `-- podman` for podman, `-- growth 1000` for that many attempts as well.
+//! Compares the cost of a container with the engine's bare API on the same machine, in alternation: time until it is
+//! ready, a command in it, a prepared workspace of a large repo, and what 1,000 attempts leave in the engine.
+//! `cargo bench --bench containers`; `-- podman` for podman, `-- growth 1000` to make that many attempts as well.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that fails should stop")]
 
@@ -20,7 +20,7 @@ use bollard::query_parameters::{
 use futures_util::StreamExt;
 
 const TIMES: usize = 50;
-/// The size of the repo that is prepared: files, and bytes of each.
+/// Size of the prepared repo: number of files, and bytes of each.
 const FILES: usize = 4333;
 const BYTES: usize = 30_000;
 const LIMITS: ExecLimits = ExecLimits {
@@ -44,7 +44,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
-/// The same engine, without this program.
+/// Connects to the same engine without this program.
 async fn bare(flavour: Flavour) -> Docker {
     let (variable, usual) = match flavour {
         Flavour::Docker => ("DOCKER_HOST", "unix:///run/docker.sock"),
@@ -54,9 +54,9 @@ async fn bare(flavour: Flavour) -> Docker {
     Docker::connect_with_host(&address).unwrap().negotiate_version().await.unwrap()
 }
 
-/// The bare API's create and start, of the same image.
+/// Creates and starts a container of the same image through the bare API.
 async fn start_bare(docker: &Docker, image: &str) -> String {
-    // Podman's own defaults are more than it may set where it is itself confined.
+    // A podman that is itself confined may not set its own defaults, so set lower limits.
     let limit = |name: &str| ResourcesUlimits { name: Some(name.into()), soft: Some(4096), hard: Some(4096) };
     let body = ContainerCreateBody {
         image: Some(image.to_owned()),
@@ -92,7 +92,7 @@ async fn remove_bare(docker: &Docker, id: &str) {
     docker.remove_container(id, Some(force)).await.unwrap();
 }
 
-/// Containers, images and volumes that there are.
+/// Returns the numbers of containers, images and volumes.
 async fn objects(docker: &Docker) -> [usize; 3] {
     let all = ListContainersOptionsBuilder::default().all(true).build();
     let every = ListImagesOptionsBuilder::default().all(true).build();
@@ -140,7 +140,7 @@ async fn measure(flavour: Flavour, growth: usize) {
         limits: SandboxLimits::default(),
         gpu: None,
     };
-    // The first installs the program.
+    // The first start also installs the init's volume.
     let first = workspace();
     backend.start(&spec(&first)).await.unwrap().destroy().await.unwrap();
 

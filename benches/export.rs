@@ -1,4 +1,4 @@
-//! How long the log of a large run takes: 1,000 attempts of 50 steps, and what memory it needs.
+//! Measures the time and memory for exporting the log of a large run: 1,000 attempts of 50 steps.
 //!
 //! `cargo bench --bench export`
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
@@ -39,13 +39,13 @@ fn main() {
     println!("attempts.jsonl {} kB, log {} MB", size >> 10, log >> 20);
 }
 
-/// User and system CPU that this process has used, in seconds.
+/// Returns the user and system CPU time of this process, in seconds.
 fn processor() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
     [usage.user_time(), usage.system_time()].iter().map(|it| it.tv_sec() as f64 + it.tv_usec() as f64 / 1e6).sum()
 }
 
-/// Most memory that this process has had, in MB.
+/// Returns the peak memory of this process, in MB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

@@ -1,8 +1,8 @@
-//! How fast files are indexed and masked: `cargo bench --bench masking`.
+//! Measures how fast files are indexed and masked: `cargo bench --bench masking`.
 //!
-//! Indexing is measured against Python's own `ast.parse` and `ast.walk` of the same files (the standard library of the
-//! `python3` on the path), rendering against copying the bytes. Figures are the best of several rounds, in processor
-//! time, so that other work on the machine disturbs them little; with all threads, in time on the clock.
+//! Indexing is compared with Python's own `ast.parse` and `ast.walk` of the same files (the standard library of the
+//! `python3` on the path), and rendering with copying the bytes. Figures are the best of several rounds, in processor
+//! time, so that other work on the machine disturbs them little. Figures with all threads are in wall time.
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 const ROUNDS: usize = 5;
 
-/// Reads paths, prints those that parse after a line with the seconds taken.
+/// Python program that reads paths, and prints the seconds taken, followed by the paths that parse.
 const PYTHON: &str = r"
 import ast, sys, time, warnings
 warnings.simplefilter('ignore')
@@ -86,7 +86,7 @@ fn index(library: &Path, modules: &[Module], theirs: Duration) {
     show("index: index_tree, reading, all threads", best(|| begin.elapsed(), || index_tree(library).len()));
 }
 
-/// Masks n functions of every file that has so many side by side.
+/// Masks n functions of every file that has n functions side by side.
 fn render(modules: &[Module], n: usize) {
     let targets = |module: &Module| {
         let mut chosen: Vec<usize> = Vec::new();
@@ -117,7 +117,7 @@ fn render(modules: &[Module], n: usize) {
     );
 }
 
-/// The shortest of several rounds, by this clock.
+/// Returns the shortest of several rounds, by this clock.
 fn best(clock: impl Fn() -> Duration, mut work: impl FnMut() -> usize) -> Duration {
     let mut round = || {
         let begin = clock();
@@ -127,7 +127,7 @@ fn best(clock: impl Fn() -> Duration, mut work: impl FnMut() -> usize) -> Durati
     (0..ROUNDS).map(|_| round()).min().unwrap_or_default()
 }
 
-/// What this process has used so far, its own and the kernel's for it.
+/// Returns the user and system CPU time of this process.
 fn processor_time() -> Duration {
     let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
     let times = usage.map_or([0; 4], |it| {

@@ -1,11 +1,11 @@
-//! What the harness itself costs beside the work: `cargo bench --bench overhead`.
+//! Measures the cost of the harness itself: `cargo bench --bench overhead`.
 //!
-//! Attempts of `react` with a scripted model at samples of k-means++, 32 at once, in local sandboxes, with
-//! trajectories, diffs and records kept: the real path of a run, without its baseline and without verification, so
-//! that no Python runs. Each step is `echo`, and every observation is read back and compared. In turns with it, in the
-//! same run, bare spawns of the same shell command, because a shared machine is never equally fast twice.
+//! Makes attempts of `react` with a scripted model at samples of k-means++, 32 at once, in local sandboxes, storing
+//! trajectories, diffs and records. This is the real path of a run, without its baseline and without verification, so
+//! that no Python runs. Each step is `echo`, and every observation is read back and compared. In the same run, bare
+//! spawns of the same shell command alternate with it, because the speed of a shared machine varies.
 //!
-//! Every measurement is a process of its own: its own CPU time and its own memory are what is asked for. Then, the
+//! Every measurement runs in a process of its own, whose own CPU time and memory are measured. Afterwards, measures the
 //! times of `autoexperiment list`, of a draw out of 10^12 combinations, and of a large repo's workspace.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark that fails should stop")]
@@ -41,21 +41,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-/// The program under test.
+/// Path of the program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_autoexperiment");
 const ROUNDS: usize = 5;
 const AT_ONCE: usize = 32;
-/// Makes this program one measurement, printed as JSON.
+/// Argument that makes this program run one measurement and print it as JSON.
 const PART: &str = "__measure";
 
-/// What one measuring process found out.
+/// Result of one measuring process.
 #[derive(Debug, Serialize, Deserialize)]
 struct Measured {
-    /// Seconds from the first attempt or spawn to the end of the last.
+    /// Seconds from the start of the first attempt or spawn to the end of the last.
     wall: f64,
     /// CPU seconds of this process in that time.
     own: f64,
-    /// CPU seconds of its children in that time: guardians, inits, commands.
+    /// CPU seconds of its child processes in that time: guardians, inits, commands.
     children: f64,
     /// Largest resident set of this process, in MB of 10^6 bytes.
     peak: f64,
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Takes all measurements in turns and prints the medians.
+/// Runs all measurements in alternation and prints the medians.
 fn compare() {
     let load = || std::fs::read_to_string("/proc/loadavg").unwrap().trim().to_owned();
     println!("load before: {}", load());
@@ -124,7 +124,7 @@ fn compare() {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(large_workspace());
 }
 
-/// A measurement in a process of its own.
+/// Runs one measurement in a process of its own.
 fn part(numbers: &[usize]) -> Measured {
     let done = Command::new(std::env::current_exe().unwrap())
         .arg(PART)
@@ -143,7 +143,7 @@ fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// CPU seconds so far of this process and of its children that were waited for.
+/// Returns the CPU seconds of this process so far, and of its child processes that were waited for.
 fn cpu() -> (f64, f64) {
     let [own, children] = [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN].map(|who| {
         let usage = getrusage(who).unwrap();
@@ -163,7 +163,7 @@ async fn timed(work: impl Future<Output = ()>) -> Measured {
     Measured { wall, own: own_then - own, children: children_then - children, peak }
 }
 
-/// Bare spawns, as fast as there are: with the environment inherited the standard library uses `posix_spawn`.
+/// Spawns commands as fast as possible: with an inherited environment, the standard library uses `posix_spawn`.
 async fn bare(spawns: usize) -> Measured {
     timed(async {
         let mut tasks = tokio::task::JoinSet::new();
@@ -191,7 +191,7 @@ impl Observer for Silent {
     fn on(&self, _: RunEvent) {}
 }
 
-/// A run of so many attempts of so many calls each, and an answer.
+/// Makes a run of `attempts` attempts, each with `calls` calls and an answer.
 async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     let base = tempfile::tempdir().unwrap();
     let cache = base.path().join("cache");
@@ -291,7 +291,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     measured
 }
 
-/// The model's replies: a call with its number each, then the answer.
+/// Returns the model's replies: numbered calls, then the answer.
 fn replies(calls: usize) -> String {
     let call = |number: usize| {
         json!({"text": format!("Step {number}: look around."),
@@ -302,7 +302,7 @@ fn replies(calls: usize) -> String {
     (0..calls).map(call).chain([answer]).fold(String::new(), |text, reply| text + &reply.to_string() + "\n")
 }
 
-/// Every attempt is in the store and has answered, and every call has run and was shown to the model.
+/// Checks that every attempt is in the store and has answered, and that every call has run and was shown to the model.
 fn check(store: &Store, attempts: usize, calls: usize) {
     let records = store.records().unwrap();
     assert_eq!(records.len(), attempts);
@@ -321,7 +321,7 @@ fn check(store: &Store, attempts: usize, calls: usize) {
     }
 }
 
-/// `autoexperiment list` on this project's own suite.
+/// Measures `autoexperiment list` on this project's own suite.
 fn list() {
     let times = (0..21).map(|_| {
         let begun = Instant::now();
@@ -343,7 +343,7 @@ fn draws() {
     println!("100 samples at n = 5 of 10^12:  {:8.2} ms (goal: at most 10)", median(times));
 }
 
-/// From nothing to a sandbox that has answered, over a repo of 4,000 files and 130 MB.
+/// Measures the time from nothing to a sandbox that has replied, over a repo of 4,000 files and 130 MB.
 async fn large_workspace() {
     const FILES: usize = 4_000;
     let place = tempfile::tempdir().unwrap();

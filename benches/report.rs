@@ -1,8 +1,8 @@
-//! What looking at runs takes: tables over 100,000 attempts, comparisons, pages for a browser.
+//! Measures the commands that examine runs: tables over 100,000 attempts, comparisons, pages for a browser.
 //!
 //! `cargo bench --bench report` (`-- --large` adds a store of 2 GB, whose attempts are as long as those of the bundled
-//! suite). Each line is one process of the program, from its start to its end: the best of three, what processors spent
-//! on it, and its memory at its peak.
+//! suite). Each line is one process of the program, from its start to its end: the best of three runs, with CPU time
+//! and peak memory.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 #[path = "support/stores.rs"]
@@ -22,7 +22,7 @@ fn main() {
     let at = |name: &str| folder.path().join(name);
     println!("| what | wall, s | user and system CPU, s | peak memory, MB | written, MB |\n|---|---|---|---|---|");
 
-    // 4 kB an attempt.
+    // 4 kB per attempt.
     let many = Shape { agents: 2, papers: 10, ns: 5, samples: 200, k: 5, values: 8 };
     many.write(&at("many"));
     measure("`report --json`, 100,000 attempts, 0.4 GB", &at("many"), &["report", "many", "--json"], &[]);
@@ -52,7 +52,7 @@ fn main() {
     }
 }
 
-/// Runs the program beside the run's folder, three times, and prints what the best took.
+/// Runs the program in the folder above the run's, three times, and prints the figures of the fastest.
 fn measure(what: &str, run: &Path, arguments: &[&str], written: &[std::path::PathBuf]) {
     let best = (0..3).map(|_| once(run.parent().unwrap(), arguments)).min_by(|a, b| a.wall.total_cmp(&b.wall)).unwrap();
     let size: u64 = written.iter().map(|path| size(path)).sum();
@@ -62,7 +62,7 @@ fn measure(what: &str, run: &Path, arguments: &[&str], written: &[std::path::Pat
 struct Took {
     wall: f64,
     cpu: f64,
-    /// kB.
+    /// Peak memory in kB.
     peak: i64,
 }
 
@@ -73,9 +73,9 @@ fn once(folder: &Path, arguments: &[&str]) -> Took {
     let begun = Instant::now();
     #[expect(clippy::zombie_processes, reason = "it is waited for below, by the call that tells what it took")]
     let child = command.spawn().unwrap();
-    // SAFETY: both are plain numbers, for which all zeros are a value.
+    // SAFETY: both are plain numbers, for which zero is valid.
     let (mut status, mut usage) = (0, unsafe { std::mem::zeroed::<nix::libc::rusage>() });
-    // SAFETY: a child of this process that nobody else waits for, and two places to write to.
+    // SAFETY: the child belongs to this process and is only waited for here; both pointers are to live locals.
     let ended = unsafe { nix::libc::wait4(child.id().cast_signed(), &raw mut status, 0, &raw mut usage) };
     let wall = begun.elapsed().as_secs_f64();
     assert!(ended > 0 && status == 0, "{arguments:?}: {status}");
@@ -83,7 +83,7 @@ fn once(folder: &Path, arguments: &[&str]) -> Took {
     Took { wall, cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), peak: usage.ru_maxrss }
 }
 
-/// Bytes of a file or of a folder's files.
+/// Returns the bytes of a file or of a folder's files.
 fn size(path: &Path) -> u64 {
     match std::fs::read_dir(path) {
         Ok(entries) => entries.map(|entry| size(&entry.unwrap().path())).sum(),
@@ -91,7 +91,8 @@ fn size(path: &Path) -> u64 {
     }
 }
 
-/// A run of the bundled suite's own samples with trajectories and diffs, every second attempt as the original has it.
+/// Writes a run of the bundled suite's own samples with trajectories and diffs. Every second attempt restores the
+/// original code.
 fn write_whole(folder: &Path, samples: usize) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let suite = Suite::open(root).unwrap();
@@ -130,7 +131,7 @@ fn write_whole(folder: &Path, samples: usize) {
     std::fs::write(folder.join("run.json"), run.to_string()).unwrap();
 }
 
-/// The diff of an agent that writes the original functions.
+/// Returns the diff of an agent that writes the original functions.
 fn restored(suite: &Suite, paper: &LoadedPaper, functions: &[usize]) -> Vec<u8> {
     let masked = paper.masked(functions).unwrap();
     let whole = |path: &Path| std::fs::read(suite.repo_dir(&paper.paper.repo).join(path)).unwrap();

@@ -1,4 +1,5 @@
-//! What a sandbox costs: its start, a command in it against a bare spawn, and 32 at once. `cargo bench --bench sandbox`.
+//! Measures the cost of a sandbox: its start, a command in it compared with a bare spawn, and 32 at once.
+//! `cargo bench --bench sandbox`.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that fails should stop")]
 
@@ -56,7 +57,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
-/// The fastest there is: with the environment inherited the standard library uses posix_spawn.
+/// Runs a command in the fastest possible way: with an inherited environment, the standard library uses posix_spawn.
 async fn bare() {
     let done = tokio::process::Command::new("sh")
         .args(["-c", "echo hi"])
@@ -72,7 +73,7 @@ async fn inside(sandbox: &mut dyn Sandbox) {
     assert_eq!(done.stdout, b"hi\n");
 }
 
-/// Own resident memory in MB: now and at its peak.
+/// Returns this process's resident memory in MB, current and peak.
 fn memory() -> (f64, f64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let field = |name: &str| {
@@ -117,7 +118,7 @@ async fn measure() {
     for number in 0..AT_ONCE {
         sandboxes.push(backend.start(&spec(&backend, base.path(), 2000 + number)).await.unwrap());
     }
-    // Taken in turns, because a shared machine is never equally fast twice.
+    // In alternation, because the speed of a shared machine varies.
     let (mut bare_rates, mut inside_rates) = (Vec::new(), Vec::new());
     let each = COMMANDS / 8;
     for _ in 0..5 {

@@ -1,4 +1,4 @@
-//! How long snapshots and workspaces of a large repo take: `cargo bench --bench workspace`.
+//! Measures snapshots and workspaces of a large repo: `cargo bench --bench workspace`.
 //!
 //! The repo is made for the purpose: 4,000 files of 130 MB together, in 100 folders. Prints medians.
 

@@ -1,8 +1,8 @@
 //! How does the pass rate fall with n? A sweep over the number of masked functions, from Rust.
 //!
 //! Runs `gold` (which must pass) and `noop` (which must fail) on a paper, for each n, and prints one table:
-//! `cargo run --release --example sweep -- kmeanspp`. A second argument names the suite's folder, instead of this one; the
-//! run is stored in its folder `runs`.
+//! `cargo run --release --example sweep -- kmeanspp`. A second argument names the suite's folder, which is the current
+//! folder by default; the run is stored in its folder `runs`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use autoexperiment::run::machine::{Machine, MachineOptions};
 use autoexperiment::session::{Folder, Options, Run};
 use tokio_util::sync::CancellationToken;
 
-/// Prints what happens before attempts are made, and each attempt that ends.
+/// Prints the stages of a run, its warnings, and each finished attempt.
 struct Lines;
 
 impl Observer for Lines {

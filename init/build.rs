@@ -1,4 +1,4 @@
-//! Tells the main program's build script where this package is, wherever cargo keeps it.
+//! Passes this package's folder to the main program's build script, wherever cargo keeps it.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

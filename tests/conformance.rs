@@ -1,12 +1,13 @@
 //! Hostile cases that every sandbox backend must withstand, written once against the `Backend` trait.
 //!
-//! Each case gets sandboxes from a backend and does its worst inside; afterwards nothing of it may be alive on the
-//! host. What a weaker backend cannot meet is listed in `weaker` by name with the reason, and printed, not hidden.
-//! An own `main` instead of the usual test harness, because this program is also what runs inside the sandboxes: as
-//! `conformance hostile ACTION` it does what no shell command can.
+//! Each case gets sandboxes from a backend and attacks from inside; afterwards none of its processes may be alive on
+//! the host. Cases that a weaker backend cannot meet are listed in `weaker` by name, with the reason, and are printed.
+//! This test has its own `main` instead of the usual test harness, because the same program also runs inside the
+//! sandboxes: as `conformance hostile ACTION` it does what no shell command can.
 //!
-//! `cargo test --test conformance` runs all cases in local sandboxes, `-- --ignored` in containers, `-- --include-ignored` in
-//! both; `-- WORD` only cases whose name contains the word, `-- docker` (`podman`, `local`) only that kind of sandbox.
+//! `cargo test --test conformance` runs all cases in local sandboxes, `-- --ignored` in containers,
+//! `-- --include-ignored` in both; `-- WORD` runs only cases whose name contains the word, and `-- docker` (`podman`,
+//! `local`) only that kind of sandbox.
 
 #![allow(clippy::unwrap_used, reason = "a test whose own set-up fails should stop")]
 
@@ -41,8 +42,8 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-/// The kinds of sandbox to try, unless the words name some: containers, as other tests that need an engine, only with the
-/// flags by which the usual test harness is asked for tests that are ignored.
+/// Returns the kinds of sandbox to test; empty for all kinds, or if the words name some. Like other tests that need an
+/// engine, containers are only tested with the flags that ask the usual test harness for ignored tests.
 fn kinds(words: &[&str]) -> &'static [&'static str] {
     if words.iter().any(|word| ["local", "docker", "podman"].contains(word)) || words.contains(&"--include-ignored") {
         &[]

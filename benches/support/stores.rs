@@ -1,4 +1,4 @@
-//! Runs of any size, made up and the same each time: what reports, comparisons and exports are measured on.
+//! Made-up runs of any size, the same each time, for benchmarks of reports, comparisons and exports.
 #![allow(dead_code, reason = "each benchmark uses a part of it")]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
@@ -14,16 +14,16 @@ use autoexperiment::sample::{MASKED, Sample, Withheld};
 use autoexperiment::score::{ExperimentVerdict, ValueVerdict, Verdict};
 use serde_json::{Value, json};
 
-/// What a made-up run holds: every agent at every sample, k times.
+/// Size of a made-up run, in which every agent makes k attempts at every sample.
 pub struct Shape {
     pub agents: usize,
     pub papers: usize,
-    /// The numbers of masked functions: 1 up to this.
+    /// Numbers of masked functions: from 1 to this.
     pub ns: usize,
-    /// Samples of each paper and n.
+    /// Number of samples of each paper and n.
     pub samples: usize,
     pub k: u32,
-    /// Values of a sample's experiments, each compared with gold in both verdicts.
+    /// Number of values in a sample's experiments, each compared with gold in both verdicts.
     pub values: usize,
 }
 
@@ -47,11 +47,11 @@ impl Shape {
             for paper in 0..self.papers {
                 for n in 1..=self.ns {
                     for sample in 0..self.samples {
-                        // Distinct sets: the sample's number in the first function, neighbours behind it.
+                        // Distinct sets: the first function depends on the sample, and the others are its neighbours.
                         let functions = (0..n).map(|at| sample * 10 + at).collect();
                         let item = format!("paper{paper}");
                         let sample = Withheld { item: item.clone(), units: functions }.sample(MASKED, &item);
-                        // Some samples are hard, for every agent; agents differ by a little.
+                        // Some samples are hard for every agent; agents differ by a little.
                         let chance = (0.9 - 0.15 * n as f64 - 0.03 * agent as f64) * (0.5 + 0.5 * random.unit());
                         for attempt in 0..self.k {
                             let record = self.record(&label, &sample, attempt, chance, &mut random);
@@ -100,7 +100,7 @@ impl Shape {
         }
     }
 
-    /// A verdict over all values, in experiments of about fifteen, and the results that it is of.
+    /// Makes a verdict over all values, in experiments of about fifteen values, and the results that it judges.
     fn verdict(&self, pass: bool, random: &mut Random) -> (Verdict, serde_json::Map<String, Value>) {
         let (mut experiments, mut results) = (Vec::new(), serde_json::Map::new());
         let mut left = self.values;
@@ -155,7 +155,7 @@ impl Shape {
     }
 }
 
-/// A `run.json` of these settings.
+/// Makes a `run.json` with these settings.
 pub fn run_file(suite: &str, papers: &[String], ns: &[usize], k: u32, agents: &[String], planned: &[Value]) -> Value {
     let limits = json!({ "steps": 50, "seconds": 1800.0, "cost": 1.0, "tokens": null });
     let sandbox_limits = json!({
@@ -174,7 +174,7 @@ pub fn run_file(suite: &str, papers: &[String], ns: &[usize], k: u32, agents: &[
     })
 }
 
-/// A system prompt and a task of a few kilobytes, then for each step a thought, a call and 1.5 kB of output.
+/// Makes a system prompt and a task of a few kilobytes, then for each step a thought, a call and 1.5 kB of output.
 pub fn trajectory(random: &mut Random, steps: u32) -> String {
     let mut lines = String::new();
     let mut push = |at: f64, event: Event| {
@@ -211,7 +211,7 @@ pub fn trajectory(random: &mut Random, steps: u32) -> String {
     lines
 }
 
-/// A generator that is the same everywhere (Knuth's MMIX constants).
+/// A random generator that is the same on every machine (Knuth's MMIX constants).
 pub struct Random(pub u64);
 
 impl Random {
@@ -220,12 +220,12 @@ impl Random {
         self.0 >> 33
     }
 
-    /// From 0 to 1.
+    /// Returns a number from 0 to 1.
     pub fn unit(&mut self) -> f64 {
         self.next() as f64 / (1_u64 << 31) as f64
     }
 
-    /// Text that compresses about as code and prose do.
+    /// Returns text that compresses about as well as code and prose.
     pub fn text(&mut self, length: usize) -> String {
         const VOCABULARY: &str = include_str!("../../src/agent/prompts/mod.rs");
         static WORDS: std::sync::LazyLock<Vec<&str>> =

@@ -1,5 +1,5 @@
-//! The system calls that we refuse: a list of calls that no experiment needs, every call newer than that list, and
-//! calls that would reach the init. Without namespaces, also calls that would reach the host's files and processes.
+//! The seccomp filters: they refuse calls that no experiment needs, every call newer than that list, and calls that
+//! would affect the init. Without namespaces, they also refuse calls that would affect the host's files and processes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use super::wire::Place;
 /// The newest call known to this list: `mseal` of Linux 6.10. New calls have the same number on every architecture.
 const NEWEST: u32 = 462;
 
-/// System calls that no experiment needs. They have been used to escape from sandboxes, or affect what is outside.
+/// System calls that no experiment needs. They have been used to escape from sandboxes, or affect the world outside.
 const DENIED: &[libc::c_long] = &[
     // Mounts and roots.
     libc::SYS_mount,
@@ -59,7 +59,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // Opening files by number, which bypasses every rule about paths.
+    // Opening files by number bypasses every rule about paths.
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
     // The machine.
@@ -90,7 +90,7 @@ const DENIED_HERE: &[libc::c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_HERE: &[libc::c_long] = &[];
 
-/// Calls that change a process's limits, priority or processor. Their first argument is the process.
+/// Calls that change a process's limits, priority or processor. Their first argument is the process id.
 const OF_A_PROCESS: &[libc::c_long] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setaffinity,
@@ -98,18 +98,19 @@ const OF_A_PROCESS: &[libc::c_long] = &[
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
 ];
-/// The same for a process, a group or a user. The first argument says which of the three, the second is its number.
+/// Calls that do the same for a process, a group or a user. The first argument selects one of the three, and the second
+/// is its id. The pair's second value selects a user.
 const OF_SEVERAL: &[(libc::c_long, u64)] = &[(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_USER)];
 const PRIO_USER: u64 = 2;
 const IOPRIO_USER: u64 = 3;
 
-/// `ioctl` requests that we refuse. The first two push input into a terminal. The others make files immutable, or move
-/// them to another project and so to another quota.
+/// Refused `ioctl` requests. The first two push input into a terminal. The others make files immutable, or move them to
+/// another project and so to another quota.
 const REQUESTS: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR];
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 
-/// Calls that can return huge pages, with the number of the argument and the flag that ask for them.
+/// Calls that can return huge pages, with the index of the flags argument and the flag that requests them.
 const HUGE: &[(libc::c_long, u8, u64)] = &[
     (libc::SYS_mmap, 3, libc::MAP_HUGETLB as u64),
     (libc::SYS_memfd_create, 1, libc::MFD_HUGETLB as u64),
@@ -123,23 +124,25 @@ const PROTOCOLS: &[(i32, &[i32])] =
 const INTERNET: &[i32] =
     &[libc::IPPROTO_IP, libc::IPPROTO_ICMP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMPV6];
 
-/// Without a memory cgroup: what keeps memory that no process has. The last keeps a whole huge page in a pipe by one byte.
+/// Calls refused without a memory cgroup, because their memory belongs to no process. `vmsplice` can keep a whole huge
+/// page in a pipe for one byte.
 const UNCOUNTED: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_vmsplice];
 
-/// Calls that make objects of System V and POSIX that outlive their process. Their memory counts for the sandbox and belongs to
-/// no process, so that no limit of a process holds it, and the kernel would kill the sandbox's first process in the end.
+/// Calls that create System V and POSIX objects that outlive their process. Their memory counts for the sandbox but
+/// belongs to no process, so no limit of a process applies to it, and in the end the kernel would kill the sandbox's
+/// first process.
 const OUTLIVING: &[libc::c_long] = &[libc::SYS_mq_open, libc::SYS_msgget, libc::SYS_semget];
 
-/// Also refused without namespaces: calls that change the metadata of files that landlock hides (it protects only their
-/// contents).
+/// Calls also refused without namespaces: they change the metadata of files that landlock hides, because landlock
+/// protects only contents.
 const DENIED_ON_THE_HOST: &[libc::c_long] = &[libc::SYS_fchown, libc::SYS_fchownat];
 #[cfg(target_arch = "x86_64")]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lchown];
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[];
 
-/// Also refused without namespaces, with the error of a file system that has no attributes. Programs that copy files
-/// expect that error.
+/// Calls also refused without namespaces, with the error of a file system without attributes, which programs that copy
+/// files expect.
 const ATTRIBUTES: &[libc::c_long] = &[
     libc::SYS_fremovexattr,
     libc::SYS_fsetxattr,
@@ -149,18 +152,18 @@ const ATTRIBUTES: &[libc::c_long] = &[
     libc::SYS_setxattr,
 ];
 
-/// `fchmodat2`: one number on all architectures, which `libc` does not name on all of them.
+/// The call `fchmodat2`, which has the same number on all architectures but is missing from `libc` on some.
 const FCHMODAT2: libc::c_long = 452;
 
-/// Calls that set permissions, and which argument holds them.
+/// Calls that set permissions, with the index of the permissions argument.
 #[cfg(target_arch = "x86_64")]
 const PERMISSIONS: &[(libc::c_long, u8)] =
     &[(libc::SYS_chmod, 1), (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2)];
 #[cfg(not(target_arch = "x86_64"))]
 const PERMISSIONS: &[(libc::c_long, u8)] = &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2)];
-/// Permissions that the owner of a file or folder must keep.
+/// Permission bits that the owner of a file or folder must keep.
 const NEEDED: [u64; 3] = [0o400, 0o200, 0o100];
-/// Permissions that would let others do more than read.
+/// Permission bits that would let other users do more than read.
 const HARMFUL: [u64; 5] = [0o4000, 0o2000, 0o1000, 0o020, 0o002];
 
 /// Calls that set times, except `utimensat`.
@@ -171,10 +174,11 @@ const TIMES: &[libc::c_long] = &[];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The filters for commands in this place.
-/// `memory_cgroup`: whether a cgroup counts the memory of all processes together.
+/// Returns the filters for commands in this place. `memory_cgroup` is whether a cgroup counts the memory of all
+/// processes together.
 pub(super) fn filters(place: Place, memory_cgroup: bool) -> io::Result<Vec<BpfProgram>> {
-    // clone3 takes its flags by pointer, which a filter cannot follow. Without it, glibc falls back to clone.
+    // clone3 takes its flags by pointer, which a filter cannot follow. If the call is absent, glibc falls back to
+    // clone.
     let mut absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
     let mut denied = denied(place)?;
     if !memory_cgroup {
@@ -185,13 +189,15 @@ pub(super) fn filters(place: Place, memory_cgroup: bool) -> io::Result<Vec<BpfPr
     let mut filters =
         vec![unknown_calls(), filter(absent, libc::ENOSYS)?, filter(denied, libc::EPERM)?, filter(seen()?, 0)?];
     if !memory_cgroup {
-        // Sockets are counted by what each may hold, so none may hold more. Programs ask for more, and take what they get.
+        // Each socket counts for the most that it may hold, so its limit must not be raised. Report success: programs
+        // cope with the smaller limit.
         let level = dword(1, SeccompCmpOp::Eq, libc::SOL_SOCKET as u64)?;
         let option = dword(2, SeccompCmpOp::Eq, libc::SO_SNDBUF as u64)?;
         filters.push(filter([(libc::SYS_setsockopt, vec![rule(vec![level, option])?])].into(), 0)?);
     }
     if place != Place::Namespaces {
-        // The kernel counts these per user of the host, who may need them. Programs that watch files poll instead.
+        // The kernel counts inotify instances per user of the host, who may need them. Programs that watch files fall
+        // back to polling.
         let inotify = [(libc::SYS_inotify_init1, Vec::new())].into();
         filters.push(filter(inotify, libc::EMFILE)?);
         #[cfg(target_arch = "x86_64")]
@@ -216,11 +222,11 @@ fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
     SeccompRule::new(conditions).map_err(io::Error::other)
 }
 
-/// Calls that fail with EPERM.
+/// Returns the calls that fail with EPERM.
 fn denied(place: Place) -> io::Result<Rules> {
     let mut denied: Rules = DENIED.iter().chain(DENIED_HERE).chain(OUTLIVING).map(|call| (*call, Vec::new())).collect();
 
-    // clone with any flag that makes a namespace (the low byte of the flags is the signal).
+    // clone with a flag that makes a namespace (the low byte of the flags is the signal).
     let namespace_flags = [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWCGROUP,
@@ -255,8 +261,8 @@ fn denied(place: Place) -> io::Result<Rules> {
     #[cfg(target_arch = "x86_64")]
     denied.insert(libc::SYS_mknod, device(1)?);
 
-    // Sockets: with a network namespace, the common families, which reach only the sandbox itself. Without one, none
-    // at all, because landlock does not restrict connections to socket files.
+    // With a network namespace, allow the common families of sockets, which reach only the sandbox itself. Without one,
+    // allow no sockets, because landlock does not restrict connections to socket files.
     let families: &[i32] = match place {
         Place::Host => &[],
         _ => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
@@ -266,7 +272,7 @@ fn denied(place: Place) -> io::Result<Rules> {
     let mut sockets = Vec::new();
     if !family.is_empty() {
         sockets.push(rule(family)?);
-        // For any other protocol the kernel would load a module, whoever asks.
+        // For other protocols, the kernel would load a module at any user's request.
         for (family, protocols) in PROTOCOLS {
             let others = protocols.iter().map(|protocol| dword(2, SeccompCmpOp::Ne, *protocol as u64));
             let family = dword(0, SeccompCmpOp::Eq, *family as u64);
@@ -275,8 +281,8 @@ fn denied(place: Place) -> io::Result<Rules> {
     }
     denied.insert(libc::SYS_socket, sockets);
 
-    // Limits and priorities of other processes. In a pid namespace only the init, process 1, needs protection. On the
-    // host a process may change only its own, and must refer to itself as 0.
+    // Limits and priorities of other processes. In a pid namespace, only the init (process 1) needs protection. On the
+    // host, a process may change only its own, and must refer to itself as 0.
     let is_other = |argument| match place {
         Place::Host => dword(argument, SeccompCmpOp::Ne, 0),
         _ => dword(argument, SeccompCmpOp::Eq, 1),
@@ -289,24 +295,24 @@ fn denied(place: Place) -> io::Result<Rules> {
     }
 
     if place != Place::Namespaces {
-        // Only there has the kernel a limit for all shared memory together.
+        // Only in an IPC namespace does the kernel limit all shared memory together.
         denied.insert(libc::SYS_shmget, Vec::new());
     }
     if place == Place::Host {
         denied.extend(DENIED_ON_THE_HOST.iter().chain(DENIED_ON_THE_HOST_HERE).map(|call| (*call, Vec::new())));
-        // Any datagram socket can send to a socket file.
+        // A datagram socket could send to any socket file.
         let datagram = dword(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_DGRAM as u64)?;
         denied.insert(libc::SYS_socketpair, vec![rule(vec![datagram])?]);
     }
     Ok(denied)
 }
 
-/// Calls that do nothing but report success, only on the host. Programs set permissions and times whenever they copy a
-/// file, and few continue after an error. Landlock allows these calls, so without the filter they would reach the files
-/// of others.
+/// Returns the calls that report success without any effect, only used on the host. Programs set permissions and times
+/// whenever they copy a file, and few continue after an error. Landlock allows these calls, so without the filter they
+/// would change files of other users.
 fn pretended() -> io::Result<Rules> {
     let mut pretended: Rules = TIMES.iter().map(|call| (*call, Vec::new())).collect();
-    // Except for `touch`, which sets the times of an open file to now.
+    // Let `touch` pass, which sets the times of an open file to the current time.
     let by_path = rule(vec![qword(1, SeccompCmpOp::Ne, 0)?])?;
     let to_another_time = rule(vec![qword(2, SeccompCmpOp::Ne, 0)?])?;
     pretended.insert(libc::SYS_utimensat, vec![by_path, to_another_time]);
@@ -323,8 +329,8 @@ fn pretended() -> io::Result<Rules> {
     Ok(pretended)
 }
 
-/// The call by which a process hides from other processes of its user. It does nothing but report success, because we
-/// must see the open files of all processes to count them.
+/// Returns the call by which a process hides from other processes of its user. The call reports success without any
+/// effect, because the open files of all processes must be visible to be counted.
 fn seen() -> io::Result<Rules> {
     let hides = vec![dword(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64)?, dword(1, SeccompCmpOp::Eq, 0)?];
     Ok([(libc::SYS_prctl, vec![rule(hides)?])].into())
@@ -338,7 +344,7 @@ fn filter(rules: Rules, error: i32) -> io::Result<BpfProgram> {
         .map_err(io::Error::other)
 }
 
-/// Makes all calls with higher numbers look absent: calls newer than the list, and on x86-64 the x32 calls, which are
+/// Makes all calls with higher numbers look absent: calls newer than the list and, on x86-64, the x32 calls, which are
 /// the same calls under other numbers.
 fn unknown_calls() -> BpfProgram {
     let step = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };

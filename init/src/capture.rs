@@ -1,8 +1,8 @@
-//! Keeps the head and the tail of a stream of any length in bounded memory.
+//! Keeps the beginning and the end of a stream of any length in bounded memory.
 
 use std::collections::VecDeque;
 
-/// Collects bytes up to a limit; the middle of what is longer is cut and a note says how much.
+/// Collects bytes up to a limit. Of longer streams, the middle is replaced by a note of its length.
 #[derive(Debug)]
 pub struct Capture {
     head: Vec<u8>,
@@ -13,18 +13,18 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Keeps at most `limit` bytes: the first half and the last half.
+    /// Creates a capture that keeps at most `limit` bytes: the first half and the last half.
     pub fn new(limit: usize) -> Self {
         let head_limit = limit.div_ceil(2);
         Self { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit: limit - head_limit, cut: 0 }
     }
 
-    /// Takes the stream's next bytes.
+    /// Adds the stream's next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         let to_head = bytes.len().min(self.head_limit - self.head.len());
         let (head, rest) = bytes.split_at(to_head);
         self.head.extend_from_slice(head);
-        // Of bytes that exceed the whole tail only the last can stay.
+        // Only the last bytes fit into the tail.
         let skipped = rest.len().saturating_sub(self.tail_limit);
         let rest = &rest[skipped..];
         let overflow = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
@@ -33,7 +33,7 @@ impl Capture {
         self.cut += (skipped + overflow) as u64;
     }
 
-    /// What was kept, with a note in place of what was cut, and the number of bytes cut.
+    /// Returns the bytes that were kept, with a note in place of the middle, and the number of bytes that were cut.
     pub fn finish(self) -> (Vec<u8>, u64) {
         let mut bytes = self.head;
         if self.cut > 0 {

@@ -9,15 +9,15 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::{dup, dup2_stdin, dup2_stdout};
 
-/// Where requests come from and replies go to.
+/// The streams on which requests arrive and replies are sent.
 pub(super) struct Channel {
     from: File,
     to: File,
 }
 
 impl Channel {
-    /// Takes standard input, and standard output when the input is not a socket, and puts `/dev/null` in their place:
-    /// commands must never inherit them.
+    /// Takes standard input, and also standard output if the input is not a socket, and replaces both by `/dev/null`,
+    /// because commands must never inherit them.
     pub(super) fn take() -> io::Result<Self> {
         let (stdin, stdout) = (io::stdin(), io::stdout());
         let is_socket = fstat(&stdin)?.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFSOCK.bits();
@@ -31,17 +31,17 @@ impl Channel {
 }
 
 impl Channel {
-    /// Waits until there is something to read, or the other end is gone; `false` when neither happens in this time.
+    /// Waits until there is data to read or the other end is closed. Returns `false` if neither happens within `time`.
     pub(super) fn is_ready_within(&self, time: Duration) -> io::Result<bool> {
         let mut fds = [PollFd::new(self.from.as_fd(), PollFlags::POLLIN)];
         Ok(poll(&mut fds, PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX))? > 0)
     }
 }
 
-/// The same descriptor by another number, closed on exec.
+/// Duplicates a descriptor under another number, closed on exec.
 fn moved(fd: impl AsFd) -> io::Result<File> {
     let fd: OwnedFd = dup(fd)?;
-    // `try_clone` sets the flag.
+    // `try_clone` sets the close-on-exec flag.
     File::from(fd).try_clone()
 }
 

@@ -1,4 +1,4 @@
-//! The processes below the init: which are alive, how each ended, and how to kill them all.
+//! The processes below the init: lists the living ones, reaps dead ones, and kills them all.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -14,12 +14,12 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use crate::processes::{self, Identity};
 use crate::reap::{Ended, reap};
 
-/// All processes that descend from the init. Orphans become its children.
+/// All processes that descend from the init. Orphans become the init's children.
 pub(super) struct Children {
-    /// Readable when a child has died.
+    /// Becomes readable when a child has died.
     died: SignalFd,
     own: i32,
-    /// Whether they were stopped.
+    /// Whether [`Self::stop`] has stopped the processes.
     stopped: Cell<bool>,
 }
 
@@ -30,7 +30,7 @@ impl AsFd for Children {
 }
 
 impl Children {
-    /// Blocks the signal of dead children, to read it instead.
+    /// Blocks the signal of dead children, which is read from a descriptor instead.
     pub(super) fn watch() -> io::Result<Self> {
         let mut mask = SigSet::empty();
         mask.add(Signal::SIGCHLD);
@@ -51,39 +51,38 @@ impl Children {
         found
     }
 
-    /// Everything that descends from the init but not from what is spared.
+    /// Returns all living descendants of the init except the spared processes and their descendants.
     pub(super) fn living(&self, spared: &BTreeSet<Identity>) -> BTreeSet<Identity> {
         if has_children() { processes::descendants(self.own, spared) } else { BTreeSet::new() }
     }
 
-    /// Asks everything that is not spared to end.
+    /// Asks all processes that are not spared to exit.
     pub(super) fn terminate(&self, spared: &BTreeSet<Identity>) {
         let started = self.living(spared);
         processes::signal_all(&started, Signal::SIGTERM);
-        // A stopped process would never see the signal.
+        // A stopped process would not handle the signal.
         processes::signal_all(&started, Signal::SIGCONT);
     }
 
-    /// Kills everything that is not spared.
+    /// Kills all processes that are not spared.
     pub(super) fn kill(&self, spared: &BTreeSet<Identity>) {
         if self.own == 1 && spared.is_empty() {
-            // In a pid namespace -1 means all others, at once, so that nothing can fork in between.
+            // In a pid namespace, -1 means all other processes, and nothing can fork in between.
             let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
         } else {
             processes::kill_all(|| self.living(spared));
         }
     }
 
-    /// Kills everything until nothing is left, for as long as it takes. Orphans become this process's children, so that none is
-    /// missed: without a child it is alone.
+    /// Kills processes until none is left, for as long as that takes. Orphans become this process's children, so
+    /// without children it is alone.
     pub(super) fn end(&self) {
         self.kill(&BTreeSet::new());
-        // Ahead of what it kills, where it may be.
-        // SAFETY: no pointers.
+        // Raise this process's priority above that of its descendants, if allowed. SAFETY: the call takes no pointers.
         unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, -20) };
         while has_children() {
-            // A chain of processes that each start the next one and end is caught only by who is quick: its last link is a child
-            // of this process, and no table is read to find it.
+            // A chain of processes that each start the next one and exit can only be caught by being fast: its last
+            // link is a child of this process, so read the short list of children instead of the process table.
             for _ in 0..1000 {
                 self.collect(0);
                 let children = own_children();
@@ -102,11 +101,11 @@ impl Children {
         }
     }
 
-    /// Stops everything, so that the files stand still while they are read.
+    /// Stops all processes, so that files do not change while they are read.
     pub(super) fn stop(&self) {
         self.stopped.set(true);
         for _ in 0..1000 {
-            // What was forked meanwhile, too, and what another one has let go on.
+            // Repeat for processes that were forked meanwhile, or that another process has continued.
             let mut awake = self.living(&BTreeSet::new());
             awake.retain(|(pid, _)| !processes::stands_still(*pid));
             if awake.is_empty() {
@@ -117,14 +116,14 @@ impl Children {
         }
     }
 
-    /// Lets go on what was stopped.
+    /// Continues the stopped processes.
     pub(super) fn go_on(&self) {
         if self.stopped.replace(false) {
             processes::signal_all(&self.living(&BTreeSet::new()), Signal::SIGCONT);
         }
     }
 
-    /// Waits until nothing is left of what was killed.
+    /// Waits until the killed processes are gone.
     pub(super) fn until_gone(&self, spared: &BTreeSet<Identity>) {
         for _ in 0..2000 {
             self.collect(0);
@@ -136,7 +135,7 @@ impl Children {
     }
 }
 
-/// This process's children, alive or dead. Empty where the kernel does not list them.
+/// Returns this process's children, alive or dead. Empty if the kernel does not list them.
 fn own_children() -> Vec<i32> {
     let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     list.split_ascii_whitespace().flat_map(str::parse).collect()

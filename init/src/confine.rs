@@ -1,4 +1,4 @@
-//! What a process gives up for good before it runs an agent's code: capabilities, system calls, resources and, with
+//! Gives up rights for good before a process runs an agent's code: capabilities, system calls, resources and, with
 //! landlock, the file system outside an allowlist.
 
 use std::io;
@@ -16,11 +16,11 @@ use super::wire::{OsBytes, Place, Setup, Source};
 use super::{calls, root};
 use crate::processes;
 
-/// The newest landlock version whose rights we know. Older kernels enforce what they support.
+/// The newest landlock version whose rights are used here. Older kernels enforce the rights that they support.
 const LANDLOCK: ABI = ABI::V6;
 
-/// What commands may read of the machine without namespaces. Not the rest of /proc: it shows the command lines of
-/// all processes.
+/// Files about the machine that commands may read without namespaces. Most of /proc is not among them, because it shows
+/// the command lines of all processes.
 const HOST_FACTS: &[&str] = &[
     "/etc/passwd",
     "/etc/group",
@@ -36,17 +36,17 @@ const HOST_FACTS: &[&str] = &[
     "/sys/devices/system/cpu",
 ];
 
-/// Everything to give up, prepared so that few calls remain after the fork.
+/// Everything to give up, prepared in advance so that few calls remain after the fork.
 pub(super) struct Confinement {
     filters: Vec<BpfProgram>,
     limits: Vec<(Resource, u64)>,
     landlock: Option<RulesetCreated>,
-    /// The user to become, where the process is root on the host.
+    /// User and group to become, if the process is root on the host.
     user: Option<(u32, u32)>,
 }
 
 impl Confinement {
-    /// Prepares for the user inside. `user` is the user to become; `None` if this process already is that user.
+    /// Prepares the confinement. `user` is the user to become; `None` if this process already is that user.
     pub(super) fn prepare(setup: &Setup, user: Option<(u32, u32)>) -> io::Result<Self> {
         let landlock = landlock(setup);
         if setup.place == Place::Host && landlock.is_none() {
@@ -60,7 +60,7 @@ impl Confinement {
         })
     }
 
-    /// Gives it up, for this process and all its children. Call it only in a process with one thread.
+    /// Confines this process and its future children. Only for processes with one thread.
     pub(super) fn apply(&self) -> io::Result<()> {
         drop_bounding_set();
         if let Some((uid, gid)) = self.user {
@@ -72,7 +72,7 @@ impl Confinement {
         let none = CapabilitySet::empty();
         rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
         for (resource, value) in &self.limits {
-            // A hard limit below ours may be there already.
+            // An existing hard limit may be lower than ours.
             let (_, hard) = nix::sys::resource::getrlimit(*resource)?;
             setrlimit(*resource, (*value).min(hard), (*value).min(hard))?;
         }
@@ -90,7 +90,8 @@ impl Confinement {
     }
 }
 
-/// No capability can come back by executing a file. Needs a capability itself, so it comes before the others go.
+/// Drops the bounding set, so that executing a file cannot restore capabilities. Needs a capability itself, so it comes
+/// before they are dropped.
 fn drop_bounding_set() {
     // The first number that the kernel does not know is an error and ends the loop.
     for capability in 0..64 {
@@ -102,7 +103,7 @@ fn drop_bounding_set() {
 }
 
 fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
-    // As many files may also be under way in sockets, where no watch sees them without a network namespace.
+    // Files can also be in transit in sockets, where they are not counted without a network namespace, so allow fewer.
     let is_uncounted = setup.place == Place::Host && !setup.memory_cgroup;
     let mut limits = vec![
         (Resource::RLIMIT_CORE, 0),
@@ -111,22 +112,22 @@ fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
         (Resource::RLIMIT_NOFILE, if is_uncounted { 1024 } else { 4096 }),
         (Resource::RLIMIT_MEMLOCK, 8 << 20),
         (Resource::RLIMIT_MSGQUEUE, 1 << 20),
-        // Timers and queued signals take kernel memory, and count for the user on the host.
+        // Timers and queued signals take kernel memory and count for the user on the host.
         (Resource::RLIMIT_SIGPENDING, 4096),
     ];
     if setup.place == Place::Namespaces {
-        // Counted within the sandbox's own user namespace.
+        // The kernel counts within the sandbox's own user namespace.
         limits.push((Resource::RLIMIT_NPROC, setup.limits.processes));
     } else if !setup.processes_cgroup {
-        // Counted over the whole machine, so what the user has already must fit in as well.
+        // The kernel counts over the whole machine, so add the user's existing threads.
         let user = user.map_or_else(|| nix::unistd::getuid().as_raw(), |(uid, _)| uid);
         limits.push((Resource::RLIMIT_NPROC, setup.limits.processes + processes::threads_of(user)));
     }
     limits
 }
 
-/// Grants reading a folder, except what is masked in it: that takes rules for everything beside it, on each level. The names
-/// in such a folder can still be listed.
+/// Grants reading a folder, except its masked parts. On each level around a masked part, that takes a rule for every
+/// other entry. The names in such a folder can still be listed.
 fn grant(path: &Path, masked: &[PathBuf], allowed: &mut Vec<(PathBuf, BitFlags<AccessFs>)>) {
     let read = AccessFs::from_read(LANDLOCK);
     if masked.iter().any(|mask| mask == path) {
@@ -138,14 +139,14 @@ fn grant(path: &Path, masked: &[PathBuf], allowed: &mut Vec<(PathBuf, BitFlags<A
     }
     allowed.push((path.into(), AccessFs::ReadDir.into()));
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-        // What a link leads to has its own rules.
+        // The targets of links have their own rules.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             grant(&entry.path(), masked, allowed);
         }
     }
 }
 
-/// The landlock rules, or `None` where the kernel has none.
+/// Returns the landlock rules, or `None` if the kernel does not support landlock.
 fn landlock(setup: &Setup) -> Option<RulesetCreated> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -165,7 +166,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let mut allowed: Vec<(PathBuf, BitFlags<AccessFs>)> = Vec::new();
     if setup.place == Place::Host {
-        // By their real paths: `/bin` is a link into `/usr` on most systems.
+        // By real paths: `/bin` is a link into `/usr` on most systems.
         let real = |path: &Path| path.canonicalize().ok();
         let masked: Vec<PathBuf> = setup.masked.iter().filter_map(|path| real(path.as_path())).collect();
         let shown = setup.read_only.iter().map(OsBytes::as_path).filter_map(real);
@@ -178,7 +179,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
             allowed.push((dir.as_path().into(), all));
         }
     } else {
-        // The root holds nothing but what may be read.
+        // The root contains only what may be read.
         allowed.extend([("/".into(), read), ("/tmp".into(), all), ("/dev/shm".into(), all)]);
         allowed.push((crate::WORKDIR.into(), all));
     }

@@ -1,5 +1,5 @@
-//! How much a workspace has grown: a walk over what the sandbox writes on disk, while a command runs and after it, and the
-//! files without a name that its processes hold open.
+//! Measures how much a workspace has grown: walks over the files that the sandbox writes, while a command runs and
+//! after it, and counts the unlinked files that its processes hold open.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -20,35 +20,36 @@ use rustix::fs::Dir;
 
 use crate::processes;
 
-/// Commands that ran for less than this in all since the last walk are not worth one.
+/// Minimum running time of all commands since the last walk that makes a new walk worthwhile.
 pub const WORTH_A_WALK: Duration = Duration::from_millis(100);
 
-/// What any entry counts, in bytes, so that a million empty files are not free.
+/// Minimum size that an entry counts for, in bytes, so that a million empty files are not free.
 pub const LEAST: u64 = 4096;
 
-/// A disk with less than this many bytes left is full.
+/// Free bytes below which a disk counts as full.
 const ROOM: u64 = 1 << 20;
 
-/// Why a sandbox is given up whose disk is full though its workspace is within its limit.
+/// Loss message of a sandbox whose disk is full although its workspace is within its limit.
 pub const OUT_OF_ROOM: &str = "the disk that holds its workspace is full";
 
-/// Whether the disk below a folder has no room left, for bytes or for files. Then commands fail through no fault of
+/// Whether the disk below a folder has no room left, for bytes or for files. Commands then fail through no fault of
 /// their own.
 pub fn is_out_of_room(folder: &Path) -> bool {
     statvfs(folder).is_ok_and(|disk| {
         let bytes = disk.blocks_available().saturating_mul(disk.fragment_size());
-        // Some file systems count no files.
+        // Some file systems do not count files.
         bytes < ROOM || (disk.files() > 0 && disk.files_available() == 0)
     })
 }
 
-/// Bytes of a disk that are taken.
+/// Returns the used bytes of a disk.
 pub fn used(folder: &Path) -> Option<u64> {
     let disk = statvfs(folder).ok()?;
     Some(disk.blocks().saturating_sub(disk.blocks_free()).saturating_mul(disk.fragment_size()))
 }
 
-/// Bytes of disk that everything in a folder takes, counted until there are `enough`.
+/// Returns the bytes of disk that a folder takes, stopping the count above `enough`. Returns `u64::MAX` if the folder
+/// cannot be walked completely.
 pub fn usage(folder: &Path, enough: u64) -> u64 {
     let mut sum = 0;
     let is_whole = walk(folder, &mut |about| {
@@ -58,31 +59,31 @@ pub fn usage(folder: &Path, enough: u64) -> u64 {
     if is_whole { sum } else { u64::MAX }
 }
 
-/// What processes hold open that has no name any more.
+/// Unlinked files that processes hold open.
 #[derive(Debug, Default)]
 pub struct Held {
-    /// Bytes of disk.
+    /// Size in bytes on disk.
     pub bytes: u64,
-    /// Whether some process lets nobody see its files.
+    /// Whether a process hides its open files.
     pub is_hidden: bool,
 }
 
-/// Files that these processes hold open and that have no name any more. They take room until the last process closes
-/// them. Files in memory count as memory.
+/// Measures the unlinked files that these processes hold open, which take room until the last process closes them.
+/// Files in memory count as memory and not here.
 pub fn unlinked(holders: impl Iterator<Item = i32>) -> Held {
     let (mut files, mut is_hidden) = (BTreeMap::new(), false);
-    // A thread may have files of its own, and the first thread of a process may have ended.
+    // A thread may have its own table of files, and the first thread of a process may have ended.
     for task in holders.flat_map(processes::tasks) {
         let open = match std::fs::read_dir(format!("/proc/{task}/fd")) {
             Ok(open) => open,
             Err(error) => {
-                // What is left of a dead one belongs to nobody.
+                // A dead task's descriptors are unreadable; do not count them as hidden.
                 is_hidden |= error.kind() == std::io::ErrorKind::PermissionDenied && !processes::is_dead(task);
                 continue;
             }
         };
         for path in open.flatten().map(|entry| entry.path()) {
-            // By the link that leads to the open file itself.
+            // `/proc/TID/fd` contains links to the open files themselves.
             let Ok(about) = std::fs::metadata(&path) else { continue };
             if about.is_file() && about.nlink() == 0 && !is_in_memory(&path) {
                 files.insert((about.dev(), about.ino()), about.blocks() * 512);
@@ -96,11 +97,11 @@ fn is_in_memory(path: &Path) -> bool {
     statfs(path).is_ok_and(|about| about.filesystem_type() == TMPFS_MAGIC)
 }
 
-/// Visits all entries below a folder until told to stop. No link is followed, and no path is longer than one name: entries
-/// are reached by descriptors of the folders that hold them, so that neither depth nor folders that are moved or exchanged
-/// meanwhile lead out. Folders that their owner has closed are opened for as long as they are read. What vanishes
-/// meanwhile is left out. `false` where somebody keeps a folder closed or moves a deep one away while it is read, which
-/// nobody does but to hide what is there.
+/// Visits all entries below a folder until `visit` breaks. Links are not followed. Each entry is reached by name
+/// through a descriptor of its folder, so depth does not matter, and folders that are moved or exchanged during the
+/// walk cannot lead outside. Folders without permissions for their owner are opened up while they are read. Entries
+/// that vanish during the walk are skipped. Returns `false` if a folder is kept closed, or a deep one is moved away
+/// while it is read, which only happens to hide files.
 pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> bool {
     let Some(mut here) = Level::top(top) else { return true };
     let mut above: Vec<Level> = Vec::new();
@@ -115,7 +116,7 @@ pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> 
             };
             goes_on = below.read(visit).is_continue();
             above.push(std::mem::replace(&mut here, below));
-            // Those far above are opened again on the way back.
+            // Close folders far above; they are opened again on the way back.
             if let Some(distant) = above.len().checked_sub(MOST_OPEN) {
                 above[distant].folder = None;
             }
@@ -127,7 +128,8 @@ pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> 
             here = next;
         }
     }
-    // Stopped: what was opened is closed again as far as it can be reached. The way back from a deep folder is long.
+    // The walk was stopped: restore the permissions of folders that can still be reached. Skip that without any to
+    // restore, because the way back from a deep folder is long.
     if here.mode.is_none() && above.iter().all(|level| level.mode.is_none()) {
         return is_whole;
     }
@@ -142,20 +144,20 @@ pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> 
     is_whole
 }
 
-/// How often a closed folder is opened that somebody closes again.
+/// Maximum number of tries to open a folder that another process closes again.
 const TRIES: u32 = 16;
 
-/// How many folders above the one that is read stay open.
+/// Maximum number of folders above the current one that stay open.
 const MOST_OPEN: usize = 64;
 
-/// A folder on the way to the one that is read.
+/// A folder on the way to the current one.
 struct Level {
-    /// Not held for folders far above.
+    /// Closed for folders far above.
     folder: Option<OwnedFd>,
     identity: (u64, u64),
-    /// Permissions to set again.
+    /// Permissions to restore.
     mode: Option<Mode>,
-    /// Folders in it that have yet to be visited.
+    /// Subfolders that have not been visited yet.
     folders: Vec<OsString>,
 }
 
@@ -169,7 +171,7 @@ impl Level {
             open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()).ok()
         })?;
         if let Some(mode) = mode {
-            // Nothing is above it that could set it again later.
+            // No later step restores this folder's permissions, because there is no level above it.
             let _ = fchmod(&folder, mode | Mode::S_IRWXU);
         }
         let about = fstat(&folder).ok()?;
@@ -180,7 +182,7 @@ impl Level {
     fn below(&self, name: &OsStr) -> Option<Self> {
         let parent = self.folder.as_ref()?;
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        // Looking at entries takes the permission to pass, which an open descriptor does not give.
+        // Reading metadata of entries needs the search permission, which an open descriptor does not grant.
         let about = fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
         let closed = about.st_mode & Mode::S_IRWXU.bits() != Mode::S_IRWXU.bits() && !geteuid().is_root();
         let mode = closed.then(|| Mode::from_bits_truncate(about.st_mode));
@@ -195,7 +197,8 @@ impl Level {
         Some(Self { folder: Some(folder), identity, mode, folders: Vec::new() })
     }
 
-    /// Whether a folder is there and closed, by an owner whose doing that is.
+    /// Whether a folder exists and belongs to this user, so that a failure to open it means that it is kept closed on
+    /// purpose.
     fn is_kept_closed(&self, name: &OsStr) -> bool {
         let about = self.folder.as_ref().and_then(|parent| fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok());
         about.is_some_and(|about| {
@@ -203,7 +206,7 @@ impl Level {
         })
     }
 
-    /// Visits the entries and remembers which are folders.
+    /// Visits the entries and collects the subfolders.
     fn read(&mut self, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> ControlFlow<()> {
         let Some(folder) = &self.folder else { return ControlFlow::Continue(()) };
         let Ok(entries) = Dir::read_from(folder) else { return ControlFlow::Continue(()) };
@@ -221,7 +224,7 @@ impl Level {
         ControlFlow::Continue(())
     }
 
-    /// Opens it again from a folder inside. `false` where that has been moved away.
+    /// Opens this folder again, from a folder inside. Returns `false` if the folder inside has been moved away.
     fn reopen(&mut self, inside: &Self) -> bool {
         if self.folder.is_some() {
             return true;
@@ -234,7 +237,7 @@ impl Level {
         is_same
     }
 
-    /// Gives it its permissions back. Its name may be another folder's by now, so it is done by descriptor.
+    /// Restores the folder's permissions, by descriptor, because its name may mean another folder by now.
     fn close(&self) {
         if let (Some(mode), Some(folder)) = (self.mode, &self.folder) {
             let _ = fchmod(folder, mode);
@@ -261,7 +264,7 @@ mod tests {
         std::os::unix::fs::symlink(&outside, tree.join("link")).unwrap();
         let before = total(&tree);
         assert!(before < 1 << 16, "{before}");
-        // Deeper than any path that the kernel takes, and closed at its end.
+        // Deeper than the kernel's limit for paths, and with a closed folder at the end.
         let script = "import os\nfor _ in range(700):\n    os.mkdir('deeper'); os.chdir('deeper')\n\
                       open('f', 'wb').write(b'x' * 2**20)\nos.chmod('.', 0)";
         let made = std::process::Command::new("python3").args(["-c", script]).current_dir(&tree).status().unwrap();

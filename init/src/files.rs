@@ -1,8 +1,8 @@
-//! Reading, writing and listing files that an agent may have prepared: links, fifos and devices.
+//! Reads, writes and lists files that an agent may have prepared: links, fifos and devices.
 //!
-//! In a sandbox this runs in a child of the init with the agent's own rights, so it reaches no further than the agent
-//! does, and whatever hangs or kills it does so to the child alone. But it is not the agent: `/proc/self` would show
-//! the init's memory layout, so nothing of `/proc` is opened.
+//! In a sandbox, this code runs in a child of the init with the agent's own rights, so it reaches no further than the
+//! agent, and a file that hangs or kills it only affects that child. But as a fork of the init it could reveal the
+//! init's memory layout through `/proc/self`, so it opens no files in `/proc`.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -14,14 +14,14 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Re
 
 use super::{Entry, EntryKind};
 
-/// Opens a file or folder, by no link of the kernel's own and never in `/proc`.
+/// Opens a file or folder, but not through a magic link of the kernel and not in `/proc`.
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    // Without NONBLOCK the opening of a fifo would wait for its other end.
+    // Without NONBLOCK, opening a fifo would wait for its other end.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o666) } else { Mode::empty() };
     let is_in_proc = || io::Error::other("it is in /proc: use a command to read it");
     let file = match openat2(CWD, path, flags, mode, ResolveFlags::NO_MAGICLINKS) {
-        // By a link such as /proc/self/fd/1, or by a loop of links.
+        // The path contains a magic link such as /proc/self/fd/1, or a loop of links.
         Err(rustix::io::Errno::LOOP) if path.starts_with("/proc") || path.starts_with("/dev") => {
             return Err(is_in_proc());
         }
@@ -42,7 +42,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     if about.len() <= limit {
-        // Files of /sys are longer than they say.
+        // Files of /sys are longer than their metadata says.
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     }
     if about.len().max(bytes.len() as u64) > limit {
@@ -51,7 +51,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Creates or replaces a regular file, with its folders.
+/// Creates or replaces a regular file, and creates its folders.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -64,7 +64,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// A folder's entries, sorted by name.
+/// Lists a folder's entries, sorted by name.
 pub fn list(path: &Path) -> io::Result<Vec<Entry>> {
     let folder = open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
     let mut entries = Vec::new();

@@ -1,7 +1,7 @@
-//! A folder held open, with access to its entries by name only: symbolic links are never followed, and FIFOs never
-//! block.
+//! A folder that is held open and whose entries are accessed by name only: symbolic links are never followed, and FIFOs
+//! never block.
 //!
-//! It is used to read and remove untrusted trees, since an attempt may leave links to the host's files, folders without
+//! Used to read and remove untrusted trees, because an attempt may leave links to the host's files, folders without
 //! permissions, and paths longer than the kernel accepts in one call.
 
 use std::ffi::{OsStr, OsString};
@@ -62,7 +62,7 @@ impl Folder {
         Ok(Some(names))
     }
 
-    /// Returns the metadata of an entry; of the link itself for a link.
+    /// Returns the metadata of an entry; for a link, those of the link itself.
     pub fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
         Ok(fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
@@ -145,26 +145,26 @@ impl Folder {
     fn permit(&self, name: &OsStr, mode: Mode) {
         if let Ok(handle) = self.open_at(name, OFlag::O_PATH) {
             let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
-            // For a link, the kernel answers EOPNOTSUPP.
+            // For a link, this fails with EOPNOTSUPP.
             let _ = std::fs::set_permissions(path, Permissions::from_mode(mode.bits()));
         }
     }
 }
 
 /// Whether an open file or folder has an extended attribute of the overlay in the namespace that the mount uses:
-/// `trusted` for root, `user` in a user namespace. Nobody else can set it through the mount.
+/// `trusted` for root, `user` in a user namespace. Such attributes cannot be set through the mount.
 pub fn overlay_attribute(file: &File, name: &str) -> bool {
     let space = if nix::unistd::geteuid().is_root() { "trusted" } else { "user" };
     file.get_xattr(format!("{space}.overlay.{name}")).is_ok_and(|value| value.is_some())
 }
 
-/// Removes a tree of any depth and with any permissions, without following links. Succeeds if it doesn't exist.
+/// Removes a tree of any depth and with any permissions, without following links. Succeeds if the tree does not exist.
 ///
-/// Holds one folder open at a time and doesn't recurse, so that neither depth nor number of entries can exhaust a
+/// Holds one folder open at a time and does not recurse, so that neither depth nor number of entries can exhaust a
 /// resource.
 ///
 /// # Errors
-/// Fails if an entry belongs to somebody else or the tree changes meanwhile.
+/// Returns an error if an entry belongs to another user or the tree changes during the removal.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     struct Level {
         name: OsString,

@@ -1,5 +1,5 @@
-//! How much a container's workspace and temporary files have grown, measured from inside. A file's change time shows
-//! whether it was written since the sandbox began: the kernel sets it, and no command can.
+//! Measures from inside how much a container's workspace and temporary files have grown. A file's change time shows
+//! whether it was written since the sandbox began: the kernel sets it, and no command can change it.
 
 use std::cell::Cell;
 use std::io;
@@ -13,16 +13,16 @@ use super::tree::Moment;
 use crate::disk::{self, LEAST, WORTH_A_WALK};
 use crate::processes;
 
-/// A command's first look at the disk, and the time between looks.
+/// Time from a command's start to the first check of the disk; the constant below is the time between later checks.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 
-/// When a look is given up: after so long if there are more new entries than that. Only an attempt that wants its tree to be
-/// slow makes so many, as in folders nested ten thousand deep; it counts as having filled the disk. A longer look would keep the
-/// first process from answering.
+/// Times after which a check is given up if it has found more than this number of new entries. Only an attempt that
+/// slows down the check on purpose makes so many entries, for example in folders nested ten thousand deep, and counts
+/// as having filled the disk. A longer check would keep the first process from answering.
 const SLOW: [(Duration, u64); 2] = [(Duration::from_secs(3), 10_000), (Duration::from_secs(8), 1000)];
 
-/// Watches folders.
+/// Watches the total size of several folders.
 #[derive(Debug)]
 pub(super) struct Growth {
     folders: Vec<PathBuf>,
@@ -34,7 +34,7 @@ pub(super) struct Growth {
 impl Growth {
     /// Allows the folders to grow by `limit` bytes together from now on.
     pub(super) fn new(folders: &[&Path], limit: u64) -> io::Result<Self> {
-        // The clock that file times are taken from.
+        // The clock from which file times are taken.
         let now = clock_gettime(ClockId::CLOCK_REALTIME_COARSE)?;
         let since = Moment(now.tv_sec(), now.tv_nsec());
         Ok(Self {
@@ -45,27 +45,29 @@ impl Growth {
         })
     }
 
-    /// When the sandbox began.
+    /// Time at which the sandbox began.
     pub(super) fn since(&self) -> Moment {
         self.since
     }
 
-    /// When to look for the first time at a command that began at this time.
+    /// Time of the first check for a command that began at `begun`.
     pub(super) fn first_look(begun: Instant) -> Instant {
         begun + FIRST_LOOK
     }
 
-    /// When to look again. A tree that takes long to walk is looked at less often.
+    /// Time of the next check after a check that began at `looked`. Trees that take long to walk are checked less
+    /// often.
     pub(super) fn next_look(looked: Instant) -> Instant {
         let now = Instant::now();
         now + BETWEEN_LOOKS.max(now.duration_since(looked) * 4)
     }
 
-    /// Whether they are too large now, or a process other than the init's own fork `job` hides its open files. A
-    /// command can hide them only by running a program that it may not read, and only to fill the disk.
+    /// Whether the folders have grown beyond their limit, or a process other than the init's own fork `job` hides its
+    /// open files. A command can hide them only by running a program that it may not read, which only serves to fill
+    /// the disk.
     pub(super) fn is_full(&self, job: Option<i32>) -> bool {
         self.unwatched.set(Duration::ZERO);
-        // Everything in the container except the init itself, whose files belong to the engine, and its own fork.
+        // All processes in the container except the init itself, whose files belong to the engine, and its own fork.
         let others = processes::table().into_keys().filter(|pid| *pid != 1 && Some(*pid) != job);
         let held = disk::unlinked(others);
         if held.is_hidden {
@@ -97,7 +99,8 @@ impl Growth {
         self.folders.iter().any(|folder| disk::is_out_of_room(folder)) && !self.is_full(job)
     }
 
-    /// Whether they are too large now that a command has run for so long. Short ones are looked at together.
+    /// Whether the folders have grown beyond their limit, checked after a command that ran for `wall`. Short commands
+    /// are added up and checked together.
     pub(super) fn is_full_after(&self, wall: Duration) -> bool {
         self.unwatched.set(self.unwatched.get() + wall);
         self.unwatched.get() >= WORTH_A_WALK && self.is_full(None)

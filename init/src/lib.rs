@@ -1,6 +1,9 @@
-//! The sandbox's first process: a small program that the main program holds and starts. It builds the sandbox around itself, gives up every right, and then runs jobs for the harness until the harness closes its end of the socket.
+//! The sandbox's first process: a small program that is embedded in the main program and started by it. It builds the
+//! sandbox around itself, gives up all rights, and then runs jobs for the harness until the harness closes its end of
+//! the socket.
 //!
-//! The harness uses the messages ([`wire`]), the lists ([`tree`]) and what looks at processes, disks and files.
+//! The harness shares the messages ([`wire`]), the lists ([`tree`]) and the code that examines processes, disks and
+//! files.
 //!
 //! ```text
 //! harness ── guardian (outside, waits) ── init (pid 1 inside) ── commands      with namespaces
@@ -67,21 +70,22 @@ pub use outcome::{Entry, EntryKind, Exec, Exit};
 pub use root::HOME;
 pub use root::readable as shown_to_all;
 
-/// The workspace's path inside every sandbox that has its own file system view.
+/// The workspace's path in every sandbox that has its own view of the file system.
 pub const WORKDIR: &str = "/workspace";
 
-/// The argument that makes the program a search, see `search`.
+/// Argument that makes the program run a search, see `search`.
 pub const SEARCH: &str = "search";
-/// The variable that marks a sandbox's processes where there are no namespaces. Its value is the sandbox's private folder.
+/// Environment variable that marks a sandbox's processes if there are no namespaces. Its value is the sandbox's private
+/// folder.
 pub const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
-/// How long an init waits for its first message.
+/// Time limit for the first message to arrive.
 const FIRST_MESSAGE: Duration = Duration::from_mins(2);
-/// A guardian's exit code when a signal has ended the init: this and the signal's number.
+/// A guardian's exit code if a signal has ended the init is this plus the signal's number.
 pub const SIGNALLED: u8 = 128;
-/// User and group inside, whatever their numbers outside.
+/// User and group id inside, whatever the ids outside are.
 const INSIDE: u32 = 1000;
 
-/// The whole program. Standard input is its socket; if it is not a socket, standard input and output are two pipes to the
+/// Runs the whole program. Standard input is a socket to the harness, or standard input and output are two pipes to the
 /// harness.
 pub fn main() -> ExitCode {
     run().unwrap_or(ExitCode::FAILURE)
@@ -91,7 +95,8 @@ fn run() -> io::Result<ExitCode> {
     let mut channel = Channel::take()?;
     default_signals();
     let _ = setsid();
-    // An engine that is killed while it starts a container forgets it, and the streams stay open.
+    // If an engine is killed while it starts a container, it forgets the container and the streams stay open, so do not
+    // wait for ever.
     if !channel.is_ready_within(FIRST_MESSAGE)? {
         return Ok(ExitCode::FAILURE);
     }
@@ -118,8 +123,9 @@ fn run() -> io::Result<ExitCode> {
     }
 }
 
-/// Restores the default action of fault signals. Rust's handler would take a forged one for a stack overflow and end the
-/// process. With the default action, the kernel drops signals that are sent to a namespace's first process from inside.
+/// Restores the default action of fault signals. Rust's handler would take a forged one for a stack overflow and end
+/// the process. With the default action, the kernel drops signals that are sent to a namespace's first process from
+/// inside.
 fn default_signals() {
     for fault in [Signal::SIGSEGV, Signal::SIGBUS] {
         // SAFETY: the default action runs no code.
@@ -136,13 +142,13 @@ fn doing<T, E: std::fmt::Display>(what: &str, result: Result<T, E>) -> io::Resul
     result.map_err(|error| io::Error::other(format!("{what}: {error}")))
 }
 
-/// Moves this process, which has one thread, into its control groups. A thread that moves itself is moved at once.
+/// Moves this process into its control groups. It has one thread, and a thread that moves itself is moved at once.
 fn enter_cgroups(procs_files: &[OsBytes]) -> io::Result<()> {
     procs_files.iter().try_for_each(|file| fs::OpenOptions::new().write(true).open(file.as_path())?.write_all(b"0"))
 }
 
-/// Leaves the host's namespaces. An ordinary user needs a user namespace first, to be allowed to make the others.
-/// Root makes them with root's rights and moves into a user namespace last, which then owns none of the others.
+/// Leaves the host's namespaces. An ordinary user needs a user namespace first, to be allowed to make the others. Root
+/// makes the others with root's rights and enters a user namespace last, which therefore owns none of them.
 fn enter_namespaces(setup: &Setup) -> io::Result<Role> {
     let root = getuid().is_root();
     if !root {
@@ -162,7 +168,7 @@ fn enter_namespaces(setup: &Setup) -> io::Result<Role> {
             // The child waits inside its new user namespace until this process has mapped its users.
             if asked.read_exact(&mut [0]).is_ok() {
                 let map = |file: &str, id: u32| fs::write(format!("/proc/{child}/{file}"), format!("{INSIDE} {id} 1"));
-                // If it fails the child finds itself without a user, and says so.
+                // If this fails, the child finds that it has no user and reports it.
                 let _ = map("uid_map", owner.0).and_then(|()| map("gid_map", owner.1));
                 let _ = asked.write_all(&[0]);
             }
@@ -179,7 +185,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS
         | CloneFlags::CLONE_NEWCGROUP;
-    // A cgroup counts what can hide.
+    // With a memory cgroup, the memory of hidden sockets is counted there.
     let most_of_a_socket = if setup.memory_cgroup { 0 } else { sockets::most_of_one() };
     doing("unshare namespaces", unshare(others))?;
     doing("set the host name", nix::unistd::sethostname("sandbox"))?;
@@ -191,7 +197,8 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     let user = setup.owner.filter(|_| root);
     root::enter(setup, !root, user.unwrap_or((INSIDE, INSIDE)))?;
     let oom_score = OomScore::open();
-    // Where the kernel does not tell, a cgroup counts most of it, and without one what is open is counted.
+    // If the kernel does not report the memory of sockets, a cgroup counts most of it; without a cgroup, count the open
+    // sockets.
     let sockets = Waiting::told(most_of_a_socket).ok();
     let sockets = sockets.or_else(|| (!setup.memory_cgroup).then_some(Waiting::Guessed(most_of_a_socket)));
     if root {
@@ -204,9 +211,9 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
         doing("become the user inside", nix::unistd::setresuid(INSIDE.into(), INSIDE.into(), INSIDE.into()))?;
     }
     drop(asking);
-    // Children must not see the init's environment, memory or socket.
+    // Child processes must not see the init's environment, memory or socket.
     nix::sys::prctl::set_dumpable(false)?;
-    // If the guardian is killed the init dies with it, and all processes with the init.
+    // If the guardian is killed, the init dies with it, and all processes die with the init.
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
@@ -216,7 +223,8 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     Ok(weighing(server, setup, sockets))
 }
 
-/// Without namespaces the init keeps its rights, because it must be able to kill. Each child gives them up before it begins.
+/// Starts an init without namespaces. It keeps its rights, because it must be able to kill. Each child gives them up
+/// before it begins.
 fn start_confined(setup: &Setup) -> io::Result<Role> {
     let Source::Folder(dir) = &setup.source else {
         return Err(io::Error::other("an overlay cannot be mounted without namespaces"));
@@ -233,7 +241,7 @@ fn start_confined(setup: &Setup) -> io::Result<Role> {
     Ok(Role::Init(Box::new(weighing(Server::new(starter)?, setup, sockets))))
 }
 
-/// Watches memory that no cgroup counts.
+/// Adds a watch on memory that no cgroup counts.
 fn weighing(server: Server, setup: &Setup, sockets: Option<Waiting>) -> Server {
     match sockets {
         Some(sockets) => server.weighing(Memory::new(setup.limits.memory, sockets, setup.memory_cgroup)),
@@ -241,13 +249,13 @@ fn weighing(server: Server, setup: &Setup, sockets: Option<Waiting>) -> Server {
     }
 }
 
-/// In a container the engine has built everything that needs privileges. What remains is to give up system calls and
-/// resources, and the right to write anywhere except in the workspace and the folders for temporary files.
+/// Starts an init in a container. The engine has done everything that needs privileges. The init only gives up system
+/// calls, resources, and the right to write outside the workspace and the folders for temporary files.
 fn start_contained(setup: &Setup) -> io::Result<Role> {
     let oom_score = OomScore::open();
     nix::sys::prctl::set_dumpable(false)?;
     doing("make the home", fs::create_dir_all(root::HOME))?;
-    // The container's cgroup counts what can hide; one of version 1 does not count connections.
+    // The container's cgroup counts the memory of hidden sockets; version 1 does not count connections.
     let sockets = Waiting::told(0).ok();
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
@@ -258,7 +266,7 @@ fn start_contained(setup: &Setup) -> io::Result<Role> {
     Ok(Role::Init(Box::new(weighing(server, setup, sockets))))
 }
 
-/// The sandbox's variables: the given ones, and the few that programs cannot do without.
+/// Returns the sandbox's environment variables: the given ones, and defaults for a few that most programs need.
 fn variables(setup: &Setup, home: &Path) -> std::collections::BTreeMap<String, String> {
     let mut variables = setup.variables.clone();
     let temporary = if setup.place == Place::Host { home.display().to_string() } else { "/tmp".into() };
@@ -277,19 +285,21 @@ fn variables(setup: &Setup, home: &Path) -> std::collections::BTreeMap<String, S
     variables
 }
 
-/// Limits System V shared memory. It belongs to no process, so no limit of a process applies to it. Only root can do this.
+/// Limits System V shared memory, which belongs to no process, so that no limit of a process applies to it. Only works
+/// for root.
 fn limit_shared_memory(bytes: u64) {
     let _ = fs::write("/proc/sys/kernel/shmall", (bytes / 4096).to_string());
 }
 
-/// Limits inotify in the new user namespace. Without this, one sandbox could use up all that its user has on the host.
+/// Limits inotify in the new user namespace. Otherwise, one sandbox could use up its user's limit on the host.
 fn limit_inotify() {
     for (limit, most) in [("instances", 64), ("watches", 16_384)] {
         let _ = fs::write(format!("/proc/sys/user/max_inotify_{limit}"), most.to_string());
     }
 }
 
-/// Brings up the sandbox's own loopback device. If that fails, only sockets on it fail, which is acceptable.
+/// Brings up the sandbox's own loopback device. A failure is acceptable, because it only makes sockets on the device
+/// fail.
 fn loopback_up() {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
     let Ok(fd) = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None) else { return };
@@ -303,12 +313,12 @@ fn loopback_up() {
     unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
 }
 
-/// Waits for the init and ends as it did; when it is gone, so is everything inside.
+/// Waits for the init and exits like it. When the init is gone, all processes inside are gone.
 fn guard(init: Pid) -> ExitCode {
     loop {
         match waitpid(init, None) {
             Ok(WaitStatus::Exited(_, 0)) => return ExitCode::SUCCESS,
-            // As shells report it.
+            // The exit code in the form that shells use.
             Ok(WaitStatus::Signaled(_, signal, _)) => return ExitCode::from(SIGNALLED + signal as u8),
             Ok(WaitStatus::Exited(..)) => return ExitCode::FAILURE,
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}

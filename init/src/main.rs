@@ -1,4 +1,4 @@
-//! The first process of a sandbox. The harness starts it and speaks to it by its standard input.
+//! The first process of a sandbox. The harness starts it and talks to it through its standard input.
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     autoexperiment_init::main()
 }
 
-/// As an ordinary command in a sandbox: looks for what standard input says in everything that it can read.
+/// Runs as an ordinary command in a sandbox: searches all files that it can read for the texts given on standard input.
 fn search() -> std::io::Result<()> {
     let mut wanted = Vec::new();
     std::io::stdin().read_to_end(&mut wanted)?;

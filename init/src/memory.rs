@@ -1,5 +1,5 @@
-//! Limits the memory of all processes together where no cgroup counts it. The kernel limits each process; this watch limits
-//! their sum, and what waits in their sockets and pipes, by killing the largest one, as the kernel would.
+//! Limits the memory of all processes together if no cgroup counts it. The kernel limits each process; this watch
+//! limits their sum, and the memory of their sockets and pipes, by killing the largest process, as the kernel would.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -14,41 +14,44 @@ use super::children::Children;
 use super::sockets::{Sockets, most_of_a_pair};
 use crate::processes;
 
-/// The time between looks.
+/// Time between checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-/// What an open file counts for: two pages, which each pipe holds whose user has many, and the kernel's own notes on it.
+/// Bytes that an open file counts for: two pages, which each pipe has if its user has many pipes, and the kernel's own
+/// structures.
 const OPEN_FILE: u64 = 9 << 10;
 
-/// Watches the processes below the init.
+/// Watches the memory of the processes below the init.
 pub(super) struct Memory {
     most: u64,
     next: Cell<Instant>,
     sockets: Waiting,
-    /// Whether a cgroup counts what processes have. Version 1 does not count what waits in connections.
+    /// Whether a cgroup counts the memory of processes. Version 1 does not count data that waits in connections.
     has_cgroup: bool,
 }
 
-/// How to find out what waits in sockets.
+/// The way to measure data that waits in sockets.
 pub(super) enum Waiting {
-    /// The kernel tells it for the sandbox's own network namespace.
+    /// The kernel reports it for the sandbox's own network namespace.
     Told(RefCell<Sockets>),
-    /// Each open socket counts for as much as it may hold, where other programs have sockets in the same namespace.
+    /// Each open socket counts for the most that it may hold, in bytes. Used where other programs have sockets in the
+    /// same namespace.
     Guessed(u64),
 }
 
 impl Memory {
-    /// Allows all processes `limit` bytes together; with a cgroup that counts them, as much in sockets.
+    /// Allows all processes `limit` bytes together. With a cgroup that counts them, `limit` applies to their sockets
+    /// alone.
     pub(super) fn new(limit: u64, sockets: Waiting, has_cgroup: bool) -> Self {
         Self { most: limit, next: Cell::new(Instant::now() + BETWEEN_LOOKS), sockets, has_cgroup }
     }
 
-    /// When to look again.
+    /// Time of the next check.
     pub(super) fn next_look(&self) -> Instant {
         self.next.get()
     }
 
-    /// Looks, if it is time: kills the largest process as long as all together have too much, and all of them where it is
-    /// sockets that have; but not the init's own fork `job`.
+    /// Checks the memory, if it is time. Kills the largest processes until the rest is within the limit, or all of them
+    /// if their sockets alone exceed it, but never the init's own fork `job`.
     pub(super) fn look(&self, children: &Children, job: Option<i32>) {
         let looking = Instant::now();
         if looking < self.next.get() {
@@ -71,7 +74,7 @@ impl Memory {
         let waiting = self.in_sockets(&living) + living.iter().map(|pid| open_files(*pid)).sum::<u64>() * OPEN_FILE;
         if waiting > self.most {
             kill_all_but(children, job);
-        // What is resident counts a shared page for each of its owners, but is read in no time.
+        // Check resident memory first, because it is quick to read. It counts a shared page once for each process.
         } else if living.iter().map(|pid| resident(*pid)).sum::<u64>() + waiting > self.most {
             let mut sizes: Vec<(u64, i32)> = living.into_iter().map(|pid| (share(pid), pid)).collect();
             sizes.sort_unstable();
@@ -79,7 +82,7 @@ impl Memory {
             while sum > self.most
                 && let Some((size, pid)) = sizes.pop()
             {
-                // A process that has ended in the meantime needs no signal.
+                // Fails for a process that has ended in the meantime, which needs no signal.
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
                 sum -= size;
             }
@@ -100,7 +103,7 @@ fn kill_all_but(children: &Children, job: Option<i32>) {
 }
 
 impl Waiting {
-    /// Asks the kernel about this network namespace. `most`: what a socket counts for that cannot be seen.
+    /// Asks the kernel about this network namespace. `most` is the size in bytes that a hidden socket counts for.
     pub(super) fn told(most: u64) -> io::Result<Self> {
         Ok(Self::Told(RefCell::new(Sockets::open(most)?)))
     }
@@ -111,7 +114,7 @@ impl Waiting {
     }
 }
 
-/// How many files a process has open. Older kernels tell only how many there is room for.
+/// Returns the number of files that a process has open. Older kernels only report the size of its table of files.
 fn open_files(pid: i32) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let told = |task: i32| fs::metadata(format!("/proc/{task}/fd")).ok().map(|about| about.size()).filter(|it| *it > 0);
@@ -122,7 +125,7 @@ fn open_files(pid: i32) -> u64 {
     processes::of_any_thread(pid, told).or_else(|| processes::of_any_thread(pid, room)).unwrap_or(0)
 }
 
-/// How many sockets these processes have open.
+/// Returns the number of sockets that these processes have open.
 fn own_sockets(living: &[i32]) -> u64 {
     let open = living.iter().flat_map(|pid| processes::tasks(*pid)).filter_map(|task| {
         let open = fs::read_dir(format!("/proc/{task}/fd")).ok()?;
@@ -132,14 +135,14 @@ fn own_sockets(living: &[i32]) -> u64 {
     open.flatten().filter(is_socket).collect::<BTreeSet<_>>().len() as u64
 }
 
-/// Bytes of a process that are in memory.
+/// Returns the bytes of a process that are in memory.
 fn resident(pid: i32) -> u64 {
     let size = |task: i32| number(&fs::read_to_string(format!("/proc/{task}/status")).ok()?, "VmRSS:");
     processes::of_any_thread(pid, size).unwrap_or(0) * 1024
 }
 
-/// Bytes of a process that are in memory or swapped out, where a page that several have counts in parts. A process can
-/// keep this to itself; then all that is resident counts.
+/// Returns the bytes of a process that are in memory or swapped out, dividing shared pages among their processes. If
+/// the process hides this figure, returns its resident memory.
 fn share(pid: i32) -> u64 {
     let size = |task: i32| {
         let map = fs::read_to_string(format!("/proc/{task}/smaps_rollup")).ok()?;
@@ -148,7 +151,7 @@ fn share(pid: i32) -> u64 {
     processes::of_any_thread(pid, size).map_or_else(|| resident(pid), |kilobytes| kilobytes * 1024)
 }
 
-/// The number on the line of this name, "Pss:   120 kB".
+/// Parses the number on the line of this name, such as "Pss:   120 kB".
 fn number(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse().ok())
 }

@@ -1,5 +1,5 @@
-//! The kernel's newer mount calls: trees are cloned into file descriptors, made read-only there and then attached.
-//! Needs Linux 5.12.
+//! The kernel's newer mount calls, by which trees are cloned into file descriptors, made read-only there and then
+//! attached. Needs Linux 5.12.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -24,7 +24,7 @@ struct Attributes {
     user_namespace: u64,
 }
 
-/// A detached copy of the mounts at and below `path`, with attributes set on all of them.
+/// Returns a detached copy of the mounts at and below `path`, with attributes set on all of them.
 pub(super) fn clone_tree(path: &Path, set: u64) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
     let tree = open_tree(CWD, path, flags)?;
@@ -32,7 +32,7 @@ pub(super) fn clone_tree(path: &Path, set: u64) -> io::Result<OwnedFd> {
     Ok(tree)
 }
 
-/// Sets attributes on the one mount at `path`.
+/// Sets attributes on the single mount at `path`.
 pub(super) fn set_attributes_at(path: &Path, set: u64) -> io::Result<()> {
     set_attributes(libc::AT_FDCWD, &CString::new(path.as_os_str().as_bytes())?, 0, set)
 }

@@ -1,19 +1,21 @@
-//! Sets whom the kernel kills first when memory runs out: commands before their init, and both before the harness.
+//! Sets which processes the kernel kills first when memory runs out: commands before their init, and both before the
+//! harness.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// The score that commands get. It is added to their share of the memory, in thousandths.
+/// The score of commands, in thousandths of the memory. The kernel adds it to a process's share.
 const COMMANDS: &[u8] = b"500";
 
-/// The init's own score. Children inherit it, so it is raised while one is started.
+/// The init's own score. Children inherit it, so it is raised while a child is started.
 pub(super) struct OomScore {
     file: File,
     own: Vec<u8>,
 }
 
 impl OomScore {
-    /// Opens the file. A process that is not dumpable can no longer do that. `None` if the kernel has no such file.
+    /// Opens the file of the score, which a process that is not dumpable can no longer do. Returns `None` if the kernel
+    /// has no such file.
     pub(super) fn open() -> Option<Self> {
         let path = "/proc/self/oom_score_adj";
         let own = std::fs::read(path).ok()?.trim_ascii().to_vec();
@@ -23,10 +25,10 @@ impl OomScore {
     /// Starts a child with the commands' score.
     pub(super) fn raised<T>(score: Option<&Self>, start: impl FnOnce() -> T) -> T {
         let Some(Self { file, own }) = score else { return start() };
-        // If the score cannot be changed, the kernel only chooses worse.
+        // A failure only means that the kernel's choice is worse.
         let _ = file.write_all_at(COMMANDS, 0);
         let child = start();
-        // After a fork the child writes to the same file, which is the init's.
+        // After a fork, this also runs in the child, and writes to the init's file as well.
         let _ = file.write_all_at(own, 0);
         child
     }

@@ -1,57 +1,57 @@
-//! What came of a job: how a command ended and what it wrote, and a folder's entries.
+//! The result of a job: how a command ended and its output, or a folder's entries.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Exit {
-    /// By itself, with this code.
+    /// The command exited with this code.
     Code(i32),
-    /// By this signal.
+    /// The command was ended by this signal.
     Signal(i32),
-    /// Killed at its time limit.
+    /// The command was killed at its time limit.
     TimedOut,
-    /// Killed because the workspace grew beyond its limit of disk.
+    /// The command was killed because the workspace grew beyond its disk limit.
     DiskFull,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Exec {
-    /// How it ended.
+    /// How the command ended.
     pub exit: Exit,
-    /// Standard output, at most [`ExecLimits::output`] bytes and a note in the middle where it was cut.
+    /// Standard output, at most [`ExecLimits::output`] bytes, with a note in the middle if it was cut.
     #[serde(with = "serde_bytes")]
     pub stdout: Vec<u8>,
-    /// Standard error, likewise.
+    /// Standard error, limited in the same way.
     #[serde(with = "serde_bytes")]
     pub stderr: Vec<u8>,
     /// Bytes of stdout and stderr that were cut.
     pub cut: u64,
     /// Wall time.
     pub wall: Duration,
-    /// How much of the wall time it was ready to run and had no processor because other processes had them. Counted only
-    /// where the limits have patience for it.
+    /// Part of the wall time in which the command was ready to run but other processes had the processors. Only
+    /// measured if the limits allow patience for it.
     pub starved: Duration,
-    /// CPU time of the command and its children that were waited for.
+    /// CPU time of the command and of the child processes that it waited for.
     pub cpu: Duration,
-    /// Largest resident set in bytes of the command or a child.
+    /// Largest resident set of the command or a child, in bytes.
     pub peak_memory: u64,
 }
 
 impl Exec {
-    /// Whether the command exited with 0.
+    /// Whether the command exited with code 0.
     #[must_use]
     pub fn success(&self) -> bool {
         self.exit == Exit::Code(0)
     }
 
-    /// Wall time but for what it went without a processor.
+    /// Wall time without the time in which other processes had the processors.
     #[must_use]
     pub fn own_time(&self) -> Duration {
         self.wall.saturating_sub(self.starved)
@@ -61,15 +61,15 @@ impl Exec {
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// File name, bytes as the file system has them.
+    /// File name, as the file system's bytes.
     pub name: OsString,
-    /// `file`, `folder`, `link` or `other`.
+    /// Type of the entry.
     pub kind: EntryKind,
-    /// Size in bytes of a file.
+    /// Size of a file in bytes; 0 for other entries.
     pub size: u64,
 }
 
-/// What a folder's entry is.
+/// The type of a folder's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {

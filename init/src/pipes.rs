@@ -1,11 +1,11 @@
-//! Pipes between the init and its children: none of its calls waits.
+//! Pipes between the init and its children, with calls that never wait.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 
 use crate::capture::Capture;
 
-/// Reads once; `false` at the end of the pipe.
+/// Reads once. Returns `false` at the end of the pipe.
 pub(super) fn read_some(pipe: Option<&mut PipeReader>, capture: &mut Capture) -> bool {
     let Some(pipe) = pipe else { return false };
     let mut buffer = [0; 16384];
@@ -19,7 +19,7 @@ pub(super) fn read_some(pipe: Option<&mut PipeReader>, capture: &mut Capture) ->
     }
 }
 
-/// Reads what the pipe holds now, without waiting for more.
+/// Reads what the pipe contains now, without waiting for more.
 pub(super) fn drain(pipe: Option<&mut PipeReader>, capture: &mut Capture) {
     let Some(pipe) = pipe else { return };
     let waiting = rustix::io::ioctl_fionread(&*pipe).unwrap_or(0);
@@ -39,14 +39,14 @@ impl Write for Sink<'_> {
     }
 }
 
-/// A pipe whose reading end does not block.
+/// Makes a pipe whose reading end does not block.
 pub(super) fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     non_blocking(&reader)?;
     Ok((reader, writer))
 }
 
-/// Makes reads or writes return at once.
+/// Makes reads or writes of a descriptor return at once.
 pub(super) fn non_blocking(fd: &impl AsFd) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(fd, true)?)
 }

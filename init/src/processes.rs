@@ -1,4 +1,4 @@
-//! The process table as `/proc` shows it: who descends from whom, and killing what is left.
+//! The process table of `/proc`: finds the descendants of a process, and kills all of a set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// A process that cannot be confused with a later one of the same number: pid and start time in clock ticks.
+/// Identity of a process: pid and start time in clock ticks, so that a later process with the same pid is not confused
+/// with it.
 pub type Identity = (i32, u64);
 
 /// One row of the process table.
@@ -18,7 +19,7 @@ pub struct Process {
     pub zombie: bool,
 }
 
-/// All processes that `/proc` shows, by pid.
+/// Reads all processes in `/proc`, by pid.
 pub fn table() -> BTreeMap<i32, Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     entries
@@ -28,35 +29,35 @@ pub fn table() -> BTreeMap<i32, Process> {
         .collect()
 }
 
-/// When a process started, in clock ticks since boot; `None` when it is gone.
+/// Returns the start time of a process, in clock ticks since boot; `None` if the process is gone.
 pub fn started(pid: i32) -> Option<u64> {
     process(pid).map(|process| process.identity.1)
 }
 
 fn process(pid: i32) -> Option<Process> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold spaces and parentheses, so fields are counted from the last parenthesis.
+    // The name may contain spaces and parentheses, so count fields from the last parenthesis.
     let rest = std::str::from_utf8(&stat[stat.iter().rposition(|byte| *byte == b')')? + 1..]).ok()?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let threads: u32 = fields.nth(15)?.parse().ok()?;
     let started = fields.nth(1)?.parse().ok()?;
-    // A process whose first thread has ended looks dead, and runs on in its others.
+    // A process whose first thread has ended looks dead, but lives on in its other threads.
     let zombie = matches!(state, "Z" | "X") && threads <= 1;
     Some(Process { identity: (pid, started), parent, zombie })
 }
 
-/// Whether a process is stopped, or has ended.
+/// Whether a process is stopped or has ended.
 pub fn stands_still(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace().next();
     state.is_none_or(|state| matches!(state, "T" | "t" | "Z" | "X"))
 }
 
-/// Whether a thread has ended or is about to, though others of its process may live.
+/// Whether a thread has ended or is exiting, though other threads of its process may live.
 pub fn is_dead(task: i32) -> bool {
-    // PF_EXITING of the kernel: its memory and its files go first, which may take a while.
+    // The kernel's flag PF_EXITING: an exiting task loses its memory and files first, which may take a while.
     const EXITING: u64 = 4;
     let stat = fs::read_to_string(format!("/proc/{task}/stat")).unwrap_or_default();
     let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
@@ -64,25 +65,25 @@ pub fn is_dead(task: i32) -> bool {
     state || fields.nth(5).and_then(|flags| flags.parse::<u64>().ok()).is_none_or(|flags| flags & EXITING != 0)
 }
 
-/// The threads of a process. What the process has can be asked of any of them, by its own number: files and memory of one
-/// whose first thread has ended only of the others, and files of a thread that shares them with nobody only of itself.
+/// Returns the threads of a process. Ask all of them about files and memory: if the first thread has ended, only the
+/// others show them, and a thread with its own table of files shows it only under its own number.
 pub fn tasks(pid: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// What `read` finds of a process, by the first of its threads of which it finds anything.
+/// Returns the first result of `read` among the threads of a process.
 pub fn of_any_thread<T>(pid: i32, read: impl Fn(i32) -> Option<T>) -> Option<T> {
     read(pid).or_else(|| tasks(pid).into_iter().filter(|task| *task != pid).find_map(read))
 }
 
-/// Threads that a user has on this machine.
+/// Returns the number of threads that a user has on this machine.
 pub fn threads_of(user: u32) -> u64 {
     let is_theirs = |pid: &i32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|about| about.uid() == user);
     threads(table().into_keys().filter(is_theirs).collect())
 }
 
-/// Threads of these processes.
+/// Returns the number of threads of these processes.
 pub fn threads(processes: Vec<i32>) -> u64 {
     let threads = |pid: i32| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -91,18 +92,18 @@ pub fn threads(processes: Vec<i32>) -> u64 {
     processes.into_iter().filter_map(threads).sum()
 }
 
-/// The living descendants of a process, by number.
+/// Returns the pids of the living descendants of a process.
 pub fn below(root: i32) -> Vec<i32> {
     descendants(root, &BTreeSet::new()).into_iter().map(|(pid, _)| pid).collect()
 }
 
-/// The living descendants of `root`, without those that are `spared` or descend from one that is.
+/// Returns the living descendants of `root`, except `spared` processes and their descendants.
 pub fn descendants(root: i32, spared: &BTreeSet<Identity>) -> BTreeSet<Identity> {
     let table = table();
     let mut found = BTreeSet::new();
     for process in table.values() {
         let mut next = Some(process);
-        // A chain of parents cannot be longer than the table, even if it changed while it was read.
+        // A chain of parents cannot be longer than the table, even if processes changed while the table was read.
         for _ in 0..=table.len() {
             let Some(ancestor) = next else { break };
             if spared.contains(&ancestor.identity) {
@@ -120,7 +121,7 @@ pub fn descendants(root: i32, spared: &BTreeSet<Identity>) -> BTreeSet<Identity>
     found
 }
 
-/// The living processes whose initial environment holds `NAME=value` exactly.
+/// Returns the living processes whose initial environment contains exactly the entry `NAME=value`.
 pub fn marked(variable: &str) -> BTreeSet<Identity> {
     let has = |pid: i32| {
         let environ = |task| fs::read(format!("/proc/{task}/environ")).ok().filter(|environ| !environ.is_empty());
@@ -130,17 +131,18 @@ pub fn marked(variable: &str) -> BTreeSet<Identity> {
     table().values().filter(|process| !process.zombie && has(process.identity.0)).map(|p| p.identity).collect()
 }
 
-/// Sends a signal to each that is still the same process.
+/// Sends a signal to each process, unless its pid belongs to another process by now.
 pub fn signal_all(processes: &BTreeSet<Identity>, signal: Signal) {
     for identity in processes {
         if process(identity.0).is_some_and(|now| now.identity == *identity) {
-            // One that is gone meanwhile needs no signal.
+            // Fails for a process that has ended in the meantime, which needs no signal.
             let _ = kill(Pid::from_raw(identity.0), signal);
         }
     }
 }
 
-/// Kills whatever `find` finds until it finds nothing: everything is stopped first, for what is stopped cannot fork.
+/// Kills the processes that `find` returns until it returns none. All are stopped first, because a stopped process
+/// cannot fork.
 pub fn kill_all(find: impl Fn() -> BTreeSet<Identity>) {
     let mut stopped = BTreeSet::new();
     for _ in 0..100 {
@@ -152,7 +154,7 @@ pub fn kill_all(find: impl Fn() -> BTreeSet<Identity>) {
         stopped.extend(fresh);
     }
     signal_all(&stopped, Signal::SIGKILL);
-    // Stragglers that were forked while the table was read.
+    // Kill stragglers that were forked while the table was read.
     for _ in 0..100 {
         let left = find();
         if left.is_empty() {

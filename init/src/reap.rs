@@ -1,4 +1,4 @@
-//! Collects children that have ended: how they ended, and what they used.
+//! Reaps children that have ended, and returns their exit status and resource usage.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -8,7 +8,7 @@ use nix::libc;
 
 use super::Exit;
 
-/// How a child ended, and what it and the children that it waited for used.
+/// How a child ended, and the resources that it and the children that it waited for have used.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
     pub exit: Exit,
@@ -17,10 +17,11 @@ pub struct Ended {
     pub peak_memory: u64,
 }
 
-/// Collects the child `pid`, or any child for `None`; `Ok(None)` when none has ended yet. With its pid.
+/// Reaps the child `pid`, or any child for `None`, and returns its pid with the result. Returns `Ok(None)` if no such
+/// child has ended yet.
 ///
 /// # Errors
-/// When there is no such child, as after a parent that ignores `SIGCHLD`.
+/// Returns an error if there is no such child, for example because the parent process ignores `SIGCHLD`.
 pub fn reap(pid: Option<i32>) -> io::Result<Option<(i32, Ended)>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();

@@ -10,9 +10,9 @@ use nix::poll::{PollFd, PollFlags};
 
 use super::wire::{RELAY_PART, RELAY_WINDOW, Relayed, Unacknowledged};
 
-/// The port, if it is free: the same in every sandbox, so that agents always see the same one.
+/// Preferred port. It is the same in every sandbox, so that agents always see the same one.
 const PORT: u16 = 11_411;
-/// Connections at once; further ones wait in the listener's queue.
+/// Maximum number of connections at once; more wait in the listener's queue.
 const MOST: usize = 64;
 
 /// The listener and its connections.
@@ -26,9 +26,9 @@ struct Connection {
     stream: TcpStream,
     /// Bytes from the harness that the process has not read yet.
     inward: Vec<u8>,
-    /// Bytes that the process has read and the harness has not been told about.
+    /// Bytes that the process has read and that have not been acknowledged to the harness yet.
     unacknowledged: Unacknowledged,
-    /// Bytes that were sent to the harness but that it has not acknowledged.
+    /// Bytes that were sent to the harness and that it has not acknowledged.
     outward: usize,
     /// Whether the process has stopped sending.
     ended: bool,
@@ -36,7 +36,7 @@ struct Connection {
     closed: bool,
 }
 
-/// What a polled descriptor belongs to.
+/// The owner of a polled descriptor.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     Listener,
@@ -44,7 +44,7 @@ pub(super) enum Place {
 }
 
 impl Relay {
-    /// Listens on 127.0.0.1.
+    /// Listens on 127.0.0.1, on [`PORT`] if it is free.
     pub(super) fn listen() -> io::Result<Self> {
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, PORT)).or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
@@ -56,8 +56,8 @@ impl Relay {
         self.listener.local_addr().map(|address| address.port())
     }
 
-    /// Adds what to wait for. A descriptor without an expected event must not be in the list, because poll always
-    /// reports the end of a connection.
+    /// Adds the descriptors to wait for. A descriptor without an expected event must not be in the list, because poll
+    /// always reports the end of a connection.
     pub(super) fn wait_for<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) -> Vec<Place> {
         let mut places = Vec::new();
         if self.connections.len() < MOST {
@@ -80,7 +80,7 @@ impl Relay {
         places
     }
 
-    /// Moves what can be moved on this connection and returns the messages for the harness.
+    /// Moves the bytes that are ready on this connection and returns the messages for the harness.
     pub(super) fn pump(&mut self, place: Place) -> Vec<Relayed> {
         let mut out = Vec::new();
         match place {
@@ -88,7 +88,7 @@ impl Relay {
                 if let Ok((stream, _)) = self.listener.accept()
                     && stream.set_nonblocking(true).is_ok()
                 {
-                    // Small messages must not wait for more.
+                    // Send small messages at once.
                     let _ = stream.set_nodelay(true);
                     let (inward, unacknowledged) = (Vec::new(), Unacknowledged::default());
                     let connection =
@@ -109,7 +109,7 @@ impl Relay {
         out
     }
 
-    /// Handles a message from the harness and returns the answers.
+    /// Handles a message from the harness and returns the replies.
     pub(super) fn take(&mut self, message: Relayed) -> Vec<Relayed> {
         let mut out = Vec::new();
         let (Relayed::Opened(id) | Relayed::Bytes(id, _) | Relayed::Acknowledged(id, _) | Relayed::Closed(id)) =
@@ -131,7 +131,7 @@ impl Relay {
         out
     }
 
-    /// Closes a connection once the harness has hung up and everything has been passed on.
+    /// Closes a connection once the harness has closed its side and all bytes have been passed on.
     fn forget_if_over(&mut self, id: u64) {
         if self.connections.get(&id).is_some_and(|connection| connection.closed && connection.inward.is_empty()) {
             self.connections.remove(&id);
@@ -169,7 +169,8 @@ impl Connection {
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => {
-                // Nobody will read it. The harness goes on as if somebody had, and hangs up.
+                // The process does not read any more. Acknowledge the bytes all the same, so that the harness can
+                // finish and close its side.
                 out.extend(self.unacknowledged.add(id, self.inward.len()));
                 self.inward.clear();
                 self.end(id, out);

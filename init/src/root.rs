@@ -1,5 +1,5 @@
-//! The file system that a sandbox sees: a small tmpfs that holds an allowlist of the host's folders read-only, the
-//! workspace, a private `/tmp`, a fresh `/proc` and five harmless devices. What is not listed is simply not there.
+//! The file system of a sandbox: a small tmpfs with an allowlist of the host's folders read-only, the workspace, a
+//! private `/tmp`, a fresh `/proc` and five harmless devices. Anything not listed does not exist inside.
 
 use std::fs;
 use std::io;
@@ -16,13 +16,13 @@ use super::mount::{NO_DEVICES, NO_SUID, READ_ONLY, attach, clone_tree, set_attri
 use super::wire::{OsBytes, Setup, Source};
 use crate::WORKDIR;
 
-/// Where HOME is inside the sandbox.
+/// HOME inside the sandbox.
 pub const HOME: &str = "/tmp/home";
 /// A folder that exists on every Linux. The new root is mounted over it before the old one is removed.
 const STAGE: &str = "/tmp";
-/// Host folders that every sandbox sees, if they exist.
+/// Host folders that every sandbox shows, if they exist.
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
-/// Folders of /etc without secrets that programs need.
+/// Folders of /etc that programs need and that contain no secrets.
 const SETTINGS: &[&str] = &[
     "/etc/alternatives",
     "/etc/fonts",
@@ -31,7 +31,7 @@ const SETTINGS: &[&str] = &[
     "/etc/pki/tls/certs",
     "/etc/ssl/certs",
 ];
-/// Files of /etc without secrets that programs need.
+/// Files of /etc that programs need and that contain no secrets.
 const SETTINGS_FILES: &[&str] = &[
     "/etc/debian_version",
     "/etc/ld.so.cache",
@@ -49,24 +49,24 @@ const SETTINGS_FILES: &[&str] = &[
 ];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 
-/// Host folders that commands may read in every sandbox on the host, whether by bind or by a landlock rule.
+/// Host folders and files that commands may read in every sandbox on the host, by a bind mount or by a landlock rule.
 pub fn readable() -> impl Iterator<Item = &'static Path> {
     SYSTEM.iter().chain(SETTINGS).chain(SETTINGS_FILES).map(Path::new)
 }
 
-/// Parts of the old root that stay usable while the new one is built.
+/// Parts of the old root that remain usable while the new root is built.
 struct Sources {
-    /// Path, detached mounts, and whether it is a folder.
+    /// Path, detached mount, and whether it is a folder.
     trees: Vec<(PathBuf, OwnedFd, bool)>,
     links: Vec<(PathBuf, PathBuf)>,
     files: Vec<(PathBuf, Vec<u8>)>,
-    /// Folders and files in the trees that are covered by empty ones.
+    /// Folders and files inside the trees to be covered by empty ones.
     masks: Vec<PathBuf>,
 }
 
-/// Where the workspace comes from.
+/// The source of the workspace, before its disk is moved.
 enum Lower {
-    /// The lower layer, and the paths of the others.
+    /// The opened lower layer, and the paths of the other folders.
     Overlay {
         lower: OwnedFd,
         upper: PathBuf,
@@ -94,13 +94,13 @@ impl Sources {
             files: Vec::new(),
             masks: setup.masked.iter().map(|path| path.as_path().into()).collect(),
         };
-        // Before the stage is covered: the folder may be below it.
+        // Open the workspace before the stage is covered, because it may be below the stage.
         let lower = doing("open the workspace", Lower::open(&setup.source))?;
         for path in SYSTEM.iter().chain(SETTINGS).map(Path::new) {
             sources.add(path, path.starts_with("/etc"))?;
         }
         for path in SETTINGS_FILES.iter().map(Path::new) {
-            // What is missing outside is missing inside.
+            // A file that is missing outside is missing inside, too.
             if let Ok(target) = fs::read_link(path) {
                 sources.links.push((path.into(), target));
             } else if let Ok(bytes) = fs::read(path) {
@@ -130,7 +130,8 @@ impl Sources {
         Ok((sources, lower))
     }
 
-    /// A folder of the host, or the link in its place on merged-usr systems. Optional ones may be missing.
+    /// Adds a folder of the host, or the link in its place on merged-usr systems. Failures are ignored for an optional
+    /// folder.
     fn add(&mut self, path: &Path, optional: bool) -> io::Result<()> {
         let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
         if about.is_symlink() {
@@ -168,8 +169,9 @@ impl Lower {
         })
     }
 
-    /// Opens the rest. A disk is moved into this mount namespace first, because an overlay accepts folders of its own
-    /// namespace only. It is mounted over the stage, which is no longer needed and is covered next.
+    /// Opens the remaining folders. A disk is moved into this mount namespace first, because an overlay accepts folders
+    /// of its own namespace only. The disk is mounted over the stage, whose old content is no longer needed and is
+    /// covered next.
     fn complete(self) -> io::Result<Workspace> {
         Ok(match self {
             Self::Copy(tree) => Workspace::Copy(tree),
@@ -188,10 +190,11 @@ impl Workspace {
         match self {
             Self::Copy(tree) => attach(tree, to),
             Self::Overlay { lower, upper, work } => {
-                // Paths by descriptor: no escaping of commas and colons, and nothing to see in /proc/mounts.
+                // Pass the layers by descriptor, so that commas and colons need no escaping and /proc/mounts reveals no
+                // paths.
                 let fd = |fd: &OwnedFd| format!("/proc/self/fd/{}", fd.as_raw_fd());
                 let mut options = format!("lowerdir={},upperdir={},workdir={}", fd(lower), fd(upper), fd(work));
-                // In a user namespace the kernel itself leaves out index, metacopy and redirects.
+                // In a user namespace, the kernel itself turns off index, metacopy and redirects.
                 options.push_str(if in_user_namespace {
                     ",userxattr"
                 } else {
@@ -209,18 +212,19 @@ fn folder(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
-/// The same path below the stage.
+/// Returns the same path below the stage.
 fn staged(path: &Path) -> PathBuf {
     Path::new(STAGE).join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Builds the new root in this process's own mount namespace and moves into it. `user` is the user inside.
+/// Builds the new root in this process's own mount namespace and moves into it. `user` is the user and group inside.
 pub(super) fn enter(setup: &Setup, in_user_namespace: bool, user: (u32, u32)) -> io::Result<()> {
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     doing("make mounts private", mount(None::<&str>, "/", None::<&str>, private, None::<&str>).map_err(Into::into))?;
     let (sources, lower) = Sources::open(setup)?;
     let workspace = doing("open the workspace", lower.complete())?;
-    // Half of the memory limit for all temporary files together. Inodes use kernel memory, too.
+    // All temporary files together may use half of the memory limit. The number of inodes is limited, too, because they
+    // use kernel memory.
     let size = (setup.limits.memory / 2).max(1 << 20);
     let options = format!("mode=0755,size={size},nr_inodes=200000");
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -257,8 +261,8 @@ fn seal(workspace: &Path, file: &Path) -> io::Result<()> {
     doing(format!("make `{}` read-only", file.display()), sealed)
 }
 
-/// /tmp with the home, and /dev/shm: folders of the root's own tmpfs, bound over themselves so that they stay
-/// writable when the root is made read-only, and share its size limit.
+/// Makes `/tmp` with the home, and `/dev/shm`. They are folders of the root's own tmpfs and share its size limit. They
+/// are bound over themselves, so that they stay writable when the root is made read-only.
 fn writable(user: (u32, u32)) -> io::Result<()> {
     for path in ["/tmp", "/dev/shm"].map(|path| staged(Path::new(path))) {
         folder(&path, 0o1777)?;
@@ -269,8 +273,8 @@ fn writable(user: (u32, u32)) -> io::Result<()> {
     chown(&home, Some(user.0), Some(user.1))
 }
 
-/// Attaches the trees and covers what they must not show: outer folders before inner ones, so that a tree within a mask
-/// is seen.
+/// Attaches the trees and covers the masked parts, outer folders before inner ones, so that a tree inside a masked
+/// folder is visible.
 fn trees(sources: &Sources) -> io::Result<()> {
     let trees = sources.trees.iter().map(|(path, tree, is_folder)| (path.as_path(), Some((tree, *is_folder))));
     let mut places: Vec<_> = trees.chain(sources.masks.iter().map(|path| (path.as_path(), None))).collect();
@@ -288,14 +292,14 @@ fn trees(sources: &Sources) -> io::Result<()> {
                 }
                 doing(format!("attach `{}`", path.display()), attach(tree, &to))?;
             }
-            // A missing path is already covered by a mask around it.
+            // A missing path is covered already, by a mask around it.
             None if !to.exists() => {}
             None if !to.is_dir() => {
                 let empty = staged(Path::new("/covered"));
                 fs::write(&empty, b"")?;
                 let tree = clone_tree(&empty, READ_ONLY | NO_SUID | NO_DEVICES)?;
                 doing(format!("cover `{}`", path.display()), attach(&tree, &to))?;
-                // Its mounts keep it.
+                // The mounts keep the file alive.
                 fs::remove_file(&empty)?;
             }
             None => {
@@ -307,7 +311,7 @@ fn trees(sources: &Sources) -> io::Result<()> {
             }
         }
     }
-    // Not earlier: trees inside them needed mount points.
+    // Make these read-only last, because trees inside them needed mount points.
     covered.iter().try_for_each(|mask| set_attributes_at(mask, READ_ONLY | NO_SUID | NO_DEVICES))
 }
 

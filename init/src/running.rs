@@ -1,4 +1,4 @@
-//! A job that runs: its pipes, and what it leaves.
+//! A running job: its pipes and its result.
 
 use std::collections::BTreeSet;
 use std::io::{self, PipeReader, PipeWriter, Write};
@@ -17,7 +17,7 @@ use crate::reap::Ended;
 use crate::starved::Starved;
 use crate::{Exec, Exit};
 
-/// A job that runs, and its pipes.
+/// A running job and its pipes.
 pub(super) struct Running {
     pub(super) pid: i32,
     pub(super) begun: Instant,
@@ -26,17 +26,17 @@ pub(super) struct Running {
     stderr: Option<PipeReader>,
     out: Capture,
     err: Capture,
-    /// What earlier commands left running.
+    /// Processes that earlier commands left running.
     pub(super) spared: BTreeSet<Identity>,
-    /// Counted if its time limit allows for a busy machine.
+    /// Time without a processor; measured if the time limit allows for a busy machine.
     pub(super) starved: Option<Starved>,
     /// Whether the job fails if the disk is full. Jobs that copy the workspace out do not.
     pub(super) grows: bool,
-    /// The process, if it is a fork of the init instead of a command. Nobody can see its open files.
+    /// The process, if it is a fork of the init instead of a command. Its open files are not visible to anyone.
     pub(super) forked: Option<i32>,
 }
 
-/// What poll reported.
+/// The descriptors that are ready according to poll.
 pub(super) struct Ready {
     pub(super) socket: bool,
     pub(super) children: bool,
@@ -47,7 +47,7 @@ pub(super) struct Ready {
 }
 
 impl Running {
-    /// The job of process `pid`, which may write `output` bytes to each of its pipes.
+    /// Creates the job of process `pid`. Of each of its output pipes, `output` bytes are kept.
     pub(super) fn new(
         (pid, begun): (i32, Instant),
         stdin: Option<(PipeWriter, Vec<u8>)>,
@@ -71,7 +71,7 @@ impl Running {
         }
     }
 
-    /// Waits until something is ready or the deadline has come.
+    /// Waits until a descriptor is ready or the deadline has come.
     pub(super) fn wait(
         &self,
         channel: &Channel,
@@ -101,7 +101,7 @@ impl Running {
         Ok(Ready { socket: is_ready(0), children: is_ready(1), stdout, stderr, stdin, relay: relay.collect() })
     }
 
-    /// Moves what can be moved without waiting.
+    /// Reads and writes what is possible without waiting.
     pub(super) fn pump(&mut self, ready: &Ready) {
         if ready.stdout && !read_some(self.stdout.as_mut(), &mut self.out) {
             self.stdout = None;
@@ -124,7 +124,8 @@ impl Running {
         }
     }
 
-    /// Takes what the pipes hold at this moment, without waiting for background processes that keep them open.
+    /// Returns the job's result, with the bytes that the pipes contain at this moment, without waiting for background
+    /// processes that keep them open.
     pub(super) fn finish(mut self, ended: &Ended, forced: Option<Exit>) -> Exec {
         drain(self.stdout.as_mut(), &mut self.out);
         drain(self.stderr.as_mut(), &mut self.err);
@@ -142,11 +143,11 @@ impl Running {
     }
 }
 
-/// Polls until something is ready or the deadline has come.
+/// Polls until a descriptor is ready or the deadline has come.
 pub(super) fn wait(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<()> {
     let timeout = deadline.map_or(PollTimeout::NONE, |deadline| {
         let left = deadline.saturating_duration_since(Instant::now());
-        // Rounded up, so as not to wake just before the deadline. A longer wait is split.
+        // Round up, so as not to wake just before the deadline. A longer wait is split.
         PollTimeout::try_from(left + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
     });
     match poll(fds, timeout) {

@@ -1,4 +1,4 @@
-//! The init's loop: runs one job at a time and limits its output and time.
+//! The init's main loop: runs one job at a time and enforces its time limit.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -21,13 +21,13 @@ use crate::Exit;
 use crate::disk::OUT_OF_ROOM;
 use crate::starved::Starved;
 
-/// When a job is to end.
+/// Time limits of a job.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     wall: Duration,
-    /// How much later if other processes have the processors.
+    /// Maximum extension if other processes have the processors.
     patience: Duration,
-    /// How long it may take to end.
+    /// Time between TERM and KILL.
     grace: Duration,
 }
 
@@ -37,9 +37,9 @@ pub(super) struct Server {
     children: Children,
     /// Set if the harness cannot see the workspace, so that the init must watch its size.
     growth: Option<Growth>,
-    /// Set where some memory is counted by no cgroup.
+    /// Set if no cgroup counts some of the memory.
     memory: Option<Memory>,
-    /// Set once the harness has asked for it.
+    /// Set once the harness has asked to listen.
     relay: RefCell<Option<Relay>>,
 }
 
@@ -48,17 +48,17 @@ impl Server {
         Ok(Self { starter, children: Children::watch()?, growth: None, memory: None, relay: RefCell::new(None) })
     }
 
-    /// The same with a watch on memory.
+    /// Adds a watch on memory.
     pub(super) fn weighing(self, memory: Memory) -> Self {
         Self { memory: Some(memory), ..self }
     }
 
-    /// The same with a watch on the workspace's size.
+    /// Adds a watch on the workspace's size.
     pub(super) fn watching(self, growth: Growth) -> Self {
         Self { growth: Some(growth), ..self }
     }
 
-    /// Serves until the harness closes the socket, then kills what is left.
+    /// Serves until the harness closes the socket, then kills all remaining processes.
     pub(super) fn serve(&self, channel: &mut Channel) -> io::Result<()> {
         let result = self.requests(channel);
         self.children.end();
@@ -71,7 +71,7 @@ impl Server {
                 PollFd::new(channel.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.children.as_fd(), PollFlags::POLLIN),
             ];
-            // Processes that earlier commands left are watched, too.
+            // Also watch processes that earlier commands left running.
             let watched = self.memory.as_ref().filter(|_| has_children());
             wait(&mut ready, watched.map(Memory::next_look))?;
             let [asked, died] = ready.map(|fd| fd.any().unwrap_or(true));
@@ -95,7 +95,7 @@ impl Server {
                         self.take_relayed(relayed, channel)?;
                         continue;
                     }
-                    // The job that it was meant for has just ended.
+                    // The job to be stopped has just ended.
                     Request::Stop | Request::Expire => continue,
                 };
                 let output = usize::try_from(output).unwrap_or(usize::MAX);
@@ -113,7 +113,7 @@ impl Server {
         }
     }
 
-    /// Listens for connections that are to be relayed.
+    /// Listens for connections to be relayed.
     fn listen(&self) -> Reply {
         if self.starter.confines() {
             return Reply::Refused("without namespaces, commands can make no connections".into());
@@ -131,7 +131,7 @@ impl Server {
         }
     }
 
-    /// Takes what the harness says about a relayed connection.
+    /// Handles a message about a relayed connection.
     fn take_relayed(&self, relayed: Relayed, channel: &mut Channel) -> io::Result<()> {
         let answers = self.relay.borrow_mut().as_mut().map(|relay| relay.take(relayed));
         send_all(answers.unwrap_or_default(), channel)
@@ -146,7 +146,7 @@ impl Server {
             }
             Job::Look => self.children.stop(),
             Job::Collect => {}
-            // A look that failed half way.
+            // Continue processes that are still stopped after a failed look.
             _ => self.children.go_on(),
         }
         let begun = Instant::now();
@@ -159,7 +159,7 @@ impl Server {
         Ok(running)
     }
 
-    /// Waits for the end of a job. `None` if the harness is gone.
+    /// Waits for the end of a job. Returns `None` if the harness is gone.
     fn attend(&self, mut running: Running, channel: &mut Channel, times: Times) -> io::Result<Option<Reply>> {
         let mut deadline = running.begun.checked_add(times.wall);
         let mut forced = None;
@@ -182,7 +182,7 @@ impl Server {
                         self.children.kill(&running.spared);
                     }
                     Some(Request::Expire) => {
-                        // From here on, as at its time limit.
+                        // From here on, proceed as at the time limit.
                         if forced.is_none() {
                             running.starved = None;
                             deadline = Some(Instant::now());
@@ -222,11 +222,11 @@ impl Server {
                 && let Some(starved) = &mut running.starved
                 && [count, deadline].into_iter().flatten().any(|time| Instant::now() >= time)
             {
-                // What earlier commands left running is the sandbox's own, too, and not to blame on others.
+                // Processes that earlier commands left running belong to the sandbox and do not count as outsiders.
                 let alive = self.children.living(&BTreeSet::new()).into_iter().map(|(pid, _)| pid);
                 let later = starved.later(alive, times.patience);
                 if !later.is_zero() {
-                    // The harness gives up soon after the deadline that it knows.
+                    // The harness must know the new deadline, because it gives up soon after the old one.
                     send(channel, &Reply::Later(later))?;
                 }
                 deadline = deadline.and_then(|_| running.begun.checked_add(times.wall)?.checked_add(later));
@@ -259,14 +259,14 @@ impl Server {
     }
 }
 
-/// Sends one message, waiting until it is taken.
+/// Sends one message, waiting until it is written.
 pub(super) fn send(channel: &mut Channel, message: &impl Serialize) -> io::Result<()> {
     let mut frame = Vec::new();
     put(&mut frame, message)?;
     channel.write_all(&frame)
 }
 
-/// Tells the harness about relayed connections.
+/// Sends messages about relayed connections to the harness.
 fn send_all(relayed: Vec<Relayed>, channel: &mut Channel) -> io::Result<()> {
     relayed.into_iter().try_for_each(|relayed| send(channel, &Reply::Relayed(relayed)))
 }

@@ -1,4 +1,5 @@
-//! How much memory waits in the sockets of a network namespace, as the kernel counts it. It belongs to no process.
+//! Measures the memory of the data that waits in the sockets of a network namespace, as the kernel counts it. This
+//! memory belongs to no process.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -7,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use nix::libc;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 
-/// Kinds of messages and requests, which `libc` lacks.
+/// Message types, flags and attributes of the kernel's socket diagnostics, which `libc` lacks.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const UDIAG_SHOW_MEMINFO: u32 = 0x20;
 const UNIX_DIAG_MEMINFO: u16 = 5;
@@ -15,23 +16,24 @@ const INET_DIAG_SKMEMINFO: u16 = 7;
 const NDIAG_PROTO_ALL: u8 = 255;
 const NDIAG_SHOW_MEMINFO: u32 = 1;
 const NETLINK_DIAG_MEMINFO: u16 = 0;
-/// The head of each message.
+/// Length of a message's header.
 const HEAD: usize = 16;
-/// Where the default limit of a socket cannot be read.
+/// The usual default limit of a socket in bytes, used if the setting cannot be read.
 const USUAL: u64 = 212_992;
-/// A connection of TCP that cannot be seen may hold so much: twice the kernel's usual limits for what it sends and receives.
+/// Bytes that a hidden TCP connection may hold: twice the kernel's usual limits for sending and receiving.
 const CONNECTION: u64 = 20 << 20;
 
-/// A family of sockets to ask for: the request, the size of a reply before its attributes, and the attribute that counts.
+/// A family of sockets to list: the request, the size of a reply before its attributes, and the attribute with the
+/// memory.
 struct Family {
     request: Vec<u8>,
     body: usize,
     attribute: u16,
-    /// Whether its sockets may hold much more than those of other families.
+    /// Whether sockets of this family may hold much more than those of other families.
     is_tcp: bool,
 }
 
-/// The sockets of the network namespace in which this was opened.
+/// Access to the sockets of the network namespace in which this was opened.
 pub(super) struct Sockets {
     asked: File,
     used: File,
@@ -39,7 +41,7 @@ pub(super) struct Sockets {
     most: u64,
 }
 
-/// What was found.
+/// Sum over the listed sockets.
 #[derive(Default)]
 struct Found {
     bytes: u64,
@@ -47,16 +49,16 @@ struct Found {
     is_without_tcp: bool,
 }
 
-/// Bytes that one socket may have sent, where it cannot ask for more than others have. To be asked before the host's
-/// `/proc` is covered, because only the host knows it.
+/// Returns the bytes of data that one socket may have sent, if it cannot raise its limit. Must be called before the
+/// host's `/proc` is covered, because only the host knows the setting.
 pub(super) fn most_of_one() -> u64 {
-    // The kernel takes a last message that is as large again, and what holds the messages counts, too.
+    // The kernel accepts a last message that is as large again, and the messages' own structures count, too.
     4 * setting("wmem_default")
 }
 
-/// The same for a socket of a pair that is a stream.
+/// Returns the bytes of data that a socket of a pair of stream sockets may have sent.
 pub(super) fn most_of_a_pair() -> u64 {
-    // A message is at most half as large as what may wait.
+    // A message is at most half as large as the limit.
     setting("wmem_default") * 3 / 2
 }
 
@@ -66,7 +68,7 @@ fn setting(name: &str) -> u64 {
 }
 
 impl Sockets {
-    /// Opens what commands may not. `most`: what each socket counts for that is used and cannot be seen.
+    /// Opens descriptors that commands may not open. `most` is the number of bytes that each hidden socket counts for.
     pub(super) fn open(most: u64) -> io::Result<Self> {
         let kind = (AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC);
         let asked = File::from(socket(kind.0, kind.1, kind.2, SockProtocol::NetlinkSockDiag)?);
@@ -74,13 +76,13 @@ impl Sockets {
         Ok(Self { asked, used, families: families(), most })
     }
 
-    /// Bytes in all sockets together. One whose owner has closed it lives on while what it sent waits, and can no longer be
-    /// seen: each of these counts for as much as it may hold.
+    /// Returns the bytes in all sockets together. A socket that its owner has closed lives on, but hidden, while data
+    /// that it sent is waiting; each of these counts for the most that it may hold.
     pub(super) fn bytes(&mut self) -> u64 {
         let used = self.used();
         let mut found = Found::default();
         for family in &self.families {
-            // The kernel may not know how to list a family. Its sockets are then hidden ones.
+            // If the kernel cannot list a family, its sockets count as hidden.
             if list(&mut self.asked, family, &mut found).is_err() {
                 found.is_without_tcp |= family.is_tcp;
             }
@@ -89,7 +91,7 @@ impl Sockets {
         found.bytes + used.saturating_sub(found.sockets) * most
     }
 
-    /// How many there are: "sockets: used 7".
+    /// Returns the number of sockets: "sockets: used 7".
     fn used(&self) -> u64 {
         let mut text = [0; 64];
         let count = self.used.read_at(&mut text, 0).unwrap_or(0);
@@ -124,7 +126,7 @@ fn families() -> Vec<Family> {
     families
 }
 
-/// Adds up what the kernel says about the sockets of a family.
+/// Adds up the kernel's figures for the sockets of a family.
 fn list(asked: &mut File, family: &Family, found: &mut Found) -> io::Result<()> {
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
     let mut message = ((HEAD + family.request.len()) as u32).to_ne_bytes().to_vec();
@@ -151,20 +153,20 @@ fn list(asked: &mut File, family: &Family, found: &mut Found) -> io::Result<()> 
     }
 }
 
-/// The first message: its kind, what it holds, and what follows it.
+/// Splits off the first message: its type, its content, and the rest.
 fn next(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let length = usize::try_from(number(bytes)?).ok()?;
     let kind = u16::from_ne_bytes([*bytes.get(4)?, *bytes.get(5)?]);
     Some((kind, bytes.get(HEAD..length)?, bytes.get(length.next_multiple_of(4)..).unwrap_or_default()))
 }
 
-/// The number that these bytes begin with.
+/// Returns the number that these bytes begin with.
 fn number(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.first_chunk().copied()?))
 }
 
 impl Found {
-    /// Counts a socket whose memory is told; others are among the hidden.
+    /// Counts a socket whose memory is reported; others remain hidden.
     fn add(&mut self, family: &Family, body: &[u8]) {
         let mut rest = body.get(family.body..).unwrap_or_default();
         while let Some([a, b, c, d]) = rest.first_chunk() {
@@ -172,9 +174,9 @@ impl Found {
             let Some(value) = rest.get(4..length) else { return };
             if kind == family.attribute {
                 let field = |index: usize| value.get(4 * index..).and_then(number).map_or(0, u64::from);
-                // Received; sent, or waiting to be; reserved; options; waiting for who is reading.
+                // Received; the larger of sent and queued; reserved; options; backlog.
                 self.bytes += field(0) + field(2).max(field(5)) + field(4) + field(6) + field(7);
-                // The kernel's own sockets for netlink, which are not used by anybody, have no number.
+                // The kernel's own netlink sockets have port 0 and are not in the number of used sockets.
                 let is_kernel_s = family.attribute == NETLINK_DIAG_MEMINFO && body.get(4..).and_then(number) == Some(0);
                 self.sockets += u64::from(!is_kernel_s);
                 return;
@@ -199,7 +201,7 @@ mod tests {
             let mut found = Found::default();
             list(&mut sockets.asked, &families[place], &mut found).ok().map(|()| (found.bytes, found.sockets))
         };
-        // Of this machine, and first of IPv4. Other tests have sockets, too, but hold next to nothing in them.
+        // Uses this machine's sockets. Other tests have sockets, too, but hardly any data in them.
         for place in [0, 2] {
             let Some((before, few)) = total(place) else {
                 eprintln!("skipped: this kernel does not list such sockets");

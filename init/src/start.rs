@@ -1,4 +1,4 @@
-//! How a job starts: a command as a new program, work on files as a fork of the init.
+//! Starts jobs: a command as a new program, work on files as a fork of the init.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -23,27 +23,28 @@ use super::tree::{self, Moment};
 use super::wire::{Job, OsBytes, Setup, put_item};
 use crate::{files, processes};
 
-/// How often to try to start a process when none is left, and the time between tries.
+/// Number of tries to start a process when none is left, and the time between tries.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(25);
 
-/// What every job starts with.
+/// Settings that are common to all jobs.
 pub(super) struct Starter {
     workdir: PathBuf,
     variables: BTreeMap<String, String>,
-    /// What each child gives up, if the init has not already done so.
+    /// Confinement of each child, if the init itself is not confined.
     confinement: Option<Arc<Confinement>>,
     oom_score: Option<OomScore>,
     null: OwnedFd,
     /// The sandbox's own limit of processes and threads.
     processes: u64,
-    /// Bytes of address space of each program, where no cgroup limits memory. The init itself may be larger than that.
+    /// Limit of each program's address space in bytes, if no cgroup limits memory. The init itself may be larger than
+    /// that.
     address_space: Option<u64>,
 }
 
-/// Why a job did not start.
+/// The reason why a job did not start.
 pub(super) enum NotStarted {
-    /// The command is at fault.
+    /// The command is wrong.
     Refused(String),
     /// The machine has no process left, though the sandbox has not used up its own limit.
     NoProcess(String),
@@ -58,9 +59,9 @@ impl From<String> for NotStarted {
 /// A job that has started.
 pub(super) struct Started {
     pub(super) pid: i32,
-    /// Where the command's input goes, and what is still to be written.
+    /// The pipe of the command's input, and the bytes to write to it.
     pub(super) stdin: Option<(PipeWriter, Vec<u8>)>,
-    /// Its standard output and its standard error.
+    /// Standard output and standard error.
     pub(super) outputs: [PipeReader; 2],
 }
 
@@ -91,7 +92,7 @@ impl Starter {
         self.confinement.is_some()
     }
 
-    /// Starts a job. `since` is when the sandbox began, where a survey asks for that.
+    /// Starts a job. `since` is the time at which the sandbox began, for surveys.
     pub(super) fn start(&self, job: &Job, stdin: Vec<u8>, since: Option<Moment>) -> Result<Started, NotStarted> {
         let no_pipe = |error: io::Error| format!("the sandbox has no pipe left: {error}");
         let (stdout, stdout_end) = pipe().map_err(no_pipe)?;
@@ -121,13 +122,13 @@ impl Starter {
     ) -> Result<i32, NotStarted> {
         let Some((name, arguments)) = argv.split_first() else { return Err("an empty command".to_owned().into()) };
         let name = name.as_os_str();
-        // Collected again, because joining an empty path leaves a trailing slash.
+        // Collect the path again, because joining an empty path leaves a trailing slash.
         let folder: PathBuf = self.workdir.join(cwd).components().collect();
         let path = variables.get("PATH").or_else(|| self.variables.get("PATH")).map_or("", String::as_str);
         let program =
             find(name, path, &folder).ok_or_else(|| format!("no program `{}` in PATH", name.to_string_lossy()))?;
-        // A program given by its path, and no closure to run after a fork, let the standard library use the fast
-        // way, posix_spawn, which does not copy the init's page tables.
+        // With a program's full path, and without a closure to run after a fork, the standard library uses the fast
+        // posix_spawn, which does not copy the init's page tables.
         let mut command = Command::new(program);
         command
             .arg0(name)
@@ -139,7 +140,7 @@ impl Starter {
         command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
         command.process_group(0);
         if let Some(limit) = self.address_space {
-            // SAFETY: it is one system call.
+            // SAFETY: the closure makes one system call.
             unsafe { command.pre_exec(move || Ok(setrlimit(Resource::RLIMIT_AS, limit, limit)?)) };
         }
         if let Some(confinement) = self.confinement.clone() {
@@ -166,7 +167,8 @@ impl Starter {
         start()
     }
 
-    /// Whether the sandbox has used up a good part of its own process limit. If not, others have used up the machine's.
+    /// Whether the sandbox has used up at least half of its own limit of processes. If not, others have used up the
+    /// machine's.
     fn is_crowded(&self) -> bool {
         let own = std::process::id() as i32;
         let all = if own == 1 { processes::table().into_keys().collect() } else { processes::below(own) };
@@ -183,7 +185,7 @@ impl Starter {
         NotStarted::Refused(format!("{what}: {error}"))
     }
 
-    /// Runs a file job in a child of our own, which has the bytes to write already.
+    /// Runs a file job in a forked child, which already has the input in memory.
     fn fork_for(
         &self,
         job: &Job,
@@ -208,7 +210,7 @@ impl Starter {
                         1
                     }
                 };
-                // SAFETY: ends the child without running what the parent registered.
+                // SAFETY: ends the child without running the parent's exit handlers.
                 unsafe { libc::_exit(code) }
             }
         }
@@ -241,7 +243,7 @@ impl Starter {
     }
 }
 
-/// The program's path: as given when it holds a slash, else the first executable file of that name in PATH.
+/// Finds a program: a name with a slash is a path, and any other name is looked for in PATH.
 fn find(name: &OsStr, path: &str, folder: &Path) -> Option<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         return Some(folder.join(name));

@@ -1,39 +1,40 @@
-//! How long a command went without a processor because others had them all, so that a right solution is not too slow on a
-//! machine that is busy. The kernel counts for each task how long it ran and how long it was ready to run and did not
-//! (`/proc/PID/task/TID/schedstat`, the first two fields, in nanoseconds).
+//! Measures how long a command had no processor because other processes had them all, so that a correct solution is not
+//! too slow on a busy machine. The kernel counts for each task how long it ran and how long it was ready but did not
+//! run (the first two fields of `/proc/PID/task/TID/schedstat`, in nanoseconds).
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// The time between looks: what a task has counted by then is lost if it ends sooner.
+/// Time between checks. If a task ends, what it has counted since the last check is lost.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
-/// Nanoseconds that a task ran, and that it waited to run.
+/// Nanoseconds that a task ran, and nanoseconds that it waited to run.
 type Counts = (u64, u64);
 
-/// Counts for one command.
+/// Measures the lack of processors for one command.
 #[derive(Debug)]
 pub struct Starved {
     looked: Instant,
     before: BTreeMap<(i32, i32), Counts>,
-    /// Nanoseconds that all processes have run, those that have ended included, as far as was ever seen.
+    /// Nanoseconds that all processes have run, including ended ones; the largest value seen so far.
     ran: u64,
-    /// Whether this process collects all that end below it.
+    /// Whether this process reaps all processes that end below it.
     collects: bool,
     processors: f64,
     total: Duration,
 }
 
 impl Starved {
-    /// Counts for a command that began at this time, without those of its processes that end.
+    /// Starts measuring a command that began at `begun`. Processes of the command that end are not counted.
     pub fn since(begun: Instant) -> Self {
         let processors = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
         Self { looked: begun, before: BTreeMap::new(), ran: 0, collects: false, processors, total: Duration::ZERO }
     }
 
-    /// Counts for a command that begins now in the sandbox of this process, the first one there, in which these others are
-    /// alive. They count as the command's own, and so do those that end: only what runs outside can hold it up.
+    /// Starts measuring a command that begins now in the sandbox of which this process is the first one. The living
+    /// processes `others` count as the command's own, and so do ended ones, because only processes outside can hold the
+    /// command up.
     pub fn of_sandbox(begun: Instant, others: impl IntoIterator<Item = i32>) -> Self {
         let mut starved = Self { collects: true, ..Self::since(begun) };
         let others: Vec<i32> = others.into_iter().collect();
@@ -42,24 +43,23 @@ impl Starved {
         starved
     }
 
-    /// How long it went without, as far as was seen.
+    /// Returns the total time without a processor that was observed.
     pub fn total(&self) -> Duration {
         self.total
     }
 
-    /// When to look next.
+    /// Time of the next check.
     pub fn next_look(&self) -> Instant {
         self.looked + BETWEEN_LOOKS
     }
 
-    /// Looks at the command's processes, of which these are alive; how much longer than its limit it may take now, at most
-    /// `patience`.
+    /// Checks the command's living `processes`, and returns the extension of its time limit, at most `patience`.
     pub fn later(&mut self, processes: impl IntoIterator<Item = i32>, patience: Duration) -> Duration {
         self.look(processes);
         self.total.min(patience)
     }
 
-    /// Adds what has happened since the last look to the command's processes, of which these are alive.
+    /// Adds the time since the last check, given the command's living processes.
     fn look(&mut self, processes: impl IntoIterator<Item = i32>) {
         let processes: Vec<i32> = processes.into_iter().collect();
         let ran_so_far = self.ran_so_far(&processes);
@@ -68,7 +68,7 @@ impl Starved {
             .iter()
             .map(|(task, counts)| counts.1.saturating_sub(self.before.get(task).copied().unwrap_or_default().1))
             .sum();
-        // One that has ended and was not yet waited for is missing for a moment.
+        // A process that has ended and was not reaped yet is missing for a moment.
         let ran = ran_so_far.saturating_sub(self.ran);
         self.ran = self.ran.max(ran_so_far);
         let time = self.looked.elapsed();
@@ -78,7 +78,7 @@ impl Starved {
         (self.before, self.looked) = (now, self.looked + time);
     }
 
-    /// Nanoseconds that these processes and all that have ended below them have run.
+    /// Returns the nanoseconds that these processes, and all that have ended below them, have run.
     fn ran_so_far(&self, processes: &[i32]) -> u64 {
         let living: u64 = processes.iter().flat_map(|pid| counts(*pid)).map(|(_, (ran, _))| ran).sum();
         let ended: u64 = processes.iter().map(|pid| ran_of_children(*pid)).sum();
@@ -86,16 +86,16 @@ impl Starved {
     }
 }
 
-/// Nanoseconds that the children ran that a process has waited for, and theirs.
+/// Returns the nanoseconds that a process's reaped children and their descendants ran.
 fn ran_of_children(pid: i32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
-    // The 16th and 17th field, of which the third is the first after the name; in ticks of a hundredth of a second.
+    // Fields 16 and 17; the first field after the name is number 3. They are in ticks of a hundredth of a second.
     let ticks: u64 = fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     ticks * 10_000_000
 }
 
-/// The same for this process.
+/// Returns the same for this process's own children.
 fn ran_of_own_children() -> u64 {
     use nix::sys::resource::{UsageWho, getrusage};
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return 0 };
@@ -103,9 +103,9 @@ fn ran_of_own_children() -> u64 {
     time(usage.user_time()) + time(usage.system_time())
 }
 
-/// Seconds by which others held up tasks that ran and waited for so many seconds in all, out of `time` seconds. Had they
-/// been alone they would have run for what they asked for, and at most on all processors all the time; what is missing
-/// of that held up as many of them as would have run at once.
+/// Returns the seconds by which other processes held up tasks that ran for `ran` and waited for `waited` seconds in
+/// all, within `time` seconds. Alone, the tasks would have run for the sum of both, but at most on all processors all
+/// the time. The difference to `ran` is divided by the number of tasks that would have run at once.
 fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
     if time <= 0.0 {
         return 0.0;
@@ -114,7 +114,7 @@ fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
     ((alone - ran) / (alone / time).max(1.0)).clamp(0.0, time)
 }
 
-/// What each task of a process has counted. Nothing where the kernel does not count.
+/// Returns the counts of each task of a process; empty if the kernel does not count.
 fn counts(process: i32) -> Vec<((i32, i32), Counts)> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
     let count = |task: i32| {
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn tasks_that_wait_for_each_other_are_held_up_by_nobody() {
-        // Eight on two processors, all of which they have; then two of eight such shares.
+        // Eight tasks on two processors, which they have to themselves; then with a quarter of that.
         assert!(without(2.0, 6.0, 1.0, 2.0).abs() < 1e-12);
         assert!((without(0.5, 7.5, 1.0, 2.0) - 0.75).abs() < 1e-12);
-        // A thousand cannot make more of it.
+        // Even a thousand waiting tasks make no difference.
         assert!(without(2.0, 998.0, 1.0, 2.0).abs() < 1e-12);
     }
 

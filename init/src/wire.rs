@@ -1,7 +1,7 @@
 //! The messages between the harness and the init, over a socket or two pipes.
 //!
 //! A message is a frame: the payload's length (8 bytes, little-endian), then the payload in the format of `postcard`.
-//! Every reader states the longest payload that it accepts. A frame that is longer, torn or garbled is an error.
+//! Every reader sets a maximum length of the payload. A frame that is longer, incomplete or invalid is an error.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Exec;
 
-/// The most bytes of a request: one file to write, or all files to put into a workspace.
+/// Maximum bytes of a request: one file to write, or all files to put into a workspace.
 pub const LONGEST_REQUEST: u64 = 1 << 30;
-/// The most bytes of a request's other parts: arguments, variables and paths.
+/// Maximum bytes of a request's other parts: arguments, variables and paths.
 pub const ENVELOPE: u64 = 16 << 20;
-/// The most memory reserved for a payload before it has arrived.
+/// Maximum memory reserved for a payload before it has arrived.
 const RESERVED: u64 = 8 << 20;
 
 /// A path, argument or name, sent as raw bytes.
@@ -48,7 +48,7 @@ impl std::fmt::Debug for OsBytes {
     }
 }
 
-/// Where an init runs, which decides what it has to build.
+/// The place where an init runs, which determines what it has to build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// On the host; moves into its own namespaces.
@@ -59,7 +59,7 @@ pub enum Place {
     Container,
 }
 
-/// Where the workspace comes from.
+/// The source of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// An overlay to mount.
@@ -72,7 +72,7 @@ pub enum Source {
     },
     /// A folder of the host.
     Folder(OsBytes),
-    /// The container's image holds it.
+    /// The container's image, which contains it.
     Image,
 }
 
@@ -86,16 +86,16 @@ pub struct Limits {
     pub cpu_seconds: u64,
 }
 
-/// The first message: what the init has to set up.
+/// The first message: the sandbox to set up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
     pub place: Place,
-    /// The host user as whom the sandbox's processes run, if the init starts as root.
+    /// Host user and group of the sandbox's processes, if the init starts as root.
     pub owner: Option<(u32, u32)>,
     pub source: Source,
     pub read_only: Vec<OsBytes>,
-    /// Folders and files inside the shown folders that are hidden: an empty folder or file covers each. Without namespaces,
-    /// no right to read is granted for them.
+    /// Folders and files inside the shown folders that are hidden: an empty folder or file covers each. Without
+    /// namespaces, they are left out when reading is granted.
     pub masked: Vec<OsBytes>,
     /// Device files of the host that the sandbox shows in addition to the usual ones.
     pub devices: Vec<OsBytes>,
@@ -113,7 +113,7 @@ pub struct Setup {
     pub scratch: Option<OsBytes>,
 }
 
-/// What a forked child of the init does.
+/// The work of a child process of the init.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Job {
     /// Run a program.
@@ -126,15 +126,15 @@ pub enum Job {
     List { path: OsBytes },
     /// Write and remove the files listed on standard input.
     Lay,
-    /// Kill everything else, then list what the workspace holds, or those paths on standard input that exist.
+    /// Kill all other processes, then list the workspace's entries, or those paths on standard input that exist.
     Survey,
-    /// The same, but everything else is only stopped. It continues after [`Job::Collect`].
+    /// Same as [`Job::Survey`], but all other processes are only stopped. They continue after [`Job::Collect`].
     Look,
     /// Print the contents of the files listed on standard input.
     Collect,
 }
 
-/// From the harness to the init, after [`Setup`].
+/// A message from the harness to the init, after [`Setup`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
     /// Run a job.
@@ -147,17 +147,17 @@ pub enum Request {
         #[serde(with = "serde_bytes")]
         stdin: Vec<u8>,
     },
-    /// Kill the running job: the disk is full.
+    /// Kill the running job, because the disk is full.
     Stop,
     /// End the running job as if its time limit had come.
     Expire,
     /// Listen on the sandbox's own loopback, and relay the connections while jobs run.
     Listen,
-    /// News of a relayed connection.
+    /// A message about a relayed connection.
     Relayed(Relayed),
 }
 
-/// What happens on a relayed connection, in either direction. The init numbers the connections.
+/// An event of a relayed connection, in either direction. The init numbers the connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Relayed {
     /// A process inside has connected.
@@ -166,14 +166,14 @@ pub enum Relayed {
     Bytes(u64, #[serde(with = "serde_bytes")] Vec<u8>),
     /// This many more bytes have reached their reader, so others may be sent.
     Acknowledged(u64, u64),
-    /// This side sends nothing more.
+    /// This side sends no more bytes.
     Closed(u64),
 }
 
 /// Bytes of one relayed connection that may be in flight in each direction.
 pub const RELAY_WINDOW: usize = 256 << 10;
 
-/// The most bytes of one relayed message: small enough for the readers that accept only short replies.
+/// Maximum bytes of one relayed message: small enough for the readers that accept only short replies.
 pub const RELAY_PART: usize = 32 << 10;
 
 /// Bytes that have been read but not acknowledged. Every message wakes the other side, so bytes are acknowledged in
@@ -189,7 +189,7 @@ impl Unacknowledged {
     }
 }
 
-/// From the init to the harness.
+/// A message from the init to the harness.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Reply {
     /// The sandbox is set up.
@@ -202,7 +202,7 @@ pub enum Reply {
     Refused(String),
     /// The init listens on this port of 127.0.0.1.
     Listening(u16),
-    /// News of a relayed connection, at any time while a job runs.
+    /// A message about a relayed connection, at any time while a job runs.
     Relayed(Relayed),
     /// The running job gets this much time beyond its limit, because other processes kept the processors busy.
     Later(Duration),
@@ -223,7 +223,7 @@ pub fn put(to: &mut Vec<u8>, message: &impl Serialize) -> io::Result<()> {
     Ok(())
 }
 
-/// Decodes a payload, which must hold one message and nothing else.
+/// Decodes a payload, which must contain exactly one message.
 pub fn decode<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> io::Result<T> {
     match postcard::take_from_bytes(payload).map_err(invalid)? {
         (message, []) => Ok(message),
@@ -247,7 +247,7 @@ pub fn next_item<'a, T: Deserialize<'a>>(list: &mut &'a [u8]) -> io::Result<Opti
     Ok(Some(item))
 }
 
-/// Reads a payload's length from its frame. More than `most` bytes is an error.
+/// Reads a payload's length from its frame. A length above `most` is an error.
 pub fn length(head: [u8; 8], most: u64) -> io::Result<usize> {
     let length = u64::from_le_bytes(head);
     if length > most {
@@ -256,7 +256,7 @@ pub fn length(head: [u8; 8], most: u64) -> io::Result<usize> {
     usize::try_from(length).map_err(invalid)
 }
 
-/// Waits for one message of at most `most` bytes; `None` if the stream ends first.
+/// Waits for one message of at most `most` bytes. Returns `None` if the stream ends first.
 pub fn receive<T: DeserializeOwned>(mut from: impl Read, most: u64) -> io::Result<Option<T>> {
     let mut head = Vec::with_capacity(8);
     from.by_ref().take(8).read_to_end(&mut head)?;
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
         let error = receive::<Request>(&promise(LONGEST_REQUEST)[..], LONGEST_REQUEST).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{error}");
-        // A list that claims to have more entries than any memory can hold.
+        // A list that claims to have more entries than fit in any memory.
         let job = [&[0_u8, 0][..], &[0xff; 9], &[1]].concat();
         assert!(decode::<Request>(&job).is_err());
     }

@@ -1,10 +1,10 @@
-//! A docstring made from a description, for a masked function that has none.
+//! Writes a docstring for a masked function that has none, from the function's description.
 
 use super::encoding::Encoding;
 
-/// Appends `description` as a string literal in triple quotes: what Python reads back is the description, its lines
-/// indented like the body's and trimmed at both ends. Characters that the file's encoding lacks, and control
-/// characters, are written as escapes. Writes nothing and returns false when the description is blank.
+/// Appends `description` as a triple-quoted string literal. Python reads it back as the description, trimmed at both
+/// ends and with its lines indented like the body's. Control characters and characters that the file's encoding lacks
+/// are written as escapes. Writes nothing and returns `false` if the description is blank.
 pub(super) fn push(description: &str, encoding: Encoding, indent: &[u8], line_ending: &[u8], to: &mut Vec<u8>) -> bool {
     let description = description.trim();
     if description.is_empty() {
@@ -37,7 +37,7 @@ fn push_line(line: &str, encoding: Encoding, to: &mut Vec<u8>) {
         quotes = if character == '"' { quotes + 1 } else { 0 };
         match character {
             '\\' => to.extend_from_slice(b"\\\\"),
-            // Three in a row would end the string, and so would one right before the closing three.
+            // Three quotes in a row would end the string, and so would one quote right before the closing three.
             '"' if quotes == 3 || characters.peek().is_none() => {
                 quotes = 0;
                 to.extend_from_slice(b"\\\"");

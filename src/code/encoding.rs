@@ -1,27 +1,27 @@
-//! Which encoding a Python file is in, and a text of the same length that tree-sitter can read.
+//! Detects the encoding of a Python file, and makes a text of the same length that tree-sitter can read.
 //!
 //! The rules are those of PEP 263 and of Python's tokenizer: a byte order mark, or a comment such as
-//! `# -*- coding: latin-1 -*-` on the first line, or on the second when the first is blank or a comment; UTF-8
-//! otherwise. tree-sitter reads UTF-8 with `\n` or `\r\n`; for anything else it is given a stand-in in which every
-//! byte keeps its place, so that its offsets hold for the original.
+//! `# -*- coding: latin-1 -*-` on the first line, or on the second line if the first is blank or a comment; UTF-8
+//! otherwise. tree-sitter reads UTF-8 with `\n` or `\r\n`. For other files it gets a substitute text in which every
+//! byte keeps its place, so that offsets in it are valid for the original.
 
 use std::borrow::Cow;
 
 /// The encoding of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
-    /// UTF-8, with or without a byte order mark; ASCII too.
+    /// UTF-8, with or without a byte order mark, or ASCII.
     Utf8,
-    /// ISO 8859-1: every byte is the character of that number.
+    /// ISO 8859-1: each byte is the character of that number.
     Latin1,
-    /// Another one in which bytes below 0x80 always mean ASCII. Its other bytes are kept, never interpreted.
+    /// Any other encoding in which bytes below 0x80 always mean ASCII. Other bytes are kept but never interpreted.
     AsciiSuperset,
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Encoding {
-    /// The encoding of `source`; the error says what is wrong with it, with the line.
+    /// Detects the encoding of `source`. The error is a message and a line.
     pub(super) fn detect(source: &[u8]) -> Result<Self, (String, usize)> {
         if let Some(at) = source.iter().position(|&byte| byte == 0) {
             return Err(("the file holds a null byte".to_owned(), line_of(source, at)));
@@ -44,9 +44,9 @@ impl Encoding {
         Ok(encoding)
     }
 
-    /// The source as tree-sitter may read it, byte for byte at the same offsets: lone carriage returns become line
-    /// feeds (Python takes them for line ends), and bytes that are not UTF-8 become underscores, which stand
-    /// wherever a letter may: in names, strings and comments.
+    /// Returns the text for tree-sitter, with every byte at the same offset. Lone carriage returns, which Python takes
+    /// for line ends, become line feeds. Bytes that are not UTF-8 become underscores, which are allowed wherever a
+    /// letter is: in names, strings and comments.
     pub(super) fn readable(self, source: &[u8]) -> Cow<'_, [u8]> {
         let lone_return =
             |at: usize| source.get(at) == Some(&b'\r') && source.get(at + 1).is_none_or(|&next| next != b'\n');
@@ -63,7 +63,8 @@ impl Encoding {
         Cow::Owned((0..source.len()).map(stand_in).collect())
     }
 
-    /// A name of the source as text; `None` when this encoding's letters beyond ASCII are not known here.
+    /// Decodes a name of the source. Returns `None` if the name has letters beyond ASCII and this program does not know
+    /// the encoding's letters.
     pub(super) fn name(self, bytes: &[u8]) -> Option<String> {
         match self {
             Self::Utf8 => std::str::from_utf8(bytes).ok().map(str::to_owned),
@@ -72,12 +73,12 @@ impl Encoding {
         }
     }
 
-    /// Text of the source for people to read: letters that are not known here are replaced.
+    /// Decodes text of the source for users. Unknown letters are replaced.
     pub(super) fn text(self, bytes: &[u8]) -> String {
         self.name(bytes).unwrap_or_else(|| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Appends a character in this encoding, or returns false where it has none that we know.
+    /// Appends a character in this encoding. Returns `false` if the encoding lacks it or its byte is not known.
     pub(super) fn push(self, character: char, to: &mut Vec<u8>) -> bool {
         match (self, u32::from(character)) {
             (_, code @ 0..0x80) | (Self::Latin1, code @ 0x80..=0xff) => to.push(code as u8),
@@ -88,7 +89,7 @@ impl Encoding {
     }
 }
 
-/// The line (from 1) that the byte at `at` is on.
+/// Returns the line (from 1) that contains the byte at `at`.
 pub(super) fn line_of(source: &[u8], at: usize) -> usize {
     let ends = |at: &usize| match source[*at] {
         b'\n' => true,
@@ -97,7 +98,7 @@ pub(super) fn line_of(source: &[u8], at: usize) -> usize {
     1 + (0..at).filter(ends).count()
 }
 
-/// The encoding that a comment declares, and the comment's line.
+/// Returns the encoding that a comment declares, and the comment's line.
 fn declared(source: &[u8]) -> Option<(&str, usize)> {
     let mut rest = source.strip_prefix(BYTE_ORDER_MARK).unwrap_or(source);
     for number in 1..=2 {
@@ -115,7 +116,7 @@ fn declared(source: &[u8]) -> Option<(&str, usize)> {
     None
 }
 
-/// The name after `coding:` or `coding=` in a comment.
+/// Returns the name after `coding:` or `coding=` in a comment.
 fn cookie(comment: &[u8]) -> Option<&str> {
     let mut rest = comment;
     while let Some(at) = rest.windows(7).position(|window| window == b"coding:" || window == b"coding=") {
@@ -134,8 +135,9 @@ fn is_ascii_name(name: &str) -> bool {
     matches!(name, "ascii" | "us-ascii" | "646" | "iso646-us" | "ansi-x3.4-1968")
 }
 
-/// Encodings by their (lower-case, hyphenated) Python names. Those in which a byte below 0x80 can be part of another
-/// character (Shift JIS, GBK, Big5, UTF-16, UTF-7, ISO 2022) are left out: quotes and backslashes could not be told.
+/// Looks up an encoding by its (lower-case, hyphenated) Python name. Encodings in which a byte below 0x80 can be part
+/// of another character (Shift JIS, GBK, Big5, UTF-16, UTF-7, ISO 2022) are not supported, because such bytes could be
+/// mistaken for quotes and backslashes.
 fn by_name(name: &str) -> Option<Encoding> {
     let is = |names: &[&str]| names.contains(&name);
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));

@@ -1,20 +1,20 @@
-//! Where a function's body begins and ends, to the byte, and how the lines of a masked body are indented.
+//! Finds the first and last byte of function bodies, and the indentation of masked bodies.
 //!
 //! The syntax tree gives the colon, the first statement and the last token. Comments between the colon and the first
-//! statement, and after the last statement, belong to the body, because they describe it and would give it away. A
-//! `# type:` comment after the colon belongs to the signature (PEP 484) and stays.
+//! statement, and after the last statement, are part of the body, because they describe it and would give it away. A
+//! `# type:` comment after the colon is part of the signature (PEP 484) and stays.
 
 use std::ops::Range;
 
-/// The body of a function whose header ends at `colon` (the offset after the colon), whose last token ends at `last`,
-/// and whose `def` is at `def`.
+/// Returns the range of a function's body. The header ends before offset `colon`, the last token ends at `last`, and
+/// `def` is the offset of the `def` keyword.
 pub(super) fn body(source: &[u8], def: usize, colon: usize, last: usize) -> Range<usize> {
     let start = if is_type_comment(&source[colon..]) { end_of_line(source, colon) } else { colon };
     start..end(source, last, column(source, def)).max(start)
 }
 
-/// The end of the line on which a block's last token ends (at `last`), or of the last comment line below it that is
-/// indented deeper than `depth`.
+/// Returns the end of the line on which a block's last token ends (at `last`), or of the last comment line below it
+/// that is indented deeper than `depth`.
 pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
     let mut end = end_of_logical_line(source, last);
     let mut at = end;
@@ -35,9 +35,9 @@ pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
     end
 }
 
-/// Where the comments begin that are directly above the line of `at` and at the same column; without any, the beginning
-/// of that line. `at` must be the first token of its line. `is_one` reports whether a comment that belongs to `at`
-/// begins at an offset.
+/// Returns the start of the comments directly above the line of `at`, at the same column; without any, the start of
+/// that line. `at` must be the first token of its line. `is_one` reports whether a comment that belongs to `at` begins
+/// at an offset.
 pub(super) fn start_with_comments(source: &[u8], at: usize, is_one: impl Fn(usize) -> bool) -> usize {
     let depth = column(source, at);
     let first = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -53,8 +53,9 @@ pub(super) fn start_with_comments(source: &[u8], at: usize, is_one: impl Fn(usiz
     start
 }
 
-/// The indentation of a masked body: that of the first statement (at `first`) if it is deeper than that of `def`.
-/// Otherwise, as for a body on the header's line, a tab or four spaces more than that of `def`.
+/// Returns the indentation of a masked body: the indentation of the first statement (at `first`) if that is deeper than
+/// the indentation of `def`. Otherwise, for example for a body on the header's line, a tab or four spaces are added to
+/// the indentation of `def`.
 pub(super) fn indent(source: &[u8], def: usize, first: usize) -> Vec<u8> {
     let outer = indent_of_line(source, def);
     let inner = indent_of_line(source, first);
@@ -65,11 +66,11 @@ pub(super) fn indent(source: &[u8], def: usize, first: usize) -> Vec<u8> {
     [outer, step].concat()
 }
 
-/// The next line ending after `at`, else the last one before it, else `\n`.
+/// Returns the first line ending after `at`, or else the last one before it, or else `\n`.
 pub(super) fn line_ending(source: &[u8], at: usize) -> &'static [u8] {
     let is_end = |byte: &u8| *byte == b'\n' || *byte == b'\r';
     let next = source[at..].iter().position(is_end).map(|offset| at + offset);
-    // `\r` before the last `\n` makes it a `\r\n`.
+    // If a `\r` precedes the last `\n`, the line ending is `\r\n`.
     let last = || source[..at].iter().rposition(is_end).map(|end| end - usize::from(source[..=end].ends_with(b"\r\n")));
     match next.or_else(last) {
         Some(end) if source[end..].starts_with(b"\r\n") => b"\r\n",
@@ -78,8 +79,8 @@ pub(super) fn line_ending(source: &[u8], at: usize) -> &'static [u8] {
     }
 }
 
-/// Whether two statements of one block are at the same column. A statement that does not begin its line, because it
-/// follows a `;` or a backslash at the end of the previous line, may be at any column.
+/// Whether two statements of one block are at the same column. Also true if `other` does not begin its line, because it
+/// follows a `;` or a backslash at the end of the previous line: such a statement may be at any column.
 pub(super) fn aligned(source: &[u8], first: usize, other: usize) -> bool {
     column(source, first) == column(source, other) || !begins_line(source, other)
 }
@@ -90,7 +91,8 @@ pub(super) fn begins_line(source: &[u8], at: usize) -> bool {
     source[start..at].iter().all(|byte| b" \t\x0c".contains(byte)) && !ends_in_backslash(&source[..start])
 }
 
-/// The column of the byte at `at`, as Python's tokenizer counts: tabs go to multiples of eight, form feeds start again.
+/// Returns the column of the byte at `at`, counted like Python's tokenizer: tabs advance to multiples of eight, form
+/// feeds reset to 0.
 pub(super) fn column(source: &[u8], at: usize) -> usize {
     source[start_of_line(source, at)..at].iter().fold(0, |column, byte| match byte {
         b'\t' => column / 8 * 8 + 8,
@@ -99,7 +101,7 @@ pub(super) fn column(source: &[u8], at: usize) -> usize {
     })
 }
 
-/// The white space that the line of `at` begins with, after the last form feed in it.
+/// Returns the white space at the start of the line of `at`, after its last form feed.
 fn indent_of_line(source: &[u8], at: usize) -> &[u8] {
     let line = &source[start_of_line(source, at)..];
     let space = &line[..line.iter().take_while(|byte| b" \t\x0c".contains(byte)).count()];
@@ -115,13 +117,13 @@ pub(super) fn end_of_line(source: &[u8], at: usize) -> usize {
     source[at..].iter().position(|&byte| byte == b'\n' || byte == b'\r').map_or(source.len(), |offset| at + offset)
 }
 
-/// The start of the line after the line ending at `end`.
+/// Returns the start of the line after the line ending at `end`.
 pub(super) fn next_line(source: &[u8], end: usize) -> usize {
     end + if source[end..].starts_with(b"\r\n") { 2 } else { usize::from(end < source.len()) }
 }
 
-/// The end of the line of a statement that ends at `at`, including a comment, and including empty lines that
-/// backslashes join to it.
+/// Returns the end of the line of a statement that ends at `at`, including a comment and empty lines that backslashes
+/// join to it.
 pub(super) fn end_of_logical_line(source: &[u8], mut at: usize) -> usize {
     loop {
         let end = end_of_line(source, at);
@@ -133,7 +135,7 @@ pub(super) fn end_of_logical_line(source: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Whether the last of these lines ends in a backslash.
+/// Whether the last of `lines` ends in a backslash.
 fn ends_in_backslash(lines: &[u8]) -> bool {
     [&b"\\\n"[..], b"\\\r\n", b"\\\r"].iter().any(|end| lines.ends_with(end))
 }

@@ -1,15 +1,15 @@
-//! Where a line goes on inside brackets, for a parser that must not look at how far such a line is indented.
+//! Hides line breaks inside brackets from a parser that wrongly minds the indentation of the next line.
 //!
-//! The grammar's scanner knows that it is inside brackets only where a bracket may be closed. Behind an operator or a
-//! dot none may, and there it takes a line that is indented less than its block for the end of the block. Python does
-//! not: `(a.\nb)` is one expression wherever `b` stands.
+//! The grammar's scanner knows that it is inside brackets only at places where a closing bracket may come. After an
+//! operator or a dot none may come, and there the scanner takes a line that is indented less than its block for the end
+//! of the block. To Python, `(a.\nb)` is one expression, however `b` is indented.
 
 use std::ops::Range;
 
 use tree_sitter::{Point, Range as Stretch};
 
-/// The text with the ends of those lines, and the comments before them, blanked. It means the same, and every offset
-/// stays valid. `None` if there is no such line.
+/// Returns the parts of the text without those line breaks and the comments before them. The parser skips what is
+/// between the parts, so the meaning and all offsets stay the same. Returns `None` if there is no such line break.
 pub(super) fn stretches(text: &[u8]) -> Option<Vec<Stretch>> {
     let gaps = gaps(text);
     if gaps.is_empty() {
@@ -33,7 +33,8 @@ pub(super) fn stretches(text: &[u8]) -> Option<Vec<Stretch>> {
     Some(kept.collect())
 }
 
-/// Line ends inside brackets, each with the comment before it, except those that are the only gap between two words.
+/// Returns the line breaks inside brackets, each with the comment before it, except those that are all that separates
+/// two words.
 fn gaps(text: &[u8]) -> Vec<Range<usize>> {
     let mut gaps = Vec::new();
     let mut depth = 0_usize;
@@ -66,12 +67,12 @@ fn gaps(text: &[u8]) -> Vec<Range<usize>> {
     gaps
 }
 
-/// Whether the byte may be part of a name, a number or a string's quotes.
+/// Whether the byte may be part of a name, a number or a string's quotes, so that two of them side by side would merge.
 fn ends_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80 || matches!(byte, b'_' | b'"' | b'\'')
 }
 
-/// The place behind the string that begins with the quote at `at`.
+/// Returns the offset after the string that begins with the quote at `at`.
 fn behind_string(text: &[u8], at: usize) -> usize {
     let quote = text[at];
     let triple = text[at..].starts_with(&[quote; 3]);

@@ -1,5 +1,4 @@
-//! Masking: function bodies replaced by a docstring and `raise NotImplementedError`, everything else kept byte for
-//! byte.
+//! Masking: replaces function bodies by a docstring and `raise NotImplementedError`, and keeps all other bytes.
 //!
 //! A masked body always has two or three lines of its own, even if the original was on the header's line:
 //!
@@ -11,10 +10,10 @@
 //!     # more hints
 //! ```
 //!
-//! Comments between colon and first statement, and after the last statement as long as they are indented deeper than
-//! `def`, describe the body and are removed with it. So is a comment after the colon, unless it is a `# type:` comment,
-//! which is part of the signature. Comments above the function stay. A masked generator raises when it is called, not
-//! at its first `next()`, so that the caller notices at once.
+//! Comments between the colon and the first statement, and comments after the last statement that are indented deeper
+//! than `def`, describe the body and are removed with it. A comment after the colon is removed, too, unless it is a
+//! `# type:` comment, which is part of the signature. Comments above the function stay. A masked generator raises when
+//! it is called, not at its first `next()`, so that the caller notices at once.
 //!
 //! A [`Region`] of a function can be masked alone: `raise NotImplementedError` then replaces its statements, at their
 //! indentation.
@@ -29,13 +28,13 @@ use crate::error::{Error, Result};
 /// A function to mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'text> {
-    /// Its index in [`Module::functions`].
+    /// Index in [`Module::functions`].
     pub function: usize,
-    /// Its docstring in the masked text if it has none of its own.
+    /// Docstring for the masked text if the function has none.
     pub description: Option<&'text str>,
 }
 
-/// What to mask: a whole function or some of its statements.
+/// A part to mask: a whole function or some of its statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut<'text> {
     /// A whole function's body.
@@ -47,42 +46,44 @@ pub enum Cut<'text> {
 /// A file with parts of it masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masked {
-    /// Its bytes.
+    /// The file's bytes.
     pub bytes: Vec<u8>,
-    /// The bytes that replace each part, in the order asked for.
+    /// The ranges of `bytes` that replace the parts, in the order of the cuts.
     pub stand_ins: Vec<Range<usize>>,
 }
 
 /// A range of the file and what replaces it.
 struct Splice {
-    /// The place of the cut in the order asked for.
+    /// Index of the cut in the caller's list.
     cut: usize,
     range: Range<usize>,
     text: Vec<u8>,
 }
 
 impl Module {
-    /// The file's bytes with these functions masked, in any order. This only splices and parses nothing, so it costs no
+    /// Returns the file's bytes with these functions masked, given in any order. Nothing is parsed, so this costs no
     /// more than copying the bytes.
     ///
     /// # Errors
-    /// Kind `Suite` when one target is nested in another or named twice; `Internal` for an index out of range.
+    /// Returns an error of kind `Suite` if a target is nested in another or named twice, and of kind `Internal` for an
+    /// index out of range.
     pub fn mask(&self, targets: &[Target<'_>]) -> Result<Vec<u8>> {
         Ok(self.cut(&functions(targets))?.bytes)
     }
 
-    /// Like [`Module::mask`], but also parses the result to prove it, see [`Module::cut_checked`].
+    /// Same as [`Module::mask`], but also parses and checks the result, see [`Module::cut_checked`].
     ///
     /// # Errors
-    /// As [`Module::cut_checked`].
+    /// Returns the errors of [`Module::cut_checked`].
     pub fn mask_checked(&self, targets: &[Target<'_>]) -> Result<Vec<u8>> {
         Ok(self.cut_checked(&functions(targets))?.bytes)
     }
 
-    /// The file with these functions and regions masked, in any order. This only splices and parses nothing.
+    /// Returns the file with these functions and regions masked, given in any order. Nothing is parsed.
     ///
     /// # Errors
-    /// Kind `Suite` when one is nested in another or named twice; `Internal` for an index out of range.
+    /// Returns an error of kind `Suite` if a cut is nested in another or named twice, and of kind `Internal` for an
+    /// index out of range.
     pub fn cut(&self, cuts: &[Cut<'_>]) -> Result<Masked> {
         let splices = self.splices(cuts)?;
         let source = self.source();
@@ -101,11 +102,11 @@ impl Module {
         Ok(Masked { bytes, stand_ins })
     }
 
-    /// Like [`Module::cut`], but also parses the result to prove it: it has no syntax errors, the masked parts hold
-    /// exactly what they should, and all other functions and the statements around a region are unchanged.
+    /// Same as [`Module::cut`], but also parses the result and checks it: it has no syntax errors, the masked parts
+    /// contain exactly what they should, and all other functions and the statements around a region are unchanged.
     ///
     /// # Errors
-    /// As [`Module::cut`]; kind `Internal` when the proof fails.
+    /// Returns the errors of [`Module::cut`], and an error of kind `Internal` if the check fails.
     pub fn cut_checked(&self, cuts: &[Cut<'_>]) -> Result<Masked> {
         let masked = self.cut(cuts)?;
         let wrong = |what: String| Error::internal(format!("masking went wrong: {what}")).at(self.path(), None);
@@ -114,7 +115,7 @@ impl Module {
         let splices = self.splices(cuts)?;
         let mut kept = after.functions().iter();
         for (index, before) in self.functions().iter().enumerate() {
-            // What is inside a masked part is gone with it.
+            // Functions inside a masked part are gone.
             if splices.iter().any(|it| it.range.start <= before.whole.start && before.whole.start < it.range.end) {
                 continue;
             }
@@ -146,13 +147,13 @@ impl Module {
         Ok(masked)
     }
 
-    /// Whether one of the two functions is nested in the other, or both are the same: a sample holds no such pair.
+    /// Whether one of the two functions is nested in the other, or both are the same. No sample contains such a pair.
     #[must_use]
     pub fn overlaps(&self, a: usize, b: usize) -> bool {
         self.functions()[a].overlaps(&self.functions()[b])
     }
 
-    /// Everything that belongs to a part of a sample: a function with its decorators, or a region's lines.
+    /// Returns the range of a part of a sample: a function with its decorators, or a region's lines.
     #[must_use]
     pub fn extent(&self, cut: &Cut<'_>) -> Range<usize> {
         match cut {
@@ -161,7 +162,7 @@ impl Module {
         }
     }
 
-    /// A range of the file with the splices that lie in it.
+    /// Returns the bytes of a range with the splices inside it applied.
     fn with(&self, splices: &[Splice], range: &Range<usize>) -> Vec<u8> {
         let (mut bytes, mut at) = (Vec::with_capacity(range.len()), range.start);
         for splice in splices.iter().filter(|it| range.start <= it.range.start && it.range.end <= range.end) {
@@ -173,7 +174,7 @@ impl Module {
         bytes
     }
 
-    /// The ranges to replace and their replacements, in the file's order.
+    /// Returns the ranges to replace and their replacements, in the order of the file.
     fn splices(&self, cuts: &[Cut<'_>]) -> Result<Vec<Splice>> {
         let functions = self.functions();
         let beyond = cuts.iter().find_map(|cut| match cut {

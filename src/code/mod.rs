@@ -1,4 +1,5 @@
-//! Python source as tree-sitter sees it: functions, calls, masking, similarity. Knows nothing of papers.
+//! Python sources: functions, calls, masking, mutants, similarity. Parses with tree-sitter and is independent of
+//! papers.
 //!
 //! Masking alone, on any source:
 //!
@@ -17,11 +18,11 @@
 //! # Ok::<(), autoexperiment::error::Error>(())
 //! ```
 //!
-//! A file's bytes come in once, as a [`Module`]: one parse that records where every function's parts stand.
-//! A masked text is then a splice of those offsets ([`Module::mask`]); nothing is parsed again to render it, only
-//! to check it ([`Module::mask_checked`]). A [`Selector`] names a function in what people write, a [`Row`] in what
-//! they read. Nearly all the time of an index is tree-sitter's own (7 MB/s on one core, measured by
-//! `cargo bench --bench masking`), which is why [`index_tree`] uses all threads. `Tokens` and `containment` measure how much of one function is in another text.
+//! A file's bytes are parsed once, into a [`Module`] that records the offsets of every function's parts. Masking
+//! splices at those offsets ([`Module::mask`]); the result is parsed only to check it ([`Module::mask_checked`]). A
+//! [`Selector`] is a function's name as users write it, and a [`Row`] describes a function in listings. Nearly all the
+//! time of an index is tree-sitter's own (7 MB/s on one core, measured by `cargo bench --bench masking`), which is why
+//! [`index_tree`] uses all threads. `Tokens` and `containment` measure how much of one function another text contains.
 
 mod docstring;
 mod encoding;

@@ -1,4 +1,4 @@
-//! A Python file: its bytes, and where its functions are in them.
+//! A parsed Python file: its bytes and the offsets of its functions.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,23 +13,24 @@ use crate::error::{Error, Result};
 
 const REFUSED: &str = "a file that does not parse cannot be masked safely: correct it, or leave it out of the manifest";
 
-/// A parsed Python file. Holds its bytes and offsets into them, no syntax tree.
+/// A parsed Python file. Contains its bytes and offsets into them, but no syntax tree.
 #[derive(Debug, Clone)]
 pub struct Module {
     path: PathBuf,
     source: Vec<u8>,
     functions: Vec<Function>,
-    /// What each call calls, including calls outside of functions.
+    /// The called expression of each call, including calls outside of functions.
     calls: Vec<std::ops::Range<usize>>,
     pub(super) encoding: Encoding,
 }
 
 impl Module {
-    /// Parses a file's bytes. `path` is only its name, for selectors and messages; nothing is read from it.
+    /// Parses a file's bytes. `path` is only a name for selectors and messages; no file is read.
     ///
     /// # Errors
-    /// Kind `Suite`, with file and line: a syntax error, bytes that are not in the declared encoding, an encoding
-    /// that does not extend ASCII. Such a file is refused, because all offsets in it would be guesses.
+    /// Returns an error of kind `Suite`, with file and line, for a syntax error, bytes that are not in the declared
+    /// encoding, or an encoding that does not extend ASCII. Such files are refused, because all offsets in them would
+    /// be guesses.
     pub fn parse(path: impl Into<PathBuf>, source: Vec<u8>) -> Result<Self> {
         let path = path.into();
         let encoding = Encoding::detect(&source).map_err(|(message, line)| {
@@ -51,7 +52,7 @@ impl Module {
             return Err(Error::suite(format!("syntax error: {what}")).at(&path, Some(line)).hint(REFUSED));
         }
         for function in &mut functions {
-            // Up to here the calls include those in the signature.
+            // Up to here, the calls include those in the signature.
             let body = function.header.end;
             let signature = calls[function.calls.clone()].iter().take_while(|call| call.start < body).count();
             function.calls.start += signature;
@@ -60,17 +61,17 @@ impl Module {
         Ok(Self { path, source, functions, calls, encoding })
     }
 
-    /// Reads and parses `root/path`.
+    /// Reads and parses the file `root/path`.
     ///
     /// # Errors
-    /// As [`Module::parse`]; kind `Machine` when the file cannot be read.
+    /// Returns the errors of [`Module::parse`], and an error of kind `Machine` if the file cannot be read.
     pub fn read(root: &Path, path: &Path) -> Result<Self> {
         let full = root.join(path);
         let source = std::fs::read(&full).map_err(|error| Error::io("read", &full, error))?;
         Self::parse(path, source)
     }
 
-    /// The name that the file was given.
+    /// Path of the file, as given to [`Module::parse`].
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -82,16 +83,18 @@ impl Module {
         &self.source
     }
 
-    /// Every function and method, in the order of their `def`; an index into this list names a function here.
+    /// All functions and methods, in the order of their `def`. Other methods of this type take indices into this list.
     #[must_use]
     pub fn functions(&self) -> &[Function] {
         &self.functions
     }
 
-    /// The index of the function called `name`: a qualified name, with `#k` if the file has several of that name.
+    /// Returns the index of the function called `name`: a qualified name, with `#k` if the file has several of that
+    /// name.
     ///
     /// # Errors
-    /// Kind `Suite`: there is none (the hint lists near names), or several (the hint lists them with their lines).
+    /// Returns an error of kind `Suite` if there is no such function (the hint lists similar names) or several (the
+    /// hint lists them with their lines).
     pub fn find(&self, name: &str) -> Result<usize> {
         let (bare, number) = split_number(name).unwrap_or((name, None));
         let matches: Vec<usize> = (0..self.functions.len()).filter(|&at| self.functions[at].name == bare).collect();
@@ -116,33 +119,34 @@ impl Module {
         }
     }
 
-    /// The selector that names exactly this function. `function` is an index into [`Module::functions`].
+    /// Returns the selector of this function. `function` is an index into [`Module::functions`].
     #[must_use]
     pub fn selector(&self, function: usize) -> Selector {
         Selector::new(&self.path, self.functions[function].label())
     }
 
-    /// What the function's body calls, nested functions included, in the order in which the calls begin: dotted
-    /// names as written; `.name` for a method of some other expression; otherwise the expression called, on one line.
+    /// Returns what the function's body calls, including nested functions, in the order in which the calls begin:
+    /// dotted names as written, `.name` for a method of another expression, and otherwise the called expression on one
+    /// line.
     #[must_use]
     pub fn calls(&self, function: usize) -> Vec<String> {
         let calls = &self.calls[self.functions[function].calls.clone()];
         calls.iter().map(|call| call_name(&self.text(call.clone()))).collect()
     }
 
-    /// The signature as written, from `def` or `async` to the colon, without decorators.
+    /// Returns the signature as written, from `def` or `async` to the colon, without decorators.
     #[must_use]
     pub fn header(&self, function: usize) -> String {
         self.text(self.functions[function].header.clone())
     }
 
-    /// The decorators as written, `@` included.
+    /// Returns the decorators as written, including `@`.
     #[must_use]
     pub fn decorators(&self, function: usize) -> Vec<String> {
         self.functions[function].decorators.iter().map(|range| self.text(range.clone())).collect()
     }
 
-    /// The docstring as written, quotes included.
+    /// Returns the docstring as written, including quotes.
     #[must_use]
     pub fn docstring(&self, function: usize) -> Option<String> {
         self.functions[function].docstring.clone().map(|range| self.text(range))
@@ -179,7 +183,7 @@ fn parse_readable(text: &[u8]) -> Result<Tree> {
     walk::parse(text).ok_or_else(|| Error::internal("the Python grammar does not fit the tree-sitter library"))
 }
 
-/// Gives functions of the same qualified name their numbers.
+/// Numbers the functions of the same qualified name.
 fn number_duplicates(functions: &mut [Function]) {
     let mut seen: HashMap<&str, Vec<usize>> = HashMap::with_capacity(functions.len());
     for (index, function) in functions.iter().enumerate() {
@@ -201,7 +205,7 @@ fn syntax_error(path: &Path, source: &[u8], tree: &Tree) -> Error {
     Error::suite(message).at(path, Some(line_of(source, at))).hint(REFUSED)
 }
 
-/// The first node that is an error or missing.
+/// Returns the first node that is an error or missing.
 fn first_error(mut node: Node<'_>) -> Node<'_> {
     while !node.is_error() && !node.is_missing() {
         let mut cursor = node.walk();
@@ -226,7 +230,7 @@ fn call_name(text: &str) -> String {
     }
 }
 
-/// "`a`, `b` or `c`".
+/// Formats a list as "`a`, `b` or `c`".
 fn either(items: impl IntoIterator<Item = String>) -> String {
     let mut items: Vec<String> = items.into_iter().collect();
     match items.pop() {

@@ -1,4 +1,4 @@
-//! How a function is named: `pkg/file.py::Class.method`, with `#2` for the second one of that name in the file.
+//! Names of functions: `pkg/file.py::Class.method`, with `#2` for the second one of that name in the file.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// A function's name across a repo. Reads and writes as `pkg/file.py::Class.method#2`.
+/// A function's name within a repo. Its text form is `pkg/file.py::Class.method#2`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Selector {
     /// The file, relative to the repo's root.
     pub file: PathBuf,
-    /// The function's qualified name, as Python's `__qualname__` without `<locals>`, and `#k` (from 1) where the
+    /// The function's qualified name, which is Python's `__qualname__` without `<locals>`, with `#k` (from 1) if the
     /// file defines several of that name.
     pub name: String,
 }
 
 impl Selector {
-    /// Names the function `name` of `file`.
+    /// Creates the selector of the function `name` of `file`.
     pub fn new(file: impl AsRef<Path>, name: impl Into<String>) -> Self {
         Self { file: file.as_ref().to_path_buf(), name: name.into() }
     }
@@ -38,7 +38,8 @@ impl FromStr for Selector {
     type Err = Error;
 
     /// # Errors
-    /// Kind `Suite`: no `::`, no file or name, a file outside the repo, or a `#` without a number from 1.
+    /// Returns an error of kind `Suite` if there is no `::`, no file or name, a file outside the repo, or a `#` without
+    /// a number from 1.
     fn from_str(text: &str) -> Result<Self> {
         let wrong = |why: &str| {
             Error::suite(format!("`{text}` does not name a function: {why}"))
@@ -62,7 +63,7 @@ impl FromStr for Selector {
     }
 }
 
-/// Splits `name#k` into the bare name and k, `None` when what follows `#` is not a number from 1.
+/// Splits `name#k` into the bare name and k. Returns `None` if the text after `#` is not a number from 1.
 pub(super) fn split_number(name: &str) -> Option<(&str, Option<usize>)> {
     match name.split_once('#') {
         None => Some((name, None)),

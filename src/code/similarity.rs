@@ -1,8 +1,8 @@
-//! How much of one piece of code is in another: containment over shingles of 12 tokens.
+//! Measures how much of one piece of code another contains: containment over shingles of 12 tokens.
 //!
 //! A function whose body can be copied from elsewhere in the repo measures nothing. The similarity of whole functions
-//! misses a body inside a longer one. Containment, the share of its shingles that the other text also has, finds it
-//! (Broder, "On the resemblance and containment of documents", 1997).
+//! misses a body inside a longer function, but containment, the share of its shingles that the other text also has,
+//! finds it (Broder, "On the resemblance and containment of documents", 1997).
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,18 +13,18 @@ use super::tokens::{self, Token, Tokens};
 /// Number of tokens in a shingle.
 pub const SHINGLE: usize = 12;
 
-/// How shingles compare names.
+/// Treatment of names in shingles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identifiers {
-    /// As they are.
+    /// Names are compared as they are.
     Kept,
-    /// All alike, so that a copy with other names is found.
+    /// All names count as equal, so that a copy with other names is found.
     Normalised,
 }
 
 impl Tokens<'_> {
-    /// Every sequence of `width` tokens, as a hash of 64 bits, and where it is in the text. Two different ones share a
-    /// hash about once in 10^19 pairs.
+    /// Iterates over every sequence of `width` tokens, as a 64-bit hash and a range of the text. Two different
+    /// sequences share a hash about once in 10^19 pairs.
     pub fn shingles(&self, width: usize, identifiers: Identifiers) -> impl Iterator<Item = (u64, Range<usize>)> {
         const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
         let any_name = tokens::hash(b"_");
@@ -32,7 +32,8 @@ impl Tokens<'_> {
             Identifiers::Normalised if token.is_identifier => any_name,
             _ => token.hash,
         };
-        // A polynomial in BASE, rolled: the token that enters is added, the one that leaves subtracted.
+        // The hash is a rolling polynomial in BASE: the token that enters is added, and the one that leaves is
+        // subtracted.
         let highest = (0..width).fold(1_u64, |power, _| power.wrapping_mul(BASE));
         let tokens = self.tokens();
         let mut rolled = 0_u64;
@@ -54,7 +55,7 @@ const fn mixed(hash: u64) -> u64 {
 }
 
 impl Module {
-    /// The function's body without its docstring, which is not a secret.
+    /// Returns the range of the function's body without its docstring, which is not secret.
     #[must_use]
     pub fn body_code(&self, function: usize) -> Range<usize> {
         let function = &self.functions()[function];
@@ -62,8 +63,8 @@ impl Module {
     }
 }
 
-/// The share (0 to 1) of the distinct shingles of `body` that `other` also has. A body shorter than a shingle counts as
-/// one shingle of its own length. A body without tokens is contained nowhere: 0.
+/// Returns the share (0 to 1) of the distinct shingles of `body` that `other` also has. A body shorter than a shingle
+/// counts as one shingle of its own length. Returns 0 for a body without tokens.
 #[must_use]
 pub fn containment(body: &Tokens<'_>, other: &Tokens<'_>, identifiers: Identifiers) -> f64 {
     let width = SHINGLE.min(body.len());

@@ -1,8 +1,8 @@
-//! The tokens of any text as Python has them: of code, and of prose, notebooks or patches that may hold code.
+//! Splits any text into Python's tokens: code, and prose, notebooks or patches that may contain code.
 //!
-//! Our own tokenizer, not a syntax tree: a tree of prose with code in it depends on how the parser recovers from
-//! errors, so the same lines would have different tokens in a README and in a module. Here a token depends on little
-//! more than its own bytes. Spaces, line breaks, line continuations and comments are not tokens.
+//! This is a tokenizer of our own and not a syntax tree: a tree of prose with code in it depends on how the parser
+//! recovers from errors, so the same lines would have different tokens in a README and in a module. Here a token
+//! depends on little more than its own bytes. Spaces, line breaks, line continuations and comments are not tokens.
 
 use std::ops::Range;
 
@@ -18,27 +18,27 @@ pub struct Tokens<'source> {
 pub(super) struct Token {
     start: usize,
     end: usize,
-    /// Whether it is a name, not a keyword.
+    /// Whether the token is a name and not a keyword.
     pub(super) is_identifier: bool,
-    /// Hash of its bytes.
+    /// Hash of the token's bytes.
     pub(super) hash: u64,
 }
 
 impl Token {
-    /// Where it is in its text.
+    /// Range of the token in its text.
     pub(super) const fn range(&self) -> Range<usize> {
         self.start..self.end
     }
 }
 
 impl<'source> Tokens<'source> {
-    /// The tokens of any text, broken code too.
+    /// Splits any text into tokens, broken code included.
     #[must_use]
     pub fn new(source: &'source [u8]) -> Self {
         Self::of(source, 0..source.len())
     }
 
-    /// The tokens of a part of a text, at their places in the whole.
+    /// Splits a part of a text into tokens. Their ranges are those in the whole text.
     #[must_use]
     pub fn of(source: &'source [u8], part: Range<usize>) -> Self {
         let mut lexer = Lexer { source, end: part.end, at: part.start, tokens: Vec::with_capacity(part.len() / 4) };
@@ -54,9 +54,10 @@ impl<'source> Tokens<'source> {
         self.tokens.len()
     }
 
-    /// Where the tokens are that are contents of strings of at least `least` bytes: code may hide there.
+    /// Iterates over the ranges of tokens that are the contents of strings of at least `least` bytes, in which code may
+    /// be hidden.
     pub fn long_strings(&self, least: usize) -> impl Iterator<Item = Range<usize>> {
-        // The contents are between two quote tokens, and nothing else begins directly after a quote.
+        // Contents are between two quote tokens, and no other token begins directly after a quote.
         self.tokens
             .windows(2)
             .filter(move |pair| {
@@ -68,7 +69,7 @@ impl<'source> Tokens<'source> {
             .map(|pair| pair[1].range())
     }
 
-    /// Where the tokens are.
+    /// Iterates over the ranges of the tokens.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.tokens.iter().map(Token::range)
     }
@@ -78,20 +79,20 @@ impl<'source> Tokens<'source> {
     }
 }
 
-/// A quote whose closing quote is not within this many bytes on the same line is a token by itself. In a file of one
-/// long line, searching to the end from every quote would take quadratic time.
+/// Maximum length in bytes of a string on one line. A quote without a closing quote within that length is a token by
+/// itself. In a file of one long line, searching to the end from every quote would take quadratic time.
 const LONGEST_STRING: usize = 2000;
 
 struct Lexer<'source> {
     source: &'source [u8],
-    /// Where the part ends.
+    /// End of the part to be split.
     end: usize,
     at: usize,
     tokens: Vec<Token>,
 }
 
 impl Lexer<'_> {
-    /// Moves past one token, or past something that is not a token.
+    /// Moves past one token, or past a character that is not a token.
     fn step(&mut self) {
         let byte = self.source[self.at];
         match byte {
@@ -106,7 +107,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The byte this far after the current one; 0 after the end.
+    /// Returns the byte `ahead` bytes after the current one; 0 after the end.
     fn peek(&self, ahead: usize) -> u8 {
         if self.at + ahead < self.end { self.source[self.at + ahead] } else { 0 }
     }
@@ -122,7 +123,7 @@ impl Lexer<'_> {
         self.at = range.end;
     }
 
-    /// A name, a keyword, or the prefix of a string.
+    /// Reads a name, a keyword, or the prefix of a string.
     fn name(&mut self) {
         let start = self.at;
         let mut end = start;
@@ -153,9 +154,9 @@ impl Lexer<'_> {
         self.push(start..end, false);
     }
 
-    /// A string whose quotes begin at `quote`: the prefix with the quotes, the contents, the closing quotes. The
-    /// contents of an f-string are split at the replacement fields, which hold the tokens of code. An unclosed quote,
-    /// as in "don't", is a token by itself.
+    /// Reads a string whose quotes begin at `quote`, as three tokens: the prefix with the quotes, the contents, and the
+    /// closing quotes. The contents of an f-string are split at the replacement fields, whose code is split into
+    /// tokens. An unclosed quote, as in "don't", is a token by itself.
     fn string(&mut self, quote: usize) {
         let prefix = &self.source[self.at..quote];
         let formatted = prefix.iter().any(|letter| matches!(letter, b'f' | b'F' | b't' | b'T'));
@@ -179,7 +180,7 @@ impl Lexer<'_> {
         self.push(close..close + width, false);
     }
 
-    /// Where the closing quotes of a string are.
+    /// Returns the offset of a string's closing quotes.
     fn closing(&self, inside: usize, mark: u8, triple: bool) -> Option<usize> {
         let mut at = inside;
         let end = if triple { self.end } else { self.end.min(inside + LONGEST_STRING) };
@@ -197,7 +198,7 @@ impl Lexer<'_> {
         None
     }
 
-    /// The contents of an f-string.
+    /// Reads the contents of an f-string.
     fn formatted(&mut self, inside: usize, close: usize) {
         let end = std::mem::replace(&mut self.end, close);
         let mut text = inside;
@@ -255,7 +256,7 @@ const fn is_name(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphanumeric() || byte >= 0x80
 }
 
-/// Python's keywords, which are not names.
+/// Whether a word is one of Python's keywords, which are not names.
 fn is_keyword(word: &[u8]) -> bool {
     const KEYWORDS: [&str; 35] = [
         "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
@@ -265,7 +266,7 @@ fn is_keyword(word: &[u8]) -> bool {
     (2..=8).contains(&word.len()) && KEYWORDS.binary_search_by(|keyword| keyword.as_bytes().cmp(word)).is_ok()
 }
 
-/// FNV-1a, 64 bits.
+/// Computes the 64-bit FNV-1a hash.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

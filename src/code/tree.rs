@@ -1,4 +1,4 @@
-//! All Python files below a folder, and the rows that list their functions.
+//! Parses all Python files below a folder, and lists their functions.
 
 use std::path::{Path, PathBuf};
 
@@ -13,30 +13,30 @@ use crate::error::{Error, Result};
 /// One line of a listing of functions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// The function's name across the repo.
+    /// The function's name within the repo.
     pub selector: Selector,
     /// Line (from 1) of its `def`.
     pub line: usize,
     /// Number of lines from `def` to the end of the last statement.
     pub lines: usize,
-    /// What its body calls, in source order.
+    /// Names that the function's body calls, in source order, see [`Module::calls`].
     pub calls: Vec<String>,
-    /// Its decorators as written.
+    /// The decorators as written.
     pub decorators: Vec<String>,
-    /// Whether it is an `async def`.
+    /// Whether the function is an `async def`.
     #[serde(rename = "async")]
     pub is_async: bool,
-    /// Whether it yields.
+    /// Whether the function is a generator.
     #[serde(rename = "generator")]
     pub is_generator: bool,
-    /// The function that it is nested in.
+    /// The function that this one is nested in.
     pub nested_in: Option<Selector>,
-    /// Whether it has a docstring.
+    /// Whether the function has a docstring.
     pub documented: bool,
 }
 
 impl Module {
-    /// One row per function, in source order.
+    /// Returns one row per function, in source order.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let row = |(index, function): (usize, &super::Function)| Row {
@@ -54,10 +54,10 @@ impl Module {
     }
 }
 
-/// Parses every `.py` file below `root`, or `root` itself if it is a file. Paths are relative to `root` (a file's is
-/// its name) and sorted. Left out: `.git` and the like, `__pycache__`, `node_modules`, virtual and conda
-/// environments. Symbolic links are not followed. A file or folder that cannot be read or parsed has its error in
-/// its place.
+/// Parses every `.py` file below `root`, or `root` itself if it is a file. Paths are relative to `root` (the path of a
+/// file is its name) and sorted. Hidden folders of version control, `__pycache__`, `node_modules`, and virtual and
+/// conda environments are left out. Symbolic links are not followed. A file or folder that cannot be read or parsed is
+/// listed with its error.
 #[must_use]
 pub fn index_tree(root: &Path) -> Vec<(PathBuf, Result<Module>)> {
     if root.is_file() {

@@ -1,4 +1,4 @@
-//! One walk over a syntax tree, in source order, that finds every function and every call.
+//! Finds every function and every call in one walk over a syntax tree, in source order.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,10 +9,10 @@ use super::extent;
 use super::function::Function;
 use super::joined;
 
-/// The grammar.
+/// Tree-sitter's grammar of Python.
 pub(super) static PYTHON: LazyLock<Language> = LazyLock::new(|| tree_sitter_python::LANGUAGE.into());
 
-/// The syntax tree of a text; `None` only when the grammar does not fit the library, which is a bug.
+/// Parses a text. Returns `None` only if the grammar does not fit the library, which is a bug.
 pub(super) fn parse(text: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&PYTHON).ok()?;
@@ -27,7 +27,7 @@ pub(super) fn parse(text: &[u8]) -> Option<Tree> {
     Some(again.unwrap_or(tree))
 }
 
-/// The numbers of the node kinds and fields that matter here.
+/// Numeric ids of the grammar's node kinds and fields that matter here.
 struct Kinds {
     module: u16,
     block: u16,
@@ -79,27 +79,27 @@ static KINDS: LazyLock<Kinds> = LazyLock::new(|| {
     }
 });
 
-/// What the walk finds.
+/// Result of the walk.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// In the order of their `def`; numbers of duplicates not yet given.
+    /// Functions in the order of their `def`, without numbers of duplicates.
     pub functions: Vec<Function>,
-    /// What is called, in the order in which the calls begin, outer before inner.
+    /// Ranges of the called expressions, in the order in which the calls begin, outer before inner.
     pub calls: Vec<Range<usize>>,
-    /// The first function or class whose name cannot be read in the file's encoding: its line.
+    /// Line of the first function or class whose name cannot be read in the file's encoding.
     pub unreadable_name: Option<usize>,
-    /// The first block that Python would not take, though the grammar does: its line, and what is wrong.
+    /// Line and fault of the first block that Python would refuse, although the grammar accepts it.
     pub bad_block: Option<(usize, &'static str)>,
 }
 
-/// What encloses a node.
+/// A scope around a node.
 enum Scope {
     Function(usize),
     Class(String),
     Lambda,
 }
 
-/// Walks the tree of `source` (the original bytes, not the stand-in). `read` turns a name's bytes into text.
+/// Walks the tree of `source` (the original bytes, not the substitute text). `read` decodes a name.
 pub(super) fn walk(tree: &Tree, source: &[u8], read: impl Fn(&[u8]) -> Option<String>) -> Contents {
     let mut walk = Walk {
         source,
@@ -135,20 +135,20 @@ struct Block {
     depth: usize,
     line: usize,
     empty: bool,
-    /// Where the first statement that begins its line begins.
+    /// Offset of the first statement that begins its line.
     first: Option<usize>,
 }
 
 struct Walk<'source> {
     source: &'source [u8],
     found: Contents,
-    /// Innermost last, each with the depth of its node.
+    /// The scopes around the node, innermost last, each with the depth of its node.
     scopes: Vec<(usize, Scope)>,
-    /// Where a decorated definition begins, and its decorators, until the walk enters the definition itself.
+    /// Start of a decorated definition, and its decorators, until the walk enters the definition itself.
     decorators: Option<(usize, Vec<Range<usize>>)>,
-    /// Blocks around the node, innermost last.
+    /// The blocks around the node, innermost last.
     blocks: Vec<Block>,
-    /// Where the last token that is not a comment ended: offset and row.
+    /// End of the last token that is not a comment: offset and row.
     last: (usize, usize),
 }
 
@@ -189,7 +189,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks a statement's column against that of its block.
+    /// Checks a statement's column against the column of its block.
     fn align(&mut self, node: Node<'_>, depth: usize) {
         let Some(block) = self.blocks.last_mut().filter(|block| block.depth + 1 == depth) else { return };
         let kind = node.kind_id();
@@ -238,7 +238,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds what is known of a function on entering it. Its end is known on leaving.
+    /// Adds a function on entering it. Its end is filled in on leaving.
     fn add(&mut self, node: Node<'_>, name: String) -> usize {
         let kinds = &*KINDS;
         let mut colon = node.end_byte();
@@ -269,7 +269,7 @@ impl Walk<'_> {
             _ => None,
         };
         let first_line = node.start_position().row + 1;
-        // Calls in the signature come next, and are removed once all calls are known.
+        // The calls in the signature come first, and are removed once all calls are known.
         let calls = self.found.calls.len();
         self.found.functions.push(Function {
             name,
@@ -301,8 +301,8 @@ impl Walk<'_> {
         outer.map_or_else(|| name.to_owned(), |outer| format!("{outer}.{name}"))
     }
 
-    /// A `yield` at `at` makes the innermost function around it a generator. In a default value of a signature, it
-    /// belongs to the function around that signature.
+    /// Marks the innermost function around a `yield` at `at` as a generator. In a default value of a signature, a
+    /// `yield` belongs to the function around that signature.
     fn mark_generator(&mut self, at: usize) {
         for (_, scope) in self.scopes.iter().rev() {
             match scope {
@@ -317,7 +317,7 @@ impl Walk<'_> {
     }
 }
 
-/// The first child of a block that is a statement.
+/// Returns the first child of a block that is a statement.
 fn first_statement(block: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = block.walk();
     block
@@ -325,8 +325,8 @@ fn first_statement(block: Node<'_>) -> Option<Node<'_>> {
         .find(|child| child.kind_id() != KINDS.comment && child.kind_id() != KINDS.line_continuation)
 }
 
-/// Where the docstring is, if this statement is one: one or several plain strings, with or without parentheses. Bytes,
-/// f-strings and template strings are not docstrings.
+/// Returns the range of the docstring, if this statement is one: one or several plain strings, with or without
+/// parentheses. Bytes, f-strings and template strings are not docstrings.
 fn docstring(statement: Node<'_>, source: &[u8]) -> Option<Range<usize>> {
     if statement.kind_id() != KINDS.expression_statement || statement.child_count() != 1 {
         return None;

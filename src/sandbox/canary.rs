@@ -1,5 +1,5 @@
-//! A fresh, empty sandbox that is tried out: to find out what works on this machine, and to find evidence that the machine
-//! failed when an attempt's sandbox has died.
+//! Canaries: fresh, empty sandboxes that run a trial command. They show what works on this machine, and give evidence
+//! that the machine failed when an attempt's sandbox has died.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,13 +13,14 @@ use super::{Backend, Command, Evidence, EvidenceKind, ExecLimits, Exit, SandboxL
 use crate::files::Temporary;
 use crate::workspace::{Layers, LayersKind};
 
-/// Bytes that a canary writes. A disk that has no room for so little is full whatever one attempt has written.
+/// Bytes that a canary writes. If even this little does not fit, the disk is full, however much one attempt has
+/// written.
 const ROOM: u64 = 64 << 20;
-/// Changes a file of the workspace.
+/// Trial command: overwrites and renames a file that the workspace began with.
 const CHANGE: &str = "test \"$(cat file)\" = before && echo after > file && mv file moved && cat moved";
 
-/// Looks for evidence that the machine failed, after an attempt's sandbox has died and is gone: whether a fresh sandbox works
-/// within `wall`. Its workspace is in the folder `place`, on the disk that holds the attempts' own.
+/// Looks for evidence that the machine failed, after an attempt's sandbox has died and is gone: tries whether a fresh
+/// sandbox works within `wall`. Its workspace is in the folder `place`, on the same disk as the attempts' workspaces.
 pub(super) async fn examine(backend: &dyn Backend, place: &Path, wall: Duration) -> Option<Evidence> {
     let script = format!("{CHANGE} && head -c {ROOM} /dev/zero > room && rm room");
     match tokio::time::timeout(wall, run(backend, place, &script)).await {
@@ -34,12 +35,12 @@ pub(super) async fn examine(backend: &dyn Backend, place: &Path, wall: Duration)
     }
 }
 
-/// Starts a sandbox, lets it change a file, and ends it.
+/// Starts a sandbox, runs the trial command in it and ends it. An error says what failed.
 pub(super) async fn try_out(backend: &dyn Backend) -> Result<(), String> {
     run(backend, &std::env::temp_dir(), CHANGE).await
 }
 
-/// Searches everything that sandboxes show which show these folders and hide those.
+/// Searches all files that a sandbox shows if it is started with these shown and hidden folders.
 pub(super) async fn search(
     backend: &dyn Backend,
     (shown, hidden): (&[PathBuf], &[PathBuf]),
@@ -54,7 +55,7 @@ pub(super) async fn search(
     Ok(found)
 }
 
-/// What a fresh, empty sandbox is made of, and the folder that holds its workspace.
+/// Specification of a fresh, empty sandbox, and the temporary folder that holds its workspace.
 fn empty(backend: &dyn Backend, place: &Path) -> Result<(Temporary, Spec), String> {
     let folder = Temporary::create(place, PREFIX, 0o700).map_err(|error| format!("no temporary folder: {error}"))?;
     let layers = layers(backend, folder.path())?;
@@ -85,7 +86,7 @@ async fn run(backend: &dyn Backend, place: &Path, script: &str) -> Result<(), St
     result
 }
 
-/// A workspace of one file in `folder`.
+/// Makes a workspace of one file in `folder`.
 fn layers(backend: &dyn Backend, folder: &Path) -> Result<Layers, String> {
     let make = |path: &Path, has_file: bool| -> io::Result<()> {
         let file = path.join("file");

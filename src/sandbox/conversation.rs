@@ -1,5 +1,5 @@
-//! The harness's side of an init, over a socket or a container's streams: it sends jobs, waits for replies, watches the
-//! time and, where it can see the workspace, the disk.
+//! The harness's end of the conversation with an init, over a socket or a container's streams: it sends jobs, waits for
+//! replies, enforces time limits and, where it can see the workspace, the disk limit.
 
 use std::io;
 use std::path::Path;
@@ -14,37 +14,38 @@ use crate::sandbox::watch::Watch;
 use autoexperiment_init::disk::OUT_OF_ROOM;
 use autoexperiment_init::wire::{self, ENVELOPE, Job, LONGEST_REQUEST, Reply, Request, Setup};
 
-/// How long the init may take beyond a command's own limits before it is given up.
+/// Time beyond a command's own limits after which an init that has not replied is considered lost.
 const MARGIN: Duration = Duration::from_mins(1);
-/// A command's first look at the disk, and the time between looks.
+/// Time from a command's start to the first check of the disk; the constant below is the time between later checks.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
-/// Limits of file jobs; they take milliseconds unless the machine is in trouble.
+/// Time limit of file jobs, which take milliseconds unless the machine is in trouble. The constant below is the limit
+/// of a listing in bytes.
 const FILE_WALL: Duration = Duration::from_mins(1);
 const LISTING: usize = 64 << 20;
-/// Bytes that may wait to be sent before more is taken from relayed connections.
+/// Unsent bytes above which no more data is taken from relayed connections.
 const MOST_UNSENT: usize = 256 << 10;
-/// How long an init may take to listen.
+/// Time limit for an init to start listening.
 const LISTEN: Duration = Duration::from_secs(10);
-/// The longest reply that carries no output.
+/// Longest reply without output, in bytes.
 const SHORT: u64 = 1 << 16;
 
 /// The messages to an init and from it.
 pub(super) struct Conversation {
     from: Box<dyn AsyncRead + Send + Unpin>,
     to: Box<dyn AsyncWrite + Send + Unpin>,
-    /// What has arrived of the next reply.
+    /// Received bytes of replies that are not complete yet.
     arrived: Vec<u8>,
-    /// What has yet to be sent.
+    /// Encoded messages that have not been sent yet.
     unsent: Vec<u8>,
-    /// The longest reply that is expected, while one is.
+    /// Size limit of the reply that is awaited; `None` if no job is under way.
     waiting: Option<u64>,
     watch: Option<Watch>,
-    /// Connections that processes inside make to the harness, once somebody listens.
+    /// Connections from processes inside to the harness; `None` before the first call of [`Self::listen`].
     relay: Option<Relay>,
-    /// How much more time the init has just given the job, because other processes have the processors.
+    /// Extra time that the init has last reported for the job, because other processes have the processors.
     later: Option<Duration>,
-    /// Why nothing more can be asked; also set while a job is under way, in case it is abandoned.
+    /// Why no more jobs can be sent. Also set while a job is under way, so that an abandoned job blocks the next one.
     broken: Option<Loss>,
 }
 
@@ -68,12 +69,12 @@ impl Conversation {
         }
     }
 
-    /// Whether the init cannot be talked to any more, as opposed to being in the midst of an abandoned job.
+    /// Whether the connection to the init has failed, as opposed to a job that was abandoned half-way.
     pub(super) fn is_lost(&self) -> bool {
         self.broken.is_some() && self.waiting.is_none()
     }
 
-    /// Tells the init what to become, and waits until it is.
+    /// Sends the setup to the init and waits until the sandbox is ready.
     pub(super) async fn set_up(&mut self, setup: &Setup) -> Result<(), String> {
         match self.ask(setup, SHORT).await {
             Ok(Reply::Ready) => Ok(()),
@@ -127,7 +128,7 @@ impl Conversation {
             stdin: stdin.to_vec(),
         };
         let begun = Instant::now();
-        // Durations beyond any calendar mean no limit.
+        // Durations that overflow the clock mean no limit.
         let far = begun + Duration::from_hours(365 * 24);
         let until =
             |wall: Duration| begun.checked_add(wall.saturating_add(limits.grace).saturating_add(MARGIN)).unwrap_or(far);
@@ -143,7 +144,7 @@ impl Conversation {
         self.waiting = Some(most);
         loop {
             tokio::select! {
-                // A reply that has arrived while the disk was looked at is in time.
+                // Prefer a reply that arrived during the check of the disk over a deadline that passed meanwhile.
                 biased;
                 reply = self.hear(most) => return reply,
                 () = sleep_until(last) => match self.later.take() {
@@ -166,11 +167,11 @@ impl Conversation {
         }
     }
 
-    /// Sends what is unsent and waits for a whole reply, relaying connections meanwhile. It reads while it writes: an init
-    /// that relays much must never have to wait for somebody who waits for it. Nothing is lost when it is dropped before
-    /// its end: what was sent and what has arrived is remembered.
+    /// Sends unsent bytes and waits for a whole reply, relaying connections meanwhile. Reading and writing are
+    /// interleaved, because with an init that relays a lot the two sides could otherwise wait for each other for ever.
+    /// The future can be dropped at any time: what has been sent and received is kept in `self`.
     async fn hear(&mut self, most: u64) -> io::Result<Reply> {
-        // What a call that was dropped has sent may not be on its way yet.
+        // An earlier call that was dropped may have written bytes without flushing them.
         self.to.flush().await?;
         loop {
             while let Some(reply) = self.arrived(most)? {
@@ -216,7 +217,7 @@ impl Conversation {
         }
     }
 
-    /// The next message, where it has arrived whole.
+    /// Takes the next message off the received bytes, if it is complete.
     fn arrived(&mut self, most: u64) -> io::Result<Option<Reply>> {
         let Some((head, payload)) = self.arrived.split_first_chunk() else { return Ok(None) };
         let length = wire::length(*head, most)?;
@@ -248,7 +249,7 @@ impl Conversation {
         }
     }
 
-    /// Sends a message and waits for a reply of at most so many bytes.
+    /// Sends a message and waits for a reply of at most `most` bytes.
     async fn ask(&mut self, message: &impl serde::Serialize, most: u64) -> io::Result<Reply> {
         wire::put(&mut self.unsent, message)?;
         self.waiting = Some(most);
@@ -261,7 +262,7 @@ impl Conversation {
         Fault::Lost(loss)
     }
 
-    /// Adds to a loss what became known of it: a note on how it happened, and evidence that the machine failed.
+    /// Adds to the stored loss a note on how it happened and evidence that the machine failed, and returns the result.
     pub(super) fn explain(&mut self, note: Option<String>, evidence: Option<Evidence>) -> Option<Loss> {
         let mut loss = self.broken.take()?;
         if let Some(note) = note {
@@ -274,7 +275,7 @@ impl Conversation {
         Some(loss)
     }
 
-    /// Ends a job that was abandoned, so that the workspace can still be read.
+    /// Ends an abandoned job, so that the workspace can still be read.
     pub(super) async fn settle(&mut self) -> Result<(), Fault> {
         let Some(most) = self.waiting else {
             return self.broken.clone().map_or(Ok(()), |loss| Err(Fault::Lost(loss)));
@@ -289,7 +290,7 @@ impl Conversation {
         }
     }
 
-    /// Runs a job about files; what it wrote to its output.
+    /// Runs a job about files and returns what it wrote to stdout. `what` is the verb for error messages.
     pub(super) async fn file_job(
         &mut self,
         what: &str,
@@ -299,7 +300,7 @@ impl Conversation {
         most: u64,
     ) -> Result<Vec<u8>, Fault> {
         let limits = ExecLimits { wall: FILE_WALL, patience: Duration::ZERO, grace: Duration::ZERO, output: 0 };
-        // Twice as much as can come, for only the first half of what a capture keeps is contiguous.
+        // Twice the longest output, because only the first half of a capture's limit is kept in one piece.
         let output = usize::try_from(most.saturating_mul(2)).unwrap_or(usize::MAX >> 2).min(usize::MAX >> 2);
         let done = self.run(job, stdin, &limits, output).await?;
         let reason = match done.exit {
@@ -334,7 +335,7 @@ impl Conversation {
     pub(super) async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
         let job = Job::List { path: path.into() };
         let bytes = self.file_job("list", path, job, &[], LISTING as u64).await?;
-        // The middle of what is too long is missing.
+        // A list that is too long has lost its middle and cannot be decoded.
         wire::decode(&bytes).map_err(|_| Fault::Refused(format!("`{}` has too many entries", path.display())))
     }
 }
@@ -343,12 +344,12 @@ fn late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
 }
 
-/// An init that answers something else than what was asked.
+/// Loss for an init that sends a reply of the wrong type.
 fn unexpected() -> Loss {
     Loss::new("its first process sent a wrong answer")
 }
 
-/// An init that cannot be talked to any more.
+/// Loss for an init whose connection has failed.
 fn gone(error: io::Error) -> Loss {
     let message = match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
@@ -360,7 +361,7 @@ fn gone(error: io::Error) -> Loss {
     Loss::new(message).because(error)
 }
 
-/// Whether a request would exceed what an init accepts.
+/// Whether a request would exceed the size that an init accepts.
 fn is_too_long(job: &Job, stdin: &[u8]) -> bool {
     let envelope = match job {
         Job::Exec { argv, variables, .. } => {

@@ -1,4 +1,4 @@
-//! `autoexperiment doctor`: what works on this machine, and how to get the rest to work.
+//! `autoexperiment doctor`: checks what works on this machine, and suggests how to mend the rest.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,27 +14,27 @@ use super::local::{LocalBackend, Report};
 use super::search::Wanted;
 use crate::files::usable::{CACHE, Needed, SCRATCH, closed};
 
-/// Bytes of free disk that building an env and making a few attempts may need.
+/// Free disk space in bytes that suffices to build an env and make a few attempts.
 const ENOUGH_DISK: u64 = 5 << 30;
 
-/// One thing that was checked.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Its name, such as `overlay workspaces`.
+    /// Name of the check, such as `overlay workspaces`.
     pub name: &'static str,
-    /// Whether it works.
+    /// Whether the check passed.
     pub ok: bool,
-    /// What was found.
+    /// Details for the user: the version, path or error that was found.
     pub detail: String,
-    /// What to do, if it does not work and something can be done.
+    /// Suggestion for the user, if the check failed and something can be done about it.
     pub remedy: Option<String>,
 }
 
-/// How long the search inside a sandbox may take, in seconds. What is installed by hand comes first.
+/// Time limit in seconds of the search inside a sandbox. The search begins with software installed by hand.
 const SEARCH: u64 = 20;
 
-/// Checks everything. `cache` and `scratch` are where envs and attempts will be kept, `hidden` the folders that no agent may
-/// see, and `secrets` texts that no sandbox may show, each with its name.
+/// Runs all checks. `cache` and `scratch` are the folders for envs and attempts, `hidden` the folders that no agent may
+/// see, and `secrets` pairs of a name and a text that no sandbox may show.
 pub async fn examine(cache: &Path, scratch: &Path, hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> Vec<Finding> {
     let report = Report::collect().await;
     let mut findings = sandbox(&report);
@@ -49,18 +49,18 @@ pub async fn examine(cache: &Path, scratch: &Path, hidden: &[PathBuf], secrets: 
     findings
 }
 
-/// A folder that agents must not see, and the folder around it that every sandbox shows.
+/// A folder that agents must not see, inside a folder that every sandbox shows.
 pub struct InSight {
-    /// For example `/usr/local/src/suite`.
+    /// The folder to be hidden, such as `/usr/local/src/suite`.
     pub hidden: PathBuf,
-    /// For example `/usr`.
+    /// The folder that is shown, such as `/usr`.
     pub shown: PathBuf,
     /// Whether both are the same folder, so that no sandbox can cover it.
     pub is_whole: bool,
 }
 
-/// The folders among these that are below what every sandbox shows: the system's folders and the prefix of the Python that
-/// [`examine`] finds.
+/// Returns the hidden folders inside folders that every sandbox shows: the system's folders and the prefix of the
+/// Python that [`examine`] finds.
 #[must_use]
 pub fn in_sight(hidden: &[PathBuf]) -> Vec<InSight> {
     let prefix = interpreter().map(|found| found.prefix);
@@ -74,7 +74,7 @@ pub fn in_sight(hidden: &[PathBuf]) -> Vec<InSight> {
     found.into_iter().map(seen).collect()
 }
 
-/// Looks for the secrets from inside a sandbox.
+/// Searches for the secrets from inside a sandbox.
 async fn searched(hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> Finding {
     let mut wanted = Wanted::within(SEARCH);
     let names: Vec<&str> = secrets.iter().filter_map(|(name, text)| wanted.add(text).map(|_| name.as_str())).collect();
@@ -127,7 +127,7 @@ fn out_of_sight(found: &[InSight]) -> Finding {
     }
 }
 
-/// What a report of the sandboxes means.
+/// Findings about local sandboxes.
 fn sandbox(report: &Report) -> Vec<Finding> {
     let tried = |name, result: &Result<(), String>, works: &str, remedy: &dyn Fn() -> String| Finding {
         name,
@@ -175,7 +175,7 @@ fn sandbox(report: &Report) -> Vec<Finding> {
     ]
 }
 
-/// How to allow namespaces here, as far as the kernel's settings show.
+/// Suggests how to allow namespaces, judging by the kernel's settings.
 fn namespaces_remedy() -> String {
     let setting = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     if setting("/proc/sys/kernel/unprivileged_userns_clone") == "0" {
@@ -195,7 +195,7 @@ fn namespaces_remedy() -> String {
     }
 }
 
-/// Whether a container engine answers, for `--sandbox docker` and `--sandbox podman`.
+/// Checks whether a container engine answers, for `--sandbox docker` and `--sandbox podman`.
 async fn engine(flavour: Flavour) -> Finding {
     let found = inspect(flavour).await;
     Finding {
@@ -209,7 +209,7 @@ async fn engine(flavour: Flavour) -> Finding {
     }
 }
 
-/// Whether a folder that is needed can be used by this user, and by the one as whom sandboxes run, where that is another.
+/// Checks whether a folder can be used by this user and, if sandboxes run as another user, by `walker`.
 fn place(name: &'static str, needed: Needed, folder: &Path, walker: Option<u32>) -> Finding {
     let usable = needed.writable(folder).and_then(|()| walker.map_or(Ok(()), |user| needed.passable(folder, user)));
     Finding {
@@ -220,7 +220,8 @@ fn place(name: &'static str, needed: Needed, folder: &Path, walker: Option<u32>)
     }
 }
 
-/// The first `python3` or `python` in PATH that is 3.9 or newer. Where sandboxes run as another user, he must reach it.
+/// Checks the first `python3` or `python` in PATH that is 3.9 or newer. If sandboxes run as another user, that user
+/// must be able to reach it, too.
 fn python(walker: Option<u32>) -> Finding {
     let found = interpreter();
     if let Some(found) = found.as_ref().filter(|found| found.is_good())
@@ -247,7 +248,7 @@ fn python(walker: Option<u32>) -> Finding {
     }
 }
 
-/// An interpreter in PATH.
+/// A Python interpreter in PATH.
 struct Interpreter {
     path: PathBuf,
     prefix: PathBuf,
@@ -260,14 +261,14 @@ impl Interpreter {
     }
 }
 
-/// The first one that is new enough, or else the first.
+/// Returns the first interpreter that is new enough, or else the first one.
 fn interpreter() -> Option<Interpreter> {
     let mut found: Vec<_> = ["python3", "python"].into_iter().filter_map(ask).collect();
     let good = found.iter().position(Interpreter::is_good).unwrap_or(0);
     (good < found.len()).then(|| found.swap_remove(good))
 }
 
-/// Asks an interpreter about itself.
+/// Runs an interpreter to get its path, prefix and version.
 fn ask(name: &str) -> Option<Interpreter> {
     let code = "import sys; print(sys.executable, sys.base_prefix, *sys.version_info[:2], sep='\\n')";
     let said = Command::new(name).args(["-I", "-c", code]).output().ok()?;
@@ -277,9 +278,9 @@ fn ask(name: &str) -> Option<Interpreter> {
     Some(Interpreter { path, prefix, version: (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?) })
 }
 
-/// The free space where envs and attempts are kept.
+/// Checks the free space where envs and attempts are kept.
 fn disk(folder: &Path) -> Finding {
-    // It may not exist yet. Its parents are most likely on the same file system.
+    // The folder may not exist yet; its parents are most likely on the same file system.
     let free = folder.ancestors().find_map(|folder| nix::sys::statvfs::statvfs(folder).ok());
     let free = free.map_or(0, |about| about.blocks_available() * about.fragment_size());
     Finding {

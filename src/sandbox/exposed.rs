@@ -1,5 +1,5 @@
-//! What must stay out of sight although it lies in a folder that sandboxes show: a suite below `/usr/local/src`, a cache
-//! below an interpreter's own prefix, this program in `/usr/local/bin`.
+//! Finds folders that must stay hidden but are inside folders that sandboxes show: a suite below `/usr/local/src`, a
+//! cache below an interpreter's prefix, this program in `/usr/local/bin`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -10,24 +10,24 @@ use autoexperiment_init::shown_to_all;
 use super::holders;
 use crate::error::Error;
 
-/// A folder or file that must stay hidden, in a folder that is shown.
+/// A folder or file that must stay hidden, inside a folder that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Exposure {
     /// The folder that is shown.
     pub(super) shown: PathBuf,
-    /// The folder or file that must stay hidden.
+    /// The folder or file that must stay hidden, by the path that was asked for.
     pub(super) hidden: PathBuf,
-    /// Where it would be seen: a path in `shown`, or `shown` itself.
+    /// Where the hidden folder would be seen: a path in `shown`, or `shown` itself.
     pub(super) at: PathBuf,
 }
 
 impl Exposure {
-    /// Whether it is all of the folder that is shown, so that nothing would be left of that.
+    /// Whether the hidden folder is or contains the whole shown folder, so that it cannot be covered.
     pub(super) fn is_whole(&self) -> bool {
         self.at == self.shown
     }
 
-    /// Why no sandbox starts.
+    /// The error for a sandbox that cannot start because of this exposure.
     pub(super) fn refusal(&self, why: &str) -> Error {
         let Self { shown, hidden, .. } = self;
         let (shown, hidden) = (shown.display(), hidden.display());
@@ -39,14 +39,14 @@ impl Exposure {
     }
 }
 
-/// The host's folders that every sandbox in own namespaces or by landlock shows.
+/// The host's folders that every sandbox shows, in its own namespaces or by landlock.
 pub(super) fn system() -> impl Iterator<Item = &'static Path> {
-    // A link of the system leads into another of its folders.
+    // A symbolic link among these leads to another of them.
     shown_to_all().filter(|folder| !folder.is_symlink())
 }
 
-/// Which of the hidden folders, and of the files that hold a suite, can be seen in those that are shown, by their real paths
-/// and by other mounts of their file system. What does not exist can't be seen.
+/// Returns the hidden folders, and the files that contain a suite, that can be seen in the `shown` folders, by their
+/// real paths and through other mounts of their file system. Hidden folders that do not exist are ignored.
 pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[PathBuf]) -> Vec<Exposure> {
     let mounts = Mount::all();
     let own = std::env::current_exe().ok().filter(|path| holders::holds(path));
@@ -75,9 +75,9 @@ pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[Pat
     found
 }
 
-/// All paths of a folder whose real path is given.
+/// All paths that lead to a folder, given its real path.
 fn aliases(real: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
-    // Of mounts at one place, the last one counts.
+    // Of several mounts at one place the last one counts, and `max_by_key` returns the last.
     let home =
         mounts.iter().filter(|mount| real.starts_with(&mount.point)).max_by_key(|mount| mount.point.as_os_str().len());
     let mut all = vec![real.to_owned()];
@@ -94,11 +94,11 @@ fn aliases(real: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
 
 /// A mount of this process's namespace.
 struct Mount {
-    /// Major and minor number of the file system's device.
+    /// Major and minor number of the file system's device, such as `8:1`.
     device: String,
-    /// Which folder of the file system is mounted.
+    /// The folder of the file system that is mounted.
     root: PathBuf,
-    /// Where.
+    /// The mount point.
     point: PathBuf,
 }
 
@@ -108,7 +108,7 @@ impl Mount {
         lines.lines().filter_map(Self::parse).collect()
     }
 
-    /// A line of `/proc/self/mountinfo`, as proc(5) has it.
+    /// Parses a line of `/proc/self/mountinfo`, see proc(5).
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split(' ').skip(2);
         let (device, root, point) = (fields.next()?, fields.next()?, fields.next()?);
@@ -116,7 +116,7 @@ impl Mount {
     }
 }
 
-/// A path in which spaces, tabs, line ends and backslashes are written as three octal digits.
+/// Decodes a path in which spaces, tabs, line ends and backslashes are written as three octal digits.
 fn unescaped(text: &str) -> PathBuf {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {

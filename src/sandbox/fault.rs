@@ -1,4 +1,4 @@
-//! Why a sandbox could not do what it was asked, and the evidence that a lost one is not the attempt's doing.
+//! Faults of sandboxes, and the evidence that a lost sandbox is not the attempt's doing.
 
 use std::error::Error;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The reason why a sandbox could not do what was asked.
+/// Reason why a sandbox could not do a job.
 #[derive(Debug, Clone)]
 pub enum Fault {
     /// The sandbox is gone or does not answer. Never shown to the model.
     Lost(Loss),
-    /// The path or command is at fault: an observation for whoever asked.
+    /// The path or command is wrong: an observation for the caller, such as the agent.
     Refused(String),
 }
 
@@ -35,7 +35,7 @@ impl Error for Fault {
 }
 
 impl Fault {
-    /// A sandbox that is gone.
+    /// Returns a fault for a sandbox that is gone.
     pub fn lost(loss: impl Into<Loss>) -> Self {
         Self::Lost(loss.into())
     }
@@ -53,24 +53,24 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// A loss without evidence, which is the attempt's doing.
+    /// Creates a loss without evidence, which counts as the attempt's doing.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), evidence: None, source: None }
     }
 
-    /// The same loss with evidence that the machine failed.
+    /// Adds evidence that the machine failed.
     #[must_use]
     pub fn proven(self, evidence: Evidence) -> Self {
         Self { evidence: Some(evidence), ..self }
     }
 
-    /// The same loss with more about how it happened, in parentheses.
+    /// Adds to the message, in parentheses, how it happened.
     #[must_use]
     pub fn noting(self, what: impl fmt::Display) -> Self {
         Self { message: format!("{} ({what})", self.message), ..self }
     }
 
-    /// Keeps the error below.
+    /// Sets the underlying error.
     #[must_use]
     pub fn because(self, source: impl Error + Send + Sync + 'static) -> Self {
         Self { source: Some(Arc::new(source)), ..self }
@@ -126,21 +126,21 @@ pub enum EvidenceKind {
     EngineGone,
     /// The container engine did not answer a request that has nothing to do with the attempt.
     EngineSilent,
-    /// Somebody else killed, paused or stopped the container through the engine, or killed the first process of a local
-    /// sandbox, which nothing inside can.
+    /// Another process of the host killed, paused or stopped the container through the engine, or killed the first
+    /// process of a local sandbox, which nothing inside can do.
     StoppedByOthers,
     /// A fresh, empty sandbox failed after the attempt's own was gone.
     FreshSandboxFailed,
     /// The kernel killed a process for a memory limit outside the sandbox, while the sandbox was within its own.
     OuterMemoryLimit,
-    /// A system call of the harness itself failed, or the harness broke down.
+    /// A system call of the harness itself failed, or the harness crashed.
     Harness,
-    /// An agent's program ended before it had asked the model anything.
+    /// An external agent's process ended before its first request to the model.
     NothingAsked,
 }
 
 impl EvidenceKind {
-    /// Evidence of this kind.
+    /// Returns evidence of this kind.
     #[must_use]
     pub fn because(self, detail: impl Into<String>) -> Evidence {
         Evidence { kind: self, detail: detail.into() }
@@ -153,16 +153,16 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// Which memory limit a sandbox's processes ran into.
+/// The memory limit that a sandbox's processes exceeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutOfMemory {
-    /// The sandbox's own.
+    /// The sandbox's own limit.
     Own,
-    /// One outside the sandbox, which was within its own.
+    /// A limit outside the sandbox, while the sandbox was within its own.
     Outer(Evidence),
 }
 
-/// The evidence in an error or in the causes below it.
+/// Returns the evidence in an error or in one of its sources.
 #[must_use]
 pub fn evidence_in(error: &crate::error::Error) -> Option<&Evidence> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);

@@ -1,4 +1,4 @@
-//! Graphics processors: which of them sandboxes get.
+//! The `--gpus` option: which graphics processors sandboxes get.
 
 use std::path::PathBuf;
 
@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 
-/// Which graphics processors sandboxes get.
+/// Choice of the graphics processors that sandboxes get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum Gpus {
-    /// Each container all that there are.
+    /// Each container gets all of the machine's graphics processors.
     All,
-    /// Each container so many.
+    /// Each container gets this number of graphics processors.
     Count(u32),
-    /// Each attempt one of its own: of those that are here, or of the first so many.
+    /// Each attempt gets one to itself, out of all on the machine or out of the first few (the number).
     Each(Option<u32>),
 }
 
-/// A graphics processor that nobody else uses for as long as it is held.
+/// A graphics processor that one attempt has to itself while it holds this.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gpu {
-    /// What `CUDA_VISIBLE_DEVICES` calls it here. In a job whose devices are fenced off, it counts from 0.
+    /// The name for `CUDA_VISIBLE_DEVICES` in this process. It counts from 0 in a job that sees only some devices.
     pub visible: String,
-    /// What the whole machine calls it.
+    /// The name on the whole machine.
     pub name: String,
-    /// The device files that code needs to reach it.
+    /// The device files that programs need to use it.
     pub devices: Vec<PathBuf>,
 }
 
 impl Gpu {
-    /// The variable that binds a program to it.
+    /// The environment variable that makes a program use this graphics processor.
     #[must_use]
     pub fn variable(&self) -> (String, String) {
         ("CUDA_VISIBLE_DEVICES".to_owned(), self.visible.clone())
@@ -40,7 +40,8 @@ impl Gpu {
 }
 
 impl Gpus {
-    /// The same for every machine: how many there are to be given out does not matter to who gets one.
+    /// Returns the setting without the number of `each:NUMBER`: it is the same on every machine, and does not change
+    /// what one attempt gets.
     #[must_use]
     pub fn kind(self) -> String {
         match self {

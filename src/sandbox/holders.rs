@@ -1,5 +1,5 @@
-//! Finds the files that hold a suite where sandboxes would show them: this program, other installations of it, and what it
-//! is distributed as.
+//! Finds files that contain a suite in folders that sandboxes would show: this program, other installations of it, and
+//! its packages.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,21 +10,21 @@ use std::sync::{Mutex, PoisonError};
 
 use walkdir::WalkDir;
 
-/// The section of the program's file in which `suite` keeps the archives.
+/// The section of the program's file that contains the bundled suite's archives.
 const SECTION: &[u8] = b".autoexperiment\0";
-/// How deep below a shown folder programs are looked for: `/usr/local/bin/autoexperiment` is three deep.
+/// Maximum depth of the search below a shown folder; in `/usr`, `local/bin/autoexperiment` has depth 3.
 const DEPTH: usize = 3;
-/// No program that holds a suite is smaller, in bytes.
+/// Minimum size in bytes of a program that contains a suite.
 const SMALLEST: u64 = 1 << 20;
 
-/// The files below a folder that hold a suite. Looks once per folder and process.
+/// Returns the files below a folder that contain a suite. Each folder is searched once per process.
 pub(super) fn below(folder: &Path) -> Vec<PathBuf> {
     static FOUND: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     found.entry(folder.to_owned()).or_insert_with(|| search(folder)).clone()
 }
 
-/// Whether a file holds a suite.
+/// Whether a file contains a suite.
 pub(super) fn holds(file: &Path) -> bool {
     !search(file).is_empty()
 }
@@ -35,7 +35,7 @@ fn search(folder: &Path) -> Vec<PathBuf> {
     files.filter(|entry| is_distribution(entry.path()) || is_program(entry)).map(walkdir::DirEntry::into_path).collect()
 }
 
-/// Whether this is a wheel, an archive or a package of the program, by its name.
+/// Whether the file name is that of a wheel, an archive or a package of this program.
 fn is_distribution(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let kinds = [".whl", ".tar.gz", ".tgz", ".deb", ".crate", ".zip"];
@@ -45,13 +45,13 @@ fn is_distribution(path: &Path) -> bool {
 
 fn is_program(entry: &walkdir::DirEntry) -> bool {
     let is_large = || entry.metadata().is_ok_and(|about| about.len() >= SMALLEST);
-    // Versions that keep no section are known by their name.
+    // Versions without the section are recognised by their name.
     is_large()
         && (entry.file_name() == "autoexperiment"
             || File::open(entry.path()).is_ok_and(|file| has_section(&file).unwrap_or(false)))
 }
 
-/// Whether an ELF file of 64 bits has [`SECTION`].
+/// Whether a 64-bit ELF file contains [`SECTION`].
 fn has_section(file: &File) -> io::Result<bool> {
     let mut header = [0; 64];
     file.read_exact_at(&mut header, 0)?;
@@ -77,7 +77,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("local/bin");
         std::fs::create_dir_all(&folder).unwrap();
-        // An ELF file with one section, which holds the sections' names.
+        // An ELF file whose only section holds the names of sections.
         let mut renamed = vec![0; 2 << 20];
         renamed[..5].copy_from_slice(b"\x7fELF\x02");
         (renamed[40], renamed[58], renamed[60]) = (64, 64, 1);

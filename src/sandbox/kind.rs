@@ -1,4 +1,4 @@
-//! Which kind of sandbox is asked for, as it is named on the command line and in `run.json`.
+//! The kind of sandbox, as named on the command line and in `run.json`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ impl SandboxKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Local, Self::Docker, Self::Podman, Self::Unconfined];
 
-    /// Its name, as it is typed and stored.
+    /// The name on the command line and in stored files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Connections from inside a sandbox to the harness: the only way out of the sandbox's own network.
+//! Connections from inside a sandbox to the harness, the only way out of the sandbox's own network.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,28 +10,28 @@ use tokio_util::sync::CancellationToken;
 
 use autoexperiment_init::wire::{RELAY_PART, RELAY_WINDOW, Relayed, Request, Unacknowledged};
 
-/// Bytes that a relayed connection holds between the channel and whoever answers it.
+/// Buffer of a relayed connection in bytes, between the channel and the task that answers it.
 const BUFFER: usize = 64 << 10;
-/// Messages of relayed connections that wait to be sent.
+/// Maximum number of messages of relayed connections that wait to be sent, and of connections that wait to be taken.
 const WAITING: usize = 64;
 
-/// A connection that a process inside has made.
+/// A connection made by a process inside.
 pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 
-/// Where processes inside can reach the harness, while commands run.
+/// The address at which processes inside can reach the harness while commands run.
 pub struct Listener {
-    /// The address as they see it.
+    /// The address as processes inside see it.
     pub address: SocketAddr,
-    /// Their connections.
+    /// Connections made by processes inside.
     pub connections: mpsc::Receiver<Box<dyn Connection>>,
-    /// When cancelled, the command that runs is ended as at its time limit. Works once.
+    /// Cancelling this token ends the running command as at its time limit. Works once.
     pub stop: CancellationToken,
-    /// Whether anybody else on this machine can connect, too.
+    /// Whether other processes on this machine can connect, too.
     pub shared: bool,
 }
 
-/// The harness's end of an init's relay.
+/// The harness's end of the relay in an init.
 pub(super) struct Relay {
     accepted: mpsc::Sender<Box<dyn Connection>>,
     connections: BTreeMap<u64, Ends>,
@@ -40,15 +40,15 @@ pub(super) struct Relay {
     pub(super) stop: CancellationToken,
 }
 
-/// What the relay needs of a connection to feed it.
+/// The relay's ends of one connection.
 struct Ends {
-    /// Unbounded, and bounded by the window all the same.
+    /// The channel is unbounded, but the window limits how much can wait in it.
     inward: mpsc::UnboundedSender<Vec<u8>>,
     window: Arc<Semaphore>,
 }
 
 impl Relay {
-    /// A relay and the listener that it feeds.
+    /// Creates a relay and the listener that it feeds.
     pub(super) fn new(address: SocketAddr) -> (Self, Listener) {
         let (accepted, connections) = mpsc::channel(WAITING);
         let (outgoing, unsent) = mpsc::channel(WAITING);
@@ -57,17 +57,17 @@ impl Relay {
         (relay, Listener { address, connections, stop, shared: false })
     }
 
-    /// What is to be sent to the init next.
+    /// Returns the next message to send to the init.
     pub(super) async fn next(&mut self) -> Option<Request> {
         self.unsent.recv().await.map(Request::Relayed)
     }
 
-    /// Takes what the init says. Returns what is to be sent to it at once.
+    /// Handles a message of the init. Returns a reply that must be sent at once, if there is one.
     pub(super) fn take(&mut self, message: Relayed) -> Option<Request> {
         match message {
             Relayed::Opened(id) => {
                 let (ours, theirs) = duplex(BUFFER);
-                // Whoever does not listen any more, or not fast enough, is not to be reached.
+                // Refuse the connection if nobody listens any more, or too many connections wait.
                 if self.accepted.try_send(Box::new(theirs)).is_err() {
                     return Some(Request::Relayed(Relayed::Closed(id)));
                 }
@@ -83,7 +83,7 @@ impl Relay {
             }
             Relayed::Acknowledged(id, count) => {
                 if let Some(ends) = self.connections.get(&id) {
-                    // An init can give back no more than it was sent.
+                    // Do not trust an init that acknowledges more than it was sent.
                     let most = RELAY_WINDOW.saturating_sub(ends.window.available_permits());
                     ends.window.add_permits(usize::try_from(count).unwrap_or(most).min(most));
                 }
@@ -94,7 +94,7 @@ impl Relay {
     }
 }
 
-/// Carries a connection's bytes in both directions until both have ended.
+/// Carries a connection's bytes in both directions until both ends are closed.
 async fn carry(
     id: u64,
     stream: DuplexStream,
@@ -106,7 +106,7 @@ async fn carry(
     let inward = async {
         let mut unacknowledged = Unacknowledged::default();
         while let Some(bytes) = bytes.recv().await {
-            // What nobody reads any more is taken all the same.
+            // Acknowledge bytes even if the reader is gone, so that the writer can finish.
             let _ = to.write_all(&bytes).await;
             if let Some(taken) = unacknowledged.add(id, bytes.len())
                 && outgoing.send(taken).await.is_err()
@@ -114,7 +114,7 @@ async fn carry(
                 break;
             }
         }
-        // The process inside is gone: nothing that it is sent will be taken.
+        // The process inside is gone and will not take any more bytes.
         window.close();
         let _ = to.shutdown().await;
     };

@@ -1,9 +1,8 @@
-//! Where hostile code runs: the [`Sandbox`] trait, what a command may use, and what came of it.
+//! Sandboxes, in which untrusted code runs: the [`Sandbox`] trait, the limits of commands, and their results.
 //!
-//! A sandbox is started for one attempt from a [`Spec`] by a [`Backend`], lives until the attempt ends, and takes
-//! every process in it along when it goes. A sandbox that died is [`Fault::Lost`], an error of its own kind and
-//! never an observation shown to a model. It counts as the attempt's failure unless there is [`Evidence`] that the machine
-//! failed.
+//! A [`Backend`] starts a sandbox for one attempt from a [`Spec`]. It lives until the attempt ends, and all its
+//! processes end with it. A sandbox that died is [`Fault::Lost`], an error of its own kind and never an observation
+//! shown to a model. It counts as the attempt's failure unless there is [`Evidence`] that the machine failed.
 
 mod canary;
 mod conversation;
@@ -54,20 +53,20 @@ pub struct Command {
     pub argv: Vec<OsString>,
     /// Directory inside the sandbox; relative to the workspace; empty means the workspace.
     pub cwd: PathBuf,
-    /// Variables beside the sandbox's own.
+    /// Environment variables in addition to the sandbox's own.
     pub variables: BTreeMap<String, String>,
-    /// What the command reads on standard input, then end of file.
+    /// Standard input, followed by end of file.
     pub stdin: Vec<u8>,
 }
 
 impl Command {
-    /// `sh -c SCRIPT` in the workspace.
+    /// Returns the command `sh -c SCRIPT`, run in the workspace.
     #[must_use]
     pub fn shell(script: &str) -> Self {
         Self { argv: vec!["sh".into(), "-c".into(), script.into()], ..Self::default() }
     }
 
-    /// The same command in another directory.
+    /// Returns the same command in another directory.
     #[must_use]
     pub fn in_dir(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = cwd.into();
@@ -78,30 +77,30 @@ impl Command {
 /// Limits of one command.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct ExecLimits {
-    /// Wall time. At its end: TERM, `grace`, KILL, for everything that the command started.
+    /// Wall time. When it is over, all processes that the command started get TERM and, after `grace`, KILL.
     pub wall: Duration,
-    /// How much later that may be because other processes had the processors, see [`Exec::starved`].
+    /// Maximum extension of `wall` for time in which other processes had the processors, see [`Exec::starved`].
     pub patience: Duration,
-    /// Between TERM and KILL.
+    /// Time between TERM and KILL.
     pub grace: Duration,
-    /// Bytes kept of stdout and of stderr each; the middle of what is longer is cut.
+    /// Bytes kept of stdout and of stderr each; of longer output the middle is cut.
     pub output: usize,
 }
 
 /// Limits of a whole sandbox.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct SandboxLimits {
-    /// Memory in bytes: of everything together where a cgroup can be had, of each process otherwise.
+    /// Memory in bytes: of all processes together where cgroups work, of each process otherwise.
     pub memory: u64,
     /// Processes and threads alive at once.
     pub processes: u64,
-    /// Largest file in bytes.
+    /// Size of the largest file in bytes.
     pub file_size: u64,
-    /// Bytes that the workspace may grow by in all.
+    /// Growth of the workspace in bytes.
     pub disk: u64,
-    /// CPU seconds of each process.
+    /// CPU time of each process in seconds.
     pub cpu_seconds: u64,
-    /// How many CPUs' worth of time all processes together may take; `None` for no limit.
+    /// CPU time of all processes together, as a number of CPUs; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<f64>,
 }
@@ -113,75 +112,76 @@ impl Default for SandboxLimits {
     }
 }
 
-/// What a sandbox is made of.
+/// Specification of a sandbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Spec {
     /// The tree that becomes the workspace, writable inside.
     pub layers: Layers,
-    /// Host folders visible read-only at the same path: the env's prefix and its interpreter's.
+    /// Host folders visible read-only at the same path: the prefixes of the env and of its interpreter.
     pub read_only: Vec<PathBuf>,
-    /// Host folders that nobody inside may see, though they lie in one that is shown: suite, cache, scratch, runs, home.
-    /// Folders of `read_only` that lie in them are shown nevertheless.
+    /// Host folders that must not be visible inside although they are in a folder that is shown: suite, cache, scratch,
+    /// runs, home. Folders of `read_only` inside them are visible nevertheless.
     pub hidden: Vec<PathBuf>,
-    /// Files of the workspace, by their path in it, that nobody inside may write, remove or replace. Enforced where the
-    /// sandbox has a mount namespace of its own, and left out of what is verified everywhere.
+    /// Files that nobody inside may write, remove or replace, by their path in the workspace. Enforced where the
+    /// sandbox has its own mount namespace; changes to them are left out of verification everywhere.
     pub sealed: Vec<PathBuf>,
-    /// The environment, whole: nothing is inherited from the host.
+    /// The complete environment: no variables are inherited from the host.
     pub variables: BTreeMap<String, String>,
     /// Limits of the sandbox.
     pub limits: SandboxLimits,
-    /// The graphics processor that is its own.
+    /// The graphics processor that only this sandbox may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Gpu>,
 }
 
-/// A running sandbox. Paths are inside it, relative ones to the workspace, and resolved inside it, so that
-/// a symbolic link that an agent laid cannot lead out.
+/// A running sandbox. All paths are inside the sandbox, and relative ones start at the workspace. They are resolved
+/// inside, so that an agent's symbolic link cannot lead out.
 #[async_trait]
 pub trait Sandbox: Send {
-    /// The workspace's path as commands inside see it.
+    /// The workspace's path, as seen by commands inside.
     fn workdir(&self) -> &Path;
-    /// Runs a command to its end or its time limit. Background children live on until the sandbox ends.
+    /// Runs a command until it exits or its time limit is over. Background processes live on until the sandbox ends.
     async fn exec(&mut self, command: &Command, limits: &ExecLimits) -> Result<Exec, Fault>;
-    /// A regular file's bytes; refused when it is longer than `limit` bytes or no regular file.
+    /// Reads a regular file. Refused if the file is longer than `limit` bytes or not a regular file.
     async fn read(&mut self, path: &Path, limit: u64) -> Result<Vec<u8>, Fault>;
-    /// Creates or replaces a regular file, with its folders.
+    /// Creates or replaces a regular file, and creates its folders.
     async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault>;
-    /// A folder's entries, sorted by name.
+    /// Lists a folder's entries, sorted by name.
     async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault>;
     /// Lets processes inside connect to the harness, on the sandbox's own loopback, while commands run. A second call
-    /// replaces the first one's listener.
+    /// replaces the listener of the first one.
     ///
     /// # Errors
-    /// [`Fault::Refused`] where commands can make no connections.
+    /// Returns [`Fault::Refused`] if commands in this sandbox cannot make connections.
     async fn listen(&mut self) -> Result<Listener, Fault> {
         Err(Fault::Refused("commands here can make no connections".into()))
     }
-    /// Which memory limit made the kernel kill a process of the sandbox. `None` if none did, or if nothing shows it.
+    /// Returns which memory limit made the kernel kill a process of the sandbox. `None` if there was no such kill, or
+    /// if it cannot be known.
     fn out_of_memory(&self) -> Option<OutOfMemory> {
         None
     }
-    /// Copies what the workspace holds now into `upper`, a new folder on the host, in the form of an overlay's upper layer.
-    /// What runs inside stands still meanwhile, and goes on afterwards. `false` where the workspace's own folders hold it,
-    /// and nothing was copied.
+    /// Copies the workspace's current content into `upper`, a new folder on the host, in the form of an overlay's upper
+    /// layer. Processes inside are paused during the copy. Returns `false`, without a copy, if the workspace's folders
+    /// on the host hold the content already.
     async fn look(&mut self, _upper: &Path) -> Result<bool, Fault> {
         Ok(false)
     }
-    /// Kills everything inside and waits until it is gone. Dropping a sandbox does the same without waiting.
+    /// Kills all processes inside and waits until they are gone. Dropping a sandbox kills them without waiting.
     async fn destroy(self: Box<Self>) -> Result<(), Fault>;
 }
 
-/// A way of making sandboxes on this machine.
+/// A way to make sandboxes on this machine.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// `local`, `landlock`, `none`, `docker`, ...
+    /// The name of this way: `local`, `landlock`, `none`, `docker`, ...
     fn name(&self) -> &'static str;
-    /// Which workspaces it can mount.
+    /// The kind of workspaces that its sandboxes can mount.
     fn layers(&self) -> LayersKind;
-    /// The host user that owns a workspace's files, where that is not the current one.
+    /// The host user and group that own a workspace's files, if not the current ones.
     fn owner(&self) -> Option<(u32, u32)>;
-    /// The host user as whom sandboxes walk this machine's own folders, where that is another than the current one: he must be
-    /// able to pass to the cache and to the workspaces.
+    /// The host user as whom sandboxes access this machine's own folders, if not the current one. That user must be
+    /// able to reach the cache and the workspaces.
     fn walker(&self) -> Option<u32> {
         None
     }
@@ -189,57 +189,58 @@ pub trait Backend: Send + Sync {
     fn listens(&self) -> bool {
         true
     }
-    /// What is weaker than it should be on this machine, one sentence each; shown once a run.
+    /// Warnings about weaker protection on this machine, one sentence each; shown once per run.
     fn warnings(&self) -> Vec<String>;
-    /// Digest of the base image that all sandboxes stand on; `None` where they stand on this machine itself.
+    /// Returns the digest of the base image of all sandboxes; `None` if they use this machine's own system.
     ///
     /// # Errors
-    /// Kind `Infrastructure` or `Machine` when there is none and it cannot be made.
+    /// Returns an error of kind `Infrastructure` or `Machine` if there is no base image and it cannot be made.
     async fn base(&self) -> Result<Option<String>> {
         Ok(None)
     }
-    /// Whether sandboxes can show the folders `shown`, and those that they show to everybody, without `hidden` ones.
-    /// [`Backend::start`] checks it, too; asked before, it fails a run before its first attempt.
+    /// Checks that sandboxes can show the folders `shown`, and the folders that they always show, without showing
+    /// `hidden` ones. [`Backend::start`] checks this, too; checking it earlier fails a run before its first attempt.
     ///
     /// # Errors
-    /// Kind `Machine`, naming a hidden folder and the one in which it would be seen.
+    /// Returns an error of kind `Machine` that names a hidden folder and the folder in which it would be seen.
     fn conceals(&self, _shown: &[PathBuf], _hidden: &[PathBuf]) -> Result<()> {
         Ok(())
     }
-    /// A file system of its own for what an attempt writes, of so many bytes, stored in `folder`, so that the kernel holds it
-    /// to its limit. `None` where none can be made: then growth is watched.
+    /// Makes a file system of `bytes` bytes for what an attempt writes, stored in `folder`, so that the kernel enforces
+    /// the limit. Returns `None` if that is impossible here; growth is watched in that case.
     fn disk(&self, _bytes: u64, _folder: &Path) -> Option<Disk> {
         None
     }
-    /// Looks for evidence that the machine failed, when an attempt's sandbox has died without any and is gone by now. It
-    /// starts a fresh, empty sandbox, whose workspace is in the folder `place`: the one that holds the attempts' workspaces.
+    /// Looks for evidence that the machine failed, after an attempt's sandbox has died without any and is gone. It
+    /// starts a fresh, empty sandbox, whose workspace is in `place`, the folder of the attempts' workspaces.
     async fn examine(&self, _place: &Path) -> Option<Evidence> {
         None
     }
-    /// Waits, for a bounded time, until what ended sandboxes left behind is removed. Returns a sentence for each that is still
-    /// there.
+    /// Waits, for a bounded time, until the remains of ended sandboxes are removed. Returns a sentence for each that
+    /// could not be removed.
     async fn removals(&self) -> Vec<String> {
         Vec::new()
     }
     /// Starts a sandbox.
     ///
     /// # Errors
-    /// An error of kind `Infrastructure` or `Machine`: never the model's fault.
+    /// Returns an error of kind `Infrastructure` or `Machine`, which never counts against the model.
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>>;
 }
 
-/// The backend of that kind, for `local` the best that works here.
+/// Returns the backend of this kind; for `local`, the best that works here.
 ///
 /// # Errors
-/// Kind `Machine` where nothing of that kind works.
+/// Returns an error of kind `Machine` if no sandbox of that kind works.
 pub async fn choose(kind: SandboxKind) -> Result<Arc<dyn Backend>> {
     choose_with(kind, None).await
 }
 
-/// The same, whose sandboxes get these graphics processors.
+/// Same as [`choose`], for sandboxes with graphics processors.
 ///
 /// # Errors
-/// As [`choose`]; kind `Usage` where the backend passes none through, `Machine` where there are none.
+/// Returns the errors of [`choose`], an error of kind `Usage` if the backend does not support graphics processors, and
+/// one of kind `Machine` if the machine has no graphics processors.
 pub async fn choose_with(kind: SandboxKind, gpus: Option<Gpus>) -> Result<Arc<dyn Backend>> {
     if matches!(gpus, Some(Gpus::All | Gpus::Count(_))) && !kind.is_container() {
         return Err(Error::usage(format!(

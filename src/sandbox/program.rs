@@ -1,5 +1,5 @@
-//! The program that every sandbox starts as its first process. It travels inside this program, and is started from a file
-//! in memory that nobody can change.
+//! The program that every sandbox starts as its first process, the init. It is embedded in this program, and is started
+//! from a file in memory that cannot be changed.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,13 +13,13 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::files::Temporary;
 
-/// How temporary folders of sandboxes begin. What killed processes left of them is swept by the next one.
+/// Prefix of the sandboxes' temporary folders. Folders of killed processes are removed by the next process.
 pub(super) const PREFIX: &str = "autoexperiment-sandbox-";
 
-/// The program, built by `build.rs`.
+/// The init's executable file, built by `build.rs`.
 pub(super) static BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sandbox-init"));
 
-/// Where the program lies while this process lives.
+/// Location of the init's file while this process lives.
 enum Program {
     Memory(File),
     Disk(Temporary),
@@ -28,17 +28,18 @@ enum Program {
 impl Program {
     fn path(&self) -> PathBuf {
         match self {
-            // By number, because other processes are given this path, too.
+            // With the process id instead of `self`, because other processes are given this path, too.
             Self::Memory(file) => format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into(),
             Self::Disk(folder) => folder.path().join("autoexperiment-init"),
         }
     }
 }
 
-/// The program's path, for processes of this user.
+/// Returns the init's path, for processes of this user.
 ///
 /// # Errors
-/// Returns an error if this machine lets programs be started neither from memory nor from the folder for temporary files.
+/// Returns an error if this machine lets programs be started neither from memory nor from the folder for temporary
+/// files.
 pub(super) fn path() -> io::Result<PathBuf> {
     static PROGRAM: Mutex<Option<Program>> = Mutex::new(None);
     let mut program = PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +51,7 @@ pub(super) fn path() -> io::Result<PathBuf> {
 
 fn in_memory() -> io::Result<Program> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 do not know that a file in memory can be one that is not executable.
+    // Kernels before 6.3 do not have the flag that makes a file in memory executable; such files always are there.
     let file: OwnedFd =
         memfd_create("autoexperiment", flags | MemfdFlags::EXEC).or_else(|_| memfd_create("autoexperiment", flags))?;
     let mut file = File::from(file);
@@ -67,7 +68,7 @@ fn on_disk() -> io::Result<Program> {
     tried(Program::Disk(folder))
 }
 
-/// Checks that the program starts: with nothing to read, it ends at once and is content.
+/// Checks that the program starts: without input it exits at once, with success.
 fn tried(program: Program) -> io::Result<Program> {
     let status =
         Command::new(program.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
@@ -94,7 +95,7 @@ mod tests {
         for text in ["gold.json", "paper.toml", "kmeanspp", "rattler", "genai", "tokio"] {
             assert!(!holds(text), "{text}");
         }
-        // Archives are packed at the best level, which the third byte of their end of header says.
+        // A gzip header, as at the beginning of the suite's archives.
         assert!(!BYTES.windows(4).any(|window| window == [0x1f, 0x8b, 8, 0]), "an archive");
     }
 }

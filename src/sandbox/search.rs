@@ -1,4 +1,4 @@
-//! Looks for secrets from inside a sandbox, with the rights of a command of an agent's.
+//! Searches for secrets from inside a sandbox, with the rights of an agent's command.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,20 +10,20 @@ pub use autoexperiment_init::needles::{Found, Wanted};
 
 use super::{Command, ExecLimits, Fault, Loss, Sandbox, program};
 
-/// Where the searching program is put in the workspace. A plain command starts it, as an agent's own.
+/// Path of the searching program in the workspace. It is started by a plain command, as an agent's would be.
 const PLACE: &str = "search-of-the-sandbox";
-/// Time for it to end after its own limit.
+/// Extra time for the search to exit after its own time limit.
 const SPARE: Duration = Duration::from_mins(1);
 
-/// Searches everything that a command in the sandbox can read. `wanted` says for how long and, beside what every sandbox
-/// shows, where.
+/// Searches all files that a command in the sandbox can read. `wanted` contains the time limit, and folders to search
+/// in addition to those that every sandbox shows.
 ///
 /// # Errors
-/// [`Fault::Refused`] if the search cannot be started or ends early, and the sandbox's own faults.
+/// Returns [`Fault::Refused`] if the search cannot be started or ends early, and the sandbox's own faults.
 pub async fn search(sandbox: &mut dyn Sandbox, mut wanted: Wanted) -> Result<Found, Fault> {
     let garbled = |error: std::io::Error| Fault::Lost(Loss::new("the search's answer is garbled").because(error));
     sandbox.write(Path::new(PLACE), program::BYTES).await?;
-    // Without namespaces no folder can be listed that holds these.
+    // Without namespaces, the parents of these folders cannot be listed, so name them.
     wanted.roots.extend(shown_to_all().map(Path::to_owned));
     wanted.roots.push(sandbox.workdir().to_owned());
     let mut stdin = Vec::new();

@@ -1,4 +1,4 @@
-//! What a sandbox's first process is told, made from what a sandbox is started with.
+//! Conversions from a sandbox's specification to the setup messages of its init.
 
 use autoexperiment_init::wire::{Limits, Source};
 

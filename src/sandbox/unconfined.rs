@@ -1,7 +1,7 @@
-//! `--sandbox none`: plain processes on the host, for machines where nothing better works and for tests of other
-//! parts. Time limits, output limits and clean-up work as elsewhere; nothing is confined.
+//! `--sandbox none`: plain processes on the host, for machines on which nothing better works and for tests of other
+//! parts. Time limits, output limits and clean-up work as in other sandboxes, but nothing is confined.
 //!
-//! Every process carries a marker in its environment, by which those that left their process group are found.
+//! Every process has a marker in its environment, by which processes that left their process group are found.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,7 +31,7 @@ use autoexperiment_init::{files, processes};
 
 const MARKER: &str = "AUTOEXPERIMENT_SANDBOX";
 const COMMAND_MARKER: &str = "AUTOEXPERIMENT_COMMAND";
-/// Between two tries to take a connection, after one that failed.
+/// Pause after a failed attempt to accept a connection.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
@@ -67,7 +67,7 @@ impl Backend for Unconfined {
             return Err(Error::internal("sandbox `none` was given an overlay, which it cannot mount"));
         };
         let dir = dir.canonicalize().map_err(|error| Error::io("open the workspace", dir, error))?;
-        // Beside the workspace it is swept with it when this process is killed.
+        // A folder next to the workspace is removed with it if this process is killed.
         let beside = dir.parent().unwrap_or(&dir);
         let home = tempfile::Builder::new().prefix("home-").tempdir_in(beside);
         let home = home.map_err(|error| Error::io("create a folder in", beside, error))?;
@@ -82,7 +82,7 @@ struct Plain {
     spec: Spec,
     id: String,
     commands: u64,
-    /// Ends the command that runs, and the listener that it came with.
+    /// Token of the listener; ends the running command when cancelled.
     stop: Option<CancellationToken>,
 }
 
@@ -137,7 +137,7 @@ impl Plain {
         Ok((running, format!("{COMMAND_MARKER}={mark}")))
     }
 
-    /// A path as the caller gave it; nothing is confined here, so links are simply followed.
+    /// Resolves a path of the caller. Links are simply followed, because nothing is confined here.
     fn resolve(&self, path: &Path) -> PathBuf {
         self.dir.join(path)
     }
@@ -151,7 +151,7 @@ struct Running {
     stderr: pipe::Receiver,
 }
 
-/// Reads what is in the pipe; `false` once it is at its end.
+/// Reads bytes that are in the pipe; returns `false` at its end.
 fn pump(pipe: &pipe::Receiver, capture: &mut Capture) -> bool {
     let mut buffer = [0; 16384];
     match pipe.try_read(&mut buffer) {
@@ -164,7 +164,7 @@ fn pump(pipe: &pipe::Receiver, capture: &mut Capture) -> bool {
     }
 }
 
-/// Reads what the pipe holds at this moment, without waiting for background processes that keep it open.
+/// Reads what the pipe contains at this moment, without waiting for background processes that keep it open.
 fn drain(pipe: &pipe::Receiver, capture: &mut Capture) {
     let mut waiting = rustix::io::ioctl_fionread(pipe).unwrap_or(0) as usize;
     let mut buffer = [0; 16384];
@@ -258,7 +258,7 @@ impl Sandbox for Plain {
         let Ended { exit, cpu, peak_memory } = match ended {
             Ok(Some((_, ended))) => ended,
             Ok(None) => return Err(failed("wait for a command that had ended", io::ErrorKind::NotFound.into())),
-            // Its exit is not known, so it must not pass as any.
+            // The exit status is unknown, so do not report one.
             Err(error) => return Err(failed("wait for a command", error)),
         };
         Ok(Exec {
@@ -288,7 +288,7 @@ impl Sandbox for Plain {
         files::list(&path).map_err(|error| refused("list", &path, &error))
     }
 
-    /// Without a network of its own, this is a port of the machine.
+    /// Listens on a port of this machine, because there is no network of the sandbox's own.
     async fn listen(&mut self) -> Result<Listener, Fault> {
         let lost = |error: io::Error| failed("listen", error);
         let listener = tokio::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await.map_err(lost)?;
@@ -301,7 +301,7 @@ impl Sandbox for Plain {
                     () = accepted.closed() => return,
                 };
                 let Ok((stream, _)) = stream else {
-                    // Where no descriptor is left, the next try would fail at once, too.
+                    // If no file descriptor is free, the next try would fail at once, too.
                     tokio::time::sleep(ACCEPT_AGAIN).await;
                     continue;
                 };
@@ -317,12 +317,12 @@ impl Sandbox for Plain {
     }
 
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {
-        // Dropping kills everything that carries the marker.
+        // Dropping `self` kills all processes with the marker.
         Ok(())
     }
 }
 
-/// A system call of the harness itself that failed, which nothing inside can bring about.
+/// Fault for a failed system call of the harness itself, which nothing inside can cause.
 fn failed(what: &str, error: io::Error) -> Fault {
     let evidence = EvidenceKind::Harness.because(format!("the harness failed to {what}: {error}"));
     Fault::Lost(Loss::new(format!("failed to {what}")).because(error).proven(evidence))
@@ -332,7 +332,7 @@ fn refused(verb: &str, path: &Path, error: &io::Error) -> Fault {
     Fault::Refused(format!("cannot {verb} `{}`: {error}", path.display()))
 }
 
-/// Kills a command whose future is dropped before it ended, as on Ctrl-C.
+/// Kills a command whose future is dropped before the command has ended, as on Ctrl-C.
 struct KillOnDrop {
     mark: Option<String>,
 }
@@ -412,7 +412,7 @@ mod tests {
         command.variables.insert("WHO".into(), "background".into());
         let done = sandbox.exec(&command, &limits(5000)).await.unwrap();
         assert_eq!(done.stdout, b"started\n");
-        // Between its fork and its program it has no variables to be seen by.
+        // A forked process has no variables to be found by until it executes its program.
         let mut waits = 0;
         while processes::marked("WHO=background").is_empty() {
             waits += 1;

@@ -8,15 +8,15 @@ use autoexperiment_init::processes;
 
 use crate::workspace::OwnDisk;
 
-/// Watches one folder.
+/// Watches the size of one folder.
 #[derive(Debug)]
 pub struct Watch {
     folder: PathBuf,
     most: u64,
     unwatched: Duration,
-    /// The process from which all of the sandbox's descend.
+    /// The sandbox's first process; all others descend from it.
     init: Option<i32>,
-    /// The folder on whose disk the folder's own disk is stored, where it has one.
+    /// If the folder is the root of a disk image: the folder in which the image is stored.
     stored_in: Option<PathBuf>,
 }
 
@@ -33,19 +33,19 @@ impl Watch {
         }
     }
 
-    /// Watches a disk of its own, of which the kernel tells at once what is used, by whomever: no walk is needed.
+    /// Watches a disk image. The kernel knows how much of it is used, so that no walk over its files is needed.
     pub fn of_disk(disk: &OwnDisk, limit: u64) -> Self {
         let most = used(&disk.root).unwrap_or(0).saturating_add(limit);
         let (folder, stored_in) = (disk.root.clone(), Some(disk.stored_in.clone()));
         Self { folder, most, unwatched: Duration::ZERO, init: None, stored_in }
     }
 
-    /// Counts files without a name, too, that processes below this one hold open.
+    /// Makes the watch count unlinked files, too, that processes below `init` hold open.
     pub fn with_processes_of(self, init: Option<u32>) -> Self {
         Self { init: init.and_then(|pid| pid.try_into().ok()), ..self }
     }
 
-    /// Whether the folder is too large now.
+    /// Whether the folder has grown beyond its limit.
     pub async fn is_full(&self) -> bool {
         if self.stored_in.is_some() {
             return is_out_of_room(&self.folder) || used(&self.folder).is_some_and(|used| used > self.most);
@@ -53,12 +53,13 @@ impl Watch {
         measure(self.folder.clone(), self.init, self.most).await > self.most
     }
 
-    /// Whether the disk has no room left, while the folder is not too large.
+    /// Whether the file system that stores the folder is full, while the folder is within its limit.
     pub async fn is_out_of_room(&self) -> bool {
         is_out_of_room(self.stored_in.as_ref().unwrap_or(&self.folder)) && !self.is_full().await
     }
 
-    /// Whether it is too large now that a command has run for so long. Short ones are looked at together.
+    /// Whether the folder has grown beyond its limit, checked after a command that ran for `wall`. Short commands are
+    /// added up and checked together.
     pub async fn is_full_after(&mut self, wall: Duration) -> bool {
         self.unwatched += wall;
         if self.unwatched < WORTH_A_WALK && self.stored_in.is_none() {

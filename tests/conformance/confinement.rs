@@ -1,4 +1,4 @@
-//! Breaking out: system calls, privileges, other processes, the network.
+//! Attempts to break out: system calls, privileges, other processes, the network.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -49,7 +49,8 @@ crate::cases! {
 
     a_process_has_no_capabilities_and_no_new_privileges(fixture) {
         let mut inside = fixture.start().await?;
-        // By the shell alone: without a pid namespace /proc may be closed, and then there is nothing to check here.
+        // Read by the shell alone: without a pid namespace /proc may be closed, and then there is nothing to check
+        // here.
         let said = inside.say("cat /proc/self/status || echo closed").await?;
         if !said.contains("closed") {
             for line in ["CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000",
@@ -220,7 +221,7 @@ crate::cases! {
         let mut inside = fixture.start().await?;
         inside.denied(&["connect", "1.1.1.1:53"]).await?;
         inside.denied(&["connect", "[2606:4700:4700::1111]:53"]).await?;
-        // Where a cloud's metadata service gives out credentials.
+        // The address at which a cloud's metadata service hands out credentials.
         inside.denied(&["connect", "169.254.169.254:80"]).await?;
         inside.end().await?;
     }

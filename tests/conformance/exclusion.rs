@@ -1,6 +1,6 @@
-//! Programs that try to have their failure excluded, by ending their sandbox in a way that could be blamed on the machine. What
-//! they do is in `tests/exclusion/programs.txt`. Whatever happens to the sandbox, there must be no evidence that the machine
-//! failed, and nothing may live on.
+//! Programs that try to have their failure excluded from the results, by ending their sandbox in a way that looks like
+//! the machine's fault. They are in `tests/exclusion/programs.txt`. Whatever happens to the sandbox, there must be no
+//! evidence that the machine failed, and no process may live on.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,14 @@ use super::fixture::{Fixture, MIB, Outcome};
 use crate::ensure;
 
 const PROGRAMS: &str = include_str!("../exclusion/programs.txt");
-/// Set to `all` to run all programs instead of a sample.
+/// Environment variable; `all` runs all programs instead of a sample.
 const WHICH: &str = "AUTOEXPERIMENT_EXCLUSION";
-/// The cases below, each of which runs a part.
+/// Number of cases below, each of which runs an equal part of the programs.
 const PARTS: usize = 10;
-/// A program's time limit.
+/// Time limit of a program.
 const WALL: Duration = Duration::from_secs(4);
-/// The longest that a program may keep the harness busy: its limit as often as patience allows, and what an init may take.
+/// Maximum time that a program may keep the harness busy: its limit, extended by the whole patience, and the init's own
+/// time limits.
 const LONGEST: Duration = Duration::from_mins(3);
 
 /// Whether all programs run.
@@ -24,7 +25,7 @@ pub fn is_whole() -> bool {
     std::env::var_os(WHICH).is_some_and(|which| which == "all")
 }
 
-/// All programs: name and script.
+/// Returns all programs, as pairs of name and script.
 fn programs() -> Vec<(String, String)> {
     let mut programs = Vec::new();
     for block in format!("\n{PROGRAMS}").split("\n== ").filter(|block| !block.trim().is_empty()) {
@@ -38,7 +39,7 @@ fn programs() -> Vec<(String, String)> {
     programs
 }
 
-/// Runs one part of the programs; in a sample, one of them.
+/// Runs one part of the programs, or only one program of that part in a sample.
 async fn run(fixture: &mut Fixture<'_>, part: usize) -> Outcome {
     let all = programs();
     ensure!(all.len() >= 120, "only {} programs", all.len());
@@ -64,8 +65,8 @@ async fn run(fixture: &mut Fixture<'_>, part: usize) -> Outcome {
     Ok(())
 }
 
-/// Runs a program and uses the sandbox afterwards as the harness does. How the sandbox was lost, and the evidence that this was
-/// the machine's doing.
+/// Runs a program and then uses the sandbox like the harness does. Returns how the sandbox was lost, and evidence that
+/// the machine lost it.
 async fn one(fixture: &mut Fixture<'_>, script: &str) -> Result<(Option<String>, Option<Evidence>), String> {
     fixture.limits.memory = 256 * MIB;
     let mut inside = fixture.start().await?;

@@ -1,4 +1,4 @@
-//! Files: what may be written, what names do, and how links, fifos and devices fail to lead astray.
+//! Files: which may be written, odd names, and links, fifos and devices that try to lead outside.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -54,7 +54,7 @@ crate::cases! {
         }
         let before = fs::metadata(&file).unwrap();
         let (mut spec, written) = fixture.spec();
-        // As an env is, which attempts share.
+        // Shared between attempts, as an env is.
         spec.read_only.push(file.clone());
         let started = fixture.backend.start(&spec).await.map_err(|error| error.to_string());
         let mut inside = super::fixture::Inside { sandbox: started?, exe: fixture.exe.clone(), written };
@@ -222,13 +222,13 @@ crate::cases! {
     }
 
     a_workspace_with_too_much_to_list_is_still_read_at_the_end(fixture) {
-        // Empty files count, too.
+        // Empty files count towards this limit, too.
         fixture.limits.disk = 2048 * MIB;
-        // More new files than a container's survey lists; any other workspace is not surveyed.
+        // For containers, more new files than a survey lists; other workspaces are not surveyed.
         let crowd = if fixture.backend.layers() == LayersKind::Image { 105_000 } else { 15_000 };
         let mut inside = fixture.start().await?;
         let written = inside.written.clone();
-        // They come before the file that counts, and some lie behind a path that no call takes.
+        // The crowd precedes the file that counts, and some files have paths that are too long for any call.
         let script = format!("bash -ec 'echo kept > hello.txt; mkdir crowd; cd crowd; seq 1 {crowd} | xargs touch; cd ..
             name=$(printf a%.0s $(seq 250)); for i in $(seq 90); do mkdir $name; cd -P $name; done; touch 1 2 3'");
         let done = inside.sh(&script).await?;

@@ -1,4 +1,4 @@
-//! What a case works with: sandboxes over a fresh workspace, host files that must stay hidden, and short-hands.
+//! The fixture of a case: sandboxes over a fresh workspace, host files that must stay hidden, and helpers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use autoexperiment::sandbox::{Backend, Command, Exec, ExecLimits, Exit, Fault, Sandbox, SandboxLimits, Spec};
 use autoexperiment::workspace::{Disk, Layers, LayersKind};
 
-/// What a case returns: nothing, or what went wrong.
+/// Result of a case; the error says what went wrong.
 pub type Outcome = Result<(), String>;
 /// A case's body.
 pub type Body = for<'a> fn(&'a mut Fixture<'_>) -> Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -47,16 +47,16 @@ macro_rules! ensure {
 
 pub struct Fixture<'b> {
     pub backend: &'b dyn Backend,
-    /// A host folder with what an agent must not see: `gold.json`, `original.py`, `home/secret`.
+    /// A host folder that no agent may see, with `gold.json`, `original.py`, `home/secret`.
     pub host: tempfile::TempDir,
-    /// Stands in every sandbox's environment.
+    /// A string in the environment of every sandbox, by which its processes are found on the host.
     pub marker: String,
-    /// Limits of the next sandboxes.
+    /// Limits of the sandboxes started from now on.
     pub limits: SandboxLimits,
-    /// This program.
+    /// Path of this program.
     pub exe: PathBuf,
     workspaces: u32,
-    /// Of the workspaces so far, where the backend makes any.
+    /// Disks of the workspaces so far, if the backend makes any.
     disks: Vec<Disk>,
 }
 
@@ -64,7 +64,7 @@ pub struct Fixture<'b> {
 pub struct Inside {
     pub sandbox: Box<dyn Sandbox>,
     pub exe: PathBuf,
-    /// The folder on the host that holds what was written to the workspace, once the sandbox is destroyed.
+    /// The host folder that contains the workspace's changes once the sandbox is destroyed.
     pub written: PathBuf,
 }
 
@@ -88,7 +88,7 @@ impl<'b> Fixture<'b> {
         Self { backend, host, marker, limits, exe, workspaces: 0, disks: Vec::new() }
     }
 
-    /// A workspace with `hello.txt`, `folder/inner.txt` and `run.sh`.
+    /// Makes a workspace with `hello.txt`, `folder/inner.txt` and `run.sh`.
     pub fn layers(&mut self) -> (Layers, PathBuf) {
         self.workspaces += 1;
         let base = self.host.path().join(format!("workspace{}", self.workspaces));
@@ -137,7 +137,7 @@ impl<'b> Fixture<'b> {
             LayersKind::Image => {
                 let (tree, upper) = (folder("tree"), folder("upper"));
                 fill(&tree);
-                // All cases have the same tree, and so the same image.
+                // All cases have the same tree, and therefore the same image.
                 (Layers::Image { tree, digest: "conformance".into(), upper: upper.clone() }, upper)
             }
         }
@@ -187,7 +187,7 @@ impl Inside {
         self.exec(Command::shell(script), limits(20.0)).await
     }
 
-    /// A script's trimmed output, both streams.
+    /// Runs a script and returns its trimmed output, of both streams.
     pub async fn say(&mut self, script: &str) -> Result<String, String> {
         let done = self.sh(script).await?;
         let text = [done.stdout, done.stderr].concat();
@@ -231,12 +231,12 @@ impl Inside {
     }
 }
 
-/// Whether an exit is that of a command that was stopped or failed, not one that succeeded.
+/// Whether a command was stopped or failed.
 pub fn failed(exit: Exit) -> bool {
     exit != Exit::Code(0)
 }
 
-/// Whether the file operation was refused, as opposed to done or fatal.
+/// Whether a file operation was refused, and neither succeeded nor ended the sandbox.
 pub fn refused<T>(result: &Result<T, Fault>) -> bool {
     matches!(result, Err(Fault::Refused(_)))
 }

@@ -1,4 +1,4 @@
-//! Kill -9 of the harness itself: nothing that its sandboxes ran may live on, and nothing may stay mounted.
+//! Kills the harness itself with `kill -9`: none of its sandboxes' processes may live on, and nothing may stay mounted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use autoexperiment::sandbox::{Backend, DockerBackend, Fault, Flavour, LocalBacke
 use super::fixture::{Fixture, limits};
 use super::runner::survivors;
 
-/// A harness that starts three sandboxes with a daemon and a running command each, and then waits to be killed.
+/// Runs a harness that starts three sandboxes, each with a daemon and a running command, and then waits to be killed.
 pub fn doomed(mode: &str, marker: &str) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -28,7 +28,7 @@ pub fn doomed(mode: &str, marker: &str) -> ExitCode {
         for _ in 0..3 {
             let mut inside = fixture.start().await.unwrap();
             inside.hostile(&["daemon", marker], limits(5.0)).await.unwrap();
-            // Chains of processes that each start the next one and end.
+            // Chains of processes that each start the next one and exit.
             let link = "perl -e 'while (1) { fork and exit }'";
             let chains = format!("for i in 1 2 3; do setsid {link} {marker} > /dev/null 2>&1 & done");
             inside.sh(&chains).await.unwrap();
@@ -41,7 +41,7 @@ pub fn doomed(mode: &str, marker: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Kills a harness of each mode and engine that works here; returns what failed.
+/// Kills a harness in each mode and engine that works here. Returns the failures.
 pub fn run(words: &[&str], modes: &[Mode], engines: &[Flavour]) -> Vec<String> {
     const NAME: &str = "killing_the_harness_leaves_nothing";
     if !words.iter().all(|word| NAME.contains(word)) {
@@ -65,7 +65,7 @@ pub fn run(words: &[&str], modes: &[Mode], engines: &[Flavour]) -> Vec<String> {
     failures
 }
 
-/// A harness in a group of processes of its own: its sandbox works until the group has no process left.
+/// Runs a harness in a control group of its own. Its sandbox works until the group may start no more processes.
 pub fn starved(folder: &str) -> ExitCode {
     let folder = Path::new(folder);
     fs::write(folder.join("cgroup.procs"), std::process::id().to_string()).unwrap();
@@ -78,7 +78,7 @@ pub fn starved(folder: &str) -> ExitCode {
         fs::write(folder.join("pids.max"), "1").unwrap();
         let echo = autoexperiment::sandbox::Command::shell("echo fine");
         let fault = inside.sandbox.exec(&echo, &limits(10.0)).await.unwrap_err();
-        // A fresh sandbox fails, too.
+        // A fresh sandbox fails as well.
         let evidence = backend.examine(&std::env::temp_dir()).await;
         fs::write(folder.join("pids.max"), "max").unwrap();
         match (fault, evidence) {
@@ -91,7 +91,7 @@ pub fn starved(folder: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A limit of processes from outside is the machine's fault; returns what failed.
+/// Checks that a limit of processes from outside counts as the machine's fault. Returns the failures.
 pub fn starve(words: &[&str], modes: &[Mode]) -> Vec<String> {
     const NAME: &str = "a_limit_of_processes_from_outside_is_not_the_attempt_s";
     let folder = Path::new("/sys/fs/cgroup/pids").join(format!("conformance.{}", std::process::id()));
@@ -133,12 +133,12 @@ fn kill(mode: &str) -> Result<(), String> {
     let (host, ready) = (lines.next(), lines.next());
     std::thread::sleep(std::time::Duration::from_millis(200));
     let before = survivors(&marker).len();
-    // Beside others that keep every processor busy.
+    // Keep every processor busy meanwhile.
     let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let mut crowd: Vec<_> = (0..8).map(|_| busy()).collect();
     harness.kill().unwrap();
     harness.wait().unwrap();
-    // A link of a chain is seldom there while the table is read: none may be seen ten times in a row.
+    // A link of a chain is seldom alive while the table is read, so none may be seen ten times in a row.
     let begun = std::time::Instant::now();
     let mut left = Vec::new();
     let mut without = 0;
@@ -166,7 +166,7 @@ fn kill(mode: &str) -> Result<(), String> {
     if !left.is_empty() {
         return Err(format!("survivors: {left:?}"));
     }
-    // An engine needs a moment to clean up behind a container that has ended.
+    // An engine needs a moment to clean up after a container that has ended.
     let begun = std::time::Instant::now();
     loop {
         let left: Vec<String> = self::mounts().difference(&mounts).cloned().collect();
@@ -178,7 +178,7 @@ fn kill(mode: &str) -> Result<(), String> {
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    // The next harness removes the dead one's control groups, once the kernel has let go of the last process in them.
+    // The next harness removes the dead one's control groups, once the kernel has released their last process.
     let begun = std::time::Instant::now();
     let groups = loop {
         drop(LocalBackend::with_mode(Mode::Overlay));
@@ -194,7 +194,8 @@ fn kill(mode: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What is mounted, a line each. One that has gone since is an engine's own, from something that ended before.
+/// Returns the lines of the mount table. Only new mounts count: one that has vanished was an engine's own, from
+/// something that ended before.
 fn mounts() -> BTreeSet<String> {
     fs::read_to_string("/proc/mounts").unwrap().lines().map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! Memory that belongs to no process: what waits in sockets and pipes, and what stands in the kernel's own tables.
+//! Memory that belongs to no process: data that waits in sockets and pipes, and objects in the kernel's own tables.
 
 use std::io::{self, IoSlice, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -13,9 +13,9 @@ use nix::sys::socket::{AddressFamily, ControlMessage, MsgFlags, SockFlag, SockTy
 use super::fixture::{Inside, MIB, Outcome, limits};
 use crate::ensure;
 
-/// What a test asks for at most, so that one that fails does not take the machine down.
+/// Maximum bytes that a test requests, so that a failing test does not take the machine down.
 const MOST: usize = 1 << 30;
-/// How long what was gathered is kept: several looks of a watch.
+/// Time for which the memory is kept, which is several checks of a watch.
 const KEPT: Duration = Duration::from_secs(4);
 
 crate::cases! {
@@ -63,7 +63,7 @@ crate::cases! {
 }
 
 impl Inside {
-    /// More than the limit must not be held for long. What is refused on the way is as good.
+    /// Checks that more than the memory limit cannot be held for long. It is as good if the kernel refuses some of it.
     async fn cannot_hoard(&mut self, way: &str) -> Outcome {
         let done = self.hostile(&["hoard", way, "300"], limits(60.0)).await?;
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
@@ -78,7 +78,8 @@ impl Inside {
     }
 }
 
-/// Gathers so many megabytes in this way, keeps them for a while, and says so; or says where it was refused.
+/// Takes `megabytes` of memory in this way, keeps it for a while, and prints the amount, or the amount at which it was
+/// refused.
 pub fn act(way: &str, megabytes: usize) -> ExitCode {
     let wanted = (megabytes << 20).min(MOST);
     let mut hoard = Hoard { held: 0, kept: Vec::new(), files: Vec::new() };
@@ -108,7 +109,7 @@ impl Hoard {
                 self.held += fill(&one) + fill(&other);
                 self.files.extend([one, other]);
             }
-            // What waits stays when its sender is gone.
+            // Data stays in the socket when its sender is gone.
             "closed" => {
                 let (one, other) = pair(SockType::Stream)?;
                 self.held += fill(&one);
@@ -119,7 +120,7 @@ impl Hoard {
                 self.held += fill(&one);
                 self.files.push(other);
             }
-            // Held by nothing but messages that nobody reads.
+            // Sockets that are only referred to by messages that nobody reads.
             "passed" => {
                 let (from, to) = pair(SockType::Stream)?;
                 for _ in 0..50 {
@@ -131,7 +132,7 @@ impl Hoard {
                 }
                 self.files.extend([from, to]);
             }
-            // Connections that nobody has accepted.
+            // Connections that have not been accepted.
             "waiting" => {
                 use std::os::linux::net::SocketAddrExt;
                 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -154,7 +155,7 @@ impl Hoard {
             "packets" => {
                 let (one, other) = (UdpSocket::bind("127.0.0.1:0")?, UdpSocket::bind("127.0.0.1:0")?);
                 for _ in 0..4 {
-                    // What does not fit is dropped.
+                    // Packets that do not fit are dropped.
                     self.held += one.send_to(&vec![1; 50_000], other.local_addr()?)?;
                 }
                 self.files.push(other.into());
@@ -167,10 +168,10 @@ impl Hoard {
                 }
                 self.files.push(reader.into());
             }
-            // One byte of a huge page keeps all of it.
+            // One byte of a huge page keeps the whole page.
             "given-pages" => self.held += given_page(&mut self.files)?,
             "semaphores" => {
-                // SAFETY: no pointers.
+                // SAFETY: the call takes no pointers.
                 if unsafe { libc::semget(libc::IPC_PRIVATE, 32_000, libc::IPC_CREAT | 0o600) } < 0 {
                     return Err(io::Error::last_os_error());
                 }
@@ -182,13 +183,14 @@ impl Hoard {
     }
 }
 
-/// Puts one byte of each of some huge pages into a pipe, and gives the pages back. How many bytes the pipe then keeps.
+/// Moves one byte of each of several huge pages into a pipe and frees the pages. Returns the number of bytes that the
+/// pipe then keeps.
 fn given_page(files: &mut Vec<OwnedFd>) -> io::Result<usize> {
     const HUGE: usize = 2 << 20;
     let (reader, writer) = io::pipe()?;
     let mut kept = 0;
     for _ in 0..2 {
-        // SAFETY: the mapping is private to this function, and as long as what is written to it.
+        // SAFETY: the mapping is private to this function, and as long as the bytes that are written to it.
         unsafe {
             let (flags, rights) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE);
             let memory = libc::mmap(std::ptr::null_mut(), 2 * HUGE, rights, flags, -1, 0);
@@ -216,7 +218,7 @@ fn pair(kind: SockType) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_NONBLOCK)?)
 }
 
-/// Writes as much as fits.
+/// Writes as much as fits, and returns the number of bytes.
 fn fill(socket: &OwnedFd) -> usize {
     let block = vec![1; 32 << 10];
     let mut sent = 0;

@@ -1,5 +1,5 @@
-//! What runs inside: this program again, doing what no shell command can. Attempts at escape print `denied` and the
-//! error when they were refused, `escaped` when they were not.
+//! Actions inside a sandbox that no shell command can do, run by this same program. Attempts to escape print `denied`
+//! and the error if they were refused, and `escaped` if not.
 
 use std::ffi::CString;
 use std::io::{self, Write};
@@ -117,7 +117,7 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
             println!("{}", held.len());
         }
         "stop-everything" => {
-            // SAFETY: no pointers.
+            // SAFETY: the calls take no pointers.
             unsafe {
                 libc::kill(1, libc::SIGKILL);
                 libc::kill(1, libc::SIGSTOP);
@@ -127,7 +127,7 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
             println!("still here");
         }
         "kill-group-of-all" => {
-            // SAFETY: no pointers.
+            // SAFETY: the call takes no pointers.
             unsafe { libc::kill(-1, libc::SIGKILL) };
         }
         "connect" => {
@@ -153,16 +153,16 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
             println!("fine");
         }
         "kill" => {
-            // SAFETY: no pointers.
+            // SAFETY: the call takes no pointers.
             return verdict(check(unsafe { libc::kill(number(0) as i32, number(1) as i32) }.into()));
         }
         "ptrace" => {
             let pid = number(0);
-            // SAFETY: attaching takes no pointers that are read.
+            // SAFETY: attaching reads no pointers.
             return verdict(check(unsafe { libc::ptrace(libc::PTRACE_ATTACH, pid as i32, 0, 0) }));
         }
         "setuid" => {
-            // SAFETY: no pointers.
+            // SAFETY: the call takes no pointers.
             return verdict(check(unsafe { libc::setresuid(0, 0, 0) }.into()));
         }
         "raise-limits" => {
@@ -182,7 +182,7 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
         "memfds" => println!("{}", memfds(number(0))),
         "watchers" => {
             let mut count = 0;
-            // SAFETY: no pointers. What is opened stays open.
+            // SAFETY: the call takes no pointers. The descriptors stay open on purpose.
             while count < 5000 && unsafe { libc::inotify_init1(0) } >= 0 {
                 count += 1;
             }
@@ -198,9 +198,9 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
         "dig" => dig(number(0)),
         "hoard" => return super::hoards::act(rest[0], number(1).unsigned_abs() as usize),
         "leave-objects" => {
-            // SAFETY: no pointers.
+            // SAFETY: the call takes no pointers.
             let segment = unsafe { libc::shmget(number(0) as i32, 4096, libc::IPC_CREAT | 0o666) };
-            // SAFETY: no pointers.
+            // SAFETY: the call takes no pointers.
             let queue = unsafe { libc::msgget(number(0) as i32, libc::IPC_CREAT | 0o666) };
             println!("{segment} {queue}");
         }
@@ -215,8 +215,8 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// System calls that must be refused. Their arguments are harmless should they not be. Nulls and zeros could also make
-/// them fail for other reasons.
+/// System calls that must be refused. Their arguments are harmless in case they are not. Null pointers and zeros could
+/// also make them fail for other reasons.
 pub const FORBIDDEN: &[&str] = &[
     "mount",
     "umount",
@@ -249,7 +249,8 @@ pub const FORBIDDEN: &[&str] = &[
     "foreign-numbers",
 ];
 
-/// More of them, which would otherwise succeed, or fail by accident: they must fail with EPERM or ENOSYS.
+/// More forbidden system calls, which must fail with EPERM or ENOSYS, because without a filter they would succeed or
+/// fail by accident.
 pub const BY_PERMISSION: &[&str] = &[
     "unshare-user",
     "clone3",
@@ -275,7 +276,7 @@ pub const BY_PERMISSION: &[&str] = &[
     "newer-than-the-list",
 ];
 
-/// What ordinary programs do to themselves, named by `pid`; 0 is oneself, too.
+/// Makes calls that ordinary programs make for themselves. The process is named by its `pid`, or by 0.
 fn own_limits(pid: i32) -> ExitCode {
     let pid = if pid == 0 { 0 } else { std::process::id() as i32 };
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -295,9 +296,9 @@ fn own_limits(pid: i32) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Sends a signal as the kernel sends one for a fault at this address.
+/// Sends a signal that looks as if the kernel had sent it for a fault at this address.
 fn forge(pid: i32, signal: i32, address: usize) {
-    // SAFETY: zero is valid for this struct; its address lies 16 bytes in, and the call only reads it.
+    // SAFETY: zero is valid for this struct; the address is 16 bytes from its start, and the call only reads it.
     unsafe {
         let mut about: libc::siginfo_t = std::mem::zeroed();
         about.si_signo = signal;
@@ -307,11 +308,11 @@ fn forge(pid: i32, signal: i32, address: usize) {
     }
 }
 
-/// Fills so many megabytes of System V shared memory, which outlives this process.
+/// Fills up to `megabytes` of System V shared memory, which outlives this process. Returns the number of megabytes.
 fn shared_segments(megabytes: usize) -> usize {
     let size = 8 << 20;
     for made in 0..megabytes / 8 {
-        // SAFETY: the attached segment is as long as what is written.
+        // SAFETY: the attached segment is as long as the bytes that are written.
         unsafe {
             let segment = libc::shmget(libc::IPC_PRIVATE, size, libc::IPC_CREAT | 0o600);
             let memory = libc::shmat(segment, std::ptr::null(), 0);
@@ -325,16 +326,17 @@ fn shared_segments(megabytes: usize) -> usize {
     megabytes
 }
 
-/// So many megabytes, each page written.
+/// Allocates memory and writes each page.
 fn held(megabytes: i64) -> Vec<u8> {
     vec![1; (megabytes as usize) << 20]
 }
 
-/// Starts so many processes, each of which makes something and keeps it; how many are alive a second and a half later.
+/// Starts `count` processes, each of which makes a value and keeps it. Returns how many are alive a second and a half
+/// later.
 fn living<T>(count: i64, make: impl Fn() -> T) -> usize {
     let started: Vec<_> = (0..count)
         .map(|_| {
-            // SAFETY: one thread; the child only makes its own and sleeps.
+            // SAFETY: one thread; the child only makes its own value and sleeps.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
                 let _kept = std::hint::black_box(make());
@@ -344,23 +346,23 @@ fn living<T>(count: i64, make: impl Fn() -> T) -> usize {
         })
         .collect();
     std::thread::sleep(Duration::from_millis(1500));
-    // SAFETY: no pointer but null; the children are ours.
+    // SAFETY: the only pointer is null; the children belong to this process.
     let lives = |pid: &&i32| **pid > 0 && unsafe { libc::waitpid(**pid, std::ptr::null_mut(), libc::WNOHANG) } == 0;
     let alive = started.iter().filter(lives).count();
     for pid in started.into_iter().filter(|pid| *pid > 0) {
-        // SAFETY: no pointers.
+        // SAFETY: the call takes no pointers.
         unsafe { libc::kill(pid, libc::SIGKILL) };
     }
     alive
 }
 
-/// Holds so many megabytes in files of memory that are not mapped; how many it got.
+/// Holds up to `megabytes` in files in memory that are not mapped. Returns the number of megabytes.
 fn memfds(megabytes: i64) -> i64 {
     let block = vec![1; 1 << 20];
     for got in 0..megabytes {
-        // SAFETY: a live C string; the descriptor is new and nobody else's. It stays open.
+        // SAFETY: a live C string; the descriptor is new and only used here. It stays open on purpose.
         let fd = unsafe { libc::memfd_create(c"x".as_ptr(), 0) };
-        // SAFETY: the block is as long as what is written.
+        // SAFETY: the block is as long as the bytes that are written.
         if fd < 0 || unsafe { libc::write(fd, block.as_ptr().cast(), block.len()) } < block.len() as isize {
             return got;
         }
@@ -368,7 +370,7 @@ fn memfds(megabytes: i64) -> i64 {
     megabytes
 }
 
-/// Writes so many files of four megabytes without a name, one after the other, and keeps them open.
+/// Writes this number of unlinked files of four megabytes, one after the other, and keeps them open.
 pub fn hold_unlinked(files: i64) {
     let mut held = Vec::new();
     for number in 0..files {
@@ -381,7 +383,7 @@ pub fn hold_unlinked(files: i64) {
     println!("held {}", held.len());
 }
 
-/// Writes so many files of four megabytes in a folder whose path is longer than the kernel takes.
+/// Writes this number of files of four megabytes in a folder whose path is longer than the kernel accepts.
 fn dig(files: i64) {
     let name = "d".repeat(200);
     for _ in 0..60 {
@@ -395,7 +397,7 @@ fn dig(files: i64) {
     println!("dug");
 }
 
-/// Changes what is known of a file by every call that does, by path and by descriptor.
+/// Changes a file's metadata with every call that can, by path and by descriptor.
 fn tamper(path: &str) -> ExitCode {
     let name = CString::new(path).unwrap();
     let (value, key) = (c"x".as_ptr().cast(), c"user.tampered".as_ptr());
@@ -419,7 +421,7 @@ fn tamper(path: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Sends to a socket file from one half of a pair.
+/// Sends to a socket file from one socket of a pair.
 fn paired_datagram(path: &str) -> Result<(), io::Error> {
     std::os::unix::net::UnixDatagram::pair()?.0.send_to(b"out", path).map(drop)
 }
@@ -428,11 +430,11 @@ fn system_call(name: &str) -> Result<(), io::Error> {
     let zero = 0_usize;
     let null = std::ptr::null::<libc::c_void>();
     let call = |number: libc::c_long| {
-        // SAFETY: null pointers and zeros; the kernel refuses them where it needs more.
+        // SAFETY: null pointers and zeros, which the kernel refuses if the call needs more.
         check(unsafe { libc::syscall(number, null, null, null, null, null, zero) })
     };
     let socket = |family: i32, kind: i32| {
-        // SAFETY: no pointers.
+        // SAFETY: the call takes no pointers.
         check(unsafe { libc::socket(family, kind, 0) }.into())
     };
     let path = CString::new("/tmp").unwrap();
@@ -444,9 +446,9 @@ fn system_call(name: &str) -> Result<(), io::Error> {
         }
         // SAFETY: a live C string.
         "umount" => check(unsafe { libc::umount2(c"/proc".as_ptr(), libc::MNT_DETACH) }.into()),
-        // SAFETY: no pointers.
+        // SAFETY: the call takes no pointers.
         "unshare-user" => check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }.into()),
-        // SAFETY: no pointers.
+        // SAFETY: the call takes no pointers.
         "unshare-mount" => check(unsafe { libc::unshare(libc::CLONE_NEWNS) }.into()),
         "clone-user" => {
             let flags = libc::CLONE_NEWUSER | libc::SIGCHLD;
@@ -459,7 +461,7 @@ fn system_call(name: &str) -> Result<(), io::Error> {
             check(pid)
         }
         "clone3" => call(libc::SYS_clone3),
-        // SAFETY: no pointers.
+        // SAFETY: the call takes no pointers.
         "setns" => check(unsafe { libc::setns(0, 0) }.into()),
         // SAFETY: a live C string.
         "chroot" => check(unsafe { libc::chroot(path.as_ptr()) }.into()),
@@ -512,9 +514,9 @@ fn system_call(name: &str) -> Result<(), io::Error> {
             check(unsafe { libc::sched_setscheduler(1, libc::SCHED_BATCH, &raw const parameters) }.into())
         }
         "scheduler-attributes-of-init" => {
-            // Its size, the policy SCHED_BATCH and zeros.
+            // Size, policy SCHED_BATCH, and zeros.
             let attributes: [u32; 14] = [56, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-            // SAFETY: a live array of the size that it names.
+            // SAFETY: a live array of the size in its first field.
             check(unsafe { libc::syscall(libc::SYS_sched_setattr, 1, attributes.as_ptr(), 0) })
         }
         "affinity-of-init" => {
@@ -522,12 +524,11 @@ fn system_call(name: &str) -> Result<(), io::Error> {
             // SAFETY: a live array of that size.
             check(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 1, all.len(), all.as_ptr()) })
         }
-        // SAFETY: no pointers.
+        // SAFETY: the call takes no pointers.
         "priority-of-init" => check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 1, 1) }.into()),
-        // SAFETY: no pointers.
+        // SAFETY: the call takes no pointers.
         "priority-of-user" => check(unsafe { libc::setpriority(libc::PRIO_USER, 0, 1) }.into()),
-        // The best effort class, seventh of eight priorities.
-        // SAFETY: no pointers.
+        // Best-effort class, the lowest of eight priorities. SAFETY: the call takes no pointers.
         "io-priority-of-init" => check(unsafe { libc::syscall(libc::SYS_ioprio_set, 1, 1, 2 << 13 | 7) }),
         // setxattrat of Linux 6.13.
         "newer-than-the-list" => call(463),

@@ -1,4 +1,4 @@
-//! Ways out that the kernel itself has offered elsewhere: each call with arguments that would work where it is allowed.
+//! Known ways out through the kernel: each call has arguments that would work where the call is allowed.
 
 use std::ffi::CString;
 use std::fs;
@@ -12,7 +12,7 @@ use nix::libc;
 use super::fixture::limits;
 use crate::ensure;
 
-/// What must be refused, whatever the reason.
+/// Attempts that must be refused, for whatever reason.
 const REFUSED: &[&str] = &[
     "io_uring",
     "userfaultfd",
@@ -82,7 +82,7 @@ fn refused() -> io::Error {
     io::Error::from_raw_os_error(libc::EPERM)
 }
 
-/// Tries one; `denied` and why, or `escaped`.
+/// Makes one attempt, and prints `denied` with the error, or `escaped`.
 pub fn act(name: &str) -> ExitCode {
     match attempt(name) {
         Ok(()) => println!("escaped"),
@@ -91,13 +91,13 @@ pub fn act(name: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Opens any of these files.
+/// Succeeds if any of these files can be opened.
 fn any_opens(paths: &[&str], write: bool) -> io::Result<()> {
     let open = |path: &&str| fs::OpenOptions::new().read(!write).write(write).open(path).is_ok();
     if paths.iter().any(open) { Ok(()) } else { Err(refused()) }
 }
 
-/// Whether any of these calls succeeds.
+/// Succeeds if any of these calls did.
 fn any(results: impl IntoIterator<Item = io::Result<()>>) -> io::Result<()> {
     results.into_iter().find(Result::is_ok).unwrap_or_else(|| Err(refused()))
 }
@@ -108,7 +108,7 @@ fn attempt(name: &str) -> io::Result<()> {
     let path = |text: &str| CString::new(text).unwrap();
     let ioctl = |request: u64, mut value: [u32; 8]| {
         let file = fs::File::create("flagged")?;
-        // SAFETY: the value is longer than any that these requests read.
+        // SAFETY: the value is longer than the values that these requests read.
         check(unsafe { libc::ioctl(file.as_raw_fd(), request as _, value.as_mut_ptr()) })
     };
     let attribute = |name: &str, value: &[u8]| {
@@ -130,14 +130,14 @@ fn attempt(name: &str) -> io::Result<()> {
             "keyring" => any([-1, -3, -4, -5].map(|ring| check(libc::syscall(libc::SYS_keyctl, 0, ring, 1)))),
             "key" => check(libc::syscall(libc::SYS_add_key, c"user".as_ptr(), c"k".as_ptr(), c"v".as_ptr(), 1, -4)),
             "perf-event" => {
-                // A software clock, of its own process, without the kernel.
+                // A software clock for this process, not counting time in the kernel.
                 let mut event = [0_u32; 32];
                 (event[0], event[1], event[10]) = (1, 128, 0x60);
                 check(libc::syscall(libc::SYS_perf_event_open, event.as_ptr(), 0, -1, -1, 0))
             }
             "bpf-map" => check(libc::syscall(libc::SYS_bpf, 0, [2_u32, 4, 4, 1, 0, 0, 0, 0, 0, 0].as_ptr(), 40)),
             "bpf-program" => {
-                // r0 = 0; exit, as a filter of sockets.
+                // The program "r0 = 0; exit", as a socket filter.
                 let program = [0xb7_u64, 0x95];
                 let mut load = [0_u64; 16];
                 (load[0], load[1], load[2]) = (1 | 2 << 32, program.as_ptr() as u64, c"GPL".as_ptr() as u64);
@@ -153,7 +153,7 @@ fn attempt(name: &str) -> io::Result<()> {
                 let theirs = libc::iovec { iov_base: 0x5000_0000_0000 as *mut _, iov_len: 8 };
                 let read = libc::process_vm_readv(1, &raw const mine, 1, &raw const theirs, 1, 0);
                 let write = libc::process_vm_writev(1, &raw const mine, 1, &raw const theirs, 1, 0);
-                // Also no word on whether there is such an address.
+                // Not even whether such an address exists may be revealed.
                 if io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) {
                     Ok(())
                 } else {
@@ -305,7 +305,7 @@ fn attempt(name: &str) -> io::Result<()> {
                 ],
                 true,
             ),
-            // SCTP, DCCP, L2TP, UDP-Lite, MPTCP and SMC, whose modules the kernel loads for whoever asks.
+            // SCTP, DCCP, L2TP, UDP-Lite, MPTCP and SMC: the kernel loads their modules at any user's request.
             "module-by-protocol" => any([(5, 132), (1, 132), (6, 33), (2, 115), (2, 136), (1, 262), (1, 256)]
                 .into_iter()
                 .flat_map(|(kind, protocol)| {
@@ -317,7 +317,7 @@ fn attempt(name: &str) -> io::Result<()> {
                         .map(|kind| check(libc::socket(family, kind, 0)))
                 }))
             }
-            // All but routes and addresses: auditing, events of devices, packet filters, keys of networks.
+            // All protocols but routes and addresses: auditing, device events, packet filters, network keys.
             "netlink-of-the-kernel" => {
                 any((1..32).map(|protocol| check(libc::socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol))))
             }
@@ -344,15 +344,16 @@ fn attempt(name: &str) -> io::Result<()> {
     }
 }
 
-/// A system call by the door of 32-bit programs, which has numbers of its own.
+/// Makes a system call through the entry for 32-bit programs, which has its own numbers.
 fn old_call() -> io::Result<()> {
     #[cfg(target_arch = "x86_64")]
     {
-        // SAFETY: one thread; the child only makes the call and ends.
+        // SAFETY: one thread; the child only makes the call and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let mut number = 20_i32;
-            // SAFETY: getpid of 32-bit programs, which takes no argument; registers that the kernel may clear are named.
+            // SAFETY: this is the 32-bit getpid, which takes no arguments; registers that the kernel may clear are
+            // listed.
             unsafe {
                 std::arch::asm!("int 0x80", inout("eax") number, out("r8") _, out("r9") _, out("r10") _, out("r11") _);
                 libc::_exit(i32::from(number < 0));
@@ -367,9 +368,9 @@ fn old_call() -> io::Result<()> {
     Err(refused())
 }
 
-/// A process whose first thread ends while another goes on: it looks dead.
+/// Starts a process whose first thread ends while another lives on, so that the process looks dead.
 pub fn undead() -> ExitCode {
-    // SAFETY: one thread; what the child does is between it and its own thread.
+    // SAFETY: one thread; the child's thread only affects the child.
     if unsafe { libc::fork() } == 0 {
         std::thread::spawn(|| {
             loop {
@@ -383,7 +384,7 @@ pub fn undead() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The same, whose other thread holds so many files of four megabytes without a name.
+/// Same as [`undead`], but the other thread holds this number of unlinked files of four megabytes.
 pub fn undead_holder(files: i64) -> ExitCode {
     let thread = std::thread::spawn(move || super::hostile::hold_unlinked(files));
     std::mem::forget(thread);
@@ -392,21 +393,21 @@ pub fn undead_holder(files: i64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A process that nobody without rights may look into, with such files.
+/// Runs a process with such files that unprivileged processes cannot inspect.
 pub fn hidden_holder(files: i64) -> ExitCode {
-    // SAFETY: no pointers.
+    // SAFETY: the call takes no pointers.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
     super::hostile::hold_unlinked(files);
     ExitCode::SUCCESS
 }
 
-/// How many megabytes of deleted files can be kept by a mapping of one page each.
+/// Prints how many megabytes of deleted files can be kept by mapping one page of each.
 pub fn mapped_only(files: u64) -> ExitCode {
     for number in 0..files {
         let mut file = fs::File::options().read(true).write(true).create_new(true).open("mapped").unwrap();
         fs::remove_file("mapped").unwrap();
         let written = io::Write::write_all(&mut file, &vec![number as u8; 1 << 20]).is_ok();
-        // SAFETY: a mapping of a file that is longer; it stays.
+        // SAFETY: the file is longer than the mapping, which stays on purpose.
         let at =
             unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
         if !written || at == libc::MAP_FAILED {
@@ -418,7 +419,7 @@ pub fn mapped_only(files: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How many signals can be queued.
+/// Prints how many signals can be queued.
 pub fn queued_signals() -> ExitCode {
     let mut count = 0;
     // SAFETY: the signal is blocked first, and the value is not used.
@@ -443,7 +444,7 @@ crate::cases! {
         for name in REFUSED {
             let done = inside.hostile(&["kernel", name], limits(10.0)).await?;
             let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-            // A call may also be answered by the end of whoever makes it.
+            // The kernel may also refuse a call by killing the caller.
             if !said.starts_with("denied") && !matches!(done.exit, autoexperiment::sandbox::Exit::Signal(_)) {
                 open.push(format!("{name}: {:?} {said}", done.exit));
             }
@@ -462,7 +463,7 @@ crate::cases! {
 
     a_process_whose_first_thread_has_ended_is_killed_at_its_time_limit(fixture) {
         let mut inside = fixture.start().await?;
-        // What an earlier command left is spared, so that not simply everything is killed.
+        // A process of an earlier command is spared, so this also tests that not simply all processes are killed.
         inside.sh("sleep 1000 >/dev/null 2>&1 &").await?;
         let begun = std::time::Instant::now();
         let script = format!("'{}' hostile undead {}; sleep 1000", fixture.exe.display(), fixture.marker);
@@ -496,7 +497,7 @@ crate::cases! {
     a_file_that_is_only_mapped_is_held_to_the_disk_where_it_has_one(fixture) {
         let disk = fixture.backend.disk(24 * super::fixture::MIB, fixture.host.path());
         if disk.is_none() {
-            // Watched, and this is what a watcher does not see: docs/security.md.
+            // Without a disk image growth is watched, and the watcher does not see such files: see docs/security.md.
             return Ok(());
         }
         fixture.limits.disk = 24 * super::fixture::MIB;

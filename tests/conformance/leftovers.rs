@@ -1,5 +1,5 @@
-//! What an attempt leaves in its workspace to trip whoever reads it afterwards. All of it is taken or left behind in peace:
-//! the sandbox ends as any other, and the one honest change beside it arrives.
+//! Files that an attempt leaves in its workspace to trip the code that reads it afterwards. Each is copied or skipped
+//! without harm: the sandbox ends normally, and the one honest change among them is kept.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use autoexperiment::sandbox::{Command, Fault};
 use super::fixture::{Fixture, Outcome, limits};
 use crate::ensure;
 
-/// By name: what is left.
+/// Pairs of a name and the script that leaves the files.
 const LEFT: &[(&str, &str)] = &[
     ("a closed folder", "mkdir d; echo x > d/f; chmod 000 d"),
     ("closed folders in each other", "mkdir -p a/b/c; echo x > a/b/c/f; chmod 000 a/b/c; chmod 000 a/b; chmod 000 a"),
@@ -81,14 +81,14 @@ const LEFT: &[(&str, &str)] = &[
     ("everything removed", "rm -rf ./* .[a-z]*; true"),
 ];
 
-/// Leaves each of these in a sandbox of its own.
+/// Runs each of these scripts in a sandbox of its own.
 async fn leave(fixture: &mut Fixture<'_>, left: &[(&str, &str)]) -> Outcome {
     let mut wrong = Vec::new();
     for (name, script) in left {
         let mut inside = fixture.start().await?;
         let written = inside.written.clone();
         let place = inside.sandbox.workdir().display().to_string();
-        // The honest change first where nothing can be changed any more.
+        // Make the honest change first if none is possible afterwards.
         let (first, last) = match *name {
             "the closed workspace" => ("echo honest > honest.txt", ""),
             _ => ("", "cd \"$PLACE\"; echo honest > honest.txt"),
@@ -98,7 +98,7 @@ async fn leave(fixture: &mut Fixture<'_>, left: &[(&str, &str)]) -> Outcome {
         if !done.success() {
             wrong.push(format!("{name}: {:?} {}", done.exit, String::from_utf8_lossy(&done.stderr)));
         }
-        // The tools answer, whatever they say.
+        // The tools must reply, with any result.
         for path in ["hello.txt", "folder/inner.txt", "leased", "e/f", "."] {
             if let Err(fault @ Fault::Lost(_)) = inside.read(path).await {
                 wrong.push(format!("{name}: reading {path}: {fault}"));

@@ -1,4 +1,5 @@
-//! The door from inside a sandbox to the harness: bytes both ways in order, a process that goes away, an early end.
+//! Connections from inside a sandbox to the harness: bytes in order in both directions, a process that goes away, an
+//! early end.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use crate::ensure;
 
 crate::cases! {
     a_command_reaches_the_harness_and_much_goes_both_ways_at_once(fixture) {
-        // A hundred shells at once, where the machine is slow.
+        // On a slow machine, a hundred shells may be alive at once.
         fixture.limits.processes = 256;
         let mut inside = fixture.start().await?;
         let listened = inside.sandbox.listen().await;
@@ -21,7 +22,7 @@ crate::cases! {
         }
         let mut listener = listened.map_err(|fault| format!("{fault:?}"))?;
         let address = format!("/dev/tcp/{}/{}", listener.address.ip(), listener.address.port());
-        // Sends everything back, however many there are.
+        // A server that echoes all connections.
         let echo = tokio::spawn(async move {
             let mut count = 0;
             while let Some(mut connection) = listener.connections.recv().await {
@@ -43,7 +44,7 @@ crate::cases! {
         let bash = |script: &str| Command { argv: ["bash", "-c", script].map(Into::into).into(), ..Command::default() };
         let done = inside.exec(bash(&once), limits(30.0)).await?;
         ensure!(done.stdout == b"same\n", "{done:?}");
-        // Many that go away at once, in the midst of it, and one after them.
+        // Many connections at once whose clients go away half-way, and one after them.
         let many = format!("for i in $(seq 100); do (exec 3<>{address}; seq 1000 >&3) & done; wait; {once}");
         let done = inside.exec(bash(&many), limits(30.0)).await?;
         ensure!(done.stdout == b"same\n", "{done:?}");

@@ -1,5 +1,5 @@
-//! Probes by the hundred: every operation on every target by every path. A probe may fail as it likes, or seem to succeed.
-//! What counts is what is left on the host, what was read, and whether the sandbox lives on.
+//! Hundreds of probes: every operation on every target by every path. A probe may fail or seem to succeed. Only the
+//! state of the host afterwards, the bytes that were read, and whether the sandbox still works count.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -18,7 +18,7 @@ use super::fixture::{Fixture, Inside, limits};
 use super::hostile::FORBIDDEN;
 use crate::ensure;
 
-/// What is done to a path.
+/// Operations on a path.
 const FILE_OPERATIONS: &[&str] = &[
     "read",
     "reopen",
@@ -47,9 +47,9 @@ const FILE_OPERATIONS: &[&str] = &[
     "attribute",
     "bind",
 ];
-/// How a path is written that leads to a place on the host.
+/// Prefixes by which a path could lead to the host's file.
 const WAYS: &[&str] = &["", "/proc/self/root", "/proc/1/root", "/proc/self/cwd/../../../../..", "../../../../../../.."];
-/// What is done to a process.
+/// Operations on a process.
 const PROCESS_OPERATIONS: &[&str] = &[
     "terminate",
     "kill",
@@ -73,7 +73,7 @@ const PROCESS_OPERATIONS: &[&str] = &[
     "open-files",
 ];
 
-/// Runs one probe per operation and argument inside a sandbox, and prints what each gave.
+/// Runs one probe per operation and argument inside a sandbox, and prints the result of each.
 pub fn act(kind: &str, arguments: &[&str]) -> ExitCode {
     let operations = if kind == "probe-files" { FILE_OPERATIONS } else { PROCESS_OPERATIONS };
     for argument in arguments {
@@ -219,7 +219,7 @@ fn process(operation: &str, pid: i32) -> io::Result<String> {
     }
 }
 
-/// What of a file or folder on the host no probe may change.
+/// Describes the state of a file or folder on the host that no probe may change.
 fn state(path: &Path) -> String {
     let about = fs::symlink_metadata(path).unwrap();
     let names: BTreeSet<_> =
@@ -236,7 +236,8 @@ fn state(path: &Path) -> String {
     )
 }
 
-/// What of a process no probe may change: whether it runs, its limits, its priority and where it may run.
+/// Describes the state of a process that no probe may change: whether it runs, its limits, its priority and its
+/// processors.
 fn process_state(pid: u32) -> String {
     let of = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let stat = of("stat");
@@ -247,7 +248,7 @@ fn process_state(pid: u32) -> String {
     format!("{stopped} {nice:?} {affinity:?} {} {}", of("limits"), of("oom_score_adj"))
 }
 
-/// Runs a kind of probes and returns how many there were, or what was read that must not be.
+/// Runs one kind of probe. Returns the number of probes, or an error with a secret that was read.
 async fn run(inside: &mut Inside, kind: &str, arguments: &[String]) -> Result<usize, String> {
     let all: Vec<&str> = std::iter::once(kind).chain(arguments.iter().map(String::as_str)).collect();
     let long = autoexperiment::sandbox::ExecLimits { output: 1 << 20, ..limits(20.0) };
@@ -260,7 +261,7 @@ async fn run(inside: &mut Inside, kind: &str, arguments: &[String]) -> Result<us
     Ok(said.lines().count() - 1)
 }
 
-/// The three file tools on a path: how many were tried, or what was read.
+/// Uses the three file tools on a path. Returns the number of uses, or an error with a secret that was read.
 async fn by_file_tools(inside: &mut Inside, path: &str) -> Result<usize, String> {
     match inside.read(path).await {
         Ok(bytes) if String::from_utf8_lossy(&bytes).contains("SECRET") => return Err(format!("escaped: read {path}")),

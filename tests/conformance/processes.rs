@@ -1,4 +1,4 @@
-//! Commands and their ends: time limits, signals, what stays and what goes.
+//! How commands end: time limits, signals, which processes stay and which are killed.
 
 use std::time::{Duration, Instant};
 
@@ -87,7 +87,7 @@ crate::cases! {
         let done = inside.hostile(&["daemon", &fixture.marker], limits(5.0)).await?;
         ensure!(done.stdout == b"started\n", "{done:?}");
         let daemon = |lines: Vec<String>| lines.iter().any(|line| line.contains("daemon"));
-        // It may be between its two forks while the table is read.
+        // The daemon may be between its two forks while the table is read.
         inside.sh("sleep 0.1").await?;
         ensure!(daemon(survivors(&fixture.marker)), "it died with its command");
         inside.works().await?;

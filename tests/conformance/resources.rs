@@ -1,4 +1,4 @@
-//! Using up the machine: processes, memory, disk, output.
+//! Attempts to use up the machine: processes, memory, disk, output.
 
 use std::time::{Duration, Instant};
 
@@ -47,11 +47,11 @@ crate::cases! {
     memory_of_all_processes_together_is_limited(fixture) {
         fixture.limits.memory = 256 * MIB;
         let mut inside = fixture.start().await?;
-        // Each stays below the limit, all together do not.
+        // Each process stays below the limit, but not all together.
         let done = inside.hostile(&["memories", "4", "150"], limits(20.0)).await?;
         let lived: u32 = String::from_utf8_lossy(&done.stdout).trim().parse().map_err(|_| format!("{done:?}"))?;
         ensure!((1..4).contains(&lived), "{lived} of 4 lived");
-        // Pages that a fork shares with its parent count once.
+        // Pages that a forked process shares with its parent count once.
         let done = inside.hostile(&["shared-memories", "8", "100"], limits(20.0)).await?;
         ensure!(done.stdout == b"8\n", "{done:?}");
         inside.works().await?;
@@ -73,7 +73,7 @@ crate::cases! {
         let mut inside = fixture.start().await?;
         inside.hostile(&["leave-objects", &key.to_string()], limits(5.0)).await?;
         inside.end().await?;
-        // SAFETY: no pointers.
+        // SAFETY: the calls take no pointers.
         let left = unsafe { (nix::libc::shmget(key, 0, 0), nix::libc::msgget(key, 0)) };
         ensure!(left == (-1, -1), "{left:?}");
     }
@@ -82,7 +82,7 @@ crate::cases! {
         fixture.limits.cpus = Some(0.25);
         let started = fixture.start().await;
         if started.as_ref().is_err_and(|error| error.contains("CPUs cannot be limited here")) {
-            // Refused before anything runs, which is as good.
+            // A refusal before the command starts is as good.
             return Ok(());
         }
         let mut inside = started?;
@@ -178,7 +178,7 @@ crate::cases! {
         let mut inside = fixture.start().await?;
         let script = "i=0; while :; do i=$((i+1)); mkdir d$i; head -c 4000000 /dev/zero > d$i/f; chmod 0 d$i; sleep 0.1; done";
         let done = inside.exec(Command::shell(script), limits(20.0)).await?;
-        // Without namespaces no folder can be closed.
+        // Without namespaces, permissions cannot be removed, so the limit is the same.
         ensure!(done.exit == Exit::DiskFull, "{done:?}");
         inside.works().await?;
         inside.end().await?;

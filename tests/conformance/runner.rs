@@ -21,12 +21,12 @@ use super::{
 };
 
 const ENOUGH: Duration = Duration::from_mins(5);
-/// Cases that run at once; most of them wait for a time limit most of the time.
+/// Maximum number of cases that run at once; most of them mostly wait for a time limit.
 const AT_ONCE: usize = 3;
-/// Set for the copy of this program that runs as an ordinary user.
+/// Environment variable that is set for the copy of this program that runs as an ordinary user.
 const ORDINARY: &str = "CONFORMANCE_EXE";
 const ORDINARY_USER: u32 = 65534;
-/// Set where no overlay can be mounted.
+/// Environment variable that is set on machines that cannot mount overlays.
 const WITHOUT_OVERLAY: &str = "AUTOEXPERIMENT_WITHOUT_OVERLAY";
 
 fn all() -> impl Iterator<Item = &'static Case> {
@@ -47,7 +47,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
     tables.into_iter().flatten()
 }
 
-/// What a backend cannot meet: why, and what the case then says. Any other failure counts.
+/// Returns why a backend cannot meet a case, and what the case's error then contains. Other errors are failures.
 fn weaker(backend: &str, case: &str) -> Option<(&'static str, &'static str)> {
     Some(match (backend, case) {
         ("landlock", "shared_memory_is_private_to_a_sandbox_and_usable") => {
@@ -87,7 +87,7 @@ fn weaker(backend: &str, case: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Processes on the host that carry the marker in their environment or arguments.
+/// Finds the processes on the host with the marker in their environment or arguments.
 pub fn survivors(marker: &str) -> Vec<String> {
     let holds = |bytes: &[u8]| bytes.windows(marker.len()).any(|window| window == marker.as_bytes());
     let own = std::process::id().to_string();
@@ -105,7 +105,7 @@ pub fn survivors(marker: &str) -> Vec<String> {
     found
 }
 
-/// Survivors after a moment in which the dying may finish.
+/// Finds survivors, waiting up to two seconds for dying processes to end.
 pub fn survivors_after_a_moment(marker: &str) -> Vec<String> {
     for _ in 0..100 {
         if survivors(marker).is_empty() {
@@ -132,7 +132,8 @@ async fn run_case(backend: &dyn Backend, case: &Case, exe: &Path) -> Result<(), 
 async fn run_backend(backend: Arc<dyn Backend>, label: &str, words: &[&str], exe: &Path) -> Vec<String> {
     let begun = Instant::now();
     let (mut passed, mut failures, mut weak) = (0, Vec::new(), 0);
-    // Without a cgroup and without a user namespace sandboxes share one limit of processes, and would disturb each other.
+    // Without a cgroup and without a user namespace, sandboxes share one limit of processes, and would disturb each
+    // other.
     let share = backend.warnings().iter().any(|warning| warning.contains("share one limit"));
     let places = Arc::new(Semaphore::new(if share { 1 } else { AT_ONCE }));
     let mut tasks = JoinSet::new();
@@ -172,7 +173,7 @@ async fn run_backend(backend: Arc<dyn Backend>, label: &str, words: &[&str], exe
     failures
 }
 
-/// Runs everything whose name contains all words.
+/// Runs all cases whose name contains all words.
 pub fn run(words: &[&str]) -> ExitCode {
     let (kinds, words): (Vec<&str>, Vec<&str>) = words
         .iter()
@@ -207,7 +208,7 @@ pub fn run(words: &[&str]) -> ExitCode {
                     let backend = Arc::new(LocalBackend::with_mode(mode));
                     failures.extend(run_backend(backend, &label, &words, &own).await);
                 }
-                // The tests' own switch for machines on which no overlay can be mounted.
+                // The switch for machines that cannot mount overlays.
                 Err(reason) if mode == Mode::Overlay && std::env::var_os(WITHOUT_OVERLAY).is_some() => {
                     println!("{label}: ignored, {WITHOUT_OVERLAY} is set: {reason}");
                 }
@@ -221,7 +222,7 @@ pub fn run(words: &[&str]) -> ExitCode {
             for flavour in [Flavour::Docker, Flavour::Podman].into_iter().filter(|one| is_wanted(one.name())) {
                 match DockerBackend::open(flavour, None).await {
                     Ok(backend) => {
-                        // A first image may take minutes, which are no case's.
+                        // Building the first image may take minutes, which must not count for a case.
                         let begun = Instant::now();
                         let mut folders = vec![own.clone()];
                         let mut built = backend.build(&folders, &[], None).await;
@@ -259,7 +260,7 @@ pub fn run(words: &[&str]) -> ExitCode {
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs a copy of this program, where everybody can read it, as an ordinary user.
+/// Runs a copy of this program, readable for everyone, as an ordinary user.
 fn as_ordinary_user(own: &Path, words: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

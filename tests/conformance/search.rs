@@ -1,4 +1,4 @@
-//! A search for gold and originals through everything that a command in a sandbox can read.
+//! Searches for gold and originals in all files that a command in a sandbox can read.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use autoexperiment::suite::secrets;
 use super::fixture::Inside;
 use crate::ensure;
 
-/// The suite's secrets, and the names of those that are long enough to be looked for.
+/// Returns the suite's secrets, and the names of those that are long enough to be searched for.
 fn wanted(seconds: u64) -> (Wanted, Vec<String>) {
     let mut wanted = Wanted::within(seconds);
     let all = secrets(Path::new(env!("CARGO_MANIFEST_DIR")));
@@ -17,7 +17,7 @@ fn wanted(seconds: u64) -> (Wanted, Vec<String>) {
     (wanted, names)
 }
 
-/// Searches; the secrets that are seen, and where.
+/// Searches, and returns the secrets that were found and their places.
 async fn seen(inside: &mut Inside, seconds: u64, roots: &[&Path]) -> Result<(Vec<(String, String)>, Found), String> {
     let (mut wanted, names) = wanted(seconds);
     wanted.roots.extend(roots.iter().map(|root| root.to_path_buf()));

@@ -1,4 +1,4 @@
-//! Seeing what is none of its business: gold, originals, the home, the environment, other sandboxes.
+//! Attempts to see what must be hidden: gold, originals, the home, the environment, other sandboxes.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use autoexperiment::sandbox::Command;
 use super::fixture::{limits, refused};
 use crate::ensure;
 
-/// The prefix and the program of the first `python3`.
+/// Returns the prefix and the program of the first `python3`.
 pub fn interpreter() -> Option<(PathBuf, PathBuf)> {
     let code = "import sys; print(sys.base_prefix); print(sys.executable)";
     let said = std::process::Command::new("python3").args(["-I", "-c", code]).output().ok()?;
@@ -76,7 +76,7 @@ crate::cases! {
 
     nothing_is_inherited_from_the_harness(fixture) {
         use std::os::fd::AsRawFd;
-        // A descriptor without close-on-exec, as a careless library leaves one.
+        // A descriptor without close-on-exec, as a careless library might leave one.
         let secret = std::fs::File::open(fixture.host.path().join("gold.json")).unwrap();
         let leaked = unsafe { nix::libc::dup(secret.as_raw_fd()) };
         let mut inside = fixture.start().await?;
@@ -171,7 +171,7 @@ crate::cases! {
             std::fs::write(at(file), text).unwrap();
         }
         std::fs::set_permissions(fixture.host.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        // Named by a link, as a home on another disk is.
+        // Hidden by a link, as with a home on another disk.
         let link = fixture.host.path().join("link");
         std::os::unix::fs::symlink(at("src/suite"), &link).unwrap();
         let (mut spec, _) = fixture.spec();
@@ -190,19 +190,19 @@ crate::cases! {
                 );
                 let done = sandbox.exec(&Command::shell(&script), &limits(10.0)).await.map_err(|fault| fault.to_string())?;
                 let said = String::from_utf8_lossy(&done.stdout).into_owned();
-                // By landlock alone the names in a hidden folder can be listed, and nothing of it can be read.
+                // By landlock alone, names in a hidden folder can be listed, but its files cannot be read.
                 let said = said.lines().next().unwrap_or_default();
                 let names = fixture.backend.name() == "landlock" || done.stdout.len() == said.len();
                 ensure!(said.starts_with("usefulusefuluseful") && names, "{said} {}", String::from_utf8_lossy(&done.stderr));
                 ensure!(!String::from_utf8_lossy(&done.stdout).contains("SECRET"), "it was read");
-                // By landlock alone `touch` is told that it has set the times of files that it could not create.
+                // By landlock alone, `touch` reports that it has set the times of files that it could not create.
                 let echoed = fixture.backend.name() != "landlock" && done.stdout.ends_with(b"written\n");
                 ensure!(!echoed && !at("cache/x").exists() && !at("src/suite/x").exists(), "it was written");
                 sandbox.destroy().await.map_err(|fault| fault.to_string())?;
             }
             Err(error) => return Err(error.to_string()),
         }
-        // Nothing would be left of a folder that is hidden as a whole.
+        // Hiding the whole shown folder is refused.
         spec.hidden = vec![shown.clone()];
         ensure!(fixture.backend.start(&spec).await.is_err_and(|error| told(&error, &shown)), "it was shown");
     }

@@ -1,4 +1,4 @@
-//! Bad input: a clear error that says what was wrong, where, and what to do, with its own exit code.
+//! Bad input: each error names the fault, its place and a remedy, and has its own exit code.
 
 use crate::support::Lab;
 
@@ -98,7 +98,7 @@ fn a_run_that_does_not_exist_is_wrong_usage_and_the_newest_is_named() {
             "#);
         }
     }
-    // Without a name the newest is meant, and so is `latest`.
+    // Without a name, or with `latest`, the newest run is meant.
     for verb in [&["report"][..], &["report", "latest"], &["status"], &["show", "latest", "tiny_0"]] {
         lab.ok(verb);
     }

@@ -1,4 +1,4 @@
-//! The suite that the program holds, and the one that `init` writes.
+//! The bundled suite, and the suite that `init` writes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::support::{Lab, PROGRAM};
 
-/// Folders of the checkout that make the bundled suite.
+/// Folders of the checkout that make up the bundled suite.
 const PARTS: [&str; 6] = ["papers", "repos", "envs", "commands", "tasks", "wheels"];
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -28,7 +28,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The folders of unpacked suites.
+/// Returns the folders of unpacked suites.
 fn unpacked(lab: &Lab) -> Vec<PathBuf> {
     fs::read_dir(lab.path("data/suites")).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
@@ -53,7 +53,7 @@ fn a_folder_without_a_suite_has_the_bundled_one_whole_and_read_only() {
     for family in ["command", "notebook"] {
         assert!(lab.ok(&["list", "--family", family]).stdout.contains("suite: bundled"), "{family}");
     }
-    // Nothing writes to it.
+    // The bundled suite is never written to.
     for verb in [&["verify"][..], &["gold", "kmeanspp"], &["env", "lock", "numpy-sklearn"]] {
         let said = lab.run(verb);
         assert!(said.code != 0 && said.stderr.contains("the bundled one is read-only"), "{verb:?}: {}", said.stderr);
@@ -108,7 +108,7 @@ fn init_writes_a_suite_that_is_in_order_and_runs() {
     assert!(said.contains("100.0"), "{said}");
     let record = lab.read("mine/runs/r/attempts.jsonl");
     assert!(record.contains("\"pass\":true") && record.contains("\"pass\":false"), "{record}");
-    // What is there is not overwritten.
+    // Existing files are not overwritten.
     let said = lab.fails(2, &["init", "mine"]);
     assert!(said.contains("exists"), "{said}");
     lab.ok(&["init", "--bundled", "all"]);

@@ -1,5 +1,5 @@
-//! The family `command`: gold is recorded and checked, programs are run and judged by what their parsers got, and what
-//! only looks right passes the published measures and none of ours.
+//! The family `command`: gold is recorded and checked, programs are run and judged by the arguments that their parsers
+//! got, and programs that only look right pass the published measures but not ours.
 
 use crate::support::{Lab, json_lines};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ args = parser.parse_args()
 print(json.dumps({'sum': args.scale * add(args.first, args.second)}))
 ";
 
-/// The tiny suite with a repo of two instructions, without gold.
+/// Makes the tiny suite with a repo of two instructions, without gold.
 fn bare() -> Lab {
     let lab = Lab::new();
     lab.write("commands/adder.toml", MANIFEST);
@@ -67,14 +67,14 @@ fn bare() -> Lab {
     lab
 }
 
-/// The same with gold.
+/// Makes the same suite with gold.
 fn ready() -> Lab {
     let lab = bare();
     lab.ok(&["gold", "--family", "command", "--repeats", "2", "adder"]);
     lab
 }
 
-/// A script that runs commands and then answers.
+/// Writes a script that runs commands and then answers.
 fn script(lab: &Lab, name: &str, commands: &[&str], answer: &Value) -> String {
     let call = |tool: &str, arguments: Value| json!({ "tool": tool, "arguments": arguments });
     let mut lines: Vec<Value> =
@@ -84,10 +84,10 @@ fn script(lab: &Lab, name: &str, commands: &[&str], answer: &Value) -> String {
     format!("scripted:{name}")
 }
 
-/// An attempt: name, commands, answer; whether it passes, the basis, parameters hit, the error.
+/// An attempt: name, commands, answer, whether it passes, the basis, the share of parameters hit, the error.
 type Case<'a> = (&'a str, &'a [&'a str], Value, bool, &'a str, f64, &'a str);
 
-/// What verification measured of a record.
+/// Returns a measure of a record's verification.
 fn measure<'a>(record: &'a Value, name: &str) -> &'a Value {
     &record["verified"]["measures"][name]
 }
@@ -118,7 +118,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
     }
     assert!(ran.stdout.contains("verified_shipped"), "{}", ran.stdout);
 
-    // It is listed, shown, exported and scored again, as published too.
+    // The runs can be listed, shown, exported and scored again, also by the published rules.
     let listed: Value = serde_json::from_str(&lab.ok(&["list", "--family", "command", "--json"]).stdout).unwrap();
     assert_eq!((&listed[0]["item"], &listed[0]["samples"]["3"]), (&json!("adder"), &json!(2)));
     let told = lab.ok(&["report", "r", "--leaderboard"]).stdout;
@@ -127,7 +127,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
     assert!(planned.starts_with(" repo") && !planned.contains("paper"), "{planned}");
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     for row in report["rows"].as_array().unwrap() {
-        // A program is no report of results, so a wrong one reports nothing that is not so.
+        // A program is not a report of results, so a wrong program reports nothing false.
         assert!(row["reported"] == Value::Null || row["agent"] == "noop", "{row:#}");
         assert_eq!(row["unsupported"], 0, "{row:#}");
     }
@@ -213,7 +213,7 @@ fn one_reply_of_a_model_is_an_answer_and_the_documentation_is_told_by_context() 
     }
 }
 
-/// A second repo beside the adder, about something else.
+/// A second repo besides the adder, about another topic.
 const PAINTER: &str = r#"
 family = "command"
 title = "Painter"
@@ -245,7 +245,7 @@ fn ml_agent_finds_the_repo_among_all_and_then_writes_the_program() {
     lab.write("right.jsonl", &replies(&right));
     let never = ["add", "adder\npainter", "accept", "reject", "next"];
     lab.write("never.jsonl", &replies(&never));
-    // With one repo to look at, nothing comes after it.
+    // With one repo to examine, `next` ends the search.
     lab.write("one.jsonl", &replies(&["add\nfirst number", "adder", "next"]));
     for (name, agent, passes, steps) in [
         ("right", "ml-agent", true, 7),
@@ -262,7 +262,7 @@ fn ml_agent_finds_the_repo_among_all_and_then_writes_the_program() {
     assert_eq!(lab.records("one")[0]["agent"], json!("ml-agent+words=2+retrieve=1"));
     assert_eq!(lab.records("one")[0]["end"], json!("gave_up"));
     let shown = lab.ok(&["show", "right", "adder.a1_3"]).stdout;
-    // The repo is not named before it is found; its files are shown where they are asked for.
+    // The repo is not named before it is found; its files are shown when requested.
     assert!(shown.contains("# The repository `painter`") && shown.contains("parser.add_argument"), "{shown}");
     assert!(!shown.contains("You work with the repository of Adder"), "{shown}");
     assert_eq!(lab.records("right")[0]["format_errors"], json!(1));
@@ -304,7 +304,7 @@ fn a_result_that_is_a_file_is_read_by_the_repos_probe() {
     lab.ok(&["gold", "--family", "command", "--repeats", "1", "adder"]);
     let gold: Value = serde_json::from_str(&lab.read("commands/adder.gold.json")).unwrap();
     assert_eq!(gold["results"]["a1"]["outcome"], json!({ "size": 2 }), "{gold:#}");
-    // A module of the program's own does not become the probe's.
+    // A module of the agent's program must not replace the module that the probe imports.
     let forged = "python main.py --first 17 --second 25\necho 'def dumps(it): return chr(123) + chr(125)' > json.py";
     let cases = [("python main.py --first 17 --second 25 > out.txt", true), (forged, false)];
     for (place, (code, passes)) in cases.into_iter().enumerate() {
@@ -375,12 +375,12 @@ fn gold_passes_all_bundled_instructions_and_a_forger_none() {
     }
     lab.ok(&["check", "--family", "command"]);
     let agents = ["--agent", "gold", "--agent", "noop", "--agent", "forger"];
-    // What `gold` passes is what the baseline would show.
+    // The `gold` agent's passes show what the baseline would show.
     let run = ["run", "--family", "command", "-n", "3", "--no-baseline", "--name", "r"];
     lab.ok(&[&run[..], &agents[..]].concat());
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     for row in report["rows"].as_array().unwrap() {
-        // The published rule knows a script by the `.py ` or `.sh ` in it, and commands of packages have none.
+        // The published rule recognises a script by the `.py ` or `.sh ` in it, which commands of packages lack.
         let (passed, shipped) = match row["agent"].as_str().unwrap() {
             "gold" => (json!(104), 83.0 / 104.0),
             "forger" => (json!(0), 1.0),

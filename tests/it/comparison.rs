@@ -16,7 +16,7 @@ fn runs_are_compared_on_the_samples_that_both_have() {
     let row = &rows[0];
     assert_eq!((row["samples"].as_u64(), row["unmatched"].as_u64()), (Some(4), Some(5)));
     assert_eq!((row["difference"].as_f64(), row["only_first"].as_u64()), (Some(-1.0), Some(4)));
-    // Four pairs that all go one way: 2 / 2^4.
+    // Four pairs that all point in one direction: 2 / 2^4.
     assert!((row["p"].as_f64().unwrap() - 0.125).abs() < 1e-12);
 
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--steps", "7", "--name", "other-budget"]);
@@ -37,7 +37,7 @@ fn runs_of_one_name_are_told_apart_by_their_folders_and_none_counts_twice() {
     assert_eq!((passed("runs/r1/gold"), passed("other/r1/noop")), (Some(4.into()), Some(0.into())));
     let how = json(&lab.ok(&["report", "runs/r1", "other/r1", "--how", "--json"]).stdout);
     assert!(how["rows"].as_array().unwrap().iter().all(|row| row["trajectories"] == 4), "{how:#}");
-    // By the same names everywhere, each of the two by its folder.
+    // Names that are the same in both runs are distinguished by the runs' folders.
     let compared = json(&lab.ok(&["compare", "runs/r1", "other/r1", "--json"]).stdout);
     assert_eq!((&compared[0]["first"], &compared[0]["second"]), (&"runs/r1/gold".into(), &"other/r1/noop".into()));
     lab.ok(&["report", "runs/r1", "other/r1", "--html", "report.html"]);
@@ -67,7 +67,7 @@ fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
     lab.ok(&["verify-runs", "r", "--verifier", "execution"]);
     assert_eq!(lab.read("runs/r/choices.jsonl"), choices, "no choice is made twice");
 
-    // A model is asked only where attempts differ: these are all the same.
+    // A model is only asked where attempts differ, and these are all the same.
     lab.write("votes.jsonl", "{\"text\": \"\"}\n");
     let model = format!("scripted:{}", lab.path("votes.jsonl").display());
     lab.ok(&["verify-runs", "r", "--verifier", "model", "--model", &model]);
@@ -80,7 +80,7 @@ fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
 fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1..3", "--agent", "noop", "--no-baseline", "--no-verify", "--name", "r"]);
-    // As of six attempts each. Functions differ: one of them is never written rightly, the others in two of three attempts.
+    // Make six attempts of each. Functions differ: one is never written correctly, the others in two of three attempts.
     let mut records = Vec::new();
     for record in lab.records("r") {
         let (_, masked) = record["sample"].as_str().unwrap().split_once('_').unwrap();
@@ -99,13 +99,13 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     };
     let before = report();
     assert!(!named(&before).is_empty() && named(&before).iter().all(|&named| named), "{before:#}");
-    // Another function in the first place: its name would be a wrong one for what was run.
+    // The function in the first place is another one now, so its name would be wrong for this run.
     lab.edit("papers/tiny/paper.toml", "description = \"The arithmetic mean.\"", "description = \"A mean.\"");
     let after = report();
     assert_eq!(named(&after), vec![false; named(&before).len()], "{after:#}");
     let said = "`tiny` is not known to be the one that was run: its parts are shown as numbers";
     assert!(after["notes"].to_string().contains(said), "{}", after["notes"]);
-    // One that cannot be read is not gone.
+    // A paper that cannot be read is not reported as gone.
     lab.edit("papers/tiny/paper.toml", "description = \"A mean.\"", "description = A mean.");
     let broken = report()["notes"].to_string();
     assert!(broken.contains("`tiny` cannot be read: ") && broken.contains("paper.toml"), "{broken}");
@@ -117,7 +117,7 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
 #[test]
 fn functions_have_the_names_of_their_own_run_s_suite() {
     let (one, other) = (Lab::new(), Lab::new());
-    // A suite without the paper is named first; the second run's has it.
+    // The first suite lacks the paper; the second run's suite has it.
     one.ok(&["run", "-n", "1", "--agent", "noop", "--name", "a"]);
     other.ok(&["run", "-n", "1", "--agent", "noop", "--name", "b"]);
     std::fs::rename(one.path("papers/tiny"), one.path("papers/moved")).unwrap();
@@ -144,7 +144,7 @@ fn a_suite_that_is_named_has_to_be_there_for_power_and_one_that_is_not_is_left_o
     assert_eq!(rows(&[]), Value::Null);
 }
 
-/// The commands of the table in `docs/agents.md`, with what they are for.
+/// Returns the commands of the table in `docs/agents.md`, with their purposes.
 fn commands_of_the_docs() -> Vec<(String, String)> {
     let docs = std::fs::read_to_string("docs/agents.md").unwrap();
     let (_, table) = docs.split_once("## The paper's experiments").unwrap();
@@ -164,7 +164,7 @@ fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
         assert!(commands.iter().any(|(what, _)| what.starts_with(part)), "{part} has a command");
     }
     let lab = Lab::new();
-    // In turn the report of each set of tools, so that every agent comes to an end.
+    // Replies with the final report of each set of tools in turn, so that every agent ends.
     let answer = r#"{"Experiment 1": {"arithmetic": 1}}"#;
     let call = |name: &str, arguments: Value| serde_json::json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}], "cost": 0.001});
     let printed = format!("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{answer}'");
@@ -178,11 +178,11 @@ fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
     let program = std::path::Path::new(crate::support::PROGRAM).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     for (what, command) in commands {
-        // One sample is enough to see that it runs, and only verifiers look at what the code gives.
+        // One sample shows that the command runs, and only verifiers look at the code's results.
         let verify = if command.contains("--verifier") { "" } else { "--no-verify " };
         let quick =
             command.replace("autoexperiment run ", &format!("autoexperiment run --limit 1 --no-baseline {verify}"));
-        // There is no embedding model here, and without one embeddings are refused.
+        // There is no embedding model here, without which embeddings are refused.
         let quick = quick.replace("embedding,", "");
         let mut shell = std::process::Command::new("bash");
         let ours = lab.command(&[]);

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use crate::support::Lab;
 
-/// What a shell prints that runs this script, in which `$PROGRAM` is the program and `$SCRIPT` its completions; `None`
-/// where there is no such shell.
+/// Returns the lines that a shell prints when it runs this script, in which `$PROGRAM` is the program and `$SCRIPT` its
+/// completions. Returns `None` if the shell is not installed.
 fn told(lab: &Lab, shell: &str, script: &str) -> Option<Vec<String>> {
     lab.write("completions", &lab.ok(&["completions", shell]).stdout);
     let asked = lab.command(&[]);
@@ -26,7 +26,7 @@ fn told(lab: &Lab, shell: &str, script: &str) -> Option<Vec<String>> {
     Some(stdout.lines().map(|line| line.split('\t').next().unwrap_or_default().trim().to_owned()).collect())
 }
 
-/// What each shell offers at the end of a line.
+/// Returns the shell's completions at the end of a line.
 fn offered(lab: &Lab, shell: &str, line: &str) -> Option<Vec<String>> {
     let script = match shell {
         "bash" => format!(
@@ -61,7 +61,7 @@ fn shells_complete_papers_runs_and_agents_by_name() {
         let listed = offered("autoexperiment verify tiny,");
         assert!(!listed.contains(&"first".to_owned()), "{shell}: {listed:?}");
     }
-    // Verbs and options are still there.
+    // Verbs and options are completed as well.
     let verbs = offered(&lab, "bash", "autoexperiment verif").unwrap();
     assert_eq!(verbs, ["verify", "verify-runs"]);
     let options = offered(&lab, "bash", "autoexperiment report --js").unwrap();

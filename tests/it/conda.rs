@@ -1,5 +1,5 @@
-//! Conda envs from the command line, out of a channel that is made here of the machine's own Python: what works, and
-//! what is said when something does not.
+//! Conda envs from the command line, from a channel that is made here of the machine's own Python: successes, and the
+//! messages of failures.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::support::http::Server;
 use crate::support::{Lab, Ran, copy};
 use serde_json::Value;
 
-/// What the tiny suite asks for, with what the channel has for tests.
+/// The tiny suite's `environment.yml`, with packages that the channel contains for these tests.
 const YML: &str = "\
 name: tiny
 channels:
@@ -29,7 +29,7 @@ variables:
   COLOUR: blue
 ";
 
-/// The tiny suite with an env for conda, a cache of its own, and no conda configuration of the machine's.
+/// The tiny suite with a conda env, a cache of its own, and without the machine's conda configuration.
 struct Conda {
     lab: Lab,
     alias: String,
@@ -45,7 +45,7 @@ impl Conda {
         Self { lab, alias: alias.to_owned(), cache }
     }
 
-    /// With the channels as they are, by their folder.
+    /// Creates a lab that reads the channels from their folder.
     fn of(channels: &Path, yml: &str) -> Self {
         Self::new(yml, &file(channels))
     }
@@ -61,7 +61,7 @@ impl Conda {
             .env("AUTOEXPERIMENT_CACHE", &self.cache)
             .env_remove("AUTOEXPERIMENT_CHANNEL_ALIAS")
             .env("CONDA_RESTRICT_RC_SEARCH_PATH", "1");
-        // The servers of these tests are on this machine, whatever its way to the index of pip.
+        // The servers of these tests are on this machine, so bypass any proxy for pip's index.
         let direct = std::env::var("NO_PROXY").map_or_else(|_| "127.0.0.1".to_owned(), |list| list + ",127.0.0.1");
         command.env("NO_PROXY", direct);
         if !self.alias.is_empty() {
@@ -80,7 +80,7 @@ impl Conda {
         ran
     }
 
-    /// What a command says that must fail with this exit code.
+    /// Runs a command that must fail with this exit code, and returns its stderr.
     fn fails(&self, code: i32, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, code, "{arguments:?}\n{}\n{}", ran.stdout, ran.stderr);
@@ -91,18 +91,18 @@ impl Conda {
         self.ok(&["env", "lock", "--env", "conda", "tiny"]);
     }
 
-    /// The prefix.
+    /// Builds the env and returns its prefix.
     fn build(&self) -> PathBuf {
         PathBuf::from(self.ok(&["env", "build", "--env", "conda", "tiny"]).stdout.trim())
     }
 
-    /// The folders of envs in the cache.
+    /// Returns the folders of envs in the cache.
     fn homes(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.cache.join("envs")) else { return Vec::new() };
         entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
     }
 
-    /// Nothing that could be taken for an env is left.
+    /// Whether the cache contains no folder that counts as a complete env.
     fn has_no_env(&self) -> bool {
         self.homes().iter().all(|home| !home.join("complete.json").exists())
     }
@@ -112,14 +112,14 @@ fn file(folder: &Path) -> String {
     format!("file://{}", folder.display())
 }
 
-/// What Python prints for an expression, in a prefix, with an empty environment.
+/// Returns what Python code prints, run in a prefix with an empty environment.
 fn python(prefix: &Path, code: &str) -> String {
     let ran = Command::new(prefix.join("bin/python")).args(["-c", code]).env_clear().output().unwrap();
     assert!(ran.status.success(), "{code}: {}", String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).unwrap().trim().to_owned()
 }
 
-/// The one file below a folder whose name has this in it.
+/// Returns the only file of a folder whose name contains `part`.
 fn only(folder: &Path, part: &str) -> PathBuf {
     let named = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().contains(part);
     let mut found: Vec<PathBuf> =
@@ -128,7 +128,7 @@ fn only(folder: &Path, part: &str) -> PathBuf {
     found.remove(0)
 }
 
-/// A channel that is changed for one test.
+/// Makes a copy of the channels that a test can change.
 fn changed(channels: &Path, lab: &Conda) -> PathBuf {
     let mirror = lab.lab.path("mirror");
     fs::create_dir_all(&mirror).unwrap();
@@ -136,7 +136,7 @@ fn changed(channels: &Path, lab: &Conda) -> PathBuf {
     mirror
 }
 
-/// Flips a byte in the middle of a package.
+/// Flips the bits of a byte in the middle of a package.
 fn corrupt(package: &Path) {
     let mut bytes = fs::read(package).unwrap();
     fs::remove_file(package).unwrap();
@@ -165,7 +165,7 @@ fn an_env_is_locked_built_found_again_and_removed() {
     assert_eq!(python(&prefix, "import demo_library; print(demo_library.VERSION)"), "1.1");
     let entered = Command::new(prefix.join("bin/demo-library")).env_clear().output().unwrap();
     assert_eq!(String::from_utf8(entered.stdout).unwrap(), "1.1\n");
-    // The prefix stands where packages have a placeholder for it, in texts and in binary files.
+    // Placeholders in packages' texts and binary files were replaced by the prefix.
     let text = fs::read_to_string(prefix.join("share/demo/where.txt")).unwrap();
     assert_eq!(text, format!("{}/share/demo\n", prefix.display()));
     let binary = fs::read(prefix.join("share/demo/where.bin")).unwrap();
@@ -173,11 +173,11 @@ fn an_env_is_locked_built_found_again_and_removed() {
     assert!(binary.starts_with(original.as_bytes()) && binary.ends_with(b"\0end\0"));
     let base = python(&prefix, "import sysconfig; print(sysconfig.get_config_var('prefix'))");
     assert!(base == prefix.display().to_string() || base == "/usr", "{base}");
-    // It is read-only, whoever asks.
+    // The env is read-only, even for its owner.
     for path in ["bin", "bin/demo-library", "share/demo/where.txt"] {
         assert_eq!(fs::metadata(prefix.join(path)).unwrap().permissions().mode() & 0o222, 0, "{path}");
     }
-    // What the interpreter loads is its own.
+    // The interpreter loads only its own libraries.
     let modules = "import ssl, sqlite3, readline, ctypes, bz2, lzma, zlib, uuid, curses, hashlib, decimal, re, sys; \
                    from pathlib import Path; \
                    maps = Path('/proc/self/maps').read_text().splitlines(); \
@@ -198,12 +198,12 @@ fn an_env_is_locked_built_found_again_and_removed() {
     let listed = conda.ok(&["env", "list"]).stdout;
     assert!(listed.contains("tiny") && listed.contains("conda"), "{listed}");
 
-    // Another way to the same channel is the same env.
+    // The same channel by another address gives the same env.
     conda.alias = file(channels);
     assert_eq!(conda.build(), prefix);
     conda.ok(&["env", "prune", "tiny"]);
     assert!(!prefix.exists());
-    // The packages are still there.
+    // The packages are still in the cache.
     let begun = Instant::now();
     assert_eq!(conda.build(), prefix);
     println!("a prefix from cached packages: {:?}", begun.elapsed());
@@ -269,7 +269,7 @@ fn a_bundled_paper_gives_its_gold_in_a_conda_env_with_packages_of_pip() {
     assert!(from.contains(&prefix.display().to_string()), "{from}");
 }
 
-/// Paths and contents of all files below a folder.
+/// Reads the paths and contents of all files below a folder.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -306,7 +306,7 @@ fn two_builds_of_a_lock_are_the_same_bytes_and_hold_nothing_of_where_they_came_f
     }
     let lock = conda.lab.read("envs/tiny/conda.lock");
     assert!(!lock.contains("secret-word"), "{lock}");
-    // From nothing, by another way, at the same place.
+    // Build again from nothing, with the same channel by another address, at the same place.
     conda.ok(&["env", "prune", "tiny"]);
     conda.ok(&["env", "prune", "--downloads"]);
     conda.alias = file(channels);
@@ -384,7 +384,7 @@ fn channels_are_in_strict_order_and_come_from_condas_own_configuration() {
     let (locked, said) = lock(&conda);
     assert!(locked.contains("demo-library-3.0"), "{locked}");
     assert!(said.contains("ssl_verify"), "{said}");
-    // The first channel that has a package is the only one that may give it, even an older one.
+    // Only the first channel that has a package may provide it, even if its version is older.
     conda.lab.edit("envs/tiny/environment.yml", "  - other\n  - conda-forge\n", "  - conda-forge\n  - other\n");
     assert!(lock(&conda).0.contains("demo-library-2.0"));
     conda.lab.write("rc", &format!("channel_alias: {}\nchannel_priority: disabled\n", file(channels)));
@@ -420,12 +420,12 @@ fn a_build_is_what_was_locked_whatever_the_channel_has_now() {
     conda.lock();
     let index = mirror.join("conda-forge/noarch/repodata.json");
     let text = fs::read_to_string(&index).unwrap();
-    // The channel forgets the version in its index; the file is still there.
+    // Remove the version from the channel's index but not its file.
     let mut parsed: Value = serde_json::from_str(&text).unwrap();
     assert!(parsed["packages"].as_object_mut().unwrap().remove("demo-library-1.0-py_0.tar.bz2").is_some());
     fs::write(&index, parsed.to_string()).unwrap();
     assert_eq!(python(&conda.build(), "import demo_library; print(demo_library.VERSION)"), "1.0");
-    // Now the file is gone, too.
+    // Now remove the file as well.
     conda.ok(&["env", "prune", "tiny"]);
     fs::remove_dir_all(conda.cache.join("conda")).unwrap();
     fs::remove_file(mirror.join("conda-forge/noarch/demo-library-1.0-py_0.tar.bz2")).unwrap();
@@ -441,7 +441,7 @@ fn a_corrupt_package_is_named_and_nothing_of_it_stays() {
     let mut conda = Conda::of(channels, YML);
     conda.lock();
     let mirror = changed(channels, &conda);
-    // Both formats, from a server and from a folder, each time into an empty cache.
+    // Both package formats, from a server and from a folder, each into an empty cache.
     for (package, served) in [("demo-activate-1.0-0.tar.bz2", true), ("demo-library-1.1-py_0.conda", false)] {
         let broken = mirror.join("conda-forge/noarch").join(package);
         corrupt(&broken);
@@ -452,7 +452,7 @@ fn a_corrupt_package_is_named_and_nothing_of_it_stays() {
         let stem = package.trim_end_matches(".tar.bz2").trim_end_matches(".conda");
         assert!(said.contains(stem) && said.contains("hash"), "{said}");
         assert!(conda.has_no_env(), "{said}");
-        // Mended, it is built: what was wrong is not kept.
+        // With the package repaired, the env is built: the broken package is not kept.
         fs::remove_file(&broken).unwrap();
         fs::copy(channels.join("conda-forge/noarch").join(package), &broken).unwrap();
         assert_eq!(python(&conda.build(), "import demo_library; print(demo_library.VERSION)"), "1.1");
@@ -486,7 +486,7 @@ fn a_channel_that_never_answers_is_given_up_and_auto_takes_a_venv() {
     assert!(ran.stderr.contains("results may differ in the last digits"), "{}", ran.stderr);
     assert!(ran.stdout.trim().ends_with("/venv"), "{}", ran.stdout);
     assert!(took < Duration::from_mins(1), "{took:?}");
-    // With its channel there again, conda's is taken, and no notice is given.
+    // With the channel back, conda's env is used, without the notice.
     conda.alias = file(channels);
     let ran = conda.ok(&["env", "build", "tiny"]);
     assert!(
@@ -495,7 +495,7 @@ fn a_channel_that_never_answers_is_given_up_and_auto_takes_a_venv() {
         ran.stdout,
         ran.stderr
     );
-    // What is built needs no channel.
+    // An env that is already built needs no channel.
     conda.alias = "http://127.0.0.1:9".to_owned();
     assert!(conda.ok(&["env", "build", "tiny"]).stdout.trim().ends_with("/conda"));
 }
@@ -556,12 +556,12 @@ fn a_build_that_was_killed_is_begun_again() {
         child.kill().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9), "it was finished before it was killed");
     };
-    // In the middle of a download.
+    // Killed in the middle of a download.
     let server = Server::holding(channels, Some("/python-3"));
     conda.alias = server.url();
     kill(&conda, &|| server.wait_for("/python-3"));
     assert!(conda.has_no_env());
-    // And while packages are put into the prefix.
+    // Killed while packages are put into the prefix.
     conda.alias = file(channels);
     let linking = || {
         let begun = Instant::now();
@@ -585,7 +585,8 @@ fn a_full_disk_is_named_and_room_is_all_it_takes() {
     let channels = channels();
     let conda = Conda::of(channels, YML);
     conda.lock();
-    // A disk that grows: 30 MiB are not enough for the packages. It goes with the shell's mount namespace.
+    // 30 MiB of disk are not enough for the packages; then the disk grows. It is removed with the shell's mount
+    // namespace.
     let script = "mkdir cache && mount -t tmpfs -o size=30m tmpfs cache || exit 99
         \"$0\" env build --env conda tiny; code=$?
         test -z \"$(ls cache/envs/*/complete.json 2>/dev/null)\" || exit 98

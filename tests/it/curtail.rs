@@ -1,16 +1,16 @@
-//! `autoexperiment curtail` on a small paper whose shortest experiment cannot tell right from wrong.
+//! `autoexperiment curtail` on a small paper whose shortest experiment cannot distinguish right from wrong code.
 
 use crate::support::Lab;
 use serde_json::Value;
 
-/// The experiment `means` takes time in proportion to the number of values that it reads. With one value, a mean that
-/// multiplies by the number of values in place of dividing is right.
+/// Makes a lab whose experiment `means` takes time in proportion to the number of values that it reads. With one value,
+/// a mean that multiplies by the number of values instead of dividing is right.
 fn lab() -> Lab {
     slow(Lab::new(), "nothing stored")
 }
 
-/// All labs share a cache of what trials gave. `name` makes the code another one, so that tests that run side by side do
-/// not write down what came of the same trials.
+/// Makes the experiment of a lab slow. All labs share a cache of trial results, so `name` makes the code different from
+/// that of tests that run at the same time.
 fn slow(lab: Lab, name: &str) -> Lab {
     let main = "repos/tiny/tiny/__main__.py";
     lab.edit(main, "type=int, default=1", "type=int, default=4");
@@ -28,7 +28,7 @@ fn slow(lab: Lab, name: &str) -> Lab {
     lab
 }
 
-/// The report.
+/// Runs `curtail` and returns its report.
 fn curtail(lab: &Lab, more: &[&str]) -> Value {
     let mut arguments = vec!["curtail", "tiny", "--experiment", "means", "--mutants", "6", "--json"];
     arguments.extend(more);
@@ -83,7 +83,7 @@ fn what_agents_wrote_in_a_stored_run_is_told_apart_too() {
 #[test]
 fn a_spent_budget_stops_the_search_and_says_so() {
     let lab = lab();
-    // Other code each time, so that nothing is known of it.
+    // Make the code different each time, so that there are no cached results.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
     lab.edit("repos/tiny/tiny/__main__.py", "* 1000000))", &format!("* 1000000))  # {now},"));
     let ran = lab.ok(&["curtail", "tiny", "--experiment", "means", "--budget", "0.01"]);

@@ -1,4 +1,4 @@
-//! The documentation: its links lead somewhere, every page is in the site, and what its pages tell one to type works.
+//! The documentation: its links lead somewhere, every page is in the site, and the commands on its pages work.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// The pages: README, DESIGN and those in docs.
+/// Returns the pages: README, DESIGN and those in docs.
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md"), root().join("DESIGN.md")];
     let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
@@ -22,7 +22,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// A heading as GitHub and the site make an anchor of it.
+/// Makes an anchor of a heading, as GitHub and the site do.
 fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase().replace(' ', "-");
     kept.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
@@ -67,7 +67,7 @@ fn every_page_is_in_the_site() {
     assert_eq!(listed, there);
 }
 
-/// The commands of a page's shell blocks, without those that need what a test has not.
+/// Returns the commands of a page's shell blocks, except those that need something that tests do not have.
 fn commands(page: &str) -> Vec<String> {
     let text = fs::read_to_string(root().join("docs").join(page)).unwrap();
     let blocks = Regex::new(r"(?s)```sh\n(.*?)```").unwrap();
@@ -96,7 +96,7 @@ fn works(page: &str, leave_out: &str) {
 
 #[test]
 fn the_commands_of_the_start_work() {
-    // What builds the env of a bundled paper is in the next test.
+    // Commands that build the env of a bundled paper are in the next test.
     let lab = Lab::bare();
     lab.ok(&["list"]);
     let diff = lab.ok(&["mask", "kmeanspp", "-f", "3"]).stdout;
@@ -105,7 +105,7 @@ fn the_commands_of_the_start_work() {
     assert!(all.iter().any(|line| line == "autoexperiment mask kmeanspp -f 3"), "{all:?}");
 }
 
-/// The names that a help text lists under a heading, as `Commands:`.
+/// Returns the names that a help text lists under a heading such as `Commands:`.
 fn listed(help: &str, heading: &Regex) -> Vec<String> {
     let mut names = Vec::new();
     let mut is_in = false;
@@ -119,10 +119,10 @@ fn listed(help: &str, heading: &Regex) -> Vec<String> {
     names
 }
 
-/// Appends what the help of a command says, then that of its own commands.
+/// Appends the help of a command, and then the help of its subcommands.
 fn describe(lab: &Lab, words: &[&str], page: &mut String) {
     let help = lab.ok(&[words, &["--help"]].concat()).stdout;
-    // Help names what a variable is set to.
+    // Help contains the value of a set variable; remove it.
     let help = Regex::new(r"\[env: (\w+)=[^\]]*\]").unwrap().replace_all(&help, "[env: $1]");
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
     writeln!(page, "\n## {}\n\n```text\n{}\n```", words.join(" "), lines.join("\n").trim()).unwrap();

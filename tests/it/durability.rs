@@ -1,4 +1,4 @@
-//! Nothing finished is ever lost: kills, signals, full disks, torn stores.
+//! No finished attempt is ever lost: kills, signals, full disks, torn stores.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 const RUN: [&str; 8] = ["run", "-n", "1..3", "--agent", "gold", "--agent", "noop", "--no-baseline"];
 
-/// Verdicts by attempt, each of which must be there once.
+/// Returns the verdicts by attempt, and checks that each is there once.
 fn verdicts(lab: &Lab, run: &str) -> BTreeMap<(String, String, u64), bool> {
     let mut verdicts = BTreeMap::new();
     for record in lab.records(run) {
@@ -23,7 +23,7 @@ fn verdicts(lab: &Lab, run: &str) -> BTreeMap<(String, String, u64), bool> {
     verdicts
 }
 
-/// Processes on this machine whose command line or working folder names this lab.
+/// Finds the processes on this machine whose command line or working folder names this lab.
 fn survivors(lab: &Lab) -> Vec<String> {
     let needle = lab.path("").display().to_string();
     let mut found = Vec::new();
@@ -39,7 +39,7 @@ fn survivors(lab: &Lab) -> Vec<String> {
     found
 }
 
-/// What a killed run must come to: its verdicts, and the rows of its report.
+/// Returns the rows of a run's report, which must be the same for a killed and resumed run.
 fn table(lab: &Lab, run: &str) -> Vec<[serde_json::Value; 4]> {
     let text = lab.ok(&["report", run, "--json"]).stdout;
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -56,7 +56,7 @@ fn a_run_killed_at_any_moment_of_a_write_ends_as_one_that_was_not() {
     };
     lab.ok(&run("reference"));
     let expected = verdicts(&lab, "reference");
-    // The moments of one run, each after the one before it: what was being written, and which write of its kind.
+    // Moments of one run, in order: the file being written, and the number of the write to it.
     for (name, moments) in [
         ("begun", &["run.json before 1", "run.json after 1"][..]),
         (
@@ -99,7 +99,7 @@ fn a_run_killed_at_50_moments_ends_as_one_that_was_not() {
     let expected = verdicts(&lab, "reference");
     assert_eq!(expected.len(), 2 * 11);
 
-    // Moments from a fixed sequence, spread over a whole run, the torn middle of starting and of ending included.
+    // Moments from a fixed sequence, spread over a whole run, including the middle of starting and of ending.
     let mut kills = 0;
     let mut round = 0;
     while kills < 50 {
@@ -142,7 +142,7 @@ fn a_run_killed_at_50_moments_ends_as_one_that_was_not() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(survivors(&lab), Vec::<String>::new());
-    // The last session swept what the killed ones had left.
+    // The last session removed what the killed ones had left.
     let left: Vec<_> = fs::read_dir(lab.path("scratch")).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -166,7 +166,7 @@ fn ctrl_c_stops_cleanly_and_says_how_to_go_on() {
     assert_eq!(output.status.code(), Some(130));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(message.contains("autoexperiment resume runs/r"), "{message}");
-    // The attempt that was stopped is on record for the step that it took, and will be made again.
+    // The stopped attempt is on record with the step that it took, and will be repeated.
     assert!(lab.records("r").iter().all(|record| record["agent"] == "noop" || record["end"] == "cancelled"));
 }
 
@@ -246,7 +246,7 @@ fn a_store_that_cannot_be_written_fails_the_run_before_anything_is_spent() {
 #[ignore = "needs root to mount a small disk"]
 fn a_full_disk_keeps_what_was_finished() {
     let lab = Lab::new();
-    // A disk of 300 KiB for the runs, in a mount namespace that goes with the shell.
+    // A small disk for the runs, in a mount namespace that ends with the shell.
     let script = format!(
         "mkdir -p small && mount -t tmpfs -o size=220k tmpfs small && \
          {program} run -n 1..3 -k 12 --agent gold --no-baseline --runs small --name r; code=$?; \
@@ -272,12 +272,12 @@ fn a_full_disk_keeps_what_was_finished() {
     let finished = lab.read("kept/attempts.jsonl");
     let whole = &kept[..=kept.rfind('\n').unwrap()];
     assert!(finished.starts_with(whole));
-    // An attempt that was stopped with the run is on record as cancelled, for what it has cost, and made again.
+    // An attempt that was stopped with the run is on record as cancelled, with its cost, and was repeated.
     let counted = finished.lines().filter(|line| !line.contains(r#""end":"cancelled""#));
     assert_eq!(counted.count(), 11 * 12);
 }
 
-/// Makes a folder look as if it had been left some time ago.
+/// Makes a folder look as if it had been left a minute ago.
 fn age(path: &std::path::Path) {
     let old = std::time::SystemTime::now() - Duration::from_mins(1);
     fs::File::open(path).unwrap().set_modified(old).unwrap();

@@ -1,4 +1,4 @@
-//! The settings of dynamic agents on the tiny suite, end to end, in the sandbox that runs are made in.
+//! The settings of dynamic agents on the tiny suite, end to end, in the sandbox of normal runs.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 const ANSWER: &str = r#"{"Experiment 1": {"arithmetic": 1, "geometric": 1}}"#;
 const BODY: &str = "    return math.fsum(values) / len(values)";
 
-/// Waits until its users are mapped, which makes it root there once it begins a program, and forbids all further
-/// namespaces, as the inside of a default container does.
+/// Script that waits until its users are mapped, which makes it root in its namespace, and then forbids all further
+/// namespaces, as in a default container.
 const WITHOUT_NAMESPACES: &str = r#"read -r _; exec sh -e -c '
 for limit in /proc/sys/user/max_*_namespaces; do echo 0 > "$limit"; done; exec "$0" "$@"' "$0" "$@""#;
 
@@ -23,13 +23,14 @@ fn said(text: &str) -> Value {
     json!({ "text": text })
 }
 
-/// Runs `react` with these settings and replies on `tiny_0`, the sample without the arithmetic mean; the observations.
+/// Runs `react` with these settings and replies on `tiny_0`, the sample without the arithmetic mean. Returns the
+/// observations.
 fn run(settings: &str, replies: &[Value]) -> Vec<String> {
     let lab = Lab::new();
     run_by(&lab, settings, replies, |arguments| lab.run(arguments))
 }
 
-/// The same, the program started by `start`.
+/// Same as [`run`], with the program started by `start`.
 fn run_by(lab: &Lab, settings: &str, replies: &[Value], start: impl Fn(&[&str]) -> Ran) -> Vec<String> {
     lab.write("model.jsonl", &crate::support::json_lines(replies));
     let agent = format!("react:{settings}");
@@ -62,7 +63,7 @@ fn the_python_session_of_super_lives_by_landlock_alone_too() {
         let mut command = Command::new("unshare");
         command.args(["--user", "sh", "-e", "-c", WITHOUT_NAMESPACES, crate::support::PROGRAM]).args(arguments);
         command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        // Its user may pass through neither root's home nor what is kept there.
+        // The user inside may not pass through root's home, so use other folders.
         command
             .env("HOME", lab.path("home"))
             .env("AUTOEXPERIMENT_CACHE", lab.path("cache"))

@@ -1,8 +1,9 @@
-//! Engines in bad and in unusual states: full disks, no addresses left, gone, other bases, registries, quotas. What goes
-//! wrong with an engine is infrastructure, tried again, never scored, never shown to an agent.
+//! Engines in bad and unusual states: full disks, no free addresses, vanished containers, other base images,
+//! registries, quotas. Failures of an engine are infrastructure: they are retried, never scored and never shown to an
+//! agent.
 //!
-//! Each test starts engines of its own, which needs root and takes up to a minute: they are left out unless they are
-//! asked for (`-- --ignored`).
+//! Each test starts its own engines, which needs root and takes up to a minute, so these tests are ignored by default
+//! (`-- --ignored`).
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ on_engines! {
     podman: a_container_that_vanishes_is_never_shown_to_the_agent, verification_has_a_fresh_container_of_the_same_image, attempts_leave_nothing_in_an_engine, the_python_session_of_super_lives_in_containers_from_call_to_call;
 }
 
-/// A command of the program's that finds this engine.
+/// Returns a command of the program that uses this engine.
 fn command(lab: &Lab, engine: &Engine, arguments: &[&str]) -> Command {
     let mut command = lab.command(arguments);
     command.env(engine.kind.variable(), engine.address());
@@ -35,7 +36,7 @@ fn ok(lab: &Lab, engine: &Engine, arguments: &[&str]) -> Ran {
     ran
 }
 
-/// A lab whose images are in the engine already, and their names.
+/// Makes a lab whose images are already in the engine, and returns their names, too.
 fn ready(engine: &Engine) -> (Lab, Vec<String>) {
     engine.give_base();
     let lab = Lab::new();
@@ -44,21 +45,21 @@ fn ready(engine: &Engine) -> (Lab, Vec<String>) {
     (lab, names)
 }
 
-/// A scripted agent that runs a command and then gives up.
+/// Writes a scripted agent that runs a command and then gives up.
 fn scripted(lab: &Lab, script: &str) -> String {
     let step = json!({"tool": "command_line", "arguments": {"command": script}});
     lab.write("agent", &crate::support::json_lines(&[step]));
     format!("scripted:{}", lab.path("agent").display())
 }
 
-/// What the agents of a run have seen, all trajectories together, those of lost tries included.
+/// Returns all trajectories of a run as one text, including those of lost tries.
 fn trajectories(lab: &Lab, name: &str) -> String {
     let folder = lab.path(&format!("runs/{name}/trajectories"));
     let files = walkdir::WalkDir::new(folder).into_iter().flatten().filter(|entry| entry.file_type().is_file());
     files.map(|entry| fs::read_to_string(entry.path()).unwrap()).collect()
 }
 
-/// A file system of its own in a file, gone when dropped.
+/// A file system in a file, removed when dropped.
 struct Disk(tempfile::TempDir);
 
 impl Disk {
@@ -92,10 +93,10 @@ fn a_disk_that_is_full_is_no_fault_of_the_agent_s(kind: Kind) {
     let data = disk.path().join("data");
     let engine = Engine::start_with(kind, Some(&data), &[]);
     let (lab, _) = ready(&engine);
-    // The first attempt installs this program.
+    // The first attempt also installs the init's volume.
     ok(&lab, &engine, &["run", "--sample", "tiny_0", "--agent", "noop", "--sandbox", "docker", "--no-baseline"]);
     let agent = scripted(&lab, "head -c 200000000 /dev/zero > large && echo written || echo FAILED");
-    // Somebody else's file leaves room for a container, but not for what its agent writes.
+    // A file of another program leaves room for a container, but not for what its agent writes.
     let filler = disk.path().join("filler");
     let free = nix::sys::statvfs::statvfs(&disk.path()).unwrap();
     let length = free.blocks_available() * free.fragment_size() - (60 << 20);
@@ -148,7 +149,7 @@ fn a_container_that_vanishes_is_never_shown_to_the_agent(kind: Kind) {
     };
     std::thread::sleep(Duration::from_millis(1500));
     assert!(init > 0);
-    // By somebody who may use the engine, which tells so.
+    // Another user of the engine kills the container, which the engine reports.
     let id = engine.say(&["ps", "-q"]);
     engine.say(&["kill", &id]);
     assert!(child.wait().unwrap().success());
@@ -193,7 +194,7 @@ fn a_daemon_that_stays_away_loses_attempts_and_scores_none(kind: Kind) {
     }
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     assert_eq!(report["rows"][0]["attempts"], 0, "{report:#}");
-    // Nor is anything begun without an engine.
+    // Without an engine, no run begins.
     let ran = run(&lab, &engine, &["run", "-n", "1", "--agent", "gold", "--sandbox", "docker", "--name", "s"]);
     assert_eq!(ran.code, 5, "{}", ran.stderr);
     assert!(ran.stderr.contains("no docker answers") && !lab.path("runs/s").exists(), "{}", ran.stderr);
@@ -216,7 +217,7 @@ fn graphics_processors_that_are_not_there_are_missed_before_anything_is_done(kin
 fn verification_has_a_fresh_container_of_the_same_image(kind: Kind) {
     let engine = Engine::start(kind);
     let (lab, images) = ready(&engine);
-    // What it leaves outside the workspace would make the experiments fail.
+    // This file outside the workspace would make the experiments fail.
     let agent = scripted(&lab, "touch /tmp/left; echo done");
     let arguments =
         ["run", "--sample", "tiny_0", "--agent", &agent, "--sandbox", kind.name(), "--name", "r", "--no-baseline"];
@@ -233,17 +234,17 @@ fn verification_has_a_fresh_container_of_the_same_image(kind: Kind) {
     std::thread::sleep(Duration::from_secs(1));
     let said = watch.said();
     let made: Vec<(&str, &str)> = said.lines().filter_map(|line| line.split_once(' ')).collect();
-    // A third installs this program, over the base.
+    // One more container installs the init's volume, over the base.
     let over_repo: Vec<_> =
         made.iter().filter(|(image, _)| Some(*image) == images.last().map(String::as_str)).collect();
-    // One for the attempt, and one for each experiment that is verified.
+    // One container for the attempt, and one for each verified experiment.
     assert!(over_repo.len() > 2, "{}: {said}", kind.name());
     let ids: std::collections::BTreeSet<&str> = over_repo.iter().map(|(_, id)| *id).collect();
     assert_eq!(ids.len(), over_repo.len(), "{}: {said}", kind.name());
     assert_eq!(lab.records("r")[0]["verified"]["pass"], false, "a masked function was not written");
 }
 
-/// A program that watches, and what it has said when it is ended.
+/// A watching process; its output is read when it is ended.
 struct Watch(Option<Child>);
 
 impl Watch {
@@ -279,7 +280,7 @@ fn attempts_leave_nothing_in_an_engine(kind: Kind) {
 
 fn a_storage_driver_that_can_holds_a_container_to_its_size_and_another_is_not_asked_twice(kind: Kind) {
     for (system, driver) in [("btrfs", "btrfs"), ("xfs", "overlay2")] {
-        // This xfs is mounted without project quotas: it looks as if it could, and refuses.
+        // This xfs is mounted without project quotas: it looks as if it supported quotas, and refuses them.
         let disk = Disk::new(system, 8 << 30, "loop");
         let data = disk.path().join("data");
         let engine = Engine::start_with(kind, Some(&data), &["--storage-driver", driver]);
@@ -295,14 +296,14 @@ fn a_storage_driver_that_can_holds_a_container_to_its_size_and_another_is_not_as
         let id = engine.say(&["ps", "-q"]);
         let size = engine.say(&["inspect", "--format", "{{index .HostConfig.StorageOpt \"size\"}}", &id]);
         assert!(child.wait().unwrap().success());
-        // 4 GiB that are watched, an eighth more, and 64 MiB.
+        // The watched limit of 4 GiB, an eighth more, and 64 MiB.
         let expected = if system == "btrfs" { ((4_u64 << 30) / 8 * 9 + (64 << 20)).to_string() } else { String::new() };
         assert_eq!(size.replace("<no value>", ""), expected, "{system}");
         assert!(trajectories(&lab, "r").contains("\"observation\""), "{system}");
     }
 }
 
-/// A registry on this machine that wants a log-in: me, secret.
+/// A registry on this machine that requires a log-in with name `me` and password `secret`.
 struct Registry {
     process: Child,
     folder: tempfile::TempDir,
@@ -389,7 +390,7 @@ fn two_machines_run_the_same_bytes_by_way_of_a_registry(kind: Kind) {
     ok(&lab, &there, &[&gold[..], &["there"]].concat());
     assert_eq!(base("here"), base("there"));
 
-    // Named by its digest, a base is the same whatever its tag becomes.
+    // A base that is named by its digest stays the same, even if its tag moves.
     let digest = there.say(&["image", "inspect", "--format", "{{.Id}}", &names[0]]);
     assert_eq!(digest, id(&here, &names[0]));
     let tag = format!("{place}/base:1");
@@ -400,7 +401,7 @@ fn two_machines_run_the_same_bytes_by_way_of_a_registry(kind: Kind) {
     assert_eq!(id(&there, of_named[0]), id(&here, &names[0]), "one of this program's bases is used as it is");
     assert_eq!(of_named.last(), names.last().map(String::as_str).as_ref(), "so all over it is the same");
 
-    // Another base is refused where a run has begun over this one.
+    // A run that has begun over this base refuses another one.
     let container = there.say(&["create", "--label", "autoexperiment.kind=other", &names[0], "true"]);
     there.say(&["commit", "--change", "LABEL autoexperiment.kind=other", &container, "localhost/other:1"]);
     there.say(&["rm", &container]);
@@ -431,11 +432,12 @@ fn the_python_session_of_super_lives_in_containers_from_call_to_call(kind: Kind)
     let observations = events.filter(|line| line["event"] == "observation");
     let shown: Vec<String> = observations.map(|line| line["content"].as_str().unwrap().to_owned()).collect();
     crate::support::session::assert_lives(&shown);
-    // What it left running in the background is gone with its container.
+    // The background process that the attempt left is gone with its container.
     assert_eq!(engine.say(&["ps", "-aq"]), "", "{}", kind.name());
     println!("{}: the session lived", kind.name());
 
-    // It lives on after feedback, for which the files are copied out of the container and verified in fresh ones.
+    // The session also survives feedback, for which the files are copied out of the container and verified in fresh
+    // ones.
     let mut again = crate::support::session::replies("    return math.fsum(values)", answer);
     let right = json!({"path": "tiny/means.py", "old_lines": "    return math.fsum(values)",
         "new_lines": "    return math.fsum(values) / len(values)"});

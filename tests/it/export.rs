@@ -12,7 +12,7 @@ use autoexperiment::cli::lines::{EventLine, SampleLine};
 use autoexperiment::export::schemas;
 use serde_json::{Value, json};
 
-/// Shows with two calls at once, one in the text, one that is none, and an answer that is wrong.
+/// Replies with two calls at once, one call in the text, a reply without a call, and a wrong answer.
 fn replies() -> String {
     let call = |name: &str, arguments: Value| json!({ "name": name, "arguments": arguments });
     let usage = json!({ "input": 100, "cached": 40, "output": 10, "reasoning": 4 });
@@ -25,7 +25,7 @@ fn replies() -> String {
     ])
 }
 
-/// A run of three agents, one of them with a model: two attempts at each of four samples.
+/// Makes a run of three agents, one of them with a model: two attempts at each of four samples.
 fn ran() -> &'static Lab {
     static RAN: OnceLock<Lab> = OnceLock::new();
     RAN.get_or_init(|| {
@@ -64,7 +64,7 @@ fn inspect_reads(readers: &Readers) {
     assert_eq!(found["noop"]["scores"], json!({ "pass": 0.0, "reported": 0.0, "verified": 0.0 }));
     let react = &found["react"];
     assert_eq!(react["messages"], 8 * 12, "every message of the model's once: {react}");
-    // What was asked is a message where no model was.
+    // Without a model, only the question is a message.
     assert_eq!((&found["gold"]["messages"], &found["noop"]["messages"]), (&json!(8), &json!(8)));
     let first = &react["first"];
     let roles: Vec<&str> = first["messages"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
@@ -117,9 +117,9 @@ fn inspect_view_shows_every_sample_in_a_browser() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let browser = Browser::start().await;
-        // Only what is within the window is in the page.
+        // The page only contains what fits into the window.
         browser.look(1400, 6000, false).await;
-        // Its page says nothing when it has gone there.
+        // This page does not signal when it has changed its view.
         let go = async |hash: String| browser.run(&format!("location.hash = {hash:?}")).await;
         let shows = |text: &str| format!("document.body.innerText.includes({text:?})");
         browser.open(&viewer.address).await;
@@ -152,7 +152,7 @@ fn inspect_view_shows_every_sample_in_a_browser() {
         go(format!("#/logs/{log}/samples/sample/tiny_0/1/transcript")).await;
         browser.until(&shows("command_line")).await;
         let mut complaints = browser.complaints().await;
-        // It asks for a file that may lie beside logs, and that nothing but Inspect writes.
+        // The viewer asks for an optional file beside the logs that only Inspect writes.
         complaints.retain(|complaint| !complaint.contains("/api/flow"));
         assert_eq!(complaints, [""; 0]);
     });
@@ -220,7 +220,7 @@ fn harbors_models_take_the_trajectories() {
     assert_eq!(found["trajectories"]["gold/tiny_0.0"]["steps"], json!(["agent"]));
 }
 
-/// Every file below a folder as text.
+/// Reads every file below a folder as text.
 fn texts(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -266,7 +266,7 @@ fn harbor_reads_the_tasks_and_the_trajectories() {
     assert_eq!((&task["solution"], &task["test"]), (&json!(true), &json!(true)));
 }
 
-/// The exported task of a sample, ready for its verifier.
+/// Exports the task of a sample, and prepares it for its verifier.
 fn harbor_task(lab: &Lab, sample: &str) -> PathBuf {
     let python = Path::new("/usr/bin/python3");
     assert!(python.exists(), "this test needs /usr/bin/python3, which every user can run");
@@ -275,7 +275,7 @@ fn harbor_task(lab: &Lab, sample: &str) -> PathBuf {
     let task = lab.path("harbor/tasks").join(sample.replace(',', "-"));
     std::fs::create_dir(lab.path("bin")).unwrap();
     std::os::unix::fs::symlink(python, lab.path("bin/python")).unwrap();
-    // Experiments run as nobody, who has to reach the interpreter, and must not read gold.
+    // Experiments run as nobody, who must reach the interpreter but must not read gold.
     for (path, mode) in [(lab.path(""), 0o755), (lab.path("bin"), 0o755), (task.join("tests"), 0o700)] {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
     }
@@ -289,7 +289,7 @@ fn harbor_python(lab: &Lab, arguments: &[&Path]) {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
 }
 
-/// What a task's verifier rewards a workspace with.
+/// Returns the reward that a task's verifier gives to a workspace.
 fn harbor_reward(lab: &Lab, task: &Path, workspace: &Path) -> Value {
     harbor_python(lab, &[&task.join("tests/verify.py"), &task.join("tests"), workspace, &lab.path("logs")]);
     serde_json::from_str(&lab.read("logs/reward.json")).unwrap()
@@ -301,7 +301,7 @@ fn a_harbor_task_of_a_function_and_a_part_of_another_is_told_and_verified_as_suc
     let region = "\n[[region]]\nname = \"sum\"\nat = \"tiny/means.py::arithmetic\"\nfirst = \"for value in values:\"\n\
                   description = \"Adds all values.\"\npassages = [\"Means\"]\n";
     lab.write("papers/tiny/paper.toml", &(lab.read("papers/tiny/paper.toml") + region));
-    // Every experiment counts where it was not measured which ones need the region.
+    // If it was not measured which experiments need the region, all experiments count.
     std::fs::remove_file(lab.path("papers/tiny/dependencies.json")).unwrap();
     let task = harbor_task(&lab, "tiny_1,4");
     let told = std::fs::read_to_string(task.join("instruction.md")).unwrap();
@@ -353,7 +353,7 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     lab.edit("gold/answer.json", "4.16", "5.16");
     assert_eq!(reward(&gold), json!({ "reward": 0.0, "reported": 0.0, "verified": 1.0 }));
 
-    // Keys are taken as they are from agents here: in another spelling, but not with two meanings.
+    // Keys of answers may be spelled in other ways, but must not have two meanings.
     let answer = lab.read("gold/answer.json").replace("5.16", "4.16");
     for (from, to) in [("Experiment 1", "experiment_1"), ("Experiment 1", "1"), ("Experiment 2", "Experiment #2 ")] {
         assert!(answer.contains(from), "{answer}");
@@ -362,7 +362,7 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     }
     lab.write("gold/answer.json", &answer.replacen('{', "{\"1\": 7, ", 1));
     assert_eq!(reward(&gold)["reported"], 0.0);
-    // What the harness takes over from no attempt is none of its changes here either.
+    // Files that are not copied from an attempt do not count as its changes here either.
     lab.write("gold/answer.json", &answer);
     for path in ["tiny/means.py.orig", "tiny/means.py~", ".pytest_cache/means.py", "json.pyc"] {
         lab.write(&format!("gold/{path}"), "raise SystemExit(1)\n");
@@ -371,7 +371,7 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     let verdict: Value = serde_json::from_str(&lab.read("logs/verdict.json")).unwrap();
     assert_eq!(verdict["ignored"], json!([]));
 
-    // Answers that no reader is prepared for count as none, and so does a link to gold.
+    // Answers that would overwhelm a reader count as no answer, and so does a link to gold.
     let deep = "[".repeat(200_000);
     let huge = format!("{{\"means\": {{\"arithmetic\": 1{}}}}}", "0".repeat(400));
     let digits = format!("{{\"means\": {{\"arithmetic\": {}}}}}", "9".repeat(6000));
@@ -385,7 +385,7 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     assert_eq!(reward(&gold)["reported"], 0.0);
     std::fs::remove_file(gold.join("answer.json")).unwrap();
 
-    // Reads gold, writes the reward, changes the data, puts a module in the place of Python's own.
+    // Reads gold, writes the reward, changes the data, and replaces a module of Python's own.
     let secret = task.join("tests/task.json");
     let means = format!(
         "import json\n\n\ndef arithmetic(values):\n    try:\n        open('{}', 'w').write('{{\"reward\": 1}}')\n    except OSError:\n        pass\n    \
@@ -488,7 +488,7 @@ fn swe_agents_inspector_shows_every_trajectory() {
     let readers = Readers::general();
     let lab = Lab::bare();
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/r"));
-    // An attempt whose changes were lost is shown all the same.
+    // An attempt whose diff was lost is shown nevertheless.
     std::fs::remove_file(lab.path("runs/r/diffs/react/tiny_1.1.patch")).unwrap();
     let said = lab.ok(&["export", "r", "--format", "traj", "-o", "inspected"]).stderr;
     assert!(said.contains("attempt 1 of `react` at `tiny_1` has no diff"), "{said}");
@@ -506,7 +506,8 @@ fn swe_agents_inspector_shows_every_trajectory() {
     assert_eq!(found["noop/tiny_0.0.traj"]["roles"], json!(["user"]));
 }
 
-/// A run with trajectories cut off, broken and gone, and a diff gone, exported to `r.eval` and `p.jsonl`.
+/// Makes a run with trajectories that are cut off, broken and missing, and a missing diff, and exports it to `r.eval`
+/// and `p.jsonl`.
 fn exported_with_gaps() -> Lab {
     let lab = Lab::new();
     lab.write("replies.jsonl", &replies());
@@ -579,7 +580,7 @@ fn names_longer_than_file_systems_take_are_cut_and_stay_apart() {
     }
     let shown = lab.ok(&["status", "r"]).stdout + &lab.ok(&["report", "r"]).stdout;
     assert!(!shown.contains('~'), "{shown}");
-    // What a run finds of itself again, by the names that it had.
+    // The run's own attempts are still found by the names that they had.
     let shown = lab.ok(&["show", "r", &format!("{long}_1")]).stdout;
     assert!(shown.contains("gold: pass"), "{shown}");
 }
@@ -595,7 +596,7 @@ fn a_run_with_nothing_finished_and_a_file_for_several_logs_are_refused() {
     assert!(lab.fails(2, &["export", "gone", "--format", "jsonl", "-o", "x"]).contains("there is no run"));
 }
 
-/// All files below a folder, sorted.
+/// Returns all files below a folder, sorted.
 fn files(folder: &Path) -> Vec<String> {
     let below = |path: String| path[folder.display().to_string().len() + 1..].to_owned();
     let mut found: Vec<String> = texts(folder).into_iter().map(|(path, _)| below(path)).collect();
@@ -638,7 +639,7 @@ fn an_agent_with_two_models_has_files_for_each() {
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/two"));
     let mut records = lab.records("two");
     records.retain(|record| record["agent"] == "react" && record["attempt"] == 0);
-    // In a record's place of names two models may be one: both are kept.
+    // Two models may have the same name in file names: both are kept.
     for (record, model) in records.iter_mut().zip(["openai:a/b", "openai:a-b", "other", "other"]) {
         record["model"] = json!(model);
     }
@@ -701,7 +702,7 @@ fn a_negative_cost_is_said_and_the_negative_zero_is_zero() {
     assert!(shown.stderr.contains("line 1 of `attempts.jsonl`") && !shown.stdout.contains(",-0"), "{}", shown.stdout);
 }
 
-/// All schemas, by the name of their file.
+/// Returns all schemas, by the name of their file.
 fn all_schemas() -> Vec<(&'static str, String)> {
     let printed = [
         ("event.schema.json", schemas::text::<EventLine<'_>>().unwrap()),
@@ -756,7 +757,7 @@ fn what_is_stored_and_printed_is_as_its_schemas_say() {
     }
 }
 
-/// The rows of a documented table: name, type, description.
+/// Returns the rows of a documented table: name, type, description.
 fn documented(heading: &str) -> Vec<(String, String, String)> {
     let text = std::fs::read_to_string("docs/formats.md").unwrap();
     let mut lines = text.lines().skip_while(|line| !line.trim_start_matches('#').trim().starts_with(heading));
@@ -808,17 +809,18 @@ fn the_documented_columns_are_those_that_are_written_in_their_order() {
     }
 }
 
-/// What of text could do harm: what steers terminals, ends lines for some, turns lines around, is markup or a formula.
+/// Text that could do harm: control sequences for terminals, unusual line ends, marks that reverse text, markup, a
+/// formula.
 const HOSTILE: &str = "=cmd|' /C calc'!A0 \u{0}\u{7}\u{1b}[31m\u{1b}]0;x\u{7}\r\n\u{85}\u{2028}\u{202e}\u{feff}\u{fffe}\u{10ffff} \"\\ <script>alert(1)</script> ../../outside";
 
-/// A run by a hostile model and agent, as a store may hold it.
+/// Makes a run whose model and agent were hostile, as a store may contain it.
 fn hostile_run(lab: &Lab) {
     let long = HOSTILE.to_owned() + &"\u{1F9EA}x".repeat(1 << 18);
     lab.write("replies.jsonl", &replies());
     lab.ok(&["run", "-n", "1", "--agent", "react", "--model", "scripted:replies.jsonl", "--name", "r"]);
     let mut records = lab.records("r");
     for (place, record) in records.iter_mut().enumerate() {
-        // A text of a megabyte is enough once: what readers are slow at is not asked here.
+        // A text of a megabyte is enough once, because the speed of readers is not tested here.
         let long = if place == 0 { long.as_str() } else { HOSTILE };
         record["model"] = json!(format!("openai:../../{HOSTILE}"));
         record["answer"] = json!(long);
@@ -865,7 +867,7 @@ fn hostile_run(lab: &Lab) {
             }
             if let Some(list) = fields.get_mut("tool_calls").and_then(Value::as_array_mut) {
                 for call in list {
-                    // Every call of a reply by the same id, and no object for arguments.
+                    // All calls of a reply have the same id, and arguments that are not an object.
                     *call = json!({ "id": "same", "name": HOSTILE, "arguments": if calls == 0 { deep.clone() } else { json!({ HOSTILE: deep }) } });
                     calls += 1;
                 }
@@ -882,7 +884,7 @@ fn hostile_run(lab: &Lab) {
         lab.write(&format!("runs/r/diffs/react/tiny_{place}.0.patch"), &patch);
     }
     std::fs::write(lab.path("runs/r/diffs/react/tiny_1.0.patch"), b"+\xff\xfe").unwrap();
-    // What no JSON can hold ends what is read of a trajectory.
+    // Text that JSON cannot represent ends the readable part of a trajectory.
     let cut = lab.read("runs/r/trajectories/react/tiny_2.0.jsonl")
         + "{\"at\": 1, \"event\": \"answer\", \"raw\": \"\\ud800\"}\n";
     lab.write("runs/r/trajectories/react/tiny_2.0.jsonl", &cut);

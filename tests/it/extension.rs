@@ -1,4 +1,4 @@
-//! Papers whose repo brings a C extension, which is built before anything runs.
+//! Papers whose repo has a C extension, which is built before anything runs.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ on_engines! {
     podman: what_was_built_in_a_container_is_shown_in_the_others_and_no_change_of_it_counts;
 }
 
-/// What `setup.py build_ext --inplace` does, without packages.
+/// Does what `setup.py build_ext --inplace` does, without packages.
 const BUILD: &str = "cc -shared -fPIC -O1 $(python -c \"import sysconfig as s; print('-I' + s.get_path('include'))\") \
                      ring/_step.c -o ring/_step$(python -c \"import sysconfig as s; print(s.get_config_var('EXT_SUFFIX'))\")";
 
@@ -53,7 +53,7 @@ def mean(places):
 const MAIN: &str = "import json\nimport sys\n\nfrom ring.walk import mean, walk\n\n\
                     print(json.dumps({'mean': mean(walk(int(sys.argv[1]), 101))}))\n";
 
-/// A repository with an extension, beside a suite that has an env without packages.
+/// Makes a repository with an extension, next to a suite that has an env without packages.
 fn repository() -> Lab {
     let lab = Lab::new();
     lab.write("from/ring/__init__.py", "");
@@ -63,7 +63,7 @@ fn repository() -> Lab {
     lab
 }
 
-/// The paper that `new` makes of it, not verified yet.
+/// Makes a paper from it with `new`, not verified yet.
 fn paper() -> Lab {
     let lab = repository();
     let command = "mean=python -m ring {steps=full:500,curtailed:50}";
@@ -83,12 +83,12 @@ fn paper() -> Lab {
     lab
 }
 
-/// The line of the manifest that begins so.
+/// Returns the line of the manifest that begins with this text.
 fn line(lab: &Lab, begin: &str) -> String {
     lab.read("papers/ring/paper.toml").lines().find(|line| line.starts_with(begin)).unwrap().to_owned()
 }
 
-/// The folders of this lab's finished builds in the cache of all labs: its path is in what they made.
+/// Returns the folders of this lab's finished builds in the cache of all labs. They contain the lab's path.
 fn builds(lab: &Lab) -> Vec<PathBuf> {
     let command = lab.command(&[]);
     let (_, cache) = command.get_envs().find(|(name, _)| *name == "AUTOEXPERIMENT_CACHE").unwrap();
@@ -155,11 +155,12 @@ fn another_interpreter_than_that_of_the_compiled_code_is_refused() {
     assert!(checked.stdout.contains("not an interpreter's tag"), "{}", checked.stdout);
 }
 
-/// Writes, removes and replaces what was built, then says what it found; nothing is masked for it.
+/// Writes, removes and replaces the built file, then prints what it contains; nothing is masked for this.
 const VANDAL: &str =
     "f=$(ls ring/_step*.so); echo garbage > $f; rm -f $f; echo garbage > x && mv -f x $f; head -c 4 $f | od -c";
 
-/// What the attempt of an agent that tries so says in the end, and whether its code is right nevertheless.
+/// Makes an attempt with an agent that does this. Returns the last observation, and whether its code is right
+/// nevertheless.
 fn vandalised(lab: &Lab, name: &str, sandbox: &str) -> (String, bool) {
     let step = serde_json::json!({"tool": "command_line", "arguments": {"command": VANDAL}});
     lab.write("vandal", &crate::support::json_lines(&[step]));
@@ -194,7 +195,7 @@ fn what_was_built_is_read_only_in_a_sandbox_with_mounts_and_its_change_has_no_ef
     assert!(is_right, "the change had an effect: {seen}");
 }
 
-/// The base image has no compiler, so the build puts in place what one has made.
+/// The base image has no compiler, so the build command copies a file that was compiled elsewhere.
 fn what_was_built_in_a_container_is_shown_in_the_others_and_no_change_of_it_counts(kind: Kind) {
     let engine = Engine::start(kind);
     engine.give_base();
@@ -288,7 +289,7 @@ fn a_build_that_is_killed_is_made_again() {
 #[test]
 fn compiled_code_that_stands_in_for_a_masked_file_is_found() {
     let lab = paper();
-    // As Cython does with a Python file.
+    // Cython puts the name of the Python file into its output like this.
     lab.edit("repos/ring/ring/_step.c", "\"Of ", "\"ring/walk.py Of ");
     lab.ok(&["gold", "ring"]);
     let verified = lab.run(&["verify", "ring"]);

@@ -1,7 +1,7 @@
-//! Agents that are programs of their own, end to end: real ones from a package index, and ones that misbehave.
+//! External agents, end to end: real ones from a package index, and ones that misbehave.
 //!
 //! The model behind the gateway is a real HTTP server of the test that plays replies. Agents that have to be installed
-//! need a package index once: their tests run only when asked for.
+//! need a package index once, so their tests are ignored by default.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -18,19 +18,19 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-/// Writes the function that sample `tiny_1` lacks.
+/// Command that writes the function that sample `tiny_1` lacks.
 pub const SOLVE: &str = "sed -i 's/raise NotImplementedError.*/return math.exp(arithmetic([math.log(v) for v in values]))/' \
                      tiny/means.py";
-/// Runs its experiment and reports; without `$(...)`, which Gemini CLI takes for an injection.
+/// Command that runs the experiment and reports its result; without `$(...)`, which Gemini CLI takes for an injection.
 pub const REPORT: &str = "python -m tiny means --power 1 | tail -1 | sed 's/^/{\"Experiment 1\": /; s/$/}/' \
                           > /tmp/agent/answer.json";
 
-/// A provider that keeps what it was asked and plays replies: the one at the place that the conversation has come to, so
-/// that an agent may ask other things in between, and the last one for ever.
+/// A provider that records requests and plays replies. The reply depends on the length of the conversation, so that an
+/// agent may ask other things in between, and the last reply is repeated for ever.
 pub struct Upstream {
     pub url: String,
     pub asked: Arc<Mutex<Vec<Value>>>,
-    /// What it says instead where the last message has this in it.
+    /// A text, and the reply to requests whose last message contains it.
     instead: Arc<Mutex<Option<(&'static str, Value)>>>,
 }
 
@@ -39,7 +39,7 @@ impl Upstream {
         Self::late(replies, Duration::ZERO)
     }
 
-    /// One that lets all but the first call wait so long.
+    /// Creates a provider that delays all replies but the first by `wait`.
     fn late(replies: Vec<Value>, wait: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -75,12 +75,12 @@ impl Upstream {
         Self { url, asked, instead }
     }
 
-    /// Says something else where the last message has this in it.
+    /// Replies differently if the last message contains this text.
     fn says_when(&self, when: &'static str, said: Value) {
         *self.instead.lock().unwrap() = Some((when, said));
     }
 
-    /// One that answers everything with this status.
+    /// Creates a provider that answers every request with this status.
     fn refusing(status: u16, said: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -100,7 +100,7 @@ impl Upstream {
         self.asked.lock().unwrap().len()
     }
 
-    /// Waits until it was asked so often.
+    /// Waits until there have been this many calls.
     fn wait_for(&self, calls: usize) {
         let begun = Instant::now();
         while self.calls() < calls {
@@ -138,7 +138,7 @@ fn bash(command: &str) -> Value {
     json!({"role": "assistant", "content": "So be it.", "tool_calls": [call]})
 }
 
-/// Runs sample `tiny_1` with this agent against this provider, at a dollar for 10,000 tokens.
+/// Runs sample `tiny_1` with this agent and this provider, at a dollar per 10,000 tokens.
 pub fn run(lab: &Lab, agent: &str, upstream: &Upstream, more: &[&str]) -> crate::support::Ran {
     let mut arguments =
         vec!["run", "--sample", "tiny_1", "--agent", agent, "--model", "m", "--base-url", &upstream.url];
@@ -159,13 +159,13 @@ pub fn events<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["event"] == kind).collect()
 }
 
-/// Installs an agent of the project's own.
+/// Installs an agent that this project provides.
 fn install(lab: &Lab, agent: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("agents").join(agent);
     lab.ok(&["env", "build", folder.to_str().unwrap()]);
 }
 
-/// An agent of the test's own: a Python script.
+/// Writes an agent of the test's own, a Python script.
 fn own_agent(lab: &Lab, script: &str) -> &'static str {
     let manifest = format!(
         "command = ['python3', '{{scratch}}/agent.py']\nanswer = 'file'\nvariables = {{ BASE = '{{openai_url}}', KEY = '{{key}}', \
@@ -175,7 +175,7 @@ fn own_agent(lab: &Lab, script: &str) -> &'static str {
     "cli:own"
 }
 
-/// What the scripts have: one call of the model, which returns status and body, and reporting.
+/// Helpers of these scripts: a call of the model, which returns status and body, and a function that reports an answer.
 const PRELUDE: &str = r"
 import json, os, socket, subprocess, sys, time, urllib.request, urllib.error
 def call(text='hi', wait=60):
@@ -191,7 +191,7 @@ def answer(value):
         json.dump({'Experiment 1': value}, file)
 ";
 
-/// The agent solves the sample with these replies.
+/// Checks that the agent solves the sample with these replies.
 fn solves(agent: &str, folder: &str, replies: Vec<Value>) {
     let lab = Lab::new();
     let name = agent.strip_prefix("cli:").unwrap().split(',').next().unwrap();
@@ -209,7 +209,7 @@ fn solves(agent: &str, folder: &str, replies: Vec<Value>) {
     assert_eq!(record["steps"], steps);
     assert_eq!(record["usage"]["input"], 1000 * steps);
     assert!((record["cost"].as_f64().unwrap() - 0.11 * steps as f64).abs() < 1e-9, "{record:#}");
-    // Every call is in the record, and what the model was asked follows from it.
+    // Every call is on record, and the model's input can be reconstructed from it.
     let (asked, sent) = (events(&lines, "asked"), upstream.asked.lock().unwrap());
     assert_eq!((asked.len(), events(&lines, "reply").len(), sent.len()), (steps, steps, steps));
     for (asked, sent) in asked.iter().zip(sent.iter()) {
@@ -241,7 +241,7 @@ fn mini_swe_agent_solves_a_paper_with_commands_in_text() {
 fn gptme_solves_a_paper_over_both_protocols_streamed() {
     for (agent, folder) in [("cli:gptme", "gptme"), ("cli:gptme,mode=openai", "gptme+mode=openai")] {
         let fenced = |command: &str| text(format!("So be it.\n\n```shell\n{command}\n```\n"));
-        // It may ask for a name of the conversation, too.
+        // The agent may also ask for a name of the conversation.
         solves(agent, folder, vec![fenced(SOLVE), fenced(REPORT), text("Done.\n\n```complete\n```\n")]);
     }
 }
@@ -253,7 +253,7 @@ fn aider_solves_a_paper_by_an_edit_and_reports_what_the_experiments_printed() {
                 return math.exp(arithmetic([math.log(v) for v in values]))\n>>>>>>> REPLACE\n```\n";
     let lab = Lab::new();
     install(&lab, "aider");
-    // Its second conversation begins anew, with what the experiments printed.
+    // The agent's second conversation begins anew, with the output of the experiments.
     let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
     let result = &gold["results"]["curtailed"]["means"]["result"];
     let upstream = Upstream::new(vec![text(edit)]);
@@ -311,7 +311,7 @@ fn a_program_that_its_own_limit_kills_has_failed_and_one_that_the_machine_kills_
     }
 }
 
-/// A control group around the program, whose limit is less than that of a sandbox in it.
+/// A control group around the program, with a lower limit than the sandboxes in it.
 struct OuterGroup(PathBuf);
 
 impl OuterGroup {
@@ -327,24 +327,24 @@ impl OuterGroup {
             let limits = &["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
             (Path::new("/sys/fs/cgroup/memory").join(group).join(name), limits)
         } else {
-            // Beside its own group, which holds processes and so can have no limited ones below it.
+            // A sibling of this process's own group, which has processes and so cannot have limited children.
             let group = Path::new("/sys/fs/cgroup").join(of("").expect("a control group"));
             (group.parent().unwrap().join(name), &["memory.max", "memory.swap.max"])
         };
         fs::create_dir_all(folder.join("inner")).expect("a writable memory cgroup, as root");
         let outer = Self(folder);
         for (place, file) in limits.iter().enumerate() {
-            // Without an account of swap there is no second one.
+            // Without swap accounting, the second file does not exist.
             let bytes = if *file == "memory.swap.max" { 0 } else { bytes };
             assert!(fs::write(outer.0.join(file), bytes.to_string()).is_ok() || place > 0, "`{file}` can be written");
         }
         outer
     }
 
-    /// Lets a command run in the group.
+    /// Makes a command run in the group.
     fn takes(&self, command: &mut Command) {
         let processes = self.0.join("inner/cgroup.procs");
-        // SAFETY: before the program starts, the child only writes to a file, by a path made before.
+        // SAFETY: before the program starts, the child only writes to a file, whose path was made before.
         unsafe { command.pre_exec(move || fs::write(&processes, "0")) };
     }
 }
@@ -352,7 +352,7 @@ impl OuterGroup {
 impl Drop for OuterGroup {
     fn drop(&mut self) {
         for folder in [self.0.join("inner"), self.0.clone()] {
-            // What is left of the program's own groups goes, too.
+            // Remove the remains of the program's own groups, too.
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let _ = fs::remove_dir(entry.path());
             }
@@ -464,7 +464,7 @@ fn an_agent_finds_no_network_but_the_gateway() {
 #[test]
 fn an_agent_that_eats_the_disk_ends_at_the_disk_limit() {
     let lab = Lab::new();
-    // Room is taken without a byte written. Where the disk is only watched, it is looked at while this waits.
+    // Takes room without writing bytes. If the disk is only watched, it is checked during the sleep.
     let script = "call()\nimport os, time\nfor number in range(100):\n    with open(f'{number}.bin', 'wb') as file:\n        \
                   os.posix_fallocate(file.fileno(), 0, 64 << 20)\ntime.sleep(60)\n";
     let upstream = Upstream::new(vec![text("no")]);
@@ -524,7 +524,7 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
     error: `other` is not a setting of `cli:a,b/mine`
       hint: the one setting is `mode=NAME`
     ");
-    // A program whose manifest has changed is another one: a run that began with it does not go on unnoticed.
+    // If an agent's manifest has changed, a run that began with it must not continue unnoticed.
     own_agent(&lab, "call()\nanswer({'arithmetic': 1})\n");
     let upstream = Upstream::new(vec![text("no")]);
     assert_eq!(run(&lab, "cli:own", &upstream, &[]).code, 0);
@@ -569,7 +569,7 @@ post('/files', {'input': 'hi'})
 post('/chat/completions', {'messages': [{'role': 'user', 'content': 'hi'}], 'n': 2})
 ";
     let upstream = Upstream::new(vec![text("no")]);
-    // Whether it says so by its exit code or not, of the model nothing was measured.
+    // With either exit code, no model was measured.
     for (name, end) in [("r", "sys.exit(1)\n"), ("s", "")] {
         let ran = run(&lab, own_agent(&lab, &format!("{script}{end}")), &upstream, &["--name", name]);
         assert_eq!(ran.code, 8, "{}", ran.stderr);
@@ -591,7 +591,7 @@ post('/chat/completions', {'messages': [{'role': 'user', 'content': 'hi'}], 'n':
 fn a_reply_that_the_run_has_cut_off_is_told_to_the_program_as_cut_off() {
     let lab = Lab::new();
     let agent = own_agent(&lab, "print(call()[1]['choices'][0]['finish_reason'])\n");
-    // Replies have 100 tokens.
+    // The replies have 100 tokens.
     for (most, said) in [("100", "length\n"), ("101", "stop\n")] {
         let upstream = Upstream::new(vec![text("no")]);
         let ran = run(&lab, agent, &upstream, &["--max-tokens", most, "--name", "r"]);
@@ -630,7 +630,7 @@ fn ctrl_c_while_a_program_runs_leaves_what_it_printed_its_time_and_the_price_of_
 fn without_a_sandbox_a_killed_run_leaves_no_files_that_the_next_one_does_not_sweep() {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("temporary")).unwrap();
-    // It ends by itself soon, for nobody is left to end it.
+    // The agent ends by itself soon, because nothing else would end it.
     let agent = own_agent(&lab, "call()\ntime.sleep(15)\n");
     let upstream = Upstream::new(vec![text("no")]);
     let arguments = ["--agent", agent, "--model", "m", "--base-url", &upstream.url, "--price", "0,0", "--name", "r"];
@@ -670,7 +670,7 @@ fn settings_that_a_program_of_its_own_cannot_heed_are_told_of() {
 #[ignore = "measures time, which takes an otherwise idle machine"]
 fn the_gateway_adds_less_than_two_milliseconds_to_a_call() {
     let lab = Lab::new();
-    // Calls over one connection, each with a conversation of 20 kB; the model answers at once.
+    // Calls over one connection, each with a conversation of 20 kB; the model replies at once.
     let script = r"
 import http.client, urllib.parse
 place = urllib.parse.urlparse(os.environ['BASE'])
@@ -710,7 +710,7 @@ print(json.dumps({'median': times[len(times) // 2], 'client': time.process_time(
     let mut best = f64::INFINITY;
     for (name, calls) in [("b", 300), ("c", 300), ("d", 1000)] {
         let (used, [median, client, init]) = measure(name, calls);
-        // Meaningless where other tests run beside this one.
+        // These figures mean nothing while other tests run.
         let all = (used - short) / f64::from(calls - 10) * 1000.0;
         let [client, init] = [client, init].map(|time| time / f64::from(calls) * 1000.0);
         println!(
@@ -719,7 +719,7 @@ print(json.dumps({'median': times[len(times) // 2], 'client': time.process_time(
         );
         best = best.min(median * 1000.0);
     }
-    // What the client itself needs is part of it. Where many wait for a core, this is mostly the time that the processes
+    // The client's own time is included. If many processes wait for a core, most of this is the time that the processes
     // between client and model wait, too.
     let load: f64 = std::fs::read_to_string("/proc/loadavg").unwrap().split(' ').next().unwrap().parse().unwrap();
     let cores = std::thread::available_parallelism().unwrap().get() as f64;
@@ -727,13 +727,13 @@ print(json.dumps({'median': times[len(times) // 2], 'client': time.process_time(
     assert!(best < most, "the median of a call is {best:.2} ms, at a load of {load} on {cores} cores");
 }
 
-/// Seconds of CPU time of all processes that this one has started and waited for.
+/// Returns the CPU seconds of all processes that this one has started and waited for.
 fn cpu_of_children() -> f64 {
     let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN).unwrap();
     [usage.user_time(), usage.system_time()].iter().map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).sum()
 }
 
-/// Whether any process of this machine has this command line.
+/// Whether a process on this machine has this command line.
 fn is_running(command_line: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes.into_iter().any(|entry| {

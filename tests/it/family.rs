@@ -1,6 +1,6 @@
-//! A second family goes through every part of the program that knows no family by name: it runs, is verified, resumed,
-//! rescored, reported, shown in a browser, chosen among and exported, without a line outside `puzzles.rs` but the one
-//! that lists it.
+//! A second family passes through every part of the program that does not know families by name: it is run, verified,
+//! resumed, rescored, reported, shown in a browser, chosen among and exported, without code outside `puzzles.rs` except
+//! the line that lists it.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ impl Observer for Silent {
     fn on(&self, _event: RunEvent) {}
 }
 
-/// This program's families, and the one of this test.
+/// Returns the program's families, and the family of this test.
 fn families() -> Families {
     Families::standard().with(Puzzles)
 }
@@ -37,7 +37,7 @@ async fn options(base: &Path) -> Options {
     Options { families: families(), ..Options::on(Machine::open(&machine).await.unwrap()) }
 }
 
-/// `gold`, `noop`, and a script that gets one number of three right and reports two.
+/// Configures `gold`, `noop`, and a script that gets one number of three right and reports two.
 fn configuration(base: &Path) -> Configuration {
     let script = base.join("script.jsonl");
     let write = r#"{"tool": "command_line", "arguments": {"command": "echo 'echo least=2 most=1 sum=1' > answer.sh"}}"#;
@@ -71,7 +71,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     let base = base.path();
     let finished = run(base).await;
 
-    // It runs and is verified: one sample without withheld hints, three with two of them.
+    // The run is made and verified: one sample without withheld hints, three with two of them withheld.
     assert_eq!((&finished.outcome, finished.records.len()), (&Outcome::Complete, 4 * 3 * 2));
     for record in &finished.records {
         assert_eq!((record.family.as_str(), record.paper.as_str()), ("puzzles", "shell"));
@@ -85,7 +85,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     }
     assert_eq!(finished.choices.len(), 4 * 3);
 
-    // It resumes: what has no record is made again, and nothing else.
+    // The run resumes: attempts without a record are made again, and no others.
     let attempts = finished.folder.join("attempts.jsonl");
     let lines = std::fs::read_to_string(&attempts).unwrap();
     let kept: String = lines.split_inclusive('\n').take(5).collect();
@@ -96,21 +96,21 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     let resumed = resumed.execute(&Silent, &CancellationToken::new()).await.unwrap();
     assert_eq!((resumed.outcome, resumed.records.len()), (Outcome::Complete, finished.records.len()));
 
-    // It is scored again, with the same verdicts.
+    // Scoring again gives the same verdicts.
     let catalogue = Catalogue::of(&families(), base, Basis::default(), &resumed.records).whole().unwrap();
     for record in &resumed.records {
         let (sample, item) = catalogue.find(record).unwrap();
         assert_eq!(rescored(item, &sample, record).unwrap(), *record);
     }
 
-    // It is reported.
+    // The report shows it.
     let options = report::Options { planned: resumed.planned, ..report::Options::default() };
     let table = report::console(&report::summarise(&resumed.records, &options));
     for part in ["gold", "noop", "scripted", "score", "33.3", "100.0", "Measures", "verified_right  3.000"] {
         assert!(table.contains(part), "{part}: {table}");
     }
 
-    // It is shown in a browser, the details of a sample too.
+    // The browser's page shows it, including the details of a sample.
     let folders = vec![resumed.folder.clone()];
     let gathered = Reader::new(families(), folders, None, Vec::new(), Intervals::default()).gather().unwrap();
     assert_eq!(gathered.material.notes, Vec::<String>::new());
@@ -123,7 +123,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     assert_eq!((details.problem, details.attempts.len()), (None, 6));
     assert!(details.attempts.iter().all(|attempt| attempt.problems.is_empty() && !attempt.events.is_empty()));
 
-    // It is exported.
+    // It can be exported.
     let source = Source::open(&resumed.folder, &families()).unwrap();
     let logs = inspect::export(&source, &base.join("logs")).unwrap();
     assert_eq!((logs.len(), source.notes()), (3, Vec::new()));

@@ -1,8 +1,9 @@
-//! What may happen in the midst of a run: containers that vanish, a daemon that is killed and started again, a harness
-//! that is killed. Every attempt ends with a verdict of its own or as lost to infrastructure, and nothing stays.
+//! Faults in the middle of a run: vanishing containers, a daemon that is killed and restarted, a harness that is
+//! killed. Every attempt ends with a verdict of its own or as lost to infrastructure, and nothing is left behind.
 //!
-//! Takes minutes, and runs only when asked for (`-- --ignored`), with AUTOEXPERIMENT_FAULTS attempts at each of the 11
-//! samples by two agents. Needs root for Docker and podman, which it starts again, with their own folders and sockets.
+//! Takes minutes and is ignored by default (`-- --ignored`), with AUTOEXPERIMENT_FAULTS attempts at each of the 11
+//! samples by two agents. Docker and podman need root, because the tests start their own, with their own folders and
+//! sockets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,28 +20,29 @@ on_engines! {
     podman: a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself, a_sweep_and_a_prune_touch_nothing_that_is_not_labelled;
 }
 
-/// Attempts at each of 11 samples by two agents: together more than 200.
+/// Attempts at each of the 11 samples by each of two agents: more than 200 in all.
 const DOCKER: usize = 4;
 const PODMAN: usize = 3;
 const LOCAL: usize = 5;
-/// Between two kills of the daemon, of the harness.
+/// Time between two kills of the daemon, and of the harness.
 const DAEMON: Duration = Duration::from_secs(12);
 const HARNESS: Duration = Duration::from_secs(8);
-/// A local run ends soon.
+/// A local run is over soon, so the harness is killed more often.
 const LOCAL_HARNESS: Duration = Duration::from_secs(3);
-/// Daemons that are killed: on a slow machine a run gets through, too.
+/// Number of times that the daemon is killed. Limited, so that a run also finishes on a slow machine.
 const DAEMONS: u64 = 4;
-/// Between a daemon's and a harness's end: of what begins while both are killed, nobody knows any more (DESIGN.md).
+/// Minimum time between the deaths of a daemon and a harness. A container that begins while both are killed is known to
+/// neither (DESIGN.md).
 const APART: Duration = Duration::from_secs(4);
-/// Harnesses that are killed; the next goes on to the end.
+/// Number of times that the harness is killed; the next one runs to the end.
 const HARNESSES: u32 = 4;
 
-/// How many attempts each.
+/// Returns the number of attempts at each sample.
 fn each(usual: usize) -> usize {
     std::env::var("AUTOEXPERIMENT_FAULTS").map_or(usual, |number| number.parse().expect("AUTOEXPERIMENT_FAULTS=NUMBER"))
 }
 
-/// Control groups of an engine's containers, or of these harnesses' local sandboxes.
+/// Returns the control groups of an engine's containers, or of these harnesses' local sandboxes.
 fn groups(engine: Option<&Engine>, harnesses: &[i32]) -> BTreeSet<PathBuf> {
     if let Some(engine) = engine {
         return engine.groups();
@@ -53,7 +55,7 @@ fn groups(engine: Option<&Engine>, harnesses: &[i32]) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// The inits of a harness's local sandboxes.
+/// Returns the inits of a harness's local sandboxes.
 fn local_inits(harness: i32) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -71,7 +73,7 @@ fn parent(pid: i32) -> Option<i32> {
     status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
 }
 
-/// Makes attempts in such sandboxes while their inits are killed every so often, the engine's daemon, and the harness.
+/// Makes attempts in such sandboxes while their inits, the engine's daemon and the harness are killed again and again.
 fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Duration) {
     let lab = Lab::new();
     let groups_before = groups(engine, &[]);
@@ -84,7 +86,7 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
     };
     if let Some(engine) = engine {
         engine.give_base();
-        // An object of somebody else's.
+        // An object that does not belong to this program.
         engine.say(&["volume", "create", "precious"]);
         let built = command(&["image", "build", "--engine", sandbox, "tiny"]).output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -106,11 +108,12 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
                 let local = || local_inits(harness.load(Ordering::Relaxed)).iter().map(ToString::to_string).collect();
                 let sandboxes: Vec<String> = engine.map_or_else(local, Engine::running);
                 turn += 7;
-                // Enough is enough: where attempts take longer than the time between kills, none would end.
+                // Limit the kills: if attempts take longer than the time between them, none would end.
                 let is_enough = containers.load(Ordering::Relaxed) >= most_kills;
                 if let Some(sandbox) = sandboxes.get(turn % sandboxes.len().max(1)).filter(|_| !is_enough) {
                     let is_killed = match engine {
-                        // Through the engine, which tells so: a container that dies otherwise has itself to blame.
+                        // Kill through the engine, which reports that. A container that dies in another way counts
+                        // against its attempt.
                         Some(engine) => engine.cli(&["kill", sandbox]).0,
                         None => {
                             let pid = nix::unistd::Pid::from_raw(sandbox.parse().unwrap());
@@ -149,7 +152,7 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
                 if let Some(status) = child.try_wait().unwrap() {
                     break Some(status);
                 }
-                // The last is left to go on by itself, or it would never end.
+                // The last harness is not killed, or the run would never end.
                 if started.elapsed() > patience
                     && harnesses < HARNESSES
                     && let Ok(mut other) = other.lock()
@@ -167,7 +170,7 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
                 break;
             }
             let said = || fs::read_to_string(lab.path("log")).unwrap_or_default();
-            // Lost after all tries, or no daemon to begin with, is what `resume` is for; nothing else may go wrong.
+            // `resume` handles attempts lost after all tries, and a daemon that is down; nothing else may fail.
             let code = status.map(|status| status.code());
             assert!(code.is_none_or(|code| matches!(code, Some(8 | 5 | 12))), "{code:?}\n{}", said());
             assert!(begun.elapsed() < Duration::from_mins(25), "{}", said());
@@ -183,7 +186,7 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
         daemons.load(Ordering::Relaxed),
         begun.elapsed().as_secs_f64()
     );
-    // Nothing is shown by faults that did not happen.
+    // The test shows nothing unless faults happened.
     assert!(containers.load(Ordering::Relaxed) > 0 && harnesses > 0);
     assert!(engine.is_none() || daemons.load(Ordering::Relaxed) > 0);
     check_verdicts(&lab, sandbox, 22 * each);
@@ -203,7 +206,7 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
     assert!(fs::read_dir(lab.path("scratch")).unwrap().next().is_none(), "workspaces were left");
 }
 
-/// Every attempt has one verdict, and the right one.
+/// Checks that every attempt has one verdict, and the right one.
 fn check_verdicts(lab: &Lab, sandbox: &str, attempts: usize) {
     let (mut passes, mut lost) = (BTreeMap::new(), 0);
     for record in lab.records("r") {
@@ -223,7 +226,7 @@ fn check_verdicts(lab: &Lab, sandbox: &str, attempts: usize) {
     }
 }
 
-/// A group's processes, each with its command and its parent's.
+/// Returns a group's processes, each with its command and its parent's command.
 fn processes(group: &Path) -> Vec<[String; 3]> {
     let command = |pid: &str| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
     let inside = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
@@ -234,7 +237,8 @@ fn processes(group: &Path) -> Vec<[String; 3]> {
     inside.lines().map(describe).collect()
 }
 
-/// The last containers' groups go with their monitors, a moment after the containers.
+/// Checks that no control group is left. The last containers' groups are removed with their monitors, a moment after
+/// the containers.
 fn nothing_left(sandbox: &str, before: &BTreeSet<PathBuf>, all: impl Fn() -> BTreeSet<PathBuf>) {
     let begun = Instant::now();
     let now = || all().difference(before).cloned().collect::<BTreeSet<_>>();
@@ -268,7 +272,7 @@ fn a_sweep_and_a_prune_touch_nothing_that_is_not_labelled(kind: Kind) {
     assert!(made.success());
     engine.say(&["import", &archive.display().to_string(), &image]);
     let container = engine.say(&["create", "--name", "stranger", &image, "true"]);
-    // Labelled, but nobody's whose end is known.
+    // Has this program's label, but no owner that is known to have ended.
     let living = engine.say(&["create", "--label", "autoexperiment=1", &image, "true"]);
     let owner = format!("autoexperiment.owner={}", dead());
     let dead = engine.say(&["create", "--label", "autoexperiment=1", "--label", &owner, &image, "true"]);
@@ -288,7 +292,7 @@ fn a_sweep_and_a_prune_touch_nothing_that_is_not_labelled(kind: Kind) {
     assert!(!others.0.is_empty() && others.1.contains("stranger"), "{name}: {others:?}");
 }
 
-/// The owner's label of a process of this machine that is no more.
+/// Returns the owner label of a process of this machine that has ended.
 fn dead() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let machine = Some(read("/etc/machine-id")).filter(|id| !id.is_empty());

@@ -7,7 +7,7 @@ const ARITHMETIC: &str =
     "Here it is:\n```python\ndef arithmetic(values):\n    return math.fsum(values) / len(values)\n```\n";
 const SQUARE: &str = "```python\ndef square(value):\n    return (value - center) ** 2\n```";
 
-/// A model that gives these replies, one a call.
+/// Writes a scripted model with these replies, one per call.
 fn model(lab: &Lab, replies: &[&str]) -> String {
     let lines: Vec<Value> = replies.iter().map(|text| json!({ "text": text, "usage": {"output": 30} })).collect();
     lab.write("model.jsonl", &crate::support::json_lines(&lines));
@@ -97,7 +97,7 @@ fn retrieve_shows_what_is_found_and_its_recall() {
     let json: Value =
         serde_json::from_str(&lab.ok(&["retrieve", "tiny", "tiny/means.py::arithmetic", "--json"]).stdout).unwrap();
     assert!(!json[0]["snippets"].to_string().contains("body-of-arithmetic"));
-    // No other way to search goes by the name of one that there is not.
+    // A search method that is not available must not be replaced silently by another one.
     let refused = lab.fails(2, &["retrieve", "tiny", "0", "--paper", "embedding"]);
     assert!(refused.contains("there is no embedding model"), "{refused}");
     let refused = lab.fails(2, &["run", "-n", "1", "--agent", "fixed:paper=embedding", "--model", "scripted:x"]);
@@ -177,7 +177,7 @@ fn a_dynamic_agent_goes_on_after_feedback_and_stops_when_it_passes_or_its_budget
     );
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     assert_eq!(report["rows"][0]["after_rounds"], json!([0.0, 1.0]));
-    // The budget is that of the whole attempt.
+    // The budget is for the whole attempt, including repairs.
     lab.ok(&[&run[..], &["--steps", "3", "--name", "short"]].concat());
     let record = &lab.records("short")[0];
     assert_eq!(

@@ -1,8 +1,8 @@
-//! Attempts that want to pass without having done the work. No one does, on any sandbox.
+//! Attempts to pass without doing the work. None passes, in any sandbox.
 //!
-//! [`ASIDE`] know gold, which no agent is given, and leave the masked function as it is: they lay files, leave processes
-//! behind, and shadow or replace whatever the experiment reads, runs or imports. [`INSIDE`] write what they like into the
-//! function, which runs in the process that prints the results, and do not know gold.
+//! The forgers of [`ASIDE`] know gold, which no agent is given, and leave the masked function as it is: they plant
+//! files, leave processes behind, and shadow or replace whatever the experiment reads, runs or imports. The forgers of
+//! [`INSIDE`] change the function, which runs in the process that prints the results, and do not know gold.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,8 @@ on_engines! {
     podman: no_forgery_passes_in_containers;
 }
 
-/// What every forger of [`ASIDE`] begins with: a script that writes both results, and where Python keeps its library.
+/// Beginning of every script of [`ASIDE`]: writes a script that writes both results, and finds Python's library
+/// folders.
 const PRELUDE: &str = r#"cat > /tmp/forge.py <<'END'
 import os
 os.makedirs('results', exist_ok=True)
@@ -33,7 +34,7 @@ library=$(python -c 'import os; print(os.path.dirname(os.__file__))')
 user=$(python -c 'import site; print(site.getusersitepackages())')
 "#;
 
-/// By name: what is done beside the functions, which stay masked.
+/// Pairs of a name and a script that leaves the functions masked.
 const ASIDE: &[(&str, &str)] = &[
     ("the result is there before", "mkdir -p results; echo '@SPREAD@' > results/spread.json"),
     (
@@ -198,7 +199,8 @@ const ASIDE: &[(&str, &str)] = &[
     ),
 ];
 
-/// By name: what the function does, without gold. `value` is what it should give, were it there.
+/// Pairs of a name and a body of the function that does not know gold. `value` is the correct result, if it were
+/// available.
 const INSIDE: &[(&str, &str)] = &[
     ("not a number", "return float('nan')"),
     ("infinity", "return float('inf')"),
@@ -270,11 +272,11 @@ const INSIDE: &[(&str, &str)] = &[
     ),
 ];
 
-/// The functions of [`INSIDE`], where `geometric` and `Spread.variance` are.
+/// Returns a script that writes this body of [`INSIDE`] into `geometric` and `Spread.variance`.
 fn code(body: &str) -> String {
     let means = "import math\ndef arithmetic(values):\n    return sum(values) / len(values)\n\n";
     let spread = "from .means import arithmetic\nclass Spread:\n    def __init__(self, values):\n        self.values = list(values)\n";
-    // The same body, one level deeper.
+    // The same body, indented one level deeper.
     let deeper = body.replace("\n    ", "\n        ");
     format!(
         "cat > tiny/means.py <<'END'\n{means}def geometric(values):\n    {body}\nEND\n\
@@ -282,7 +284,7 @@ fn code(body: &str) -> String {
     )
 }
 
-/// Lays the forgers as scripted agents that answer with gold where they know it; their options for `run`.
+/// Writes the forgers as scripted agents that answer with gold if they know it. Returns their options for `run`.
 fn agents(lab: &Lab) -> Vec<String> {
     let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
     let result = |id: &str| find(&gold, id).unwrap_or_else(|| panic!("no gold of `{id}` in {gold:#}"));
@@ -304,7 +306,7 @@ fn agents(lab: &Lab) -> Vec<String> {
     options
 }
 
-/// The gold result of an experiment, wherever gold keeps it.
+/// Returns the gold result of an experiment, wherever the file keeps it.
 fn find(gold: &Value, id: &str) -> Option<Value> {
     let fields = gold.as_object()?;
     let own = fields.get(id).and_then(|own| own.get("result"));
@@ -315,7 +317,7 @@ fn find(gold: &Value, id: &str) -> Option<Value> {
 fn no_forgery_passes(lab: &Lab, sandbox: &str, change: impl FnOnce(&mut Command)) {
     let agents = agents(lab);
     let mut arguments = vec!["run", "--sample", "tiny_1", "--sample", "tiny_2", "--no-baseline", "--name", "r"];
-    // Beside them one that does the work, so that a pass can be told from none.
+    // Also run an agent that does the work, to see that passing is possible.
     arguments.extend(["--sandbox", sandbox, "--jobs", "2", "--agent", "gold"]);
     arguments.extend(agents.iter().map(String::as_str));
     let mut command = lab.command(&arguments);
@@ -333,7 +335,7 @@ fn no_forgery_passes(lab: &Lab, sandbox: &str, change: impl FnOnce(&mut Command)
         let label = record["agent"].as_str().unwrap();
         let number = label.strip_prefix("scripted-").map_or(1, |number| number.parse::<usize>().unwrap());
         let name = names[number - 1];
-        // Reported right and yet no pass, and no attempt that anything but its own answer ended.
+        // The report is right and the attempt still fails, and every attempt ended with its own answer.
         let is_failed = record["pass"] == false && record["verified"]["pass"] == false;
         if !is_failed || record["reported"]["pass"] != true || record["end"] != "answered" {
             wrong.push(format!("{name}: {record:#}"));
@@ -363,7 +365,7 @@ fn no_forgery_passes_without_namespaces() {
     });
 }
 
-/// As an ordinary user, in own namespaces and without.
+/// Runs as an ordinary user, in own namespaces.
 #[test]
 #[ignore = "needs root, and takes a minute"]
 fn no_forgery_passes_as_an_ordinary_user() {
@@ -376,7 +378,7 @@ fn no_forgery_passes_as_an_ordinary_user_without_namespaces() {
     no_forgery_passes_as_a_user(true);
 }
 
-/// Runs a copy of the program, on a lab that a user has who is nobody else.
+/// Runs a copy of the program as an ordinary user that owns the lab.
 fn no_forgery_passes_as_a_user(without_namespaces: bool) {
     const USER: u32 = 65534;
     let lab = Lab::new();

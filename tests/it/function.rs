@@ -1,4 +1,4 @@
-//! Agents that are Python functions: what they can do, and what comes of those that fail.
+//! Agents that are Python functions: what they can do, and how failing ones end.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// The records of a run of these agents on a sample, by agent.
+/// Runs these agents on a sample, and returns the records by agent.
 fn attempted(lab: &Lab, agents: &[&str], options: &[&str]) -> BTreeMap<String, Value> {
     let specs: Vec<String> = agents.iter().map(|agent| format!("python:agents.py:{agent}")).collect();
     let mut arguments = vec!["run", "--sample", "tiny_0", "--name", "r", "--no-baseline"];
@@ -53,7 +53,7 @@ fn a_function_that_fails_or_is_killed_has_failed() {
         ("crashes", "gave_up", "its process died of signal 11"),
         ("talks_nonsense", "gave_up", "message 1 is not one of the protocol"),
         ("returns_nothing", "gave_up", "it returned no answer"),
-        // It may have done that itself.
+        // The process may have killed itself, so this is not infrastructure.
         ("is_killed", "gave_up", "its process died of signal 9"),
         ("is_killed_once", "gave_up", "its process died of signal 9"),
         ("sleeps", "time_limit", ""),
@@ -64,7 +64,7 @@ fn a_function_that_fails_or_is_killed_has_failed() {
         assert_eq!((&record["end"], &record["pass"]), (&json!(end), &json!(false)), "{agent}: {record:#}");
     }
     assert!(records["sleeps"]["tool_seconds"].as_f64().unwrap() >= 2.9);
-    // Nothing that it has started is left.
+    // No process that it started is left.
     let child = lab.read("child");
     let state = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
     assert!(state.is_empty() || state.contains(" Z "), "{state}");
@@ -81,7 +81,7 @@ fn a_function_that_eats_memory_has_failed_and_the_harness_goes_on() {
         let told = said.starts_with("it raised MemoryError") && said.ends_with("at most 256 MiB (`--memory`)");
         assert!(told && record["end"] == "gave_up" && record["pass"] == false, "{agent}: {record:#}");
     }
-    // A child is held to it as well, and what comes of that is the function's to say.
+    // A child process has the same limit, and the function decides what to do when the child fails.
     let record = &records["has_a_child_that_eats"];
     assert_eq!((&record["end"], &record["answer"]), (&json!("answered"), &json!("{\"child\": \"MemoryError\"}")));
     assert_eq!(records["waits_for_nothing"]["end"], "answered");
@@ -107,7 +107,7 @@ fn calls_of_the_model_are_metered_and_a_limit_is_an_exception() {
         .filter(|event: &Value| event["event"] == "asked")
         .collect();
     assert_eq!(asked.len(), 3);
-    // Each call records what it adds to the conversation.
+    // Each call records only what it adds to the conversation.
     assert_eq!((&asked[2]["kept"], &asked[2]["messages"][0]["content"]), (&json!(4), &json!("More.")));
 }
 

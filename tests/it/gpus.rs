@@ -1,5 +1,5 @@
-//! Graphics processors that are given out one to an attempt. None is here: the devices are made up, and what is tested is
-//! who is told to use which.
+//! Graphics processors that are given to one attempt each. The devices are made up; the test checks which attempt is
+//! told to use which device.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::support::Lab;
 
-/// A script of one command, as agent.
+/// Writes a scripted agent that runs one command.
 fn agent(lab: &Lab, name: &str, command: &str) -> String {
     let step = serde_json::json!({ "tool": "command_line", "arguments": { "command": command } });
     lab.write(name, &format!("{step}\n"));
     format!("scripted:{}", lab.path(name).display())
 }
 
-/// A shard of the run `s` on a machine with these devices.
+/// Starts a shard of the run `s` on a machine with these devices.
 fn shard(lab: &Lab, number: u32, devices: &str) -> Child {
     let log = std::fs::File::create(lab.path(&format!("log-{number}"))).unwrap();
     let place = format!("{number}/2");
@@ -33,7 +33,8 @@ fn records(lab: &Lab) -> Vec<Value> {
 fn two_processes_give_no_device_to_two_attempts_at_once_and_verify_on_the_same() {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("held")).unwrap();
-    // Without a sandbox, attempts can meet: of two that are on one device at once, one cannot make the folder.
+    // Without a sandbox, attempts can detect each other: of two on one device at the same time, one cannot make the
+    // folder.
     let held = lab.path("held").display().to_string();
     let script = format!(
         "mkdir \"{held}/$CUDA_VISIBLE_DEVICES\" || echo $CUDA_VISIBLE_DEVICES >> {held}/twice; sleep 0.1; \
@@ -43,7 +44,7 @@ fn two_processes_give_no_device_to_two_attempts_at_once_and_verify_on_the_same()
     let agent = agent(&lab, "agent.jsonl", &script);
     let mut plan = lab.command(&["run", "-n", "1", "-k", "2", "--agent", &agent, "--no-baseline", "--name", "s"]);
     plan.args(["--sandbox", "none", "--gpus", "each", "-j", "4", "--plan-only"]);
-    // A login node has none.
+    // A login node has no devices.
     let planned = plan.env("CUDA_VISIBLE_DEVICES", "").output().unwrap();
     assert!(planned.status.success(), "{}", String::from_utf8_lossy(&planned.stderr));
     let shards = [1, 2].map(|number| shard(&lab, number, "GPU-a,GPU-b"));
@@ -87,7 +88,7 @@ fn a_device_comes_back_when_the_process_that_gave_it_out_is_killed() {
     }
     holder.kill().unwrap();
     holder.wait().unwrap();
-    // From now on attempts end at once.
+    // From now on, attempts end at once.
     lab.write("agent.jsonl", "");
     let mut other = shard(&lab, 2, "7");
     assert_eq!(other.wait().unwrap().code(), Some(0), "{}", lab.read("log-2"));

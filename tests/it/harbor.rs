@@ -1,7 +1,7 @@
-//! Harbor tasks in real containers: the images are built from the Dockerfiles as they were exported, by a Docker of the
-//! test's own, and Harbor's own program runs them.
+//! Harbor tasks in real containers: the images are built from the exported Dockerfiles, by a Docker that the test
+//! starts, and Harbor's own program runs them.
 //!
-//! That Docker needs root and takes minutes.
+//! The test's Docker needs root and takes minutes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::support::engine::{Engine, Kind};
 use crate::support::readers::Readers;
 use serde_json::{Value, json};
 
-/// Parts of the masked functions' bodies, and gold results.
+/// Parts of the masked functions' bodies, and gold results, which agents must not see.
 const SECRETS: [&str; 6] = [
     "body-of-arithmetic",
     "body-of-geometric",
@@ -22,8 +22,8 @@ const SECRETS: [&str; 6] = [
     "1.1583333333333334",
 ];
 
-/// A lab with exported tasks, and an engine that has their base: images of Python cannot be pulled everywhere, so the
-/// paper's env stands in for it, with the same version of Python.
+/// Makes a lab with exported tasks, and an engine with their base image. Python images cannot be pulled everywhere, so
+/// the paper's env replaces them, with the same version of Python.
 fn ready() -> (Engine, Lab) {
     let engine = Engine::start(Kind::Docker);
     engine.give_base();
@@ -46,7 +46,7 @@ fn ready() -> (Engine, Lab) {
     (engine, lab)
 }
 
-/// A container that waits to be told what to do; gone when dropped.
+/// A container that waits for commands; removed when dropped.
 struct Container<'a> {
     engine: &'a Engine,
     id: String,
@@ -78,8 +78,8 @@ impl Drop for Container<'_> {
     }
 }
 
-/// What the verifier says of a workspace: the reward and the verdict. Both ways of a workspace are Harbor's: out of the
-/// agent's container, into a new one of the verifier's.
+/// Runs the verifier on a workspace and returns the reward and the verdict. As in Harbor, the workspace is copied from
+/// the agent's container into a new one of the verifier.
 fn verified(engine: &Engine, workspace: &Path) -> (Value, Value) {
     let verifier = Container::start(engine, "verifier");
     verifier.give(workspace, "/workspace");
@@ -101,7 +101,7 @@ fn docker_builds_the_images_the_solution_is_rewarded_and_harbor_itself_runs_the_
     harbor_runs_its_oracle_and_its_nop(&engine, &lab);
 }
 
-/// The agent's image, every layer of it, as bytes.
+/// Checks all layers of the agent's image, as bytes.
 fn images_hold_no_secrets(engine: &Engine, lab: &Lab) {
     let saved = lab.path("agent.tar");
     engine.say(&["save", "-o", &saved.display().to_string(), "agent"]);
@@ -110,7 +110,7 @@ fn images_hold_no_secrets(engine: &Engine, lab: &Lab) {
         grep.args(["-aoF"]).args(texts.iter().flat_map(|text| ["-e", text])).arg(&saved);
         String::from_utf8_lossy(&grep.output().unwrap().stdout).into_owned()
     };
-    // Layers are not compressed, or nothing would be found at all.
+    // If layers were compressed, nothing would be found; these texts show that they are not.
     let control = ["def geometric(values)", "raise NotImplementedError"];
     let seen = found(&control);
     assert!(control.iter().all(|text| seen.contains(text)), "{seen}");
@@ -134,7 +134,7 @@ fn the_verifier_rewards_the_solution_alone(engine: &Engine, lab: &Lab, task: &Pa
     let (reward, verdict) = verified(engine, &workspace);
     assert_eq!(reward, all(1.0, 1.0), "{verdict}");
 
-    // The answer alone, without the code.
+    // An answer alone, without the code.
     lab.write("answer.json", &fs::read_to_string(workspace.join("answer.json")).unwrap());
     let answered = Container::start(engine, "agent");
     answered.give(&lab.path("answer.json"), "/workspace/answer.json");
@@ -156,7 +156,8 @@ fn the_verifier_rewards_the_solution_alone(engine: &Engine, lab: &Lab, task: &Pa
     assert_eq!(verdict["experiments"]["means"]["error"], "exit code 1", "{verdict}");
 }
 
-/// Docker's folder of plugins with Compose in it, which Harbor needs: where Docker has none, that of a newer Debian.
+/// Returns Docker's folder of plugins with Compose, which Harbor needs. If Docker has none, takes that of a newer
+/// Debian.
 fn compose() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("docker");
     let program = folder.join("cli-plugins/docker-compose");
@@ -185,8 +186,9 @@ fn compose() -> PathBuf {
     folder
 }
 
-/// Harbor would take the network away with a container of its own, whose image it has to pull. Here the engine has none to
-/// give, and each task says so in a file beside its Dockerfile; nothing else in it is changed.
+/// Replaces the task's network setting. Harbor would cut off the network with a container of its own, whose image it
+/// would have to pull. Here the engine has no network, and a file next to the Dockerfile says so; the rest of the task
+/// is unchanged.
 fn without_network(task: &Path) {
     let file = task.join("task.toml");
     let text = fs::read_to_string(&file).unwrap();

@@ -1,4 +1,4 @@
-//! A base image that is being made while the program is killed.
+//! A program that is killed while it makes a base image.
 
 use std::fs;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ on_engines! {
     podman: a_build_that_is_killed_leaves_no_part_of_a_base_under_its_name;
 }
 
-/// The image that the base is made from: large enough that it takes the engine a while.
+/// The image that the base is made from, large enough that making it takes a while.
 const SOURCE: &str = "localhost/plain:1";
 
 fn a_build_that_is_killed_leaves_no_part_of_a_base_under_its_name(kind: Kind) {
@@ -41,7 +41,7 @@ fn a_build_that_is_killed_leaves_no_part_of_a_base_under_its_name(kind: Kind) {
     let mut killed = 0;
     for wait in [0, 100, 300, 900] {
         let mut child = build().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // From here on it reads the image's files and sends them back.
+        // From here on, the program reads the image's files and sends them back.
         let begun = Instant::now();
         while engine.say(&["ps", "-aq"]).is_empty() && child.try_wait().unwrap().is_none() {
             assert!(begun.elapsed() < Duration::from_mins(5), "{}: nothing is built", kind.name());
@@ -64,7 +64,7 @@ fn a_build_that_is_killed_leaves_no_part_of_a_base_under_its_name(kind: Kind) {
     println!("{}: killed {killed} times, no part of a base was left", kind.name());
 }
 
-/// The last file of a base is there.
+/// Checks that the last file of a base is there.
 fn assert_whole(engine: &Engine, base: &str) {
     let container = engine.say(&["create", base, "true"]);
     let copied = engine.cli(&["cp", &format!("{container}:/etc/nsswitch.conf"), "-"]);

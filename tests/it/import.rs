@@ -1,9 +1,9 @@
-//! `autoexperiment import mlrc`: the published layout, with a small tree for each defect that the published data has.
+//! `autoexperiment import mlrc`: the published layout, with a small tree for each defect of the published data.
 
 use crate::support::{Lab, json_lines};
 use serde_json::{Value, json};
 
-/// Six functions of one name, as published: told apart by what the paper says of them.
+/// Six functions of one name, as published. Only their descriptions distinguish them.
 const LOSSES: &str = r#"import math
 
 
@@ -82,7 +82,7 @@ fn experiment(number: &str, result: &str, needs: &str) -> Value {
     })
 }
 
-/// A suite without papers, and a published paper with these functions and experiments.
+/// Makes a suite without papers, and a published paper with these functions and experiments.
 fn lab(functions: &[Value], experiments: &[Value]) -> Lab {
     let lab = Lab::bare();
     std::fs::create_dir_all(lab.path("suite/papers")).unwrap();
@@ -103,7 +103,7 @@ fn lab(functions: &[Value], experiments: &[Value]) -> Lab {
 
 const IMPORT: [&str; 5] = ["import", "mlrc", "MLRC", "--suite", "suite"];
 
-/// Imports what must be importable: the selectors and all that is told.
+/// Imports the paper, which must succeed. Returns the selectors and the output.
 fn import(lab: &Lab, more: &[&str]) -> (Vec<String>, String) {
     let ran = lab.ok(&[&IMPORT[..], more].concat());
     let manifest = lab.read("suite/papers/2303.00001/paper.toml");
@@ -122,7 +122,7 @@ fn refusal(functions: &[Value]) -> String {
 #[test]
 fn a_name_that_is_there_once_is_found_whatever_the_lines_say() {
     let lab = lab(
-        // One exact; one 20 lines off; one whose range is somewhere else altogether.
+        // One exact range, one 20 lines off, and one in an entirely different place.
         &[
             function("0", "scale", [52, 53, 54], ""),
             function("1", "total", [37, 37, 38], ""),
@@ -145,11 +145,11 @@ fn one_of_several_of_a_name_is_told_by_its_class_its_description_or_exact_lines(
     };
     let lab = lab(
         &[
-            // Stale lines, but only one candidate speaks of energy.
+            // Stale lines, but only one candidate mentions energy.
             function("0", "__call__", [5, 6, 8], "Energy inside of the bounding box, over all energy."),
-            // Lines that begin at the class, so that `def` goes too; the class is given.
+            // Lines that begin at the class, so that `def` is removed, too; the class is given.
             with_class(function("1", "__call__", [26, 27, 34], ""), "RRRLoss"),
-            // Nothing but lines, one too many as ever.
+            // Only lines, and one too many, as always.
             function("2", "__call__", [38, 39, 40], "Loss."),
         ],
         &[experiment("0", "{\"loss\": 0.5}", "0,1,2")],
@@ -190,7 +190,7 @@ fn decorators_long_signatures_and_comments_before_the_first_statement_are_seen_i
         "{said}"
     );
     assert!(said.contains("function 1: lines 27 and 28 to 34 were published, it is 27 and 32 to 34: the range begins inside the signature"), "{said}");
-    // What the mask then is, is proven by parsing; that it takes nothing else is seen here.
+    // Masking itself is checked by parsing; this checks that it removes nothing else.
     for (place, gone, kept) in
         [("0", "# all of it", "@cached"), ("1", "outside = ", "        box,\n    ):"), ("2", "", "class L1Loss")]
     {
@@ -240,10 +240,10 @@ fn what_is_ambiguous_or_gone_is_refused_with_its_candidates_all_at_once() {
     ] {
         assert!(message.contains(part), "{part}\n{message}");
     }
-    // The description speaks for one, exact lines for another.
+    // The description matches one function, and the exact lines another.
     let message = refusal(&[function("0", "__call__", [38, 39, 39], "Energy inside the box.")]);
     assert!(message.contains("its description matches one function and its lines another"), "{message}");
-    // Twice the same function.
+    // The same function twice.
     let message = refusal(&[function("0", "scale", [52, 53, 54], ""), function("1", "scale", [52, 53, 54], "")]);
     assert!(message.contains("it is `losses.py::scale`, which is function 0 already"), "{message}");
 }
@@ -337,7 +337,7 @@ fn results_in_the_text_are_removed_and_a_passage_becomes_its_sections_heading() 
 fn nothing_is_overwritten_and_a_folder_without_papers_is_refused() {
     let lab = lab(&[function("0", "total", [57, 57, 57], "")], &[experiment("0", "{\"loss\": 0.5}", "0")]);
     import(&lab, &[]);
-    // Unless it is asked for by name, what is there is passed over.
+    // An existing paper is skipped, unless it is named.
     let before = lab.read("suite/papers/2303.00001/paper.toml");
     let again = lab.ok(&IMPORT);
     assert!(again.stdout.is_empty() && again.stderr.contains("2303.00001: in the suite already, left as it is"));

@@ -1,5 +1,5 @@
-//! `autoexperiment import super-trajectories`, `ml-bench`, `researchcodebench` and `core-bench`: on small files of our own, and on the
-//! published results where the folder that holds them (`../shared/data`, next to this project) is there.
+//! `autoexperiment import super-trajectories`, `ml-bench`, `researchcodebench` and `core-bench`: on small files of our
+//! own, and on the published results if their folder exists (`../shared/data`, next to this project).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::support::{PROGRAM, Ran, json_lines};
 use serde_json::{Value, json};
 
-/// A folder of published results; `None`, said on stderr, where it is not there.
+/// Returns a folder of published results. If it does not exist, prints a note and returns `None`.
 fn published(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1).take(2);
     let found = folder.map(|above| above.join("shared/data").join(name)).find(|folder| folder.is_dir());
@@ -32,7 +32,7 @@ fn imported(arguments: &[&str]) -> Value {
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
-/// A file of lines in a temporary folder.
+/// Writes a file of JSON lines in a temporary folder.
 fn file(lines: &[Value]) -> (tempfile::TempDir, String) {
     text_file(&json_lines(lines))
 }
@@ -94,7 +94,7 @@ fn a_stored_value_that_the_rule_does_not_give_is_named() {
     assert_eq!((&got["attempts"], &got["script"]), (&json!(9), &Value::Null));
     assert!(is_near(&got["submitted"], 6.0 / 8.0) && is_near(&got["accuracy"], 3.5 / 7.0), "{got}");
     assert_eq!(got["landmarks"], json!(0.5));
-    // Twice the same file: each task is named once.
+    // The same file twice: each task is named once.
     let twice = imported(&["super-trajectories", &path, &path]);
     assert_eq!((&twice["attempts"], &twice["differs"]), (&json!(18), &got["differs"]));
 }
@@ -242,7 +242,7 @@ fn the_published_gold_of_core_bench_gives_its_intervals() {
     let Some(folder) = published("core_bench") else { return };
     let got = imported(&["core-bench", folder.join("core_train.json").to_str().unwrap()]);
     assert_eq!(got.as_object().unwrap().len(), 45);
-    // Computed apart, by the same formula in Python.
+    // Computed independently, by the same formula in Python.
     for (task, question, low, high) in [
         ("capsule-7038571", "Report the average AUC", 0.919_923_361_3, 0.951_251_036_7),
         ("capsule-5286757", "Report the train loss", 0.030_539_966_9, 0.069_517_437_4),
@@ -265,7 +265,7 @@ fn a_task_of_core_bench_without_enough_gold_is_named() {
     let (_folder, path) = text_file(&task(json!([{"a": 1, "b": "x"}, {"a": 3, "b": "x"}])));
     let accepted = imported(&["core-bench", &path]);
     assert_eq!(accepted["one"]["b"], "x");
-    // 2 ± 12.7062 · √2 · √1.5: one degree of freedom.
+    // 2 ± 12.7062 · √2 · √1.5, with one degree of freedom.
     assert!(is_near(&accepted["one"]["a"]["high"], 24.007_8), "{accepted}");
     for (results, wrong) in [
         (json!([{"a": 1}]), "an interval needs two gold results"),

@@ -1,4 +1,4 @@
-//! `tolerance = "stochastic"`: experiments that vary from run to run on purpose are compared with all of gold's repeats.
+//! `tolerance = "stochastic"`: experiments that vary on purpose are compared with all of gold's repeats.
 
 use std::path::Path;
 
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::support::Lab;
 
-/// The tiny paper, whose first experiment varies by up to a tenth, and is said to; gold of before.
+/// Makes the tiny paper with a first experiment that varies by up to a tenth and is declared stochastic. Its gold is
+/// from before the change.
 fn lab() -> Lab {
     let lab = Lab::new();
     let (manifest, main) = ("papers/tiny/paper.toml", "repos/tiny/tiny/__main__.py");
@@ -55,14 +56,14 @@ fn an_experiment_that_varies_on_purpose_is_compared_with_all_repeats_of_gold() {
         }
     }
     assert!(errors.iter().any(|error| *error > 0.0), "it varies: {errors:?}");
-    // One in 33 right attempts fails.
+    // One in 33 correct attempts fails.
     assert!(passed >= 2, "{passed} of 3");
     let checked = lab.ok(&["gold", "tiny", "--check"]).stdout;
     assert!(checked.contains("stochastic"), "{checked}");
-    // Tracing, masked runs and two threads know it too.
+    // Tracing, masked runs and runs with two threads respect the tolerance, too.
     lab.ok(&["verify", "tiny", "--no-mutants"]);
 
-    // Other draws fail.
+    // Draws from another distribution fail.
     let far = json!({"arithmetic": 3.0 * centre, "geometric": mean});
     let means = &mut known["results"]["curtailed"]["means"];
     means["result"] = far.clone();
@@ -96,7 +97,7 @@ fn the_intervals_of_core_bench_are_held_as_tolerances() {
         return;
     };
     let tasks: Vec<Value> = serde_json::from_str(&text).unwrap();
-    // Computed apart, by the formula in Python: t(0.975, 2) · s · sqrt(1 + 1/3) around the mean.
+    // Computed independently in Python: t(0.975, 2) · s · sqrt(1 + 1/3) around the mean.
     let known = [
         ("capsule-7038571", "Report the average AUC", 0.919_923_361_3, 0.951_251_036_7),
         ("capsule-5286757", "Report the train loss", 0.030_539_966_9, 0.069_517_437_4),
@@ -107,7 +108,7 @@ fn the_intervals_of_core_bench_are_held_as_tolerances() {
     for task in &tasks {
         let results = task["results"].as_array().unwrap();
         let tolerance = Tolerance { repeats: results.clone(), ..Tolerance::default() };
-        // Each of the three gold results is right by the interval of all three.
+        // Each of the three gold results is inside the interval of all three.
         for result in results {
             let verdict = score_experiment("task", &results[0], Some(result), &tolerance);
             for value in verdict.values.iter().filter(|value| value.gold.is_number()) {

@@ -1,4 +1,4 @@
-//! What is kept from run to run: results of checks, and a model's replies where that is asked for.
+//! Results that are kept from run to run: those of checks and, on request, a model's replies.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::ledger::counting_server;
 use crate::support::{Lab, Ran};
 
-/// A lab with a cache of its own, but for the envs, which takes results from there.
+/// Makes a lab with a cache of its own that takes only envs from the shared cache, so that results can be cached.
 fn lab() -> Lab {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("cache")).unwrap();
@@ -28,7 +28,7 @@ fn ok(lab: &Lab, arguments: &[&str]) -> Ran {
     ran
 }
 
-/// Checks of an agent's attempts that were run, and that were known.
+/// Counts the checks of an agent's attempts that were run, and those whose result was known.
 fn checks(lab: &Lab, run: &str, agent: &str) -> (usize, usize) {
     let (mut ran, mut known) = (0, 0);
     for record in lab.records(run).iter().filter(|record| record["agent"] == agent) {
@@ -49,7 +49,7 @@ fn verdicts(lab: &Lab, run: &str) -> Vec<Value> {
     found
 }
 
-/// Files of results.
+/// Returns the files of cached results.
 fn kept(lab: &Lab) -> Vec<std::path::PathBuf> {
     let files = walkdir::WalkDir::new(lab.path("cache/results")).into_iter().flatten();
     files.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
@@ -66,10 +66,10 @@ fn the_same_code_is_verified_once_and_the_record_says_so() {
         ok(&lab, &[common.as_slice(), more].concat());
     };
     run("a", &[]);
-    // The second attempt at each sample left what the first did.
+    // The second attempt at each sample left the same code as the first.
     let (ran, known) = checks(&lab, "a", "gold");
     assert!(ran > 0 && ran == known, "{ran} run, {known} known");
-    // What fails is run every time.
+    // Failing checks are run every time.
     let failing = checks(&lab, "a", "noop");
     assert!(failing.0 > 0 && failing.1 == 0, "{failing:?}");
     let files = kept(&lab);
@@ -85,7 +85,7 @@ fn the_same_code_is_verified_once_and_the_record_says_so() {
     let sample = lab.records("b")[0]["sample"].as_str().unwrap().to_owned();
     let shown = ok(&lab, &["show", "b", &sample, "--agent", "gold", "--no-pager"]).stdout;
     assert!(shown.contains("known from the same code"), "{shown}");
-    // Where repeats of gold differed, a result is one draw of several.
+    // If gold's repeats differ, a result is one draw of several and is not reused.
     let gold = lab.read("papers/tiny/gold.json");
     assert!(gold.contains("\"spread\": 0.0"));
     lab.write("papers/tiny/gold.json", &gold.replace("\"spread\": 0.0", "\"spread\": 0.001"));
@@ -109,7 +109,7 @@ fn the_baseline_is_known_from_before_until_it_is_doubted() {
     assert_ne!(refused.code, 0, "what was known is what counts");
     assert!(refused.stderr.contains("does not reproduce its gold here"), "{}", refused.stderr);
     ok(&lab, &[arguments.as_slice(), &["--name", "c", "--fresh"]].concat());
-    // What was measured then is known now.
+    // The new measurement is in the cache now.
     ok(&lab, &[arguments.as_slice(), &["--name", "d"]].concat());
 }
 
@@ -152,7 +152,7 @@ fn replies_are_kept_where_that_is_asked_for_and_are_not_paid_twice() {
     };
     let cache = ["--model-cache", "replies"];
     let (asked, steps, cached, cost) = run("a", &cache);
-    // The attempts at a sample are draws of their own: each has asked for itself.
+    // The attempts at a sample are independent draws, so each has asked the model itself.
     assert_eq!((asked, steps as u64, cached), (8, 8, 0.0));
     assert!((cost - 8.0 * 0.005).abs() < 1e-9, "{cost}");
     assert_eq!(run("b", &cache), (0, steps, steps, 0.0));

@@ -19,23 +19,24 @@ on_engines! {
     podman: what_was_served_to_attempts_in_containers_is_on_record_over_kills;
 }
 
-/// Tokens of every reply.
+/// Tokens in every reply.
 const TOKENS: u64 = 5;
 
-/// What the server does next to the program that asks it.
+/// Actions of the server besides replying.
 #[derive(Default)]
 pub struct Plan {
-    /// Replies served, each of which is paid for.
+    /// Number of replies served, each of which costs money.
     pub served: u64,
-    /// The program, and after how many more requests it is killed.
+    /// The program to kill, and the number of further requests until then.
     victim: Option<(Pid, u64)>,
-    /// Whether it is killed as the request comes, so that the call is under way; else some time after the reply.
+    /// Whether the program is killed when the request arrives, so that the call is in progress, and not some time after
+    /// the reply.
     at_request: bool,
-    /// Milliseconds after the reply.
+    /// Delay of the kill after the reply, in milliseconds.
     delay: u64,
 }
 
-/// A model's server that counts what it serves, and kills who asks.
+/// Starts a model server that counts its replies and kills the program that asks.
 pub fn counting_server() -> (String, Arc<Mutex<Plan>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -45,7 +46,7 @@ pub fn counting_server() -> (String, Arc<Mutex<Plan>>) {
         for mut stream in listener.incoming().flatten() {
             let own = own.clone();
             std::thread::spawn(move || {
-                // A connection on which nothing is asked only shows that the server is there.
+                // A connection without a request only checks that the server is there.
                 if read_request(&mut stream).is_empty() {
                     return;
                 }
@@ -81,7 +82,7 @@ fn answer(stream: &mut TcpStream, (status, body): &(u16, Value)) {
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
 }
 
-/// A reply that calls a tool.
+/// Returns a reply that calls a tool.
 fn call(tool: &str, arguments: &Value, tokens: u64) -> (u16, Value) {
     let function = json!({"name": tool, "arguments": arguments.to_string()});
     let message = json!({"role": "assistant", "content": "", "tool_calls": [
@@ -94,18 +95,19 @@ fn call(tool: &str, arguments: &Value, tokens: u64) -> (u16, Value) {
     (200, reply)
 }
 
-/// Dollars by the run's ledger: of calls that have ended, and of those that were cut off.
+/// Returns dollars from the run's ledger: the cost of finished calls, and the amount reserved for calls that were cut
+/// off.
 fn ledger(lab: &Lab) -> (f64, f64) {
     let status: Value = serde_json::from_str(&lab.ok(&["status", "r", "--json"]).stdout).unwrap();
     (status["cost"].as_f64().unwrap(), status["reserved"].as_f64().unwrap())
 }
 
-/// Dollars on record.
+/// Returns the sum of the records' costs, in dollars.
 fn recorded(lab: &Lab) -> f64 {
     lab.records("r").iter().map(|record| record["cost"].as_f64().unwrap()).sum()
 }
 
-/// What came of a run that was killed again and again, until its money was spent.
+/// Result of a run that was killed again and again, until its money was spent. Amounts are in dollars.
 struct Survived {
     kills: u32,
     served: f64,
@@ -113,13 +115,13 @@ struct Survived {
     reserved: f64,
 }
 
-/// Kills a run at most so often, after every few replies, and resumes it until it is done. A reply costs `price`; a kill is
-/// mostly within a call where `exact`, always so, else at any moment.
+/// Kills a run at most `most_kills` times, each time after a few replies, and resumes it until it is done. If `exact`,
+/// kills are always during a call, otherwise at any moment.
 fn killed(most_kills: u32, jobs: &str, exact: bool) -> Survived {
     killed_in(None, most_kills, jobs, exact)
 }
 
-/// The same in containers of an engine.
+/// Same as [`killed`], in containers of an engine.
 fn killed_in(engine: Option<&Engine>, most_kills: u32, jobs: &str, exact: bool) -> Survived {
     let lab = Lab::new();
     let command = |arguments: &[&str]| {
@@ -135,7 +137,7 @@ fn killed_in(engine: Option<&Engine>, most_kills: u32, jobs: &str, exact: bool) 
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     }
     let (url, plan) = counting_server();
-    // Some three replies a kill, until 8 dollars are spent.
+    // About three replies per kill, until 8 dollars are spent.
     let price = 8.0 / f64::from(3 * most_kills);
     let (per_million, cost) = ((price / TOKENS as f64 * 1e6).to_string(), (4.0 * price).to_string());
     let tokens = TOKENS.to_string();
@@ -168,7 +170,7 @@ fn killed_in(engine: Option<&Engine>, most_kills: u32, jobs: &str, exact: bool) 
         }
         assert_eq!(ended.status.code(), Some(10), "{}", String::from_utf8_lossy(&ended.stderr));
         let (settled, reserved) = ledger(&lab);
-        // Whatever was settled is on record.
+        // Everything that was settled is on record.
         assert!((settled - recorded(&lab)).abs() < 1e-9, "{settled} in the ledger, {} recorded", recorded(&lab));
         return Survived { kills, served, settled, reserved };
     }
@@ -188,24 +190,24 @@ fn the_cost_limit_holds_over_200_kills_at_any_moment() {
     let kills = std::env::var("AUTOEXPERIMENT_KILLS").map_or(200, |kills| kills.parse().unwrap());
     let Survived { kills, served, settled, reserved } = killed(kills, "2", false);
     println!("{kills} kills: ${served:.6} served, ${settled:.6} settled, ${reserved:.6} reserved for calls cut off");
-    // A call that was reserved may not have been sent, and one that was served may not have been settled.
+    // A reserved call may not have been sent, and a served call may not have been settled.
     assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
 }
 
 fn what_was_served_to_attempts_in_containers_is_on_record_over_kills(kind: Kind) {
     let engine = Engine::start(kind);
-    // `AUTOEXPERIMENT_KILLS` says how many.
+    // `AUTOEXPERIMENT_KILLS` sets the number of kills.
     let most = std::env::var("AUTOEXPERIMENT_KILLS").map_or(8, |kills| kills.parse().unwrap());
     let Survived { kills, served, settled, reserved } = killed_in(Some(&engine), most, "2", false);
     println!("{kills} kills: ${served:.6} served, ${settled:.6} settled, ${reserved:.6} reserved for calls cut off");
     assert!(kills >= most / 2, "{kills} kills");
     assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
-    // What the killed programs left is gone: by itself, or with the next one.
+    // The containers of the killed programs are gone, by themselves or removed by the next program.
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(engine.running(), Vec::<String>::new());
 }
 
-/// A server whose replies are as long as they may be, of a model that takes bounds up to `longest`.
+/// Starts a server whose replies are as long as allowed, for a model that accepts bounds up to `longest`.
 fn greedy_server(longest: u64) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -231,8 +233,8 @@ fn greedy_server(longest: u64) -> String {
 
 #[test]
 fn no_reply_is_longer_than_the_money_that_is_left_and_a_model_that_takes_only_smaller_bounds_is_asked_with_those() {
-    // A cent for 100 tokens: a dollar's reply has 10,000 of them.
-    // After two replies of 4,096 there is no money for a third one, and it was told so before the second.
+    // A cent per 100 tokens, so a reply for a dollar has 10,000. After two replies of 4,096 tokens there is no money
+    // for a third, of which the agent was warned before the second.
     for (longest, steps, tokens) in [(1 << 20, 1, 10_000.0), (4096, 2, 8192.0)] {
         let lab = Lab::new();
         let url = greedy_server(longest);
@@ -260,7 +262,7 @@ fn a_run_without_a_ledger_is_counted_from_its_records_and_gets_one_when_it_goes_
     lab.ok(&["resume", "r", "--no-baseline"]);
     assert!(lab.read("runs/r/ledger.jsonl").contains("\"carried\""));
     assert_eq!(ledger(&lab), (1.0, 0.0));
-    // What the ledger has and no record has is told, and put on record.
+    // A cost that is in the ledger and in no record is reported, and put on record.
     let attempts = lab.read("runs/r/attempts.jsonl");
     lab.ok(&["run", "-n", "1", "--limit", "2", "--agent", "react", "--model", &model, "--name", "s", "--no-baseline"]);
     lab.write("runs/s/attempts.jsonl", "");

@@ -1,5 +1,5 @@
-//! A whole run of the tiny suite from Rust: what the library gives back, without the command line. Only the sandboxes'
-//! first process is the program, because a test cannot be one.
+//! A whole run of the tiny suite from Rust, without the command line. Only the sandboxes' first process is another
+//! program.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::{Lab, prepared};
 
-/// Keeps the names of what happens, and stops the run at the first attempt that ends, if it is to.
+/// Records the names of events and, if `stops` is set, stops the run when the first attempt ends.
 #[derive(Default)]
 struct Watch {
     seen: Mutex<Vec<&'static str>>,
@@ -80,7 +80,7 @@ async fn a_whole_run_is_made_from_rust_and_comes_back_as_values() {
     let options_of = report::Options { planned: finished.planned, ..report::Options::default() };
     let table = report::console(&report::summarise(&finished.records, &options_of));
     assert!(table.contains("gold") && table.contains("noop"), "{table}");
-    // What is in the store is what came back, and the name is taken now.
+    // The store contains the returned records, and the name is now taken.
     let (store, stored) = Store::open(&folder).unwrap();
     assert_eq!((store.records().unwrap(), stored.sessions.len()), (finished.records, 1));
     let again = Run::open(stored.configuration, Folder::New(folder), options(&lab).await);
@@ -94,13 +94,13 @@ async fn a_run_that_is_stopped_is_an_outcome_and_goes_on_from_its_store() {
     let mut configuration = configuration(&lab);
     configuration.jobs = 1;
     let new = |name: &str| Folder::New(lab.path(name));
-    // Before the first attempt: nothing is there yet.
+    // Cancelled before the first attempt, when nothing exists yet.
     let cancel = CancellationToken::new();
     cancel.cancel();
     let run = Run::open(configuration.clone(), new("runs/r"), options(&lab).await).unwrap();
     let finished = run.execute(&Watch::default(), &cancel).await.unwrap();
     assert_eq!((finished.outcome, finished.records.len(), folder.exists()), (Outcome::NotStarted, 0, false));
-    // After the first attempt.
+    // Cancelled after the first attempt.
     let cancel = CancellationToken::new();
     let run = Run::open(configuration, new("runs/r"), options(&lab).await).unwrap();
     let watch = Watch { stops: Some(cancel.clone()), ..Watch::default() };
@@ -108,7 +108,7 @@ async fn a_run_that_is_stopped_is_an_outcome_and_goes_on_from_its_store() {
     assert_eq!(finished.outcome, Outcome::Interrupted);
     let kept = finished.records.iter().filter(|record| !record.is_infrastructure()).count();
     assert!((1..16).contains(&kept) && finished.choices.is_empty(), "{kept}");
-    // And on to the end.
+    // Resumed to the end.
     let (store, stored) = Store::open(&folder).unwrap();
     let run = Run::resume(store, stored, lab.path(""), options(&lab).await).unwrap();
     let watch = Watch::default();

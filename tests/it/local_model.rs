@@ -1,4 +1,4 @@
-//! A real model, a small one, answers through an OpenAI-compatible server, and `react` works with it.
+//! A small real model replies through an OpenAI-compatible server, and `react` works with it.
 
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
     assert!(reply.usage.input > 20 && (1..=128).contains(&reply.usage.output), "{:?}", reply.usage);
     assert!(reply.cost.abs() < f64::EPSILON);
 
-    // As a stream it says the same, and says it bit by bit.
+    // The streamed reply is the same, in several pieces.
     let (to, mut from) = autoexperiment::model::pieces();
     let streamed = model.stream(&request, &to).await.unwrap();
     let mut pieces = Vec::new();
@@ -56,7 +56,7 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
     assert_eq!((pieces.concat(), streamed.usage.output), (streamed.text, reply.usage.output));
     assert!(pieces.len() > 5, "{pieces:?}");
 
-    // Whether a model this small calls a tool, and how, is its own affair; it must be able to be offered one.
+    // Whether a model this small calls a tool cannot be tested; offering one must work.
     let mut with_tool = ask("List the files with the tool.".into());
     with_tool.tools = vec![Tool {
         name: "list_files".into(),
@@ -75,8 +75,8 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
     assert_eq!(replay.query(&request).await.unwrap(), reply);
 }
 
-/// What the model says is its own affair. What is tested is that whatever it says ends in a typed end, and that the
-/// record, the report and the conversation say the same about it.
+/// The model's text cannot be predicted. The test checks that any text leads to a typed end, and that the record, the
+/// report and the conversation agree on it.
 #[test]
 #[ignore = "downloads 500 MB and runs a small language model"]
 fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took() {
@@ -119,7 +119,7 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
         let lines = Trajectory::read(&lab.path(&file)).unwrap();
         assert!(lines.iter().any(|line| matches!(line.event, Event::Ended { end: told, .. } if told == end)));
 
-        // The record's sums are those of the trajectory's lines.
+        // The record's sums equal those of the trajectory's lines.
         let mut usage = Usage::default();
         let (mut steps, mut waited, mut tools) = (0, 0.0, 0.0);
         for line in &lines {
@@ -144,12 +144,12 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
         assert_eq!(serde_json::from_value::<Usage>(record["usage"].clone()).unwrap(), usage);
         let seconds = |key: &str| record[key].as_f64().unwrap();
         assert!((seconds("model_seconds") - waited).abs() < 0.01, "{waited}: {record:#}");
-        // Reading what a tool needs also takes time when the call is then refused, and is in no observation.
+        // Reading what a tool needs takes time even if the call is then refused, and that time is in no observation.
         assert!(seconds("tool_seconds") >= tools - 0.01, "{tools}: {record:#}");
         assert!(seconds("cost").abs() < f64::EPSILON);
         taken += usage;
 
-        // What was said can be said again: system, user, then the model and its tools by turns.
+        // The conversation can be replayed: system, user, then the model and its tools in turns.
         let conversation = conversation::replay(&lines);
         let roles: Vec<Role> = conversation.iter().map(|message| message.role).collect();
         assert_eq!(roles[..3], [Role::System, Role::User, Role::Assistant]);
@@ -165,7 +165,7 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
     assert!(shown.contains(NAME), "{shown}");
 }
 
-/// As above for the fixed agent: whatever the model writes ends typed, and what it reports is scored.
+/// The same for the fixed agent: any text of the model leads to a typed end, and its report is scored.
 #[test]
 #[ignore = "downloads 500 MB and runs a small language model"]
 fn fixed_attempts_with_a_real_model_end_typed_and_are_scored() {

@@ -1,5 +1,5 @@
-//! The program end to end and the library from outside, in one binary, so that one build and one link do for all: one
-//! module per subject. `cargo test --test it run::` runs the tests of one.
+//! Tests of the program end to end and of the library from outside. They are one binary, so that they are built and
+//! linked once, with one module per subject. `cargo test --test it run::` runs the tests of one module.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "a test's helpers may panic")]
 

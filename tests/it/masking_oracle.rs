@@ -1,9 +1,9 @@
 //! Masking judged by Python's own `ast`, over every function of the standard library, numpy and scikit-learn.
 //!
-//! Every function is masked in a random group (each group a random set of functions of its file, none nested in
-//! another), strictly alone in files that are small enough, and strictly alone by chance in the others; with
-//! `AUTOEXPERIMENT_ORACLE=full` strictly alone everywhere, which takes hours. `support/masking_oracle.py` finds the
-//! functions on its own and compares names, lines, signatures, decorators, masked bodies and all the rest of the file.
+//! Every function is masked in a random group (a random set of functions of its file, none nested in another). In small
+//! files every function is also masked alone, and in other files a random few; with `AUTOEXPERIMENT_ORACLE=full`, all
+//! functions are masked alone, which takes hours. `support/masking_oracle.py` finds the functions independently and
+//! compares names, lines, signatures, decorators, masked bodies and the rest of the file.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,19 +20,19 @@ use serde_json::{Value, json};
 
 use crate::support::judge::{Judge, python, standard_library};
 
-/// Every second function is masked with this description, the others without any.
+/// Every second function is masked with this description, the others without one.
 const DESCRIPTION: &str =
     "Does \"it\": \"\"\"quoted\"\"\", c:\\new, \u{e9} \u{2192} \u{1f980}.\n\nMore:\n  about 'it' \"\"\"\"";
 
-/// Files in which all functions strictly alone come to at most this many bytes have them so.
+/// Maximum total size in bytes of a file's masked copies for which all its functions are masked alone.
 const ALONE_BYTES: usize = 150_000;
 
-/// In other files, one function in so many is masked strictly alone.
+/// In other files, one of this many functions is masked alone.
 const ALONE_ONE_IN: u32 = 60;
 
 const PROCESSES: usize = 2;
 
-/// One library at a time: each uses all processes.
+/// Taken by one library at a time, because each uses all processes.
 static TURN: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -107,7 +107,7 @@ fn the_judge_finds_every_sort_of_wrong_mask() {
     }
 }
 
-/// What came of one library.
+/// Results for one library.
 #[derive(Default)]
 struct Tally {
     files: usize,
@@ -115,9 +115,9 @@ struct Tally {
     masks_alone: usize,
     groups: usize,
     bytes: usize,
-    /// Python takes it, we do not.
+    /// Files that Python accepts and this program does not.
     refused: Vec<String>,
-    /// We take it, Python does not.
+    /// Files that this program accepts and Python does not.
     rejected: Vec<String>,
     failures: Vec<String>,
 }
@@ -187,12 +187,12 @@ impl Tally {
     }
 }
 
-/// Starts the judge of masked files.
+/// Starts the process that judges masked files.
 fn start(python3: &Path) -> Judge {
     Judge::start(python3, "masking_oracle.py", &[DESCRIPTION])
 }
 
-/// A judge, for as many files as there are left.
+/// Judges files until none is left.
 fn judge_all(mut judge: Judge, files: &[(PathBuf, Module)], next: &AtomicUsize) -> Tally {
     let mut tally = Tally::default();
     while let Some((path, module)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -237,13 +237,13 @@ fn judge_one(judge: &mut Judge, path: &Path, module: &Module, tally: &mut Tally)
     tally.masks_alone += alone.len();
 }
 
-/// Ends the file and waits for what is wrong with it.
+/// Ends the file and waits for the list of its faults.
 fn verdict(judge: &mut Judge) -> Value {
     judge.send(json!({"op": "end"}), b"");
     judge.answer()
 }
 
-/// Random groups that hold every function once, and those functions that are masked alone.
+/// Returns random groups that together contain every function once, and the functions that are masked alone.
 fn cases(path: &Path, module: &Module) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
     let mut hasher = DefaultHasher::new();
     path.file_name().hash(&mut hasher);
@@ -269,7 +269,7 @@ fn cases(path: &Path, module: &Module) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
     (groups, alone)
 }
 
-/// The interpreter of a virtual environment with numpy and scikit-learn, made once.
+/// Returns the interpreter of a virtual environment with numpy and scikit-learn, which is made once.
 fn environment() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("masking-oracle");
     let python3 = folder.join("bin/python3");

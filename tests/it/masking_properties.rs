@@ -1,5 +1,5 @@
-//! Masking of generated sources: whatever the mixture of tabs, line endings, letters, decorators, nesting, one-line
-//! bodies and comments, what is outside the masked bodies is kept byte for byte, and the result parses.
+//! Masking of generated sources: for any mixture of tabs, line endings, letters, decorators, nesting, one-line bodies
+//! and comments, all bytes outside the masked bodies are kept, and the result parses.
 
 use autoexperiment::code::{Module, Target};
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ struct Function {
     decorators: Vec<&'static str>,
     signature: &'static str,
     asynchronous: bool,
-    /// Between the colon and the first statement.
+    /// Comments between the colon and the first statement.
     between: Vec<&'static str>,
     docstring: Option<&'static str>,
     body: Body,
@@ -101,13 +101,13 @@ fn function(depth: u32) -> impl Strategy<Value = Function> {
         })
 }
 
-/// Writes a module, and with it what masking some of its functions must give.
+/// Writes a module, and the expected result of masking some of its functions.
 struct Writer<'mask> {
     unit: &'static str,
     source: String,
-    /// The masked text; nothing is written to it inside a masked body.
+    /// The masked text; nothing is added to it inside a masked body.
     expected: String,
-    /// Decides, for the next function in source order, whether it is masked.
+    /// Decides for each function, in source order, whether it is masked.
     mask: &'mask mut dyn FnMut(usize) -> bool,
     count: usize,
     masked: Vec<usize>,
@@ -130,7 +130,7 @@ impl Writer<'_> {
         for statement in statements {
             self.statement(indent, statement);
         }
-        // Ends every block, so that none is empty and none ends in a comment.
+        // End every block with a statement, so that no block is empty or ends in a comment.
         self.line(indent, "end(1)");
     }
 

@@ -1,14 +1,14 @@
 //! The modules of `src`: which of them may import from which.
 //!
-//! 1. A module imports only from modules that stand before it in the order that `src/lib.rs` gives.
+//! 1. A module imports only from modules that come before it in the order of `src/lib.rs`.
 //! 2. Within a module, the files import from each other in one direction: there is no circle of files.
 //!
-//! A file imports from the file that defines an item, whatever re-exports the path leads through. One thing does not
-//! count: what a file uses of the `mod.rs` above it. A `mod.rs` holds the words that its folder shares, and its files may
-//! use them although it declares and calls these files. That is the only exception.
+//! A file imports from the file that defines an item, whatever re-exports the path leads through. There is one
+//! exception: a file may use items of the `mod.rs` above it. A `mod.rs` defines the types that its folder shares, and
+//! its files may use them although it declares and calls these files.
 //!
-//! The sources are read as text, without a parser: comments, strings and unit tests are taken out, then every `use` and
-//! every path is followed. A glob import counts as one of the file that it names.
+//! The sources are read as text, without a parser: comments, strings and unit tests are removed, then every `use` and
+//! every path is followed. A glob import counts as an import from the file that it names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -32,11 +32,11 @@ struct Sources {
     text: BTreeMap<File, String>,
     /// The files that are a `mod.rs`.
     shared: BTreeSet<File>,
-    /// What a file re-exports, by name: the path it has elsewhere.
+    /// The re-exports of each file: a name, and the path that it re-exports.
     exported: BTreeMap<File, BTreeMap<String, File>>,
 }
 
-/// A `use` taken apart: whether it re-exports, the path, and the name that it gives it.
+/// A parsed `use`: whether it re-exports, the path, and the name that it binds.
 struct Use {
     is_export: bool,
     path: Vec<String>,
@@ -65,7 +65,7 @@ impl Sources {
         sources
     }
 
-    /// A path as seen from the crate's root; `None` for one that leads out of the crate.
+    /// Returns a path as seen from the crate's root; `None` if it leads out of the crate.
     fn absolute(&self, file: &File, path: &[String]) -> Option<File> {
         let mut base = file.clone();
         let mut rest = path;
@@ -91,7 +91,7 @@ impl Sources {
         Some(base)
     }
 
-    /// The file that defines what a path names, and whether the path names the file itself.
+    /// Returns the file that defines the item at a path, and whether the path names the file itself.
     fn defining(&self, path: &[String], depth: usize) -> Option<(File, bool)> {
         let length = (1..=path.len()).rev().find(|&length| self.text.contains_key(&path[..length]))?;
         let (file, rest) = path.split_at(length);
@@ -104,7 +104,7 @@ impl Sources {
         Some((file.to_vec(), false))
     }
 
-    /// The files that each file imports from, with a path that shows it.
+    /// Returns the files that each file imports from, each with a path that shows it.
     fn imports(&self) -> BTreeMap<File, BTreeMap<File, String>> {
         let mut imports: BTreeMap<File, BTreeMap<File, String>> = BTreeMap::new();
         for (file, text) in &self.text {
@@ -112,7 +112,7 @@ impl Sources {
             let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
             for it in uses(text).into_iter().filter(|it| !it.is_export) {
                 match self.absolute(file, &it.path).and_then(|path| self.defining(&path, 0)) {
-                    // The name of a file: what counts is which of its items are used.
+                    // The path names a file, so look at which of its items are used.
                     Some((_, true)) => _ = folders.insert(it.name, it.path),
                     _ => paths.push(it.path),
                 }
@@ -142,7 +142,7 @@ impl Sources {
     }
 }
 
-/// The text without comments, strings and unit tests.
+/// Removes comments, strings and unit tests.
 fn plain(text: &str) -> String {
     TESTS.replace(&NOISE.replace_all(text, " "), "").into_owned()
 }
@@ -158,7 +158,7 @@ fn uses(text: &str) -> Vec<Use> {
     found
 }
 
-/// The paths of a tree such as `a::{b, c::{self, d as e}}`, each with its name.
+/// Collects the paths of a tree such as `a::{b, c::{self, d as e}}`, each with its name.
 fn spread(before: &[String], tree: &str, found: &mut Vec<(Vec<String>, String)>) {
     let mut depth = 0;
     let parts = tree.split(|c| {
@@ -182,7 +182,7 @@ fn spread(before: &[String], tree: &str, found: &mut Vec<(Vec<String>, String)>)
     }
 }
 
-/// The groups of files that all lead to each other.
+/// Returns the groups of files that import each other in a circle.
 fn circles(imports: &BTreeMap<File, BTreeMap<File, String>>) -> Vec<BTreeSet<&File>> {
     let reach = |from: &File| {
         let (mut seen, mut open) = (BTreeSet::new(), vec![from.clone()]);

@@ -1,5 +1,5 @@
-//! Mutants judged by Python's own compiler: every mutant of functions drawn from the standard library compiles, shows in
-//! Python's syntax tree, and leaves every byte outside the function's body as it was.
+//! Mutants judged by Python's own compiler: every mutant of functions drawn from the standard library compiles, changes
+//! Python's syntax tree, and leaves every byte outside the function's body unchanged.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,13 +13,15 @@ use serde_json::json;
 
 use crate::support::judge::{Judge, standard_library};
 
-/// Functions drawn; `AUTOEXPERIMENT_ORACLE=full` takes ten times as many.
+/// Number of functions drawn; `AUTOEXPERIMENT_ORACLE=full` draws ten times as many.
 const FUNCTIONS: usize = 300;
 
-/// Every so many mutants, one is parsed from nothing, since mutants are proved by parsing only what changed.
+/// One of this many mutants is also parsed from scratch, because mutants are normally checked by parsing only the
+/// changed part.
 const PARSED_ONE_IN: usize = 10;
 
-/// Files that only Python's test-suite or an old Python can read are no research code.
+/// Folders that are left out: other packages, and files that only Python's own tests or an old Python can read, which
+/// do not resemble research code.
 const FOREIGN: [&str; 4] = ["site-packages", "dist-packages", "test", "lib2to3"];
 
 #[test]
@@ -34,7 +36,7 @@ fn python_compiles_every_mutant_of_functions_of_one_of_its_packages() {
     judge_mutants(&standard_library().join("json"), 10);
 }
 
-/// Has Python judge all mutants of so many functions, drawn from the modules below a folder.
+/// Makes Python judge all mutants of functions drawn from the modules below a folder.
 fn judge_mutants(library: &Path, functions_drawn: usize) {
     let foreign = |path: &Path| path.components().any(|part| FOREIGN.iter().any(|name| part.as_os_str() == *name));
     let modules: Vec<Module> = index_tree(library)

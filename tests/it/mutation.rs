@@ -22,7 +22,7 @@ impl Observer for Silent {
     fn on(&self, _: RunEvent) {}
 }
 
-/// Mutants of these functions, and how many trials were really made.
+/// Measures the mutants of these functions. Also returns how many trials were actually run.
 fn mutate(lab: &Lab, functions: &[usize], mutants: usize) -> Result<(Vec<Mutation>, u64)> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -36,7 +36,7 @@ fn mutate(lab: &Lab, functions: &[usize], mutants: usize) -> Result<(Vec<Mutatio
             results: Results::none(),
             graphics: Graphics::default(),
         });
-        // Envs are shared by all labs, what trials gave is not.
+        // All labs share envs, but not the results of trials.
         std::os::unix::fs::symlink(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/envs"), lab.path("cache/envs"))
             .ok();
         let loaded = LoadedPaper::load(&Suite::open(&lab.path(""))?, "tiny")?;

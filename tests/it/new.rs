@@ -1,10 +1,10 @@
-//! A paper started from a repository as it is found.
+//! A paper made from a repository as it was found.
 
 use std::path::Path;
 
 use crate::support::Lab;
 
-/// The repository and its paper, copied beside a suite that has an env without packages.
+/// Copies the repository and its paper next to a suite that has an env without packages.
 fn found() -> Lab {
     let lab = Lab::new();
     crate::support::copy(Path::new("tests/trees/found"), &lab.path("found"));
@@ -13,7 +13,7 @@ fn found() -> Lab {
     lab
 }
 
-/// Arguments of `new walk` with the tiny suite's env and these commands.
+/// Returns the arguments of `new walk` with the tiny suite's env and these commands.
 fn new<'a>(commands: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["new", "walk", "--repo", "found/repo", "--env", "tiny", "--no-verify"];
     for command in commands {
@@ -22,7 +22,7 @@ fn new<'a>(commands: &[&'a str]) -> Vec<&'a str> {
     arguments
 }
 
-/// What only a person can write is all that keeps the paper from being in order.
+/// Checks that the only errors of the paper are about parts that must be written by hand.
 fn assert_only_unwritten(lab: &Lab) {
     let checked = lab.run(&["check", "walk"]);
     assert_eq!(checked.code, 3, "{}", checked.stdout);
@@ -32,7 +32,7 @@ fn assert_only_unwritten(lab: &Lab) {
     }
 }
 
-/// Nothing of a paper that could not be started is left in the suite.
+/// Checks that nothing of a paper that could not be made is left in the suite.
 fn assert_untouched(lab: &Lab) {
     for part in ["papers/walk", "repos/walk", "envs/walk", ".new-walk"] {
         assert!(!lab.path(part).exists(), "{part}");
@@ -43,7 +43,7 @@ fn assert_untouched(lab: &Lab) {
 #[ignore = "takes a minute"]
 fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     let lab = found();
-    // Its requirements.txt asks for no packages.
+    // The repository's requirements.txt asks for no packages.
     let mut arguments = vec!["new", "walk", "--repo", "found/repo", "--text", "found/paper.tex"];
     arguments.extend(["--command", "distance=python -m walk distance --count {count=full:400,curtailed:40}"]);
     arguments.extend(["--command", "visited=python -m walk visited --steps 12"]);
@@ -103,7 +103,7 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     for record in records {
         assert_eq!(record["pass"], record["agent"] == "gold", "{record}");
     }
-    // The same id again would overwrite it.
+    // Using the same id again would overwrite the paper.
     let message = lab.fails(2, &new(&["distance=python -m walk distance"]));
     insta::assert_snapshot!(message, @r#"
     error: there is a paper `walk` already, in `[lab]/papers/walk`

@@ -59,7 +59,7 @@ with open(path) as file:
 print(json.dumps({"sum": sum(numbers), "mean": sum(numbers) / len(numbers)}))
 "#;
 
-/// A task whose cells use most of what cells can be.
+/// Makes a task whose cells use most of the features of cells.
 fn lab() -> Lab {
     let lab = Lab::new();
     for (path, text) in [
@@ -143,12 +143,12 @@ fn gold_does_it_noop_does_nothing_and_forger_fools_the_published_measures_alone(
             }
         }
     }
-    // The prefix is in the trajectory as such, and everything that shows runs shows it.
+    // The prefix is marked in the trajectory, and all views of a run show it.
     let shown = lab.ok(&["show", "r", "sums.adder_2", "--agent", "gold"]).stdout;
     assert!(shown.contains("cell before the agent began: done") && shown.contains("converted 3 rows"), "{shown}");
     let report = lab.ok(&["report", "r"]).stdout;
     assert!(report.contains("verified_accuracy") && report.contains("reported_landmarks_floor"), "{report}");
-    // It is scored again from what is stored, with the same verdicts.
+    // Scoring the stored run again gives the same verdicts.
     let verdicts = |records: Vec<Value>| -> Vec<Value> { records.iter().map(|it| it["verified"].clone()).collect() };
     lab.ok(&["score", "r"]);
     assert_eq!(verdicts(records), verdicts(lab.records("r")));
@@ -193,12 +193,12 @@ fn a_sound_task_is_proven_and_what_is_wrong_with_another_is_said() {
     assert_eq!(loses(1), json!(["answer", "program", "landmark:configured"]), "{told}");
     assert_eq!(loses(2), json!(["answer"]), "{told}");
     assert_eq!(proof["trials"].as_array().map(Vec::len), Some(6), "{told}");
-    // Nothing of it is left.
+    // The temporary runs are removed.
     let proofs = crate::support::prepared::cache().join("proofs");
     let left = std::fs::read_dir(proofs).unwrap().flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with("notebook-sums.adder-")).count();
     assert_eq!(left, 0);
-    // A block that changes nothing, and a landmark that the cells before its block hit.
+    // A block that changes nothing, and a landmark that cells before its block already hit.
     lab.edit("repos/adder/config.json", "/home/me/table.csv", "table.csv");
     lab.edit("tasks/sums.adder/task.toml", r"'path: table\.csv'", r"'table|converted'");
     let ran = lab.run(&["verify", "--family", "notebook", "sums.adder"]);
@@ -208,7 +208,7 @@ fn a_sound_task_is_proven_and_what_is_wrong_with_another_is_said() {
     assert!(said.contains("landmark `configured` is hit by the cells before block `config`"), "{said}");
     assert!(said.contains("1 of 1 tasks: `sums.adder`"), "{said}");
     assert!(ran.stdout.contains("sums.adder: wrong; gold passes 3 of 3"), "{}", ran.stdout);
-    // Gold that is not reached.
+    // Gold that cannot be reached.
     lab.edit("tasks/sums.adder/answer.json", "6.0", "7.0");
     let said = lab.fails(4, &["verify", "--family", "notebook"]);
     assert!(said.contains("gold fails in attempt 1") && said.contains("`sum`: submitted wrongly"), "{said}");
@@ -230,7 +230,7 @@ fn a_pass_needs_the_given_program_to_run_and_every_landmark() {
     let program = |text: &str| format!("# replaces: run\n%%writefile add.py\n{text}\n# %%\n{print}");
     let configured = |cells: &str| format!("# replaces: config\n{CONFIGURED}{cells}");
     for (name, text) in [
-        // Verification uses what the agent left, whichever way that was written.
+        // Verification uses the files that the agent left, however they were written.
         ("right-other-spelling", "# replaces: config\nopen('config.json', 'w').write('{\"path\":\\n\"table.csv\"}')".to_owned()),
         ("right-scratch-file", configured("%%writefile look.py\nprint('looking')\n# %%\n!python look.py")),
         ("wrong-entry-replaced", program(&format!("{print}\nprint('reads table.csv')"))),
@@ -254,7 +254,7 @@ fn a_pass_needs_the_given_program_to_run_and_every_landmark() {
     assert!(why("wrong-entry-replaced").contains("`add.py::<module>` was changed"), "{tried:#}");
     assert!(why("wrong-data-tampered").contains("`raw.tsv` was changed"), "{tried:#}");
     assert!(why("wrong-same-sum").contains("another table"), "{tried:#}");
-    // A wrong solution that is called right, and a right one that is called wrong.
+    // A wrong solution that is labelled right, and a right one that is labelled wrong.
     lab.write("other/sums.adder/right-subset.py", "# replaces: data\nprint('no')");
     lab.write(
         "other/sums.adder/wrong-nothing.py",
@@ -282,7 +282,7 @@ fn the_published_measures_decide_when_they_are_asked_for() {
     }
 }
 
-/// The solutions of the bundled tasks, by task.
+/// Returns the solutions of the bundled tasks, by task.
 fn solutions() -> Vec<(String, Vec<std::path::PathBuf>)> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = |folder: &std::path::Path| -> Vec<_> {
@@ -313,7 +313,7 @@ fn every_block_of_the_bundled_tasks_has_three_wrong_solutions() {
     }
 }
 
-/// Tries solutions of bundled tasks whose files' names contain one of these texts.
+/// Tries the solutions of a bundled task whose file names contain one of these texts.
 fn try_solutions(task: &str, named: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -384,7 +384,7 @@ fn cells_give_what_they_give_in_a_real_kernel() {
     run(&python, &[script.to_str().unwrap(), root.join("src/kernel/session.py").to_str().unwrap()]);
 }
 
-/// A model's server that gives these replies in turn, and what it was asked.
+/// Starts a model server that gives these replies in turn. Also returns the recorded requests.
 fn serve(replies: Vec<String>) -> (String, std::sync::Arc<std::sync::Mutex<Vec<Value>>>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -441,7 +441,7 @@ fn the_preset_of_super_asks_with_one_prompt_and_one_history() {
         "{told}"
     );
     let asked = asked.lock().unwrap();
-    // The list of models is asked for first, on a connection of its own.
+    // The list of models is requested first, on a connection of its own.
     assert_eq!(asked.len(), 5, "{asked:?}");
     for (number, body) in asked.iter().enumerate() {
         let messages = body["messages"].as_array().unwrap();
@@ -457,7 +457,7 @@ fn the_preset_of_super_asks_with_one_prompt_and_one_history() {
     );
     let history = |number: usize| asked[number]["messages"][1]["content"].as_str().unwrap();
     let count = |number: usize| history(number).matches('x').count();
-    // The newest observation has its last 50,000 characters, an older one its last 500.
+    // The newest observation keeps its last 50,000 characters, older ones their last 500.
     assert!((49_000..50_100).contains(&count(1)), "{}", count(1));
     assert!((400..600).contains(&count(2)), "{}", count(2));
     assert!(!history(4).contains("made up"), "{}", history(4));

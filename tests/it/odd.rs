@@ -1,10 +1,10 @@
-//! Odd invocations of every verb, one a line: what is said must name what was wrong and what to do, and nothing panics.
+//! Odd invocations of every verb, one per line: messages must name the fault and a remedy, and nothing panics.
 
 use std::fmt::Write as _;
 
 use crate::support::Lab;
 
-/// Exit code, arguments, and what the message names: what was wrong, and what to do. `~` is an empty argument.
+/// Exit code, arguments, and two parts of the message: the fault and the remedy. `~` is an empty argument.
 const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "init file", "is not a folder", "autoexperiment init mysuite"),
     (2, "list nope", "no paper `nope`", "the papers are: tiny"),
@@ -139,7 +139,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "list --json --json", "cannot be used multiple times", "--help"),
 ];
 
-/// A suite whose papers cannot run (nothing is built for it), with files of every wrong kind.
+/// Makes a suite whose papers cannot run (nothing is built for it), with files of every wrong kind.
 fn odd_lab() -> Lab {
     let lab = Lab::bare();
     crate::support::copy(std::path::Path::new("tests/trees/tiny"), &lab.path(""));

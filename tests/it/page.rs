@@ -1,5 +1,5 @@
-//! The pages as readers and assistive programs meet them: rules of accessibility, print, time to the first paint, and
-//! strangers' names in every table.
+//! The pages for readers and assistive programs: rules of accessibility, print, time to the first paint, and hostile
+//! names in every table.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::support::Lab;
 use crate::support::browser::Browser;
 use crate::view::{VIEWS, Viewer, block_on, lab, page, picture};
 
-/// The rules of axe-core, as npm has them.
+/// Returns the source of axe-core's rules, installed from npm.
 fn axe() -> String {
     const PACKAGE: &str = "axe-core@4.14.1";
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("axe");
@@ -25,7 +25,7 @@ fn axe() -> String {
     fs::read_to_string(source).unwrap()
 }
 
-/// Which rules the page breaks as it is shown, with the elements.
+/// Returns the rules that the current page breaks, with the elements.
 async fn broken_rules(browser: &Browser) -> Value {
     let run = "axe.run(document, { resultTypes: ['violations'] }).then((found) => JSON.stringify(found.violations.map((one) => [one.id, one.nodes.slice(0, 4).map((node) => node.html.slice(0, 160) + ' ' + (node.any[0] || node.all[0] || node.none[0] || {}).message)])))";
     let asked = json!({ "expression": run, "awaitPromise": true, "returnByValue": true });
@@ -33,7 +33,8 @@ async fn broken_rules(browser: &Browser) -> Value {
     serde_json::from_str(answer["result"]["value"].as_str().unwrap_or_else(|| panic!("{answer}"))).unwrap()
 }
 
-/// A run of stored attempts alone: two agents with two models each, and one without, at samples of two papers.
+/// Writes a run that is only stored attempts: two agents with two models each, and one without a model, at samples of
+/// two papers.
 fn board(lab: &Lab, name: &str, agent: &str, samples: usize) {
     let template = lab.read("runs/r/attempts.jsonl");
     let template: Value = serde_json::from_str(template.lines().next().unwrap()).unwrap();
@@ -112,13 +113,13 @@ fn tables_fit_a_window_and_show_rates_first_on_a_phone() {
         browser.run("for (const fold of document.querySelectorAll('details')) fold.open = true").await;
         let wide = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.closest('section').id)";
         assert_eq!(browser.eval(wide).await, json!([]));
-        // New names in the first lines, in tables and in pictures.
+        // The new names are in the first lines, in tables and in pictures.
         let told = browser.eval("document.querySelector('.contenders').innerText").await;
         assert!(told.as_str().unwrap().contains("ReAct Large"), "{told}");
         assert!(
             !browser.eval("document.querySelector('#overview').innerHTML").await.to_string().contains("large-model")
         );
-        // By number, downwards first; then the other way round; and again after the page was drawn anew.
+        // Sorted by number, first downwards; then upwards; and still so after the page was redrawn.
         let column = "[...document.querySelectorAll('#leaderboard tbody tr')].map((row) => Number.parseFloat(row.cells[3].textContent))";
         let click = "[...document.querySelectorAll('#leaderboard th button')].find((one) => one.textContent.startsWith('pass@1')).click()";
         let sorted = |values: &Value, way: f64| {
@@ -173,7 +174,7 @@ fn what_is_printed_is_whole_and_without_what_only_a_screen_needs() {
     let address = page(&lab, &["r", "board"]);
     block_on(async {
         let browser = Browser::start().await;
-        // A4 with margins of a centimetre, at 96 dots an inch.
+        // A4 with margins of a centimetre, at 96 dots per inch.
         browser.look(718, 1000, false).await;
         for (name, hash) in [("overview", "#/"), ("sample", "#/sample/tiny_0/2.0")] {
             browser.open(&address).await;
@@ -200,7 +201,7 @@ fn what_is_printed_is_whole_and_without_what_only_a_screen_needs() {
                 "{name}: {pages} pages, {} bytes",
                 bytes.len()
             );
-            // Printing has closed again what it opened.
+            // After printing, the folds that it opened are closed again.
             browser.until("document.querySelectorAll('details[data-folded]').length === 0").await;
         }
     });
@@ -249,7 +250,7 @@ fn the_first_paint_of_5_000_attempts_takes_less_than_a_second() {
     });
 }
 
-/// A name that is markup, turns what follows it round, and is far too long.
+/// Returns a name that contains markup, reverses the text after it, and is far too long.
 fn hostile() -> String {
     format!("</script><img src=x onerror=window.hit=1>\u{202e}gpj.\u{200b}{}", "long".repeat(100))
 }

@@ -1,11 +1,11 @@
-//! Stores that are broken, cut off, or lack something: still a report, saying what is missing.
+//! Stores that are broken, cut off, or incomplete: they still give a report, which says what is missing.
 
 use std::sync::LazyLock;
 
 use crate::support::{Lab, copy};
 use serde_json::Value;
 
-/// A suite with a run of four samples with two agents, which is made once and copied.
+/// Copies a lab with a run of four samples and two agents, which is made once.
 fn lab() -> Lab {
     static MADE: LazyLock<Lab> = LazyLock::new(|| {
         let lab = Lab::new();
@@ -14,13 +14,13 @@ fn lab() -> Lab {
     });
     let lab = Lab::new();
     copy(&MADE.path("runs"), &lab.path("runs"));
-    // The run is of this lab's suite.
+    // Make the copied run refer to this lab's suite.
     let [made, own] = [&*MADE, &lab].map(|lab| lab.path("").display().to_string());
     lab.edit("runs/r/run.json", made.trim_end_matches('/'), own.trim_end_matches('/'));
     lab
 }
 
-/// Every verb that only looks, on run `r`: each must find something to show.
+/// Every read-only verb, on run `r`: each must find something to show.
 const LOOKS: [&[&str]; 21] = [
     &["report", "r"],
     &["report", "r", "--csv"],
@@ -45,7 +45,7 @@ const LOOKS: [&[&str]; 21] = [
     &["export", "r", "--format", "harbor", "-o", "out"],
 ];
 
-/// A report, which must succeed: its number of counted attempts, and its notes.
+/// Makes a report, which must succeed. Returns its number of counted attempts, and its notes.
 fn report(lab: &Lab, arguments: &[&str]) -> (u64, String) {
     let mut all = vec!["report", "--json"];
     all.extend(arguments);
@@ -68,7 +68,7 @@ fn broken_and_torn_lines_are_left_out_and_named() {
     assert!(notes.contains("line 3 of `attempts.jsonl` is broken"), "{notes}");
     assert!(notes.contains("the last line of `attempts.jsonl` is cut off"), "{notes}");
     assert!(notes.contains("stored as planned"), "{notes}");
-    // Comparing, the course of attempts and the way through a sample work on what is left.
+    // Comparing, `report --how` and `show` work on the remaining lines.
     lab.ok(&["compare", "r"]);
     lab.ok(&["report", "r", "--how"]);
     lab.ok(&["show", "r", "tiny_0", "--agent", "gold"]);
@@ -79,7 +79,7 @@ fn every_verb_that_only_looks_works_on_what_is_left_of_a_store_and_says_what_is_
     let lab = lab();
     let whole = lab.read("runs/r/attempts.jsonl");
     let lines: Vec<&str> = whole.lines().collect();
-    // Both at one sample: there has to be something to compare.
+    // Both at one sample, so that there is something to compare.
     let of = |agent: &str| {
         let is_its =
             |line: &&&str| line.contains(&format!("\"agent\":\"{agent}\"")) && line.contains("\"sample\":\"tiny_0\"");
@@ -97,9 +97,9 @@ fn every_verb_that_only_looks_works_on_what_is_left_of_a_store_and_says_what_is_
             let ran = lab.run(look);
             assert_eq!(ran.code, 0, "{what}: {look:?}\n{}\n{}", ran.stdout, ran.stderr);
             let said = format!("{}{}", ran.stdout, ran.stderr);
-            // Lines of detail are for programs: what is missing of them is told by the other reports.
+            // Tables are for programs, so other reports say what is missing from them.
             let is_data = look.iter().any(|part| ["--csv", "--attempts", "--values"].contains(part));
-            // Lines are broken to fit a terminal.
+            // Lines are wrapped to fit a terminal.
             let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(is_data || said.contains(told), "{what}: {look:?}\n{said}");
             assert!(!said.contains('\u{1b}'), "{what}: {look:?}\n{said:?}");
@@ -124,11 +124,11 @@ fn broken_choices_and_votes_are_left_out_and_told_and_hide_nothing_else() {
     assert!(page.contains("1 broken line"), "{page:.3000}");
     let status = lab.ok(&["status", "r"]);
     assert!(told.iter().all(|told| status.stderr.contains(told)), "{}", status.stderr);
-    // What was left out is chosen again, and the line that was cut off spoils no other.
+    // Missing choices are made again, and the line that was cut off spoils no other.
     lab.ok(&["verify-runs", "r", "--verifier", "oracle"]);
     assert_eq!(lab.read("runs/r/choices.jsonl").lines().filter(|line| line.ends_with('}')).count(), lines.len());
 
-    // A file that cannot be read at all is told as well.
+    // A file that cannot be read at all is reported as well.
     std::fs::create_dir(lab.path("runs/r/votes.jsonl")).unwrap();
     let status = lab.ok(&["status", "r"]);
     assert!(status.stderr.contains("what verifiers have cost is not known"), "{}", status.stderr);
@@ -179,11 +179,11 @@ fn attempts_are_reported_without_their_run_file() {
     std::fs::remove_file(lab.path("runs/r/run.json")).unwrap();
     assert_eq!(report(&lab, &["r"]).0, 8);
     lab.ok(&["status", "r"]);
-    // Whether its attempts are like those of another run cannot be told.
+    // Without `run.json`, it is unknown whether its attempts are comparable with those of another run.
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "other"]);
     assert!(lab.fails(2, &["compare", "r", "other"]).contains("what its attempts were measured by is not known"));
     lab.ok(&["compare", "r", "other", "--force"]);
-    // An export says what the run was, which nobody knows; a verifier needs to be told where the suite is.
+    // An export needs the run's settings, which are lost; a verifier needs to know where the suite is.
     assert!(lab.fails(7, &["export", "r", "--format", "csv", "-o", "out"]).contains("is no run"));
     assert!(lab.fails(2, &["verify-runs", "r", "--verifier", "oracle"]).contains("--suite DIR"));
     lab.ok(&["verify-runs", "r", "--verifier", "oracle", "--suite", "."]);
@@ -222,10 +222,10 @@ fn a_run_outlives_its_paper() {
     for look in LOOKS.iter().filter(|look| !needs_paper(look)) {
         lab.ok(look);
     }
-    // There is nothing to make a task of.
+    // Without the paper, no Harbor task can be made.
     let said = lab.fails(5, &["export", "r", "--format", "harbor", "-o", "out"]);
     assert!(said.contains("papers/tiny/paper.toml"), "{said}");
-    // Nothing is left that a verifier could choose among.
+    // No sample is left for a verifier to choose among.
     assert!(lab.fails(5, &["verify-runs", "r", "--verifier", "oracle"]).contains("its samples are left out"));
 }
 
@@ -236,7 +236,7 @@ fn a_single_attempt_has_every_kind_of_report() {
     assert_eq!(report(&lab, &["r"]).0, 1);
     lab.ok(&["report", "r", "--how"]);
     assert!(lab.ok(&["report", "r", "--difficulty"]).stdout.contains("no decline can be fitted"));
-    // There is nothing to compare one agent with.
+    // There is only one agent, so nothing to compare.
     for look in LOOKS.iter().filter(|look| look[0] != "compare") {
         lab.ok(look);
     }

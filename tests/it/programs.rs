@@ -1,20 +1,21 @@
-//! The programs that come with manifests, as they come from npm, end to end in the sandbox without a network: each solves a
-//! sample by the calls of a model that plays replies.
+//! The external programs with bundled manifests, as installed from npm, end to end in the sandbox without a network:
+//! each solves a sample with the calls of a model that plays replies.
 
 use serde_json::{Value, json};
 
 use crate::external::{REPORT, SOLVE, Upstream, events, run, text, trajectory};
 use crate::support::Lab;
 
-/// A call of a program's shell.
+/// Returns a reply that calls a program's shell tool.
 fn shell(number: usize, tool: &str, arguments: &Value) -> Value {
     let function = json!({"name": tool, "arguments": arguments.to_string()});
     let call = json!({"id": format!("c{number}"), "type": "function", "function": function});
     json!({"role": "assistant", "content": "So be it.", "reasoning_content": "Hm.", "tool_calls": [call]})
 }
 
-/// The program solves the sample by its shell `tool`, which takes the command under the name `key` beside `more`. So many
-/// replies its conversation begins with. Gives what was not passed on.
+/// Checks that the program solves the sample with its shell `tool`, which takes the command as argument `key`, besides
+/// `more`. `begun` is the number of model replies with which the program itself begins the conversation. Returns the
+/// gateway's notes about what was not passed on.
 fn solves(agent: &str, tool: &str, key: &str, more: &Value, begun: usize) -> Vec<String> {
     let lab = Lab::new();
     let node = std::process::Command::new("node").arg("--version").output().unwrap();
@@ -44,7 +45,7 @@ fn solves(agent: &str, tool: &str, key: &str, more: &Value, begun: usize) -> Vec
     let program = events(&lines, "program");
     assert_eq!((&record["pass"], &record["end"]), (&json!(true), &json!("answered")), "{record:#}\n{program:#?}");
     assert!(upstream.calls() >= 3, "{program:#?}");
-    // What the model thought comes back to it with its calls.
+    // The model's reasoning is sent back to it with its calls.
     let asked = upstream.asked.lock().unwrap();
     let said = asked.iter().rev().flat_map(|body| body["messages"].as_array().unwrap().clone());
     let with_calls: Vec<Value> = said.filter(|message| message["tool_calls"].is_array()).collect();

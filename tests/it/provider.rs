@@ -1,4 +1,4 @@
-//! A model's server that misbehaves, seen from the command line: what the attempt ends as, what the run ends with.
+//! A misbehaving model server, seen from the command line: how the attempt ends, and how the run ends.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use crate::support::Lab;
 use crate::support::model_server::questions;
 use serde_json::{Value, json};
 
-/// What the server does with each request, in turn; the last one goes on for ever.
+/// Reactions of the server to each request, in turn; the last one is repeated for ever.
 #[derive(Clone)]
 enum Turn {
     Answer(u16, &'static str, String),
@@ -17,7 +17,7 @@ enum Turn {
     Garbage,
 }
 
-/// A server on a port of its own, for as long as the test process lives.
+/// Starts a server on its own port, which runs until the test process ends.
 fn serve(turns: Vec<Turn>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -51,7 +51,7 @@ fn write(mut stream: TcpStream, turn: &Turn) {
     }
 }
 
-/// Reads the head, then as much as it announces; gives the body.
+/// Reads a request's head and then as many bytes as it announces. Returns the body.
 pub fn read_request(stream: &mut TcpStream) -> String {
     let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
@@ -70,7 +70,7 @@ pub fn read_request(stream: &mut TcpStream) -> String {
     }
 }
 
-/// A whole reply that calls `final_answer`.
+/// Returns a whole reply that calls `final_answer`.
 fn reply() -> String {
     let arguments = json!({"answer": {"Experiment 1": {}}}).to_string();
     let call = json!({"id": "c", "type": "function", "function": {"name": "final_answer", "arguments": arguments}});
@@ -132,7 +132,8 @@ fn a_wrong_key_or_an_unknown_model_stops_the_run_with_the_servers_words() {
     }
 }
 
-/// A server that answers the question for its models so, and every other one so; and what it was asked.
+/// Starts a server with one answer for requests for the list of models and another one for all other requests. Also
+/// returns the recorded requests.
 fn listing(list: (u16, Value), reply: (u16, String)) -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -193,7 +194,7 @@ fn a_model_that_answers_is_used_whatever_the_servers_list_says_and_asked_twice_o
         let (url, kept) = listing(list, (200, reply()));
         let ran = run(&lab, &url, &["--limit", "1", "--price", "1,2"]);
         assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
-        // 10 tokens read and 5 written; what the question before the run cost is told, and counted with the rest.
+        // 10 tokens read and 5 written. The cost of the question before the run is reported, and counted with the rest.
         let status: Value = serde_json::from_str(&lab.ok(&["status", "r", "--json"]).stdout).unwrap();
         let (spent, each) = (status["cost"].as_f64().unwrap(), 0.00002);
         assert!((spent - each * f64::from(asked)).abs() < 1e-12, "{name}: {status:#}");

@@ -1,5 +1,5 @@
 //! A whole family of tasks in one file, as `docs/new-family.md` explains it: "make `sh answer.sh` print the right
-//! numbers". A puzzle withholds n of its hints, and each right number is worth its share of the score.
+//! numbers". A puzzle withholds n of its hints, and each right number counts for its share of the score.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,11 @@ use serde_json::{Map, Value, json};
 /// The family.
 pub struct Puzzles;
 
-/// One puzzle: a file of numbers, what is asked of them, and how it can be found out.
+/// A puzzle: a file of numbers, the questions about them, and hints.
 struct Puzzle {
     id: &'static str,
     numbers: &'static str,
-    /// What `answer.sh` is to print, line by line as `name=number`.
+    /// The lines `name=number` that `answer.sh` must print.
     right: &'static [(&'static str, i64)],
     hints: &'static [&'static str],
     solution: &'static str,
@@ -83,7 +83,7 @@ impl Family for Puzzles {
 }
 
 impl Puzzle {
-    /// The places of a sample's withheld hints.
+    /// Returns the indices of a sample's withheld hints.
     fn withheld(&self, sample: &Sample) -> Result<Vec<usize>> {
         let units = sample.id().parse::<Withheld>()?.units;
         match units.iter().find(|&&hint| hint >= self.hints.len()) {
@@ -98,7 +98,7 @@ impl Puzzle {
         [Expected { id: "print".into(), key: "numbers".into(), gold: gold.into(), tolerance: Tolerance::default() }]
     }
 
-    /// Partial credit: the share of numbers that are right.
+    /// Gives partial credit: the share of numbers that are right.
     fn graded(mut verdict: Verdict) -> Verdict {
         let values: Vec<bool> = verdict.experiments.iter().flat_map(|it| &it.values).map(|value| value.pass).collect();
         let right = values.iter().filter(|right| **right).count();

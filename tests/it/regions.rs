@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::Lab;
 use crate::support::judge::{Judge, standard_library};
 
-/// What a block holds.
+/// An item of a block.
 #[derive(Debug, Clone)]
 enum Item {
     /// A statement; the number in it makes its text unique.
@@ -20,7 +20,7 @@ enum Item {
     Compound(&'static str, Vec<Item>),
 }
 
-/// `@` stands for a number.
+/// Simple statements; `@` is replaced by a number.
 const SIMPLE: [&str; 7] = [
     "x@ = g(1)  # why",
     "x@ = '# no comment'",
@@ -47,12 +47,12 @@ fn items(depth: u32) -> BoxedStrategy<Vec<Item>> {
     proptest::collection::vec(item, 1..6).boxed()
 }
 
-/// Writes a function, and notes which lines a region of it has.
+/// Writes a function, and records the lines of a region in it.
 struct Writer {
     unit: &'static str,
     lines: Vec<String>,
     number: usize,
-    /// The block, by the order in which blocks begin, whose statements are masked, and which of them.
+    /// The block (in the order in which blocks begin) whose statements are masked, and the first and last of them.
     block: usize,
     chosen: (Index, Index),
     blocks: usize,
@@ -78,7 +78,7 @@ impl Writer {
     fn block(&mut self, indent: &str, items: &[Item], nested: bool) {
         let this = self.blocks;
         self.blocks += 1;
-        // Ends every block, so that none is empty and none ends in a comment alone.
+        // End every block with a statement, so that no block is empty or ends in a comment.
         let with_end: Vec<Item> = items.iter().cloned().chain([Item::Simple("end(@)")]).collect();
         let statements: Vec<usize> =
             (0..with_end.len()).filter(|&at| matches!(with_end[at], Item::Simple(_) | Item::Compound(..))).collect();
@@ -162,7 +162,7 @@ proptest! {
         expected.splice(region.lines, [format!("{}raise NotImplementedError", region.indent)]);
         let masked = module.cut_checked(&[Cut::Region(&found)]).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(String::from_utf8(masked.bytes).unwrap(), expected.join(ending));
-        // What was masked can be put back, to the byte.
+        // Putting the masked text back restores the source to the byte.
         let own = String::from_utf8(module.source()[found.range.clone()].to_vec()).unwrap();
         let masked = module.cut(&[Cut::Region(&found)]).unwrap();
         let mut whole = masked.bytes;
@@ -301,7 +301,7 @@ fn a_manifest_s_regions_are_drawn_masked_measured_checked_and_attempted_like_fun
     assert_eq!(samples(&lab, &draw), samples(&before, &draw));
     let mut regions = samples(&lab, &["-n", "1..3", "--units", "regions"]);
     regions.sort();
-    // 20 holds 21.
+    // Region 20 contains region 21.
     assert_eq!(regions, ["plain_20", "plain_20,22", "plain_21", "plain_21,22", "plain_22"]);
     let mixed = samples(&lab, &["-n", "2", "--units", "all", "--limit", "1000"]);
     assert_eq!(mixed.len(), 23 * 22 / 2 - 4, "pairs holds 20 and 21, 20 holds 21, total holds 22");
@@ -311,7 +311,7 @@ fn a_manifest_s_regions_are_drawn_masked_measured_checked_and_attempted_like_fun
     let removed = "-        products.append(values[place - 1] * values[place])\n-        place = place + 1\n+        raise NotImplementedError\n";
     assert!(diff.contains(removed) && diff.contains("+    raise NotImplementedError"), "{diff}");
 
-    // Of what is measured, as much as the regions and what is near them.
+    // Measure only a part: the regions and the functions and experiments near them.
     let near = ["figures.py::total\"", "figures.py::squares\"", "figures.py::pairs\"", "figures.py::mirror\""];
     crate::verify::keep(&lab, "plain", &[&near[..], &["\"products\"", "\"mirrors\""]].concat());
     lab.ok(&["verify", "plain", "--mutants", "3"]);

@@ -1,5 +1,5 @@
-//! The family `command`: right programs in other words pass, and programs with another argument fail where the result is
-//! the same.
+//! The family `command`: right programs in other words pass, and programs with another argument fail even if their
+//! result is the same.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ files = ["sorted.txt"]
 outcome = true
 "#;
 
-/// A limit above 1 changes no result, and neither does a floor.
+/// A limit above 1 does not change any result, and neither does a floor.
 const PICKER: &str = "\
 import random
 
@@ -71,7 +71,7 @@ fn ready() -> Lab {
     lab
 }
 
-/// Whether each program passes a sample, with its record.
+/// Runs programs on a sample, and returns their records.
 fn judged(lab: &Lab, sample: &str, name: &str, programs: &[&str]) -> Vec<Value> {
     let sample = format!("--sample={sample}");
     let mut arguments = vec!["run", "--family=command", &sample, "--no-baseline", "--name", name];
@@ -159,9 +159,9 @@ struct Pool {
 struct Entry {
     sample: String,
     shows: String,
-    /// The program.
+    /// The whole program.
     code: Option<String>,
-    /// What to replace in the right program, and by what.
+    /// A text of the right program, and its replacement.
     change: Option<(String, String)>,
 }
 

@@ -3,7 +3,7 @@
 use crate::support::Lab;
 use serde_json::{Value, json};
 
-/// A script for an agent: tool calls, one a line.
+/// Writes a scripted agent of these tool calls.
 fn script(lab: &Lab, name: &str, steps: &[Value]) -> String {
     lab.write(name, &crate::support::json_lines(steps));
     format!("scripted:{}", lab.path(name).display())
@@ -13,7 +13,7 @@ fn tool(name: &str, arguments: &Value) -> Value {
     json!({"tool": name, "arguments": arguments})
 }
 
-/// The gold of all experiments as an answer.
+/// Returns the gold of all experiments as an answer.
 fn gold_answer(lab: &Lab) -> Value {
     let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
     let results = &gold["results"]["curtailed"];
@@ -35,7 +35,7 @@ fn gold_passes_and_noop_fails_every_sample_verified() {
         let gold = record["agent"] == "gold";
         assert_eq!(record["pass"], gold, "{record:#}");
         assert_eq!(record["reported"]["pass"], gold);
-        // With nothing masked the untouched code is right, though noop reports nothing.
+        // With nothing masked the unchanged code is right, though noop reports nothing.
         assert_eq!(record["verified"]["pass"], gold || record["n"] == 0);
         assert_eq!(record["end"], if gold { "answered" } else { "gave_up" });
     }
@@ -54,7 +54,7 @@ fn a_right_answer_without_code_is_unsupported() {
     assert_eq!(record["verified"]["experiments"][0]["reason"], "exit code 1");
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     assert_eq!(report["rows"][0]["unsupported"], 1);
-    // Those who accept the paper's rule alone can have it.
+    // The paper's own rule, without verification, can be chosen.
     lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--no-verify", "--name", "paper-rule"]);
     assert_eq!(lab.records("paper-rule")[0]["pass"], true);
 }
@@ -113,7 +113,7 @@ fn code_of_one_experiment_cannot_change_what_the_next_one_runs() {
          print('first half: 0.1')\n",
         answer["Experiment 2"].to_string()
     );
-    // Whatever imports this overwrites the protected script of the experiments that come later.
+    // Code that imports this overwrites the protected script of later experiments.
     let code = format!(
         "open('tiny/__main__.py', 'w').write({forged:?})\ndef arithmetic(values):\n    return 1.0\ngeometric = arithmetic\n"
     );
@@ -156,7 +156,7 @@ fn an_attempt_is_charged_for_the_time_that_reading_its_tree_takes() {
     let events = trajectory.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let tools: f64 =
         events.filter(|event| event["event"] == "observation").filter_map(|event| event["seconds"].as_f64()).sum();
-    // No machine looks at 30,000 files in less than a microsecond each.
+    // Each of the 30,000 files takes at least a microsecond to examine.
     assert!(tools > 0.0 && record["tool_seconds"].as_f64().unwrap() > tools + 0.03, "{tools}: {record:#}");
 }
 
@@ -180,7 +180,8 @@ fn a_result_file_that_the_agent_left_is_not_read() {
 fn nothing_that_an_agent_can_reach_holds_an_original_body_or_a_gold_value() {
     let lab = Lab::new();
     lab.ok(&["run", "--sample", "tiny_0,1", "--agent", "gold", "--name", "before"]);
-    // Bodies of the masked functions, the first digits of every gold value that is no data, and files by name.
+    // Search for the bodies of the masked functions, the first digits of all gold values that are not in the data, and
+    // files by name.
     let search = "{ grep -rlE 'body-of-(arithmetic|geometric)|4[.]16666|3[.]58308|4[.]82638|1[.]15833' / \
                   --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr; ls -d .git ../../../*/repos; \
                   find / -name gold.json -o -name 'attempts*.jsonl' -o -name 'means*.pyc'; } 2>/dev/null; \
@@ -188,16 +189,16 @@ fn nothing_that_an_agent_can_reach_holds_an_original_body_or_a_gold_value() {
     let agent = script(&lab, "s", &[tool("command_line", &json!({"command": search}))]);
     lab.ok(&["run", "--sample", "tiny_0,1", "--agent", &agent, "--name", "r"]);
     let seen = observation(&lab, "r");
-    // Nothing but the count of a body that is not masked in this sample.
+    // Only the count of a body that is not masked in this sample.
     assert!(seen.contains("1\ndone") && !seen.contains('/'), "{seen}");
-    // Without a sandbox everything can be found, which shows that the search itself works.
+    // Without a sandbox the search finds the body, which shows that the search works.
     let here = format!("grep -rl body-of-arithmetic {}; echo done", lab.path("repos").display());
     let agent = script(&lab, "s", &[tool("command_line", &json!({"command": here}))]);
     lab.ok(&["run", "--sample", "tiny_0,1", "--agent", &agent, "--sandbox", "none", "--name", "none"]);
     assert!(observation(&lab, "none").contains("means.py"));
 }
 
-/// What the first tool call of the sample `tiny_0,1` showed.
+/// Returns the first observation at the sample `tiny_0,1`.
 fn observation(lab: &Lab, run: &str) -> String {
     let trajectory = lab.read(&format!("runs/{run}/trajectories/scripted/tiny_0,1.0.jsonl"));
     let mut events = trajectory.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -273,7 +274,7 @@ fn a_finished_run_has_nothing_to_resume_and_reports_the_same() {
 #[test]
 fn attempts_lost_to_infrastructure_are_in_no_rate_and_made_again_on_resume() {
     let lab = Lab::new();
-    // A server that ends every connection.
+    // A server that closes every connection.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || listener.incoming().for_each(drop));
@@ -289,7 +290,7 @@ fn attempts_lost_to_infrastructure_are_in_no_rate_and_made_again_on_resume() {
     assert_eq!((&rows[1]["agent"], &rows[1]["attempts"], &rows[1]["lost"]), (&json!("react"), &json!(0), &json!(1)));
     let before = lab.records("r").len();
     assert_eq!(before, 1 + 2, "each try is on record");
-    // They are made again on resume, and only they.
+    // Only these attempts are made again on resume.
     lab.fails(8, &["resume", "r"]);
     let records = lab.records("r");
     assert!(records[before..].iter().all(|record| record["agent"] == "react"));
@@ -371,7 +372,7 @@ fn gold_is_compared_value_by_value_and_left_as_it_is() {
         assert_eq!((&experiment["worst"], &experiment["values"]), (&json!(0.0), &experiment["equal"]));
     }
     assert_eq!(lab.read("papers/tiny/gold.json"), recorded);
-    // One percent is within the tolerance and is told; a half is not.
+    // One percent off is within the tolerance and is reported; a factor of two is not.
     let mut gold: Value = serde_json::from_str(&recorded).unwrap();
     let value = &mut gold["results"]["curtailed"]["means"]["result"]["arithmetic"];
     let right = value.as_f64().unwrap();

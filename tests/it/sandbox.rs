@@ -1,4 +1,4 @@
-//! The local sandbox as the runner meets it: chosen by name, examined by the doctor, and lost.
+//! The local sandbox as the runner uses it: chosen by name, examined by the doctor, and lost.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const LIMITS: ExecLimits = ExecLimits {
     output: 1000,
 };
 
-/// A sandbox by landlock, which works nearly everywhere.
+/// Starts a sandbox by landlock, which works nearly everywhere.
 async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {
     let backend = LocalBackend::with_mode(Mode::Landlock);
     if let Some((uid, gid)) = backend.owner() {
@@ -28,7 +28,7 @@ async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {
     backend.start(&spec).await.unwrap()
 }
 
-/// The sandbox's first process, below which this command runs: a direct child of this one.
+/// Returns the sandbox's first process above this command: a direct child of this process.
 fn init_above(command: &str) -> Option<i32> {
     let own = std::process::id().cast_signed();
     let parent = |pid: i32| -> Option<i32> {
@@ -67,14 +67,14 @@ async fn a_sandbox_whose_init_was_killed_is_lost_and_stays_lost() {
     assert_eq!(running("sleep\x003.25"), None, "what the sandbox ran outlived its init");
 }
 
-/// A process that has this as its command line, but for what starts it.
+/// Returns a process whose command line begins with this text.
 fn running(command: &str) -> Option<i32> {
     let list = std::fs::read_dir("/proc").unwrap().flatten();
     let mut pids = list.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.find(|pid| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(command)))
 }
 
-/// A sandbox over a copy of this folder, with nothing else of its own but a device.
+/// Returns the specification of a sandbox over this folder, with nothing else but a device, if given.
 fn plain(dir: PathBuf, gpu: Option<Gpu>) -> Spec {
     Spec {
         layers: Layers::Copy { dir },
@@ -94,7 +94,7 @@ async fn a_workspace_that_is_not_there_is_named() {
     let error = backend.start(&spec).await.map(drop).unwrap_err();
     assert_eq!(error.kind, Kind::Infrastructure);
     let at_fault = error.message.contains("/nowhere/at/all");
-    // Where there are no namespaces it does not get as far.
+    // Without namespaces it does not get that far.
     assert!(at_fault || error.message.contains("unshare"), "{error}");
 }
 
@@ -123,7 +123,7 @@ async fn graphics_processors_are_asked_of_containers_only() {
 
 #[tokio::test]
 async fn a_device_of_its_own_is_shown_in_a_sandbox_and_named_to_its_commands() {
-    // No driver is here: another device stands for the driver's.
+    // There is no driver here, so another device takes the place of the driver's.
     let device = PathBuf::from("/dev/tty");
     let gpu = Gpu { visible: "0".to_owned(), name: "3".to_owned(), devices: vec![device] };
     for (gpu, expected) in [(None, "none\n"), (Some(gpu), "0 shown\n")] {
@@ -167,14 +167,14 @@ async fn the_doctor_says_what_to_do_about_everything_that_does_not_work() {
         assert_eq!(finding.remedy.is_none(), finding.ok, "{finding:?}");
         assert!(!finding.detail.is_empty(), "{finding:?}");
     }
-    // What the doctor finds to work must be what is chosen.
+    // The doctor's findings must agree with the sandbox that is chosen.
     let overlay = findings.iter().find(|finding| finding.name == "overlay workspaces").unwrap();
     if let Ok(backend) = LocalBackend::probe().await {
         assert_eq!(backend.mode() == Mode::Overlay, overlay.ok);
     }
 }
 
-/// As many processes as keep each processor busy so many times over, until it is dropped.
+/// Processes that keep the processors busy until this is dropped.
 struct Crowd(Vec<std::process::Child>);
 
 impl Crowd {
@@ -193,13 +193,13 @@ impl Drop for Crowd {
     }
 }
 
-/// On a machine with 12 busy processes, commands that are fast enough alone and commands that never end, several at once.
-/// `AUTOEXPERIMENT_COMMANDS` says how many of each.
+/// On a machine with 12 busy processes, runs several commands at once that are fast enough alone, and commands that
+/// never end. `AUTOEXPERIMENT_COMMANDS` sets the number of each.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs minutes, and takes the machine's processors"]
 async fn on_a_crowded_machine_what_is_fast_enough_ends_and_what_never_ends_is_stopped() {
     let count: usize = std::env::var("AUTOEXPERIMENT_COMMANDS").map_or(6, |count| count.parse().unwrap());
-    // Some 0.3 s of work, with a limit of 0.8 s.
+    // About 0.3 s of work, with a limit of 0.8 s.
     let work = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
     let wall = Duration::from_millis(800);
     let limits = ExecLimits { wall, patience: patience(wall), ..LIMITS };
@@ -226,7 +226,7 @@ async fn on_a_crowded_machine_what_is_fast_enough_ends_and_what_never_ends_is_st
             assert!(done.cpu > wall / 2, "{done:?}");
         }
     }
-    // Who sleeps is held up by nobody.
+    // A sleeping command is not held up by other processes.
     let asleep = one("sleep 60").await;
     assert!(asleep.exit == autoexperiment::sandbox::Exit::TimedOut && asleep.wall < 3 * wall, "{asleep:?}");
     drop(crowd);

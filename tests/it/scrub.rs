@@ -1,4 +1,5 @@
-//! What scrubbing takes out of labelled excerpts (`tests/scrub/README.md`), and of the papers in this repository.
+//! Tests of the numbers that scrubbing removes from labelled excerpts (`tests/scrub/README.md`), and from the papers in
+//! this repository.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -8,7 +9,7 @@ use std::process::{Command, Output};
 use autoexperiment::scrub::{AUDIT_FORMAT, Audit, Format, Options, Rule, scrub};
 use regex::Regex;
 
-/// A labelled text without its marks, and the ranges that they held, in bytes.
+/// Returns a labelled text without its marks, and the marked ranges, in bytes.
 fn unmark(marked: &str) -> (String, Vec<Range<usize>>) {
     let mark = Regex::new(r"\{-((?:[^{}]|\{,\})+?)-\}").unwrap();
     let mut text = String::new();
@@ -26,7 +27,7 @@ fn unmark(marked: &str) -> (String, Vec<Range<usize>>) {
     (text, ranges)
 }
 
-/// Names and texts of the labelled excerpts in a folder.
+/// Returns names and texts of the labelled excerpts in a folder.
 fn excerpts(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scrub").join(folder);
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -35,7 +36,7 @@ fn excerpts(folder: &str) -> Vec<(String, String)> {
     paths.iter().map(|path| (name(path), std::fs::read_to_string(path).unwrap())).collect()
 }
 
-/// Right and wrong judgements, number by number.
+/// Counts of right and wrong decisions about numbers.
 #[derive(Default)]
 struct Counts {
     removed_rightly: usize,
@@ -162,7 +163,7 @@ fn every_digit_of_a_text_belongs_to_a_number_of_the_audit() {
     }
 }
 
-/// Numbers that scrubbing would take out of the papers in this repository, which hold no results.
+/// The papers of this repository contain no results, so scrubbing must not remove any of their numbers.
 #[test]
 fn nothing_is_taken_from_the_papers_of_this_repository() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("papers");

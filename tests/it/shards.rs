@@ -1,4 +1,4 @@
-//! Runs that several processes work on at once: whatever is killed, they come to what one process makes.
+//! Runs that several processes work on at once: whatever is killed, the result is the same as with one process.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Stdio};
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::ledger::counting_server;
 use crate::support::Lab;
 
-/// Seconds without a sign of life after which a shard of these tests is dead.
+/// Time without a sign of life after which a shard of these tests counts as dead.
 const TIMEOUT: &str = "3s";
 
-/// What came of each attempt: its verdicts, by agent, sample and number.
+/// The result of each attempt, by agent, sample and number: its end and its verdicts.
 type Verdicts = BTreeMap<(String, String, u64), (String, Value, Value)>;
 
-/// All records of a run that have a verdict. None has two.
+/// Returns all records of a run that have a verdict, and checks that no attempt has two.
 pub fn verdicts(lab: &Lab, run: &str) -> Verdicts {
     let file = format!("{run}.jsonl");
     lab.ok(&["export", run, "--format", "jsonl", "-o", &file]);
@@ -35,7 +35,7 @@ pub fn verdicts(lab: &Lab, run: &str) -> Verdicts {
     found
 }
 
-/// A lottery of small numbers, the same every time.
+/// A generator of small random numbers, the same every time.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -45,7 +45,7 @@ impl Dice {
     }
 }
 
-/// Shards of a run that are started, and killed at random.
+/// Shards of a run, which are started, and killed at random.
 struct Shards<'a> {
     lab: &'a Lab,
     arguments: Vec<String>,
@@ -82,7 +82,7 @@ impl<'a> Shards<'a> {
         true
     }
 
-    /// Waits for those that run; the exit codes.
+    /// Waits for the running shards, and returns their exit codes.
     fn wait(&mut self) -> Vec<i32> {
         let ended = self.running.iter_mut().flatten().map(|child| child.wait().unwrap());
         ended.map(|status| status.code().unwrap_or(-1)).collect()
@@ -93,8 +93,8 @@ impl<'a> Shards<'a> {
     }
 }
 
-/// Runs so many shards, of which so many are killed, every second one of which is started again; and compares with a run of
-/// one process.
+/// Runs `count` shards and kills `kills` of them, restarting every second killed one, and compares the result with a
+/// run of one process.
 fn merge(count: usize, kills: usize, k: &str) {
     let lab = Lab::new();
     let common = ["run", "-n", "1..3", "-k", k, "--agent", "gold", "--agent", "noop", "--no-baseline", "-j", "1"];
@@ -120,7 +120,7 @@ fn merge(count: usize, kills: usize, k: &str) {
     let (alone, merged) = (verdicts(&lab, "alone"), verdicts(&lab, "s"));
     assert_eq!(merged.len(), alone.len());
     assert_eq!(merged, alone);
-    // Every reader sees one run.
+    // All commands that read runs see one run.
     let status: Value = serde_json::from_str(&lab.ok(&["status", "s", "--json"]).stdout).unwrap();
     assert_eq!(
         (status["finished"].as_u64(), status["planned"].as_u64()),
@@ -158,7 +158,7 @@ fn a_plan_is_made_once_and_other_settings_are_refused() {
     assert_eq!(planned.stdout, "runs/p\n");
     assert!(planned.stderr.contains("work on it with `autoexperiment resume runs/p --shard I/N`"));
     assert!(!lab.path("runs/p/shards").exists(), "nobody has worked on it");
-    // Who comes with the settings joins in; also who comes with none.
+    // A process with the run's settings joins it, and so does one without settings.
     let joined = lab.command(&settings).env("AUTOEXPERIMENT_SHARD", "2/2").output().unwrap();
     assert!(joined.status.success(), "{}", String::from_utf8_lossy(&joined.stderr));
     lab.ok(&["resume", "p", "--shard", "1/2", "--no-baseline"]);
@@ -173,7 +173,7 @@ fn a_plan_is_made_once_and_other_settings_are_refused() {
     assert!(refused.contains("a shard needs the name of the run"), "{refused}");
     let refused = lab.fails(2, &settings);
     assert!(refused.contains("exists"), "{refused}");
-    // Sandboxes of two strengths are not mixed without a word.
+    // Sandboxes of different strengths are not mixed silently.
     lab.edit("runs/p/shards/sandbox.txt", "sandbox `local`", "sandbox `docker`");
     let refused = lab.fails(5, &["resume", "p", "--no-baseline"]);
     assert!(refused.contains("sandboxes are not of one strength: here sandbox `local`"), "{refused}");
@@ -191,7 +191,7 @@ fn shards_that_are_killed_spend_no_more_together_than_the_run_may() {
     shared_money(8, 40);
 }
 
-/// So many shards with one `--max-cost`, asking a server that counts, while so many are killed.
+/// Runs `count` shards with one `--max-cost` and a server that counts, while `kills` of them are killed.
 fn shared_money(count: usize, kills: usize) {
     let lab = Lab::new();
     let (url, plan) = counting_server();
@@ -248,7 +248,7 @@ fn shared_money(count: usize, kills: usize) {
     println!("{killed} kills: ${served:.2} served, ${settled:.2} settled, ${reserved:.2} reserved for calls cut off");
     assert!(served <= most + 1e-9 && settled + reserved <= most + 1e-9);
     assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
-    // It stops only where another attempt does not fit.
+    // The run stops only if another attempt does not fit.
     assert!(settled + reserved + 0.2 > most - 1e-9, "{settled} and {reserved} of {most}");
     assert!((of("recorded") - settled).abs() < 1e-9, "{status}");
     if kills == 0 {
@@ -257,7 +257,7 @@ fn shared_money(count: usize, kills: usize) {
     assert!(killed >= kills / 2, "{killed} kills");
 }
 
-/// A command of the program in whose eyes this folder is mounted with these options.
+/// Runs a command of the program in a mount namespace after this mount command.
 fn mounted(lab: &Lab, mount: &str, arguments: &[&str]) -> std::process::Output {
     let program = lab.command(&[]).get_program().to_string_lossy().into_owned();
     let script = format!("{mount} && exec \"$0\" \"$@\"");
@@ -288,7 +288,7 @@ fn a_shared_folder_that_is_read_only_or_full_is_said_to_be_so() {
     assert!(said.contains("No space left on device") && said.contains("free some space"), "{said}");
 }
 
-/// A script that sleeps so many seconds in its only step, as agent.
+/// Writes a scripted agent whose only step sleeps for `seconds`.
 fn sleeper(lab: &Lab, seconds: u32) -> String {
     lab.write(
         "sleep.jsonl",
@@ -297,7 +297,7 @@ fn sleeper(lab: &Lab, seconds: u32) -> String {
     format!("scripted:{}", lab.path("sleep.jsonl").display())
 }
 
-/// The process of a shard of the run `s`, and what it says goes into a file of its own.
+/// Starts a shard of the run `s`, with its output in a file of its own.
 fn shard(lab: &Lab, number: u32, jobs: &str) -> Child {
     let log = std::fs::File::create(lab.path(&format!("log-{number}"))).unwrap();
     let shard = format!("{number}/3");
@@ -324,7 +324,7 @@ fn a_shard_that_stood_still_goes_on_where_nobody_has_taken_over() {
     assert_eq!(verdicts(&lab, "s").len(), 44);
 }
 
-/// Waits until it ends, for so many seconds at most; its exit code.
+/// Waits at most `seconds` for a process to end. Returns its exit code.
 fn ended(child: &mut Child, seconds: u64) -> Option<i32> {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(seconds) {
@@ -349,7 +349,7 @@ fn a_shard_with_nothing_to_begin_ends_and_one_stays_for_those_that_die() {
         assert!(begun.elapsed() < Duration::from_mins(2), "{}", lab.read("log-1"));
         std::thread::sleep(Duration::from_millis(100));
     }
-    // Of two that find nothing to begin, one ends and one stays.
+    // Of two shards that find nothing to begin, one ends and one stays.
     let mut others = [shard(&lab, 2, "1"), shard(&lab, 3, "1")];
     let begun = Instant::now();
     let first = loop {
@@ -364,10 +364,10 @@ fn a_shard_with_nothing_to_begin_ends_and_one_stays_for_those_that_die() {
     assert!(said.contains("other processes make the last 3 attempt(s)"), "{said}");
     let keeper = 1 - first;
     assert_eq!(ended(&mut others[keeper], 8), None, "{}", lab.read(&format!("log-{}", keeper + 2)));
-    // The next one that comes ends too, while both live.
+    // The next shard also ends while both others live.
     let mut late = shard(&lab, 2, "1");
     assert_eq!(ended(&mut late, 60), Some(0), "{}", lab.read("log-2"));
-    // The keeper takes over what a dead one leaves; and when the keeper dies, who comes next does.
+    // The keeper takes over a dead shard's attempts; if the keeper dies, the next shard does.
     holder.kill().unwrap();
     holder.wait().unwrap();
     let begun = Instant::now();

@@ -21,7 +21,7 @@ fn an_agent_cannot_read_gold_of_a_suite_below_a_folder_that_sandboxes_show() {
     lab.write("s", &json_lines(&steps));
     let agent = format!("scripted:{}", lab.path("s").display());
     let cache = lab.path("cache").display().to_string();
-    // The envs' cache in the suite's folder, too: of that the env alone is to be seen.
+    // The envs' cache is in the suite's folder, too; only the env in it may be seen.
     lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--agent", "gold", "--cache", &cache, "--name", "r"]);
     let patch = lab.read("runs/r/diffs/scripted/tiny_0.0.patch");
     assert!(!patch.contains("arithmetic") && !patch.contains("gold.json"), "{patch}");
@@ -29,7 +29,7 @@ fn an_agent_cannot_read_gold_of_a_suite_below_a_folder_that_sandboxes_show() {
     assert!(trajectory.contains("0\\n/usr/local/src"), "{trajectory}");
     let gold = lab.records("r").into_iter().find(|record| record["agent"] == "gold").unwrap();
     assert_eq!(gold["pass"], true, "{gold:#}");
-    // Both commands say so before anything runs.
+    // Both commands report it before anything runs.
     let said = lab.run(&["check", "tiny"]).stderr;
     assert!(said.contains("lies in `/usr`"), "{said}");
     let said = lab.run(&["doctor"]).stdout;
@@ -42,7 +42,7 @@ fn an_agent_sees_no_run_beside_its_own_where_sandboxes_show_the_folder_of_runs()
     let lab = Lab::new();
     let runs = tempfile::Builder::new().prefix("runs-").tempdir_in("/usr/local/src").unwrap();
     let place = runs.path().display().to_string();
-    // Another's run, whose record tells what passed.
+    // Another run, whose record reveals what passed.
     std::fs::create_dir(runs.path().join("earlier")).unwrap();
     std::fs::write(runs.path().join("earlier/attempts.jsonl"), "what another attempt has found\n").unwrap();
     let search = format!(
@@ -88,7 +88,7 @@ fn a_cache_below_a_closed_home_is_refused_at_once_where_sandboxes_run_as_another
     open("", 0o755);
     open("open", 0o755);
     open("home", 0o700);
-    // Without this right of root's there are no namespaces, as in a container that is not privileged.
+    // Without this capability, root cannot make namespaces, as in a container that is not privileged.
     let without_namespaces = |arguments: &[&str], home: &str| {
         let own = lab.command(arguments);
         let mut command = std::process::Command::new("setpriv");

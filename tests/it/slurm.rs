@@ -1,7 +1,7 @@
-//! A run as a job array of a real Slurm, of three nodes on this machine (`tests/support/slurm.sh`), while tasks, nodes and
-//! the process that submitted it are killed.
+//! A run as a job array of a real Slurm with three nodes on this machine (`tests/support/slurm.sh`), while tasks, nodes
+//! and the submitting process are killed.
 //!
-//! Runs only when asked for (`-- --ignored slurm::`), with AUTOEXPERIMENT_SLURM_ATTEMPTS attempts at each of 11 samples by
+//! Ignored by default (`-- --ignored slurm::`), with AUTOEXPERIMENT_SLURM_ATTEMPTS attempts at each of 11 samples by
 //! two agents and AUTOEXPERIMENT_SLURM_KILLS kills.
 
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::ledger::counting_server;
 use crate::shards::{Dice, verdicts};
 use crate::support::Lab;
 
-/// A Slurm that is there for as long as this is.
+/// A running Slurm, stopped when dropped.
 struct Slurm {
     folder: tempfile::TempDir,
 }
@@ -30,7 +30,7 @@ impl Slurm {
 
     fn script(&self, verb: &[&str], more: &[&str]) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/slurm.sh");
-        // Daemons keep what they inherit open.
+        // No pipes, because the daemons keep inherited descriptors open.
         let mut command = Command::new(script);
         command.args(verb).arg(self.folder.path()).args(more).stdout(Stdio::null()).stderr(Stdio::null());
         assert!(command.status().unwrap().success(), "{verb:?} {more:?}: see what `tests/support/slurm.sh` says");
@@ -52,7 +52,7 @@ impl Drop for Slurm {
     }
 }
 
-/// A task's process, and the node that it is on.
+/// A task's process, and its node.
 #[derive(Clone)]
 struct Task {
     pid: Pid,
@@ -61,7 +61,7 @@ struct Task {
     place: String,
 }
 
-/// The tasks of this lab's run that run now.
+/// Returns the running tasks of this lab's run.
 fn tasks(lab: &Lab) -> Vec<Task> {
     let run = lab.path("runs/s").display().to_string();
     let mut found = Vec::new();
@@ -88,13 +88,13 @@ fn tasks(lab: &Lab) -> Vec<Task> {
     found
 }
 
-/// Kills a node: its daemon, and whatever runs on it. It comes back at once.
+/// Kills a node's daemon and all its tasks, and restarts the node at once.
 fn kill_node(slurm: &Slurm, lab: &Lab, node: &str) {
     if let Ok(pid) = std::fs::read_to_string(slurm.folder.path().join(format!("{node}.pid"))) {
         let _ = kill(Pid::from_raw(pid.trim().parse().unwrap()), Signal::SIGKILL);
     }
     for task in tasks(lab).into_iter().filter(|task| task.node == node) {
-        // Its parent is Slurm's own process on the node, which would tell of its end.
+        // The parent is Slurm's own process on the node, which would report the task's end.
         if task.parent.as_raw() > 1 {
             let _ = kill(task.parent, Signal::SIGKILL);
         }
@@ -115,7 +115,7 @@ fn a_job_array_outlives_the_loss_of_tasks_of_nodes_and_of_who_submitted_it() {
     let slurm = Slurm::start();
     let lab = Lab::new();
     let (url, plan) = counting_server();
-    // The attempts of the second agent are paid for, and end at their limit of steps.
+    // The second agent's attempts cost money, and end at their limit of steps.
     let common = [
         "run",
         "-n",
@@ -169,7 +169,7 @@ fn a_job_array_outlives_the_loss_of_tasks_of_nodes_and_of_who_submitted_it() {
         match what {
             0..=3 => _ = kill(task.pid, Signal::SIGKILL),
             4 => kill_node(&slurm, &lab, &task.node),
-            // As when another job takes its node.
+            // This happens when another job takes the node.
             5 | 6 => _ = slurm.ask("scontrol", &["requeue", &task.place]),
             _ => {
                 let _ = kill(Pid::from_raw(submitter.id().cast_signed()), Signal::SIGKILL);
@@ -220,7 +220,7 @@ fn a_job_is_shown_cancelled_and_gone_on_with() {
         command.env("SLURM_CONF", slurm.conf()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };
-    // Who submits may leave.
+    // The submitting process may be killed.
     let submitter =
         command(&[settings.as_slice(), &["--shards", "2", "--claim-timeout", "5s"]].concat()).spawn().unwrap();
     let begun = Instant::now();
@@ -240,7 +240,7 @@ fn a_job_is_shown_cancelled_and_gone_on_with() {
         assert!(begun.elapsed() < Duration::from_mins(3));
         std::thread::sleep(Duration::from_millis(200));
     }
-    // They were told to stop and did so in good order.
+    // The tasks ended in good order after Slurm's signal.
     let sessions = std::fs::read_dir(lab.path("runs/s/shards")).unwrap().flatten();
     let ended: Vec<String> = sessions
         .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "json"))
@@ -261,7 +261,7 @@ fn a_task_that_is_preempted_and_one_whose_time_is_up_leave_nothing_undone_or_don
     let slurm = Slurm::start();
     let lab = Lab::new();
     let (url, plan) = counting_server();
-    // Its attempts wait until the gate is open. Without a sandbox they see it.
+    // The attempts wait until this file exists, which they can see without a sandbox.
     let gate = lab.path("gate");
     let step = serde_json::json!({ "tool": "command_line", "arguments": {
         "command": format!("while [ ! -e {} ]; do sleep 0.1; done", gate.display()) } });
@@ -270,7 +270,7 @@ fn a_task_that_is_preempted_and_one_whose_time_is_up_leave_nothing_undone_or_don
     let mut settings = vec!["run", "-n", "1", "--limit", "3", "-k", "2", "--agent", &waiting, "--agent", "gold"];
     settings.extend(["--agent", "react", "--model", "m", "--base-url", &url, "--price", "0,1000", "--max-tokens", "5"]);
     settings.extend(["--steps", "2", "--cost", "0.5", "--time", "2h", "--no-baseline", "--sandbox", "none"]);
-    // Six attempts wait, and six can be made at once: so all others end, and these fill all tasks.
+    // Six attempts wait, and six can be made at once: all others end, and these fill all tasks.
     settings.extend(["--name", "s", "-j", "2", "--slurm", "--shards", "3", "--claim-timeout", "5s"]);
     settings.extend(["--job-time", "10", "--job-notice", "1"]);
     let log = std::fs::File::create(lab.path("log")).unwrap();
@@ -306,7 +306,7 @@ fn a_task_that_is_preempted_and_one_whose_time_is_up_leave_nothing_undone_or_don
     slurm.ask("sbatch", &["-p", "urgent", "-w", &driven_out.node, "-c", "2", &out, "--wrap", "true"]);
     wait_for("a task is preempted", &|| controller().contains("has been requeued to reclaim resources"));
     let submissions = || lines(lab.path("runs/s/slurm/submitted.jsonl"));
-    // It is told to stop, or killed, when Slurm next looks at the time: every half minute.
+    // A task gets a signal, or is killed, when Slurm next checks the time, which is every half minute.
     wait_for("a task's time is up, and it is submitted again", &|| submissions() >= 2);
     println!("killed at its limit: {}", controller().contains("Time limit exhausted"));
     std::fs::write(&gate, "").unwrap();

@@ -7,7 +7,7 @@ use crate::support::{Lab, PROGRAM, copy};
 
 const MARKS: &str = "# Title\n\n<!-- suite table: begin -->\nold\n<!-- suite table: end -->\n\nrest\n";
 
-/// The tiny suite as it stands in the tree: nothing here needs its env or its gold.
+/// Copies the tiny suite from the tree, because nothing here needs its env or its gold.
 fn lab() -> Lab {
     let lab = Lab::bare();
     copy("tests/trees/tiny".as_ref(), &lab.path(""));
@@ -112,7 +112,7 @@ fn every_bundled_papers_results_have_three_to_forty_values() {
     }
 }
 
-/// How many single values a result holds.
+/// Counts the single values in a result.
 fn values(result: &serde_json::Value) -> usize {
     match result {
         serde_json::Value::Array(items) => items.iter().map(values).sum(),

@@ -1,4 +1,4 @@
-//! A run as it is watched: events for machines, its status from elsewhere, one attempt shown.
+//! Watching a run: events for machines, its status from another process, one attempt shown.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ fn the_status_of_a_run_is_told_from_another_terminal_while_it_goes_on_and_afterw
     let child = lab.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let status = || -> Value { serde_json::from_str(&lab.ok(&["status", "r", "--json"]).stdout).unwrap() };
     let begun = Instant::now();
-    // In the end two attempts sleep side by side, behind the two of `noop` before them, and no other is made.
+    // In the end two attempts sleep at the same time, after the two of `noop`, and no other is made.
     let settled = |status: &Value| status["running"] == 2 && status["finished"] == 2;
     while !lab.path("runs/r/lock").exists() || !settled(&status()) {
         assert!(begun.elapsed() < Duration::from_mins(2), "the two attempts were not told of");
@@ -93,7 +93,7 @@ fn one_attempt_is_shown_from_its_start_to_its_verdict_without_escape_sequences()
     assert!(said.contains("both attempted `tiny_0`"), "{said}");
     assert!(lab.fails(2, &["show", "r", "tiny_3.7"]).contains("has no trajectory of `tiny_3.7`"));
 
-    // The course of the attempts: the first run of code crashed, and none was mended.
+    // The course of the attempts: the first run of code crashed, and no attempt recovered.
     let how: Value = serde_json::from_str(&lab.ok(&["report", "r", "--how", "--json"]).stdout).unwrap();
     let row = how["rows"].as_array().unwrap().iter().find(|row| row["agent"] == "scripted").unwrap();
     assert_eq!((&row["ran"], &row["first_crashed"], &row["recovered"]), (&json!(2), &json!(2), &json!(0)), "{row:#}");
@@ -108,7 +108,7 @@ fn what_a_comparison_takes_is_told_from_assumptions_and_from_a_run() {
         serde_json::from_str::<Value>(&lab.ok(&all).stdout).unwrap()["rows"].clone()
     };
     let assumed = rows(&["--n", "1..3", "--k", "5", "--rate", "0.4", "--cost", "0.1"]);
-    // A row for one attempt and for five, at each n.
+    // A row for one attempt and one for five, at each n.
     assert_eq!(assumed.as_array().unwrap().len(), 6);
     assert_eq!((assumed[1]["n"].clone(), assumed[1]["k"].clone()), (json!(1), json!(5)));
     assert_eq!(assumed[0]["available"], 4);

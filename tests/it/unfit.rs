@@ -1,4 +1,4 @@
-//! Runs refuse what `check` calls wrong.
+//! Runs refuse papers that `check` rejects.
 
 use crate::support::Lab;
 

@@ -1,4 +1,4 @@
-//! Verifiers from the command line: of a run and of stored ones, what they cost, stopped and gone on with.
+//! Verifiers from the command line: of a new run and of stored ones, their costs, stopping and resuming.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,10 +22,10 @@ fn vote(letter: &str) -> Value {
     json!({"text": format!("It is {letter}.\n{{\"choice\": \"{letter}\"}}"), "cost": 1.0})
 }
 
-/// Attempts of which some pass and some do not, at four samples.
+/// Arguments of a run in which some attempts at each of four samples pass and some fail.
 const DIVERSE: [&str; 9] = ["run", "-n", "1", "-k", "4", "--agent", "mutant:0.5", "--no-baseline", "--name"];
 
-/// A script for two orders, each of which names `letters` in turn.
+/// Writes a scripted model that names these letters in turn, and returns the verifier.
 fn script(lab: &Lab, letters: &[&str]) -> String {
     let votes: Vec<Value> = letters.iter().map(|letter| vote(letter)).collect();
     lab.write("votes.jsonl", &json_lines(&votes));
@@ -51,18 +51,18 @@ fn the_verifiers_of_a_run_choose_when_its_attempts_are_made_and_are_in_its_repor
     assert_eq!(oracle["rates"][1], oracle["rates"][2]);
     assert_eq!(oracle["gap_closed"], 1.0, "{oracle:#}");
     assert!(oracle["gap_interval"].is_object() && oracle["intervals"].is_array(), "{oracle:#}");
-    // Every call was paid for: two orders where the candidates differ.
+    // Every call was paid for: two orders per sample whose candidates differ.
     let votes = lines(&lab, "runs/r/votes.jsonl");
     assert!(!votes.is_empty());
     assert!((of("model")["cost"].as_f64().unwrap() - votes.len() as f64).abs() < 1e-9);
-    // The two orders show another one first: a model that always takes A votes for two.
+    // The two orders begin with different attempts, so a model that always says A votes for two of them.
     let two: Vec<&Value> = votes.iter().filter(|vote| vote["sample"] == votes[0]["sample"]).collect();
     assert_ne!(two[0]["named"], two[1]["named"], "{two:?}");
 
-    // The same choices as those of `verify-runs`, which makes none of them again.
+    // `verify-runs` makes the same choices, and makes none of them again.
     lab.ok(&["verify-runs", "r", "--verifier", "majority", "--verifier", "oracle", "--verifier", &model]);
     assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 3 * 4);
-    // And the page has them, with the share of the gap.
+    // The page shows them, with the share of the gap.
     lab.ok(&["report", "r", "--html", "page.html"]);
     let page = lab.read("page.html");
     assert!(page.contains("chosen by oracle") && page.contains("gap closed %"), "the page shows verifiers");
@@ -75,7 +75,7 @@ fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_miss
     let verifiers = ["--verifier", &model, "--verifier", "majority", "--max-cost", "2.5"];
     let said = lab.fails(10, &[&DIVERSE[..], &["r"], &verifiers].concat());
     assert!(said.contains("resume"), "{said}");
-    // Three calls of a dollar each: the last one is begun within the limit.
+    // Three calls at a dollar each: the last one begins within the limit.
     assert_eq!(lines(&lab, "runs/r/votes.jsonl").len(), 3);
     let choices = lines(&lab, "runs/r/choices.jsonl");
     let of = |name: &str| choices.iter().filter(|line| line["verifier"].as_str().unwrap().starts_with(name)).count();
@@ -89,7 +89,7 @@ fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_miss
     assert_eq!(asked.len(), votes.len(), "no vote is cast twice: {votes:?}");
     assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 8);
 
-    // Alone over a stored run, the limit is the verifiers' own.
+    // Over a stored run alone, the limit only counts the verifiers' costs.
     lab.ok(&[&DIVERSE[..], &["s"]].concat());
     let over = ["verify-runs", "s", "--verifier", &model, "--max-cost"];
     let ran = lab.run(&[&over[..], &["1"]].concat());
@@ -109,7 +109,7 @@ fn a_model_that_names_nobody_who_exists_is_told_so_and_counted() {
     let named = |value: Value| votes.iter().filter(|vote| vote["named"] == value).count();
     assert_eq!((named(json!({"unknown": "Z"})), named(json!({"unknown": "17"}))), (2 * asked, asked), "{votes:?}");
     for choice in lines(&lab, "runs/r/choices.jsonl") {
-        // The second order never names anybody: one of two votes counts.
+        // The second order never names a candidate, so one of two votes counts.
         let alike = choice["reason"] == "all attempts are the same";
         assert!(alike || choice["reason"].as_str().unwrap().starts_with("1 of 2 votes"), "{choice}");
         assert!(alike || choice["unknown"] == 3, "{choice}");
@@ -144,7 +144,7 @@ fn what_a_run_is_told_of_verifiers_is_checked_before_any_work() {
     assert!(std::fs::read_dir(lab.path("runs")).is_ok_and(|runs| runs.count() == 0), "no run was begun");
 }
 
-/// A model's server that votes for A so many times and then lets everybody wait.
+/// Starts a model server that votes for A `answers` times and then does not reply.
 fn serve(answers: usize) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -203,7 +203,7 @@ fn a_run_that_is_killed_while_its_verifier_judges_keeps_what_was_judged() {
     child.wait().unwrap();
     let votes = lab.read("runs/r/votes.jsonl");
     assert_eq!((votes.lines().count(), lines(&lab, "runs/r/choices.jsonl").len()), (3, 1));
-    // A line that the kill has torn is not taken for a vote.
+    // A line that was torn by the kill is not taken for a vote.
     lab.write("runs/r/votes.jsonl", &format!("{votes}{{\"verifier\": \"mod"));
     lab.edit("runs/r/run.json", &url, &serve(100).0);
     lab.ok(&["resume", "r", "--no-baseline"]);
@@ -218,7 +218,7 @@ fn a_run_that_is_killed_while_its_verifier_judges_keeps_what_was_judged() {
     assert!((cost - whole.len() as f64).abs() < 1e-9, "each vote costs a dollar, also those before the kill");
 }
 
-/// A server whose models say this whatever they are asked; and what it was asked.
+/// Starts a server whose models always say this. Also returns the recorded requests.
 fn saying(said: &'static str) -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -253,11 +253,11 @@ fn a_named_model_at_a_server_judges_a_stored_run_and_is_asked_as_it_wants() {
     let bound = |body: &Value| body["max_tokens"].as_u64().or(body["max_completion_tokens"].as_u64());
     for body in std::mem::take(&mut *asked.lock().unwrap()) {
         assert_eq!((&body["model"], &body["temperature"], bound(&body)), (&json!("judge"), &json!(0.0), Some(1024)));
-        // Of each diff the file of the masked function comes first, though others stand before it in the alphabet.
+        // In each diff, the file of the masked function comes first, even if others precede it in the alphabet.
         let shown = body["messages"][0]["content"].as_str().unwrap();
         assert_eq!(shown.matches("```diff\ndiff --git a/tiny/").count(), shown.matches("```diff\n").count(), "{shown}");
     }
-    // A model that reasons is asked without a temperature, and its thoughts have room.
+    // A reasoning model is asked without a temperature, and with room for its reasoning.
     let reasons = ["model:thinker", "--describe", "reasoning=true,sampling=false"];
     lab.ok(&[&judge[..], &reasons].concat());
     let bodies = std::mem::take(&mut *asked.lock().unwrap());
@@ -281,7 +281,7 @@ fn votes_that_cannot_be_read_are_counted_in_the_report() {
     assert!(ran.stdout.replace('\n', " ").contains(&said), "{said}: {}", ran.stdout);
     let report = read(&lab.ok(&["report", "r", "--json"]).stdout);
     assert_eq!(report["verifiers"][0]["unreadable"], calls, "{report:#}");
-    // A model that denies everything is told before it is asked about any sample.
+    // A model that refuses every request is reported before it is asked about any sample.
     let down =
         ["verify-runs", "r", "--verifier", "model:judge", "--base-url", "http://127.0.0.1:9/v1", "--price", "0,0"];
     let said = lab.fails(11, &down);

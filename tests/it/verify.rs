@@ -1,4 +1,4 @@
-//! `verify`: what it measures is what trying everything would, and it is measured once.
+//! `verify`: its measurements equal those of trying everything, and are made once.
 
 use std::fs;
 use std::process::Stdio;
@@ -9,14 +9,14 @@ use crate::support::Lab;
 /// The tree `measured` with its gold.
 fn lab() -> Lab {
     let lab = Lab::of("measured", "bare", &["plain", "odd"]);
-    // Trials of another test must not answer for this one's.
+    // Make the code different from that of other tests, so that their cached trials are not used.
     let marker = format!("{}", lab.path("").display());
     lab.write("repos/plain/lab.txt", &marker);
     lab.write("repos/odd/lab.txt", &marker);
     lab
 }
 
-/// What `verify --json` says of one paper.
+/// Returns the output of `verify --json` for one paper.
 fn verify(lab: &Lab, arguments: &[&str]) -> serde_json::Value {
     let mut line = vec!["verify", "--no-mutants", "--json"];
     line.extend(arguments);
@@ -25,7 +25,7 @@ fn verify(lab: &Lab, arguments: &[&str]) -> serde_json::Value {
     papers[0].clone()
 }
 
-/// Leaves of a manifest's functions and experiments those that hold one of these texts.
+/// Keeps only those functions and experiments of a manifest that contain one of these texts.
 pub fn keep(lab: &Lab, paper: &str, texts: &[&str]) {
     let path = format!("papers/{paper}/paper.toml");
     let manifest = lab.read(&path);
@@ -55,7 +55,7 @@ fn a_traced_matrix_is_that_of_every_pair_at_a_fifth_of_its_cpu_time() {
     assert!(cpu(&traced) <= 0.2 * cpu(&every), "{} of {} s", cpu(&traced), cpu(&every));
     let needs = |experiment: &str| by_traces["needs"][experiment].as_array().unwrap().len();
     assert_eq!((needs("spread"), needs("strings"), needs("scales")), (4, 2, 5));
-    // And with every odd way of entering a function.
+    // Also with every odd way of entering a function.
     verify(&lab, &["odd"]);
     let by_traces = matrix(&lab, "odd");
     verify(&lab, &["odd", "--every-pair"]);
@@ -112,7 +112,7 @@ fn a_killed_verification_goes_on_where_it_was_and_the_next_makes_no_trial_and_sa
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // What is finished is a line each in the cache, which other tests use under other digests.
+    // Each finished trial is a line in the cache, which other tests use with other digests.
     let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/trials");
     let lines = || {
         ["plain.jsonl", "plain.kept.jsonl"]
@@ -131,7 +131,7 @@ fn a_killed_verification_goes_on_where_it_was_and_the_next_makes_no_trial_and_sa
     assert!(rest < whole, "{rest} of {whole}");
     assert_eq!(verify(&lab, &["plain"])["trials_made"].as_u64(), Some(0));
     let stored = lab.read("papers/plain/dependencies.json");
-    // The machine may be busy with other tests: the quickest of some.
+    // The machine may be busy with other tests, so take the fastest of several.
     let times = (0..5).map(|_| {
         let begun = Instant::now();
         let ran = lab.ok(&["verify", "plain", "--no-mutants"]);
@@ -194,7 +194,7 @@ fn what_is_wrong_with_an_experiment_is_said_with_the_next_step_and_other_papers_
         );
         keep(&lab, "plain", &["::gaps\"", "\"steps\""]);
         keep(&lab, "odd", &["::plain\"", "\"caught\""]);
-        // One case is enough to see that the others go on.
+        // One case is enough to see that the other papers are still verified.
         let papers: &[&str] = if place == 0 { &[] } else { &["plain"] };
         let ran = lab.run(&[&["verify", "--no-mutants"][..], papers].concat());
         assert_eq!(ran.code, code, "{}", ran.stderr);

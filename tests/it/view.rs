@@ -1,4 +1,4 @@
-//! The report in a real browser: every view opens, search and folds work, nothing that a stranger wrote runs.
+//! The report in a real browser: every view opens, search and folds work, and no text of strangers runs as code.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// A lab with two runs: `r` by gold, noop and an agent that stumbles, `q` by gold alone.
+/// Makes a lab with two runs: `r` by gold, noop and an agent that makes mistakes, `q` by gold alone.
 pub fn lab() -> Lab {
     crate::support::prepared::runs("view", make_runs)
 }
@@ -39,7 +39,7 @@ pub fn page(lab: &Lab, runs: &[&str]) -> String {
     format!("file://{}", lab.path("report.html").display())
 }
 
-/// `autoexperiment view`, killed when dropped.
+/// A process of `autoexperiment view`, killed when dropped.
 pub struct Viewer {
     child: Child,
     pub address: String,
@@ -63,7 +63,7 @@ impl Drop for Viewer {
     }
 }
 
-/// Where pictures are kept for somebody to look at.
+/// Returns the path for a screenshot to be looked at by people.
 pub fn picture(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
     fs::create_dir_all(&folder).unwrap();
@@ -86,7 +86,7 @@ async fn open_every_view(browser: &Browser, address: &str, name: &str) {
             for (view, hash, there) in VIEWS {
                 browser.go(hash).await;
                 browser.until(there).await;
-                // Wide tables and pictures scroll in boxes of their own, the page itself never does.
+                // Wide tables and pictures scroll in their own boxes; the page itself never scrolls sideways.
                 let wide = browser.eval("document.documentElement.scrollWidth - innerWidth").await;
                 assert!(wide.as_f64().unwrap() <= 0.0, "{name} {view} at {width}: {wide} too wide");
                 let shot = json!({ "format": "png", "captureBeyondViewport": view == "overview" || view == "sample" });
@@ -123,7 +123,7 @@ fn search_folds_jumps_and_copies_work() {
         let browser = Browser::start().await;
         browser.look(1280, 900, false).await;
         browser.open(&address).await;
-        // The table of results as three formats.
+        // The table of results in three formats.
         for (format, part) in
             [("CSV", "agent,n,pass@1"), ("Markdown", "| agent | n | pass@1"), ("LaTeX", "\\begin{tabular}{")]
         {
@@ -149,7 +149,7 @@ fn search_folds_jumps_and_copies_work() {
                 "[...document.querySelectorAll('#page tbody tr')].every((row) => row.textContent.includes('tiny_0,'))",
             )
             .await;
-        // The trajectory of the agent that stumbled.
+        // The trajectory of the agent that makes mistakes.
         browser.go("#/sample/tiny_0/2.0").await;
         browser.until("document.querySelector('.conversation .event')").await;
         let events = browser.eval("document.querySelectorAll('.trajectory .event').length").await;
@@ -180,7 +180,7 @@ fn search_folds_jumps_and_copies_work() {
                 ))
                 .await;
         }
-        // What it wrote in place of the masked function, against the original.
+        // The agent's code in place of the masked function, compared with the original.
         browser.until("document.querySelector('.attempt .code .add')?.textContent.includes('guessed')").await;
         assert_eq!(browser.complaints().await, [""; 0]);
     });
@@ -189,7 +189,7 @@ fn search_folds_jumps_and_copies_work() {
 /// Text that becomes a script wherever it is taken for markup, for JavaScript or for the end of an element.
 const PLANTED: &str = "</script><script>window.hit=1</script><img src=x onerror=window.hit=2>\"'><svg onload=window.hit=3>{{7*7}}`${window.hit=4}`\u{2028}javascript:window.hit=5";
 
-/// Puts the planted text into every text of a value that may hold any.
+/// Appends the planted text to every text of a value, except in the fields `keep`.
 fn plant(value: &mut Value, keep: &[&str]) {
     match value {
         Value::String(text) => *text = format!("{text} {PLANTED}"),
@@ -217,7 +217,7 @@ fn plant_lines(path: &Path, keep: &[&str]) {
 #[ignore = "needs chromium and chromedriver"]
 fn a_script_planted_in_any_field_does_not_run_and_is_shown() {
     let lab = lab();
-    // Names that lead to other files, and words that must be one of a few, stay.
+    // Keep names that lead to other files, and words from a fixed set.
     let names = ["sample", "paper", "agent", "started", "end", "event", "role", "exit", "created", "results"];
     for entry in walkdir::WalkDir::new(lab.path("runs/r")).into_iter().flatten() {
         let path = entry.path();
@@ -284,7 +284,7 @@ fn flipped_samples_of_two_runs_stand_with_both_trajectories_side_by_side() {
         browser.look(1280, 900, false).await;
         for address in [&address, &viewer.address] {
             browser.open(address).await;
-            // An agent of one run is put beside the same agent of the other.
+            // An agent of one run is compared with the same agent of the other.
             browser.go("#/compare").await;
             let chosen =
                 "[...document.querySelectorAll('#page select')].map((one) => one.selectedOptions[0].textContent)";
@@ -345,7 +345,7 @@ fn a_run_under_way_updates_itself() {
             .await;
         lab.write("runs/q/attempts.jsonl", &all);
         browser.until("document.querySelectorAll('#page .marks .begun').length === 0").await;
-        // What was typed stays.
+        // Text that was typed stays.
         assert_eq!(browser.eval("document.querySelector('#page input').value").await, json!("tiny_0,"));
         browser
             .until(&format!("document.querySelector('.progress').textContent.includes('{count} of {count} attempts')"))
@@ -401,7 +401,7 @@ fn an_attempt_under_way_grows_on_its_page_and_what_was_opened_stays_open() {
 #[ignore = "needs chromium and chromedriver"]
 fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
     let lab = lab();
-    // At first the run has its last samples alone; then the others come before them.
+    // At first the run only has its last samples; then the others are added before them.
     let all = lab.read("runs/q/attempts.jsonl");
     let later: String = all.split_inclusive('\n').filter(|line| line.contains("\"tiny_0,1\"")).collect();
     lab.write("runs/q/attempts.jsonl", &later);
@@ -412,7 +412,7 @@ fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
         browser.look(1280, 900, false).await;
         browser.open(&viewer.address).await;
         browser.until("document.querySelector('#live').textContent.includes('1 of')").await;
-        // From now on the page is told nothing by itself.
+        // From now on, the page gets no updates by itself.
         browser
             .run("const before = window.fetch; window.fetch = (what) => what === 'state' ? new Promise(() => {}) : before(what)")
             .await;
@@ -433,7 +433,7 @@ fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
 #[ignore = "needs chromium and chromedriver"]
 fn the_attempt_on_a_page_whose_address_names_none_stays_its_agent_s_when_another_appears_before_it() {
     let lab = lab();
-    // At first there is nothing of the first agent.
+    // At first there are no attempts of the first agent.
     let all = lab.read("runs/r/attempts.jsonl");
     let later: String = all.split_inclusive('\n').filter(|line| !line.contains("\"agent\":\"gold\"")).collect();
     assert!(later.len() < all.len());
@@ -479,7 +479,7 @@ fn only_who_has_the_address_is_answered_and_only_on_this_machine() {
         whole.to_lowercase().contains("content-security-policy: default-src 'none'; script-src 'sha256-"),
         "{whole:.600}"
     );
-    // Without its last slash the address leads to the page all the same.
+    // Without its last slash, the address still leads to the page.
     let without = ask("GET", path.trim_end_matches('/'), host);
     assert!(code(&without) == "307" && without.contains(&format!("/{path}\r\n")), "{without}");
     assert_eq!(code(&ask("GET", "", host)), "404");
@@ -517,13 +517,13 @@ fn a_broken_store_still_makes_a_page_that_says_what_is_missing() {
     lab.write("runs/r/attempts.jsonl", &format!("{}\n\u{1}garbage\n{}\n", lines[0], lines[1]));
     expect(&["line 2 of `attempts.jsonl` is broken"]);
     lab.write("runs/r/attempts.jsonl", &all);
-    // A paper that is gone, trajectories that are gone.
+    // A missing paper, and missing trajectories.
     fs::rename(lab.path("papers/tiny"), lab.path("papers/gone")).unwrap();
     fs::remove_dir_all(lab.path("runs/r/trajectories")).unwrap();
     fs::remove_dir_all(lab.path("runs/r/diffs")).unwrap();
     expect(&["`tiny` cannot be read"]);
     fs::rename(lab.path("papers/gone"), lab.path("papers/tiny")).unwrap();
-    // Of a newer version, garbage, gone.
+    // A run file of a newer version, a garbled one, a missing one.
     let run = lab.read("runs/r/run.json");
     lab.write("runs/r/run.json", &run.replacen("\"format\": 1", "\"format\": 2", 1));
     let newer = lab.run(&["report", "r", "--html", "report.html"]);
@@ -560,7 +560,7 @@ fn figures_are_written_for_print() {
         assert!(read("pdf").starts_with(b"%PDF-"));
         let png = read("png");
         assert_eq!(&png[1..4], b"PNG");
-        // 5.5 inches at 300 dots.
+        // 5.5 inches at 300 dots per inch.
         assert_eq!(u32::from_be_bytes(png[16..20].try_into().unwrap()), 1650);
         assert!(String::from_utf8(read("csv")).unwrap().starts_with("agent,model,"));
     }
@@ -578,8 +578,8 @@ fn tables_of_attempts_and_of_values_heed_new_names() {
     }
 }
 
-/// The picture in the README, anew with `AUTOEXPERIMENT_PICTURES=1`: it is kept in `docs/`, since pictures are never
-/// the same to the byte.
+/// The picture in the README, made again with `AUTOEXPERIMENT_PICTURES=1`. It is stored in `docs/`, because pictures
+/// are never the same to the byte.
 #[test]
 #[ignore = "needs chromium and chromedriver"]
 fn the_picture_in_the_readme_is_of_a_real_run() {

@@ -26,7 +26,7 @@ pub const STAMP: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub i64, pub i64);
 
-/// What to put at one path before the attempt starts.
+/// Content to write at one path before the attempt starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Laid {
     /// A file, and whether it may be executed.
@@ -35,27 +35,27 @@ pub enum Laid {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
-    /// Nothing: whatever is there is removed.
+    /// No file: the existing entry is removed.
     Gone,
 }
 
-/// What an entry of the workspace is.
+/// The type of a workspace's entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sort {
     /// A folder.
     Folder,
     /// A regular file; `fresh` if it was written or changed since the sandbox started.
     File { executable: bool, size: u64, fresh: bool },
-    /// A symbolic link and where it points.
+    /// A symbolic link with its target.
     Link(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// Anything else, or an entry whose path is too long or too deep to be kept.
+    /// Any other type, or an entry whose path is too long or too deep to be kept.
     Other,
 }
 
 /// One entry of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surveyed {
-    /// The path relative to the workspace, as bytes.
+    /// Path relative to the workspace, as bytes.
     #[serde(with = "serde_bytes")]
     pub path: Vec<u8>,
     pub sort: Sort,
@@ -80,22 +80,22 @@ pub(super) fn inside(path: &[u8]) -> io::Result<&Path> {
     if plain && !path.as_os_str().is_empty() { Ok(path) } else { Err(garbled()) }
 }
 
-/// The most bytes of a survey, not counting its last entry and the mark at its end.
+/// Maximum bytes of a survey, not counting its last entry and the mark at its end.
 pub const LISTING: usize = 64 << 20;
-/// The most bytes of one entry of a survey: its path, the target of a link, and the rest.
+/// Maximum bytes of one entry of a survey: its path, a link's target, and the rest.
 pub const ENTRY: usize = 8 << 10;
 
-/// What [`survey`] found.
+/// The result of [`survey`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
-    /// A folder comes before its contents.
+    /// The entries, each folder before its contents.
     pub entries: Vec<Surveyed>,
     /// Whether a limit ended the survey early. Paths that are not listed may then exist.
     pub is_cut: bool,
 }
 
 impl Survey {
-    /// Completes a survey that was cut with what [`survey_known`] found at these paths, which comes first.
+    /// Merges a survey that was cut with the survey `found` of these paths, which takes precedence.
     #[must_use]
     pub fn completed(self, paths: &BTreeSet<Vec<u8>>, found: Self) -> Self {
         let others = self.entries.into_iter().filter(|entry| !paths.contains(&entry.path));
@@ -123,7 +123,7 @@ fn encoded(item: &Item) -> io::Result<Vec<u8>> {
     Ok(to)
 }
 
-/// Decodes what [`survey`] or [`survey_known`] wrote.
+/// Decodes the output of [`survey`] or [`survey_known`].
 pub fn decode_survey(mut list: &[u8]) -> io::Result<Survey> {
     let mut entries = Vec::new();
     while let Some(item) = next_item(&mut list)? {
@@ -134,14 +134,14 @@ pub fn decode_survey(mut list: &[u8]) -> io::Result<Survey> {
     Ok(Survey { entries, is_cut: false })
 }
 
-/// Encodes the wanted paths for [`collect`], each with the most bytes to send of it.
+/// Encodes the wanted paths for [`collect`], each with the maximum bytes to send.
 pub fn encode_wanted<'a>(wanted: impl IntoIterator<Item = (&'a [u8], u64)>) -> io::Result<Vec<u8>> {
     let mut to = Vec::new();
     wanted.into_iter().try_for_each(|(path, size)| put_item(&mut to, &(Bytes::new(path), size)))?;
     Ok(to)
 }
 
-/// Decodes what [`collect`] wrote: contents in the order of the wanted paths.
+/// Decodes the output of [`collect`]: contents in the order of the wanted paths.
 pub fn decode_collected(mut bytes: &[u8]) -> io::Result<Vec<&[u8]>> {
     let mut files = Vec::new();
     while let Some(file) = next_item(&mut bytes)? {

@@ -1,4 +1,4 @@
-//! Lists what the workspace holds, for the harness.
+//! Lists the workspace's entries for the harness.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -14,33 +14,35 @@ use crate::folder::{Folder, is};
 use crate::left_out::{DEEPEST, LONGEST_PATH, is_left_out};
 use crate::wire::next_item;
 
-/// When a survey stops. Only an attempt that writes far too much reaches a limit, and what is not listed is not kept.
+/// Limits of a survey. Only an attempt that writes far too much reaches one, and entries that are not listed are not
+/// kept.
 #[derive(Debug, Clone, Copy)]
 pub struct SurveyLimits {
-    /// The most entries written since the sandbox began.
+    /// Maximum number of entries written since the sandbox began.
     pub fresh: usize,
-    /// The most bytes of the list. The names of the folders being walked may take as many again.
+    /// Maximum bytes of the list. The names of the folders being walked may take as many again.
     pub bytes: usize,
-    /// The most time, which counts only if there are more fresh entries than [`SLOW`]. With fewer, the machine is slow.
+    /// Maximum time, which counts only if there are more fresh entries than [`SLOW`]. With fewer, the machine is slow.
     pub wall: Duration,
 }
 
 impl Default for SurveyLimits {
-    /// Far more than real workspaces need, and less than the limits of a file job.
+    /// Returns limits far above the needs of real workspaces and below those of a file job.
     fn default() -> Self {
         Self { fresh: 100_000, bytes: LISTING, wall: Duration::from_secs(30) }
     }
 }
 
-/// The most bytes of a path. No repo has longer ones. The survey lists an entry that exceeds it, but nothing below.
+/// Maximum bytes of a path; real repos have none that long. The survey lists an entry that exceeds it, but nothing
+/// below.
 const LONGEST: usize = LONGEST_PATH;
-/// More fresh entries than this are not the work of an honest attempt.
+/// Number of fresh entries above which they are not the work of an honest attempt.
 const SLOW: usize = 10_000;
-/// The memory that a name takes in addition to its bytes while a folder is walked.
+/// Bytes of memory that a name takes in addition to its own bytes while a folder is walked.
 const NAME: usize = 48;
 
-/// Lists everything below `root` except what snapshots leave out, each folder before its contents. At a limit it stops,
-/// and marks the list as cut.
+/// Lists all entries below `root` except those that snapshots leave out, each folder before its contents. Stops at a
+/// limit, and marks the list as cut.
 pub fn survey(root: &Path, since: Option<Moment>, limits: SurveyLimits, to: &mut impl Write) -> io::Result<()> {
     let mut walk = Walk { since, limits, begun: Instant::now(), fresh: 0, bytes: 0, held: 0, to };
     if walk.folder(&Folder::open_again(root)?, &mut Vec::new(), 0)?.is_break() {
@@ -60,7 +62,7 @@ struct Walk<'a, W> {
 }
 
 impl<W: Write> Walk<'_, W> {
-    /// Breaks at a limit.
+    /// Lists a folder. Breaks at a limit.
     fn folder(&mut self, folder: &Folder, path: &mut Vec<u8>, depth: usize) -> io::Result<ControlFlow<()>> {
         let room = self.limits.bytes - self.held;
         let Some(names) = folder.entries_within(|name| name.len() + NAME, room)? else {
@@ -98,7 +100,7 @@ impl<W: Write> Walk<'_, W> {
     }
 }
 
-/// What an entry is, and whether it was written or changed since the sandbox started.
+/// Returns an entry's type, and whether it was written or changed since the sandbox started.
 fn sort(
     folder: &Folder,
     name: &OsStr,
@@ -123,8 +125,8 @@ fn sort(
     Ok((sort, is_fresh))
 }
 
-/// Lists these paths if they exist, as [`survey`] does, and nothing else. It finds the files that the attempt was
-/// given, however many others the attempt has written.
+/// Lists those of these paths that exist, like [`survey`]. This finds the files that the attempt was given, however
+/// many others it has written.
 pub fn survey_known(root: &Path, since: Option<Moment>, mut paths: &[u8], to: &mut impl Write) -> io::Result<()> {
     let top = Folder::open_again(root)?;
     while let Some(path) = next_item::<&[u8]>(&mut paths)? {
@@ -135,7 +137,7 @@ pub fn survey_known(root: &Path, since: Option<Moment>, mut paths: &[u8], to: &m
     Ok(())
 }
 
-/// What is at a path, without following links; `None` if nothing is.
+/// Returns the type of the entry at a path, without following links; `None` if it does not exist.
 fn known(top: &Folder, path: &Path, since: Option<Moment>) -> io::Result<Option<Sort>> {
     let mut here: Option<Folder> = None;
     let mut parts = path.components().peekable();

@@ -1,8 +1,8 @@
-//! One test a rule, bytes compared exactly.
+//! One test per rule of masking, comparing bytes exactly.
 
 use super::*;
 
-/// Masks the named functions of `source`, checked, the description being "Does it.".
+/// Masks the named functions of `source` with checks, with "Does it." as the description.
 fn mask_bytes(source: &[u8], names: &[&str]) -> Vec<u8> {
     let module = Module::parse("m.py", source.to_vec()).unwrap();
     let target = |name: &&str| Target { function: module.find(name).unwrap(), description: Some("Does it.") };
@@ -12,7 +12,7 @@ fn mask_bytes(source: &[u8], names: &[&str]) -> Vec<u8> {
     masked
 }
 
-/// As [`mask_bytes`], for text.
+/// Same as [`mask_bytes`], for text.
 fn mask(source: &str, names: &[&str]) -> String {
     String::from_utf8(mask_bytes(source.as_bytes(), names)).unwrap()
 }
@@ -305,7 +305,7 @@ fn a_function_and_one_nested_in_it_cannot_be_masked_together() {
     assert!(module.overlaps(0, 1) && module.overlaps(1, 0) && module.overlaps(1, 1) && !module.overlaps(1, 2));
 }
 
-// The published reference implementation's faults, one test a row of "Masking" in the list of them.
+// Faults of the published reference implementation, one test for each.
 
 #[test]
 fn an_edit_above_does_not_make_a_name_stale() {

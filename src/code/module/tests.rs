@@ -1,4 +1,4 @@
-//! What a parse finds, and what it refuses.
+//! Tests of the parser: what it finds and what it refuses.
 
 use super::*;
 

@@ -1,22 +1,22 @@
-//! The mistakes of a careless reader of the paper: taking the last of several equal values instead of the first, the
-//! other side of an edge, n - 1 for n; leaving out a normalisation, a guard or a step; swapping two steps; using the
-//! new value instead of the old one.
+//! Mutants with the mistakes of a careless reader of the paper: the last of several equal values instead of the first,
+//! the other side of an edge, n - 1 for n; a normalisation, a guard or a step left out; two steps swapped; the new
+//! value used instead of the old one.
 //!
-//! The changed code still runs. Only the values are wrong, and only on inputs with ties, edges or small counts.
+//! The changed code still runs. Only its values are wrong, and only on inputs with ties, edges or small counts.
 
 use tree_sitter::Node;
 
 use super::Kind;
 use super::places::{Walk, descendants, is_keyword, parts};
 
-/// Calls that a mutant leaves out at the end of a function, returning the first argument instead.
+/// Functions that a mutant leaves out at the end of a function, returning their first argument instead.
 const LAST_STEPS: &[&str] = &["cumsum", "exp", "flip", "log", "power", "rint", "sort", "square", "transpose", "unique"];
 
-/// Names that hold a number of things.
+/// Names of variables that hold a count.
 const COUNTS: &[&str] = &["count", "m", "n", "runs", "size", "total", "trials"];
 
 impl<'source> Walk<'source> {
-    /// A call of `name` with these arguments, keywords included.
+    /// Changes a call of `name` with these arguments, keywords included.
     pub(super) fn careless_call(&mut self, node: Node<'_>, name: &str, arguments: &[Node<'_>]) {
         if arguments.iter().any(|argument| argument.kind().contains("splat")) {
             return;
@@ -50,7 +50,8 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// Changes `a / b`: without the divisor, with a count one less, and relative to the other of two values.
+    /// Changes `a / b`: leaves out the divisor, makes a count one less, and divides a difference by the other of its
+    /// two values.
     pub(super) fn division(&mut self, node: Node<'_>) {
         let fields = ["left", "operator", "right"].map(|field| node.child_by_field_name(field));
         let [Some(left), Some(operator), Some(right)] = fields else { return };
@@ -73,12 +74,12 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// An `if` without `else` left out, with what it guards.
+    /// Leaves out an `if` without `else`, with the block that it guards.
     pub(super) fn guarded_step(&mut self, node: Node<'_>) {
         let Some(block) = node.child_by_field_name("consequence") else { return };
         let only_raises =
             parts(block).all(|statement| matches!(statement.kind(), "raise_statement" | "pass_statement"));
-        // Without the functions that it defines, what calls them would crash, and so would much else that is no slip.
+        // Keep an `if` that defines functions: code that calls them would crash, which is not a plausible slip.
         let defines = descendants(node).any(|it| it.kind() == "function_definition");
         let may_go = !only_raises && !defines && !self.holds_nonlocal(node);
         if node.child_by_field_name("alternative").is_none() && may_go {
@@ -86,7 +87,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// A `while` loop that runs once.
+    /// Makes a `while` loop run at most once.
     pub(super) fn single_round(&mut self, node: Node<'_>) {
         if let Some(word) = node.child(0)
             && !descendants(node).any(|it| matches!(it.kind(), "break_statement" | "continue_statement"))
@@ -95,7 +96,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// `return np.sort(x)` without its last step.
+    /// Leaves out the last step of `return np.sort(x)`.
     pub(super) fn last_step(&mut self, value: Node<'_>) {
         let callee = value.child_by_field_name("function").filter(|_| value.kind() == "call");
         let Some(name) = callee.and_then(|callee| callee.child_by_field_name("attribute")) else { return };
@@ -107,7 +108,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// Two neighbouring statements swapped, if one changes what the other reads and both can still run.
+    /// Swaps two neighbouring statements, if one changes a value that the other reads and both can still run.
     pub(super) fn order(&mut self, node: Node<'_>) {
         let next = node.next_named_sibling().filter(|next| next.kind() == "expression_statement");
         let Some(next) = next else { return };
@@ -124,7 +125,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// The last of several smallest values.
+    /// Takes the last of several smallest or largest values.
     fn last_extreme(&mut self, node: Node<'_>, name: &str, values: Node<'_>, keywords: &[(&str, &str)]) {
         let (length, axis) = match keywords {
             [] => ("np.size(ties)".to_owned(), String::new()),
@@ -135,7 +136,7 @@ impl<'source> Walk<'source> {
         self.of_ties(node, &body, values);
     }
 
-    /// A stable order in which the last of equal values comes first.
+    /// Sorts stably, but with the last of equal values first.
     fn last_of_equals(&mut self, node: Node<'_>, values: Node<'_>, keywords: &[(&str, &str)]) {
         let stable = |value: &str| matches!(value, "\"stable\"" | "'stable'");
         let axis = match keywords {
@@ -147,7 +148,7 @@ impl<'source> Walk<'source> {
         self.of_ties(node, &format!("np.shape(ties)[{axis}] - 1 - {sorted}"), values);
     }
 
-    /// A function of `ties`, called with the original argument, which is evaluated once.
+    /// Replaces a call by a function of `ties`, applied to the original argument, which is evaluated once.
     fn of_ties(&mut self, node: Node<'_>, body: &str, values: Node<'_>) {
         let value = &self.source[values.byte_range()];
         let replacement = [b"(lambda ties: ", body.as_bytes(), b")(", value, b")"].concat();
@@ -161,7 +162,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// A count becomes one less.
+    /// Makes a count one less.
     fn one_less(&mut self, node: Node<'_>) {
         let text = self.text(node);
         let count = match node.kind() {
@@ -175,7 +176,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// An expression becomes a part of it, or another one, in parentheses unless it is simple.
+    /// Replaces an expression by a part of it, or by another one, in parentheses unless it is simple.
     pub(super) fn becomes(&mut self, kind: Kind, node: Node<'_>, part: Node<'_>) {
         let text = &self.source[part.byte_range()];
         let simple = matches!(
@@ -193,7 +194,7 @@ impl<'source> Walk<'source> {
         self.add(kind, node.byte_range(), replacement, false);
     }
 
-    /// A keyword argument's name and value.
+    /// Returns a keyword argument's name and value.
     fn named(&self, argument: Node<'_>) -> Option<(&'source str, &'source str)> {
         let field = |field| argument.child_by_field_name(field).map(|node| self.text(node));
         Some((field("name")?, field("value")?))
@@ -203,7 +204,7 @@ impl<'source> Walk<'source> {
         descendants(node).any(|it| it.kind() == "identifier" && self.nonlocal.contains(&self.source[it.byte_range()]))
     }
 
-    /// What an assignment to `left` changes: a name, an attribute, or the object whose item is set.
+    /// Returns what an assignment to `left` changes: a name, an attribute, or the object whose item is set.
     pub(super) fn base(&self, left: Node<'_>) -> &'source str {
         let mut left = left;
         while left.kind() == "subscript" {
@@ -213,7 +214,7 @@ impl<'source> Walk<'source> {
         self.text(left)
     }
 
-    /// Whether a statement reads a name or an attribute: in the value that it assigns, or in a call.
+    /// Whether a statement reads a name or an attribute, in the assigned value or in a call.
     fn reads(&self, statement: Node<'_>, name: &str) -> bool {
         let value = match statement.kind() {
             "assignment" => statement.child_by_field_name("right"),
@@ -223,12 +224,12 @@ impl<'source> Walk<'source> {
     }
 }
 
-/// What a statement assigns to, and whether it only assigns to it.
+/// Returns the target of an assignment, and whether the assignment is a plain one, which does not read its target.
 fn target(statement: Node<'_>) -> Option<(bool, Node<'_>)> {
     statement.child_by_field_name("left").map(|left| (statement.kind() == "assignment", left))
 }
 
-/// What parentheses hold.
+/// Returns the expression inside parentheses.
 fn inner(node: Node<'_>) -> Node<'_> {
     let mut node = node;
     while node.kind() == "parenthesized_expression" {

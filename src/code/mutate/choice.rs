@@ -1,4 +1,4 @@
-//! Which mutants are run where running all would take too long.
+//! Chooses mutants to run if running all would take too long.
 
 use std::collections::HashMap;
 
@@ -6,11 +6,11 @@ use sha2::{Digest, Sha256};
 
 use super::{Kind, Mutant};
 
-/// At most `count` of a function's mutants, spread over kinds and lines; trivial ones only when nothing else is left.
+/// Chooses at most `count` of a function's mutants, spread over kinds and lines. Trivial mutants are only chosen when
+/// no others are left.
 ///
-/// The order in which they are taken follows from `seed` and the ids alone: each next one is of the kind taken least
-/// so far, then on the line taken least so far, then the one whose hash comes first. So a smaller count gives a
-/// prefix of what a larger one gives.
+/// The order depends only on `seed` and the ids: each next mutant has the kind chosen least often so far, then the line
+/// chosen least often so far, then the first hash. So a smaller count gives a prefix of the choice of a larger one.
 #[must_use]
 pub fn choose(mutants: &[Mutant], count: usize, seed: u64) -> Vec<&Mutant> {
     let mut left: Vec<(&Mutant, [u8; 32])> = mutants.iter().map(|mutant| (mutant, hash(seed, &mutant.id))).collect();

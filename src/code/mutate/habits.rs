@@ -1,7 +1,7 @@
-//! Mistakes of working code that reads well: an argument or an option that is ignored, work in place on what belongs to
-//! the caller, formulas that fail for large or small numbers, a greedy choice where the best one is asked for.
+//! Mutants with mistakes of working code that reads well: an ignored argument or option, work in place on the caller's
+//! data, formulas that fail for large or small numbers, a greedy choice instead of the best one.
 //!
-//! Only calls with those options, another look at the inputs, or far values show them.
+//! They show only in calls with those options, in inputs that are used again, or for extreme values.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::Kind;
 use super::names::Names;
 use super::places::{Walk, children, descendants, is_keyword, parts};
 
-/// Functions of numpy that take `out`, and give an array of the shape of their largest argument.
+/// Numpy functions that take `out` and return an array of the shape of their largest argument.
 const ELEMENTWISE: &[&str] =
     &["abs", "add", "divide", "exp", "log", "maximum", "minimum", "multiply", "negative", "sqrt", "square", "subtract"];
 
@@ -23,14 +23,15 @@ const CHANGING: &[&str] = &["at", "copyto", "fill_diagonal", "put", "put_along_a
 const CHANGING_METHODS: &[&str] =
     &["append", "clear", "extend", "fill", "insert", "pop", "remove", "resize", "reverse", "sort", "update"];
 
-/// `scipy.optimize.linear_sum_assignment` row by row, each taking the cheapest column that is left.
+/// Python code for a greedy `scipy.optimize.linear_sum_assignment`: each row takes the cheapest column that is still
+/// free.
 const GREEDY_ASSIGNMENT: &str = "(lambda cost_matrix, maximize=False, np=__import__(\"numpy\"): (lambda costs, taken: \
      (np.arange(min(costs.shape)), np.array([taken.append(min((column for column in range(costs.shape[1]) if column \
      not in taken), key=costs[row].__getitem__)) or taken[-1] for row in range(min(costs.shape))])))\
      (np.asarray(cost_matrix) * (-1 if maximize else 1), []))";
 
 impl<'source> Walk<'source> {
-    /// Learns the names of a function before it is walked.
+    /// Collects the names of a function before its body is walked.
     pub(super) fn learn(&mut self, root: Node<'_>) {
         let mut names = Names::default();
         for parameter in self.parameters(root) {
@@ -90,7 +91,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// The parameters of a function without `self` and `cls`, with their literal defaults.
+    /// Returns the parameters of a function except `self` and `cls`, with their literal defaults.
     fn parameters<'tree>(&self, function: Node<'tree>) -> Vec<(Node<'tree>, Option<Node<'tree>>)> {
         let Some(all) = function.child_by_field_name("parameters") else { return Vec::new() };
         let named = |parameter: Node<'tree>| {
@@ -106,7 +107,7 @@ impl<'source> Walk<'source> {
         parts(all).filter_map(named).collect()
     }
 
-    /// The options of the class that a method belongs to.
+    /// Returns the options of the class that contains a method: attribute names with literal defaults.
     fn options(&self, method: Node<'_>) -> HashMap<&'source str, &'source str> {
         let mut options = HashMap::new();
         let mut class = method.parent();
@@ -135,7 +136,7 @@ impl<'source> Walk<'source> {
         options
     }
 
-    /// The parameters of `__init__` that it stores unchanged, under their own names, with their defaults.
+    /// Returns the parameters of `__init__` that it stores unchanged under their own names, with their defaults.
     fn stored(&self, init: Node<'_>) -> Vec<(&'source str, &'source str)> {
         let Some(body) = init.child_by_field_name("body") else { return Vec::new() };
         let assigned: HashSet<String> = descendants(body)
@@ -147,7 +148,7 @@ impl<'source> Walk<'source> {
         self.parameters(init).into_iter().filter_map(text).filter(kept).collect()
     }
 
-    /// Has each parameter with a default take it, whatever the caller gives.
+    /// Overwrites each parameter that has a default with that default, whatever the caller passes.
     pub(super) fn ignored_parameters(&mut self, root: Node<'_>) {
         let Some(body) = root.child_by_field_name("body") else { return };
         let is_docstring = |statement: &Node<'_>| {
@@ -173,7 +174,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// `self.x` becomes its default, where it is read.
+    /// Replaces `self.x` by its default where it is read.
     pub(super) fn ignored_option(&mut self, node: Node<'_>, name: &str) {
         let Some(default) = self.names.options.get(name).copied() else { return };
         let Some(parent) = node.parent() else { return };
@@ -224,7 +225,7 @@ impl<'source> Walk<'source> {
                 self.push(Kind::Numerics, node.byte_range(), &format!("(1.0 - {erf}{given})"));
             }
             ("subtract", [left, right]) if numpy => self.without_extreme(node, *left, *right),
-            // Chosen last: few inputs show what they lose.
+            // Trivial, so chosen last: the loss of precision shows on few inputs.
             ("sum" | "mean" | "cumsum", [.., last]) if numpy && !keywords.contains("dtype") => {
                 let end = last.end_byte();
                 self.add(Kind::Numerics, end..end, b", dtype=\"float32\"".to_vec(), true);
@@ -240,7 +241,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// `a - largest` becomes `a`, and `smallest - a` becomes `-a`, in functions with exponentials.
+    /// Replaces `a - largest` by `a`, and `smallest - a` by `-a`, in functions that call `exp`.
     pub(super) fn naive_exponential(&mut self, node: Node<'_>) {
         let fields = ["left", "operator", "right"].map(|field| node.child_by_field_name(field));
         if let [Some(left), Some(operator), Some(right)] = fields
@@ -273,7 +274,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// Whether a copy that is made here is changed later, kept, or handed out of an object.
+    /// Whether a copy is changed later, stored in an attribute, or returned from an object.
     fn copy_matters(&self, call: Node<'_>) -> bool {
         let Some(parent) = call.parent() else { return false };
         match parent.kind() {
@@ -285,7 +286,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// The last part of what is called.
+    /// Returns the last part of a called name.
     fn called(&self, callee: Node<'_>) -> &'source str {
         self.text(callee.child_by_field_name("attribute").unwrap_or(callee))
     }
@@ -295,12 +296,12 @@ impl<'source> Walk<'source> {
     }
 }
 
-/// Whether a value is new already, so that nobody else has it.
+/// Whether a value is new, so that no other variable refers to it.
 fn is_fresh(node: Node<'_>) -> bool {
     !matches!(node.kind(), "identifier" | "attribute" | "subscript")
 }
 
-/// Whether an expression is a number, a text, a truth value, `None`, or a tuple of these.
+/// Whether an expression is a number, a string, a truth value, `None`, or a tuple of these.
 fn is_literal(node: Node<'_>) -> bool {
     match node.kind() {
         "integer" | "float" | "string" | "true" | "false" | "none" => true,
@@ -310,7 +311,7 @@ fn is_literal(node: Node<'_>) -> bool {
     }
 }
 
-/// Whether a call is all that an assignment assigns, or that the function returns.
+/// Whether a call is the whole value of an assignment or of a `return`.
 fn is_whole_value(call: Node<'_>) -> bool {
     call.parent().is_some_and(|parent| match parent.kind() {
         "assignment" => parent.child_by_field_name("left").is_some_and(|left| left.kind() == "identifier"),

@@ -1,15 +1,15 @@
-//! Mutants: small wrong versions of one function's body, to learn whether its experiments would notice.
+//! Mutants: small wrong versions of one function's body, which show whether its experiments notice mistakes.
 //!
-//! A mutant is one splice of the file's bytes inside the body, found in the syntax tree (`places`) and proved by
-//! parsing the result: no error nodes, and no two mutants of a function give the same text. Docstrings, strings,
-//! annotations, decorators, `raise` and `assert` are never changed, because no working experiment could notice.
-//! A mutant's id says what changes and where in the body, so that it stays the same when other code changes.
+//! A mutant is one splice of the file's bytes inside the body, found in the syntax tree (`places`) and checked by
+//! parsing the result. No two mutants of a function have the same text. Docstrings, strings, annotations, decorators,
+//! `raise` and `assert` are never changed, because no working experiment could notice. A mutant's id contains the
+//! change and its place in the body, so it stays the same when other code changes.
 //!
 //! The kinds are those of the literature on mutation testing (DeMillo, Lipton and Sayward, "Hints on test data
-//! selection", 1978; Offutt et al., "An experimental determination of sufficient mutant operators", 1996), and some
-//! for the code of experiments: array slices and axes, keyword arguments, `min` for `max`. The kinds from `Tie` on are
-//! semantic: mistakes of a model that has read the paper carelessly (`careless`), and from `Argument` on those of code that
-//! reads well (`habits`).
+//! selection", 1978; Offutt et al., "An experimental determination of sufficient mutant operators", 1996), and some for
+//! the code of experiments: array slices and axes, keyword arguments, `min` for `max`. The kinds from `Tie` on are
+//! semantic: mistakes of a model that has read the paper carelessly (`careless`) and, from `Argument` on, mistakes of
+//! code that reads well (`habits`).
 
 mod careless;
 mod choice;
@@ -32,66 +32,66 @@ use places::Edit;
 
 pub use choice::choose;
 
-/// How much of the text before or after a change an id shows, in characters.
+/// Maximum number of characters of the old and of the new text in an id.
 const SHOWN: usize = 32;
 
 /// The kind of change that makes a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Another operator: arithmetic, bits, `and` for `or`.
+    /// Another operator: arithmetic, bitwise, or `and` for `or`.
     Operator,
-    /// Another comparison: off by the boundary, or its opposite.
+    /// Another comparison: off by the boundary, or the opposite.
     Compare,
-    /// A sign, `not` or `~` dropped.
+    /// A sign, `not` or `~` left out.
     Unary,
-    /// Another number, `True` for `False`.
+    /// Another number, or `True` for `False`.
     Constant,
-    /// A range or a slice that begins or ends elsewhere.
+    /// A range or a slice with another beginning or end.
     Boundary,
-    /// A statement dropped.
+    /// A statement left out.
     Statement,
     /// Two neighbouring arguments, or parts of a returned tuple, swapped.
     Swap,
-    /// A keyword argument dropped.
+    /// A keyword argument left out.
     Keyword,
-    /// Something else returned: `None`, 0, the first parameter, an empty container.
+    /// Another value returned: `None`, 0, the first parameter, an empty container.
     Return,
     /// A condition negated.
     Condition,
-    /// A function of a related name called: `min` for `max`, `mean` for `sum`.
+    /// A related function called: `min` for `max`, `mean` for `sum`.
     Name,
-    /// The last of several equal values for the first.
+    /// The last of several equal values instead of the first.
     Tie,
-    /// A value on an edge counts to the other side.
+    /// A value on an edge counted to the other side.
     Side,
-    /// n - 1 for n.
+    /// n - 1 instead of n.
     Degree,
     /// A divisor or a root left out.
     Scale,
     /// A limit or an absolute value left out.
     Guard,
-    /// A step of the method left out, or made once where it is to be repeated.
+    /// A step of the method left out, or done once instead of repeatedly.
     Step,
-    /// Two steps exchanged, so that the second one reads an old value, or the first one a new one.
+    /// Two steps swapped, so that the second reads an old value, or the first a new one.
     Order,
-    /// A change relative to the other of two values.
+    /// A change relative to the other one of two values.
     Relative,
-    /// An argument or an option ignored: its default in its place.
+    /// An argument or an option ignored, with its default used instead.
     Argument,
-    /// A copy left out, or work in place on an argument.
+    /// A copy left out, or an argument changed in place.
     Alias,
     /// A formula that fails for large or small numbers.
     Numerics,
-    /// A greedy choice in place of the best one.
+    /// A greedy choice instead of the best one.
     Greedy,
 }
 
 impl Kind {
-    /// The number of kinds.
+    /// Number of kinds.
     pub const COUNT: usize = Self::Greedy as usize + 1;
 
-    /// As it begins an id.
+    /// The kind's name, with which ids begin.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -125,19 +125,19 @@ impl Kind {
 /// One wrong version of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mutant {
-    /// What changes where: `compare:3.14 < -> <=`, the line counted from the first statement that is not a docstring,
-    /// the column from 1 in bytes. Long texts are cut; where that makes ids equal, `#2` and so on follow.
+    /// Change and place: `compare:3.14 < -> <=`, with the line counted from the first statement that is not a
+    /// docstring, and the column in bytes from 1. Long texts are cut; ids that would be equal get `#2` and so on.
     pub id: String,
     /// The kind of change.
     pub kind: Kind,
     /// Line (from 1) in the file.
     pub line: usize,
-    /// The text replaced.
+    /// The text that is replaced.
     pub before: String,
-    /// The text instead.
+    /// The new text.
     pub after: String,
-    /// Whether the mutant says little and is chosen last: any run of the function must notice, as when the only
-    /// definition of a name is dropped, or hardly any input shows it, as with sums in single precision.
+    /// Whether the mutant says little and is chosen last: either any run of the function must notice it, as when the
+    /// only definition of a name is left out, or hardly any input shows it, as with sums in single precision.
     pub trivial: bool,
     /// The bytes of the file that are replaced.
     #[serde(skip)]
@@ -147,17 +147,17 @@ pub struct Mutant {
 }
 
 impl Module {
-    /// All mutants of a function's body, nested functions included, in source order. `function` is an index into
-    /// [`Module::functions`].
+    /// Returns all mutants of a function's body, including nested functions, in source order. `function` is an index
+    /// into [`Module::functions`].
     ///
     /// # Errors
-    /// Kind `Internal` when the file does not parse as it did before.
+    /// Returns an error of kind `Internal` if the file does not parse as before.
     pub fn mutants(&self, function: usize) -> Result<Vec<Mutant>> {
         let readable = self.encoding.readable(self.source());
         let failed = || Error::internal("the file does not parse a second time").at(self.path(), None);
         let mut proof = Proof::new(&readable).ok_or_else(failed)?;
         let mut edits = places::find(&proof.tree, self, function).ok_or_else(failed)?;
-        // Of two changes with the same result the one of the telling kind is kept.
+        // Of changes with the same result, the first is kept; the kind `Return` says least, so put it last.
         edits.sort_by_key(|edit| edit.kind == Kind::Return);
         let code = self.body_code(function);
         let first = self.first_line_of_code(&proof.tree, function);
@@ -182,7 +182,7 @@ impl Module {
         Ok(mutants)
     }
 
-    /// The file's bytes with this mutant in them; a splice, nothing is parsed.
+    /// Returns the file's bytes with this mutant spliced in; nothing is parsed.
     #[must_use]
     pub fn mutant_text(&self, mutant: &Mutant) -> Vec<u8> {
         let source = self.source();
@@ -209,7 +209,7 @@ impl Module {
         Mutant { id, kind, line, before, after, trivial, range, replacement }
     }
 
-    /// The line of the first statement that is not a docstring.
+    /// Returns the line of the first statement that is not a docstring.
     fn first_line_of_code(&self, tree: &Tree, function: usize) -> usize {
         let after = self.functions()[function].docstring.as_ref().map_or(0, |docstring| docstring.end);
         places::statements(tree, &self.functions()[function])
@@ -217,7 +217,7 @@ impl Module {
             .map_or(self.functions()[function].first_line, |statement| statement.start_position().row + 1)
     }
 
-    /// Puts a space where a change would run two words into one, as in `return-x` without its sign.
+    /// Adds a space where a change would merge two words, as in `return-x` without its sign.
     fn keep_words_apart(&self, edit: &mut Edit) {
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
         let source = self.source();
@@ -233,7 +233,7 @@ impl Module {
     }
 }
 
-/// A text on one line, cut to what an id shows.
+/// Formats a text for an id: on one line, and cut to [`SHOWN`] characters.
 fn shown(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() {
@@ -245,12 +245,12 @@ fn shown(text: &str) -> String {
     line.chars().take(SHOWN - 3).chain("...".chars()).collect()
 }
 
-/// Parses changed texts. Only what a change touches is parsed again, which takes a tenth of the time.
+/// Checks that changed texts parse. Only the changed part is parsed again, which takes a tenth of the time.
 struct Proof<'text> {
     parser: Parser,
     tree: Tree,
     text: &'text [u8],
-    /// Offsets at which lines begin.
+    /// Offsets of the starts of lines.
     lines: Vec<usize>,
 }
 
@@ -264,7 +264,7 @@ impl<'text> Proof<'text> {
         (!tree.root_node().has_error()).then_some(Self { parser, tree, text, lines })
     }
 
-    /// Whether the text parses without an error with `range` replaced.
+    /// Whether the text, with `range` replaced, parses without errors.
     fn holds(&mut self, replacement: &[u8], range: &Range<usize>) -> bool {
         let start = self.point(range.start);
         let lines: Vec<&[u8]> = replacement.split(|&byte| byte == b'\n').collect();

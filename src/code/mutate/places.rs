@@ -1,4 +1,4 @@
-//! Where a body can be changed, and into what: one walk over its syntax tree, in source order.
+//! Finds the changes of a body, in one walk over its syntax tree in source order.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::names::Names;
 use super::tables;
 use crate::code::{Function, Module};
 
-/// A change, not yet proved.
+/// A change that has not been checked by parsing.
 pub(super) struct Edit {
     pub kind: Kind,
     pub range: Range<usize>,
@@ -18,7 +18,7 @@ pub(super) struct Edit {
     pub trivial: bool,
 }
 
-/// Nodes that are not code of the body, or whose change no working experiment can notice.
+/// Kinds of nodes that are not code of the body, or whose change no working experiment can notice.
 const SKIPPED: &[&str] = &[
     "string",
     "concatenated_string",
@@ -37,7 +37,7 @@ const SKIPPED: &[&str] = &[
     "exec_statement",
 ];
 
-/// Every change to the function's body; `None` if the tree does not contain the function.
+/// Finds every change of the function's body. Returns `None` if the tree does not contain the function.
 pub(super) fn find(tree: &Tree, module: &Module, function: usize) -> Option<Vec<Edit>> {
     let function = &module.functions()[function];
     let node = definition(tree, function)?;
@@ -57,13 +57,13 @@ pub(super) fn find(tree: &Tree, module: &Module, function: usize) -> Option<Vec<
     Some(walk.edits)
 }
 
-/// The statements of the function's own block.
+/// Returns the statements of the function's own block.
 pub(super) fn statements<'tree>(tree: &'tree Tree, function: &Function) -> impl Iterator<Item = Node<'tree>> {
     let block = definition(tree, function).and_then(|node| node.child_by_field_name("body"));
     block.into_iter().flat_map(|block| parts(block).collect::<Vec<_>>())
 }
 
-/// The function's node.
+/// Returns the function's node.
 fn definition<'tree>(tree: &'tree Tree, function: &Function) -> Option<Node<'tree>> {
     let header = &function.header;
     let mut node = tree.root_node().named_descendant_for_byte_range(header.start, header.end)?;
@@ -76,18 +76,18 @@ fn definition<'tree>(tree: &'tree Tree, function: &Function) -> Option<Node<'tre
 pub(super) struct Walk<'source> {
     pub(super) source: &'source [u8],
     edits: Vec<Edit>,
-    /// Names that occur before the node.
+    /// Names that have occurred earlier in the walk.
     seen: HashSet<&'source [u8]>,
     /// Names that a nested function declares `nonlocal`.
     pub(super) nonlocal: HashSet<&'source [u8]>,
     /// The first parameters (except `self` and `cls`) of the functions entered so far.
     scopes: Vec<Option<Range<usize>>>,
-    /// What `habits` has learnt of the function's names.
+    /// Names of the function, collected by `habits`.
     pub(super) names: Names<'source>,
 }
 
 impl<'source> Walk<'source> {
-    /// Walks the body of a function, without recursion: sources may be nested deeply.
+    /// Walks the body of a function. Not recursive, because sources may be nested deeply.
     fn function(&mut self, root: Node<'_>) {
         self.scopes.push(self.first_parameter(root));
         let mut header: Vec<Node<'_>> = root.child_by_field_name("parameters").into_iter().collect();
@@ -130,7 +130,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// Adds the changes at a node. Returns whether to continue inside it.
+    /// Adds the changes at a node. Returns whether to continue with its children.
     fn visit(&mut self, node: Node<'_>, scope: usize) -> bool {
         match node.kind() {
             "binary_operator" | "boolean_operator" => {
@@ -211,7 +211,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// Drops `-`, `~` or `not`; a `+` does nothing.
+    /// Leaves out `-`, `~` or `not`. A `+` has no effect and stays.
     fn unary(&mut self, node: Node<'_>) {
         let (Some(operator), Some(argument)) = (node.child(0), node.child_by_field_name("argument")) else { return };
         if operator.kind() != "+" {
@@ -255,7 +255,7 @@ impl<'source> Walk<'source> {
             }
         }
         for (at, argument) in all.iter().enumerate().filter(|(_, argument)| is_keyword(**argument)) {
-            // With the comma after it, else the one before it.
+            // Remove the comma after the argument as well, or else the comma before it.
             let range = match (all.get(at + 1), at.checked_sub(1)) {
                 (Some(next), _) => argument.start_byte()..next.start_byte(),
                 (None, Some(before)) => all[before].end_byte()..argument.end_byte(),
@@ -274,7 +274,7 @@ impl<'source> Walk<'source> {
             [start, stop, ..] => (Some(*start), *stop),
             [] => return,
         };
-        // A literal number is changed elsewhere.
+        // Literal numbers are changed in `number`.
         let written = |node: Node<'_>| node.kind() == "integer";
         match start {
             None => self.wrap(Kind::Boundary, stop, "1, ", ""),
@@ -300,7 +300,8 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// An axis of 0 or 1, or a side, becomes the other one. Returns whether to continue inside.
+    /// Switches an axis between 0 and 1, or a side between left and right. Returns whether to continue with its
+    /// children.
     fn keyword(&mut self, node: Node<'_>) -> bool {
         let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) else {
             return true;
@@ -316,7 +317,7 @@ impl<'source> Walk<'source> {
         false
     }
 
-    /// A lone `x[:]` loses its last element.
+    /// Makes a lone `x[:]` lose its last element.
     fn subscript(&mut self, node: Node<'_>) {
         let mut cursor = node.walk();
         let parts: Vec<Node<'_>> = node.children_by_field_name("subscript", &mut cursor).collect();
@@ -342,7 +343,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// Drops a statement that is an expression or an assignment. Returns whether to continue inside.
+    /// Leaves out a statement that is an expression or an assignment. Returns whether to continue with its children.
     fn statement(&mut self, node: Node<'_>) -> bool {
         let Some(inner) = parts(node).next() else { return true };
         let left = inner.child_by_field_name("left").filter(|_| inner.kind() == "assignment");
@@ -360,7 +361,7 @@ impl<'source> Walk<'source> {
         true
     }
 
-    /// The names that an assignment to `left` binds.
+    /// Returns the names that an assignment to `left` binds.
     fn bound(&self, left: Node<'_>) -> Vec<&'source [u8]> {
         let mut stack = vec![left];
         let mut names = Vec::new();
@@ -408,7 +409,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    /// Negates a condition, unless a comparison, a dropped `not` or a flipped constant does so already.
+    /// Negates a condition, unless a changed comparison, a dropped `not` or a flipped constant does so already.
     fn condition(&mut self, node: Node<'_>) {
         let mut inner = node;
         while inner.kind() == "parenthesized_expression" {
@@ -441,7 +442,7 @@ impl<'source> Walk<'source> {
         self.add(Kind::Swap, first.start_byte()..second.end_byte(), replacement, false);
     }
 
-    /// Puts something before and after an expression, which gets parentheses unless it is simple.
+    /// Adds text before and after an expression, which gets parentheses unless it is simple.
     fn wrap(&mut self, kind: Kind, node: Node<'_>, before: &str, after: &str) {
         let text = &self.source[node.byte_range()];
         let simple = before.ends_with(", ")
@@ -459,7 +460,7 @@ impl<'source> Walk<'source> {
         self.edits.push(Edit { kind, range, replacement, trivial });
     }
 
-    /// A node's text, for comparisons: empty if it is not UTF-8.
+    /// Returns a node's text, or an empty string if it is not UTF-8.
     pub(super) fn text(&self, node: Node<'_>) -> &'source str {
         std::str::from_utf8(&self.source[node.byte_range()]).unwrap_or_default()
     }
@@ -482,7 +483,7 @@ pub(super) fn is_keyword(argument: Node<'_>) -> bool {
     argument.kind() == "keyword_argument"
 }
 
-/// Whether an expression is a literal string or list, which most operators do not accept.
+/// Whether an expression is a literal string, list or tuple, which most operators do not accept.
 fn is_sequence(node: Node<'_>) -> bool {
     matches!(node.kind(), "string" | "concatenated_string" | "list" | "list_comprehension" | "tuple")
 }
@@ -492,12 +493,12 @@ pub(super) fn children(node: Node<'_>) -> impl DoubleEndedIterator<Item = Node<'
     node.children(&mut cursor).collect::<Vec<_>>().into_iter()
 }
 
-/// The named children, without comments and backslashes at the ends of lines.
+/// Returns the named children, without comments and line continuations.
 pub(super) fn parts(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     children(node).filter(|child| child.is_named() && !is_space(*child))
 }
 
-/// A node and everything below it.
+/// Iterates over a node and all nodes below it.
 pub(super) fn descendants(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     let mut stack = vec![root];
     std::iter::from_fn(move || {

@@ -1,6 +1,6 @@
-//! What is replaced by what.
+//! Tables of replacements for operators, functions and numbers.
 
-/// Wrong operators for an operator, as in an expression or before the `=` of an augmented assignment.
+/// Returns wrong operators for an operator, in an expression or before the `=` of an augmented assignment.
 pub(super) fn operators(operator: &str) -> &'static [&'static str] {
     match operator {
         "+" => &["-", "*"],
@@ -19,7 +19,7 @@ pub(super) fn operators(operator: &str) -> &'static [&'static str] {
     }
 }
 
-/// Wrong comparisons for a comparison: off by the boundary, and the opposite.
+/// Returns wrong comparisons for a comparison: off by the boundary, and the opposite.
 pub(super) fn comparisons(operator: &str) -> &'static [&'static str] {
     match operator {
         "<" => &["<=", ">="],
@@ -36,7 +36,7 @@ pub(super) fn comparisons(operator: &str) -> &'static [&'static str] {
     }
 }
 
-/// Attributes and their replacements in a mutant: functions that take the same arguments.
+/// Functions called as attributes, each with its replacement, which takes the same arguments.
 const ATTRIBUTES: &[(&str, &str)] = &[
     ("abs", "negative"),
     ("add", "subtract"),
@@ -99,7 +99,7 @@ const ATTRIBUTES: &[(&str, &str)] = &[
     ("zeros_like", "ones_like"),
 ];
 
-/// Built-in functions, and what is called instead of them in a mutant.
+/// Built-in functions, each with its replacement.
 const BUILT_IN: &[(&str, &str)] = &[
     ("all", "any"),
     ("any", "all"),
@@ -112,7 +112,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("sum", "max"),
 ];
 
-/// Functions whose result does not change, but for rounding, when their arguments are swapped.
+/// Functions whose result stays the same, except for rounding, when their arguments are swapped.
 const SYMMETRIC: &[&str] = &[
     "add",
     "allclose",
@@ -143,17 +143,17 @@ const SYMMETRIC: &[&str] = &[
     "vdot",
 ];
 
-/// The function to call instead, for an attribute's name.
+/// Returns the replacement of a function called as an attribute.
 pub(super) fn attribute(name: &str) -> Option<&'static str> {
     lookup(ATTRIBUTES, name)
 }
 
-/// The function to call instead, for a built-in one.
+/// Returns the replacement of a built-in function.
 pub(super) fn built_in(name: &str) -> Option<&'static str> {
     lookup(BUILT_IN, name)
 }
 
-/// Whether the arguments of a function of this name (its last part) may be swapped without effect.
+/// Whether the arguments of a function with this name (its last part) can be swapped without effect.
 pub(super) fn is_symmetric(name: &str) -> bool {
     SYMMETRIC.contains(&name)
 }
@@ -162,7 +162,7 @@ fn lookup(table: &[(&'static str, &'static str)], name: &str) -> Option<&'static
     table.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
 }
 
-/// Wrong numbers for an integer as written; none for one that is not plain decimal.
+/// Returns wrong numbers for an integer as written, or nothing if it is not plain decimal.
 pub(super) fn integers(text: &str) -> Vec<String> {
     match text.parse::<u64>() {
         Ok(0) => vec!["1".to_owned()],
@@ -171,8 +171,8 @@ pub(super) fn integers(text: &str) -> Vec<String> {
     }
 }
 
-/// Wrong numbers for a float as written. One below 1e-6 is a tolerance or a guard against a division by zero: no
-/// experiment could tell its double, so it becomes as large as a value.
+/// Returns wrong numbers for a float as written. A number below 1e-6 is a tolerance or a guard against a division by
+/// zero, and no experiment could distinguish it from twice as much, so its replacement is as large as a usual value.
 pub(super) fn floats(text: &str) -> Vec<String> {
     let Ok(number) = text.replace('_', "").parse::<f64>() else { return Vec::new() };
     let written = |number: f64| format!("{number:?}");

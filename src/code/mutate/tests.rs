@@ -1,4 +1,4 @@
-//! One test a rule of mutation.
+//! One test per rule of mutation.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ fn module(source: &str) -> Module {
     Module::parse("m.py", source.as_bytes().to_vec()).unwrap()
 }
 
-/// The mutants of the first function of `source`, one per line, trivial ones with a star.
+/// Lists the mutants of the first function of `source`, one per line, trivial ones with a star.
 fn listed(source: &str) -> String {
     let module = module(source);
     let mutants = module.mutants(0).unwrap();
@@ -16,7 +16,7 @@ fn listed(source: &str) -> String {
     mutants.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The mutants of one kind of a function with this body.
+/// Returns the mutants of one kind of a function with this body.
 fn of(kind: Kind, body: &str) -> Vec<String> {
     let source = format!("def f(a, b):\n    {}\n", body.replace('\n', "\n    "));
     let module = module(&source);

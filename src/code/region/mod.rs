@@ -1,10 +1,10 @@
 //! Regions: contiguous statements of one block, which can be masked without the rest of their function.
 //!
-//! A region is named by its function and its first and last statement, or by two comments around it ([`Bounds`]). We
-//! find it in the syntax tree, so it always consists of whole, adjacent statements of one block, including everything
+//! A region is named by its function and its first and last statement, or by two comments around it ([`Bounds`]). It is
+//! found in the syntax tree, so it always consists of whole, adjacent statements of one block, including everything
 //! nested in them. A mask replaces whole lines: from the first statement, or the comments directly above it, to the end
 //! of the last statement's line, plus comments below that are indented like the inside of that statement. Between
-//! comment tags, it replaces everything.
+//! comment tags, a mask replaces all lines.
 //!
 //! ```text
 //!     for x in points:                         for x in points:
@@ -14,7 +14,7 @@
 //!         total += n
 //! ```
 //!
-//! We refuse regions without which Python would not compile the file: statements that share a line with others, a
+//! Regions without which Python would not compile the file are refused: statements that share a line with others, a
 //! function's docstring, an import from `__future__`, and the binding of a name that a nested function declares
 //! `nonlocal`.
 
@@ -35,56 +35,56 @@ use statements::{Block, blocks, last_token, normalised};
 
 pub use tags::tagged;
 
-/// What replaces a region, and what a masked body holds after the docstring.
+/// The statement that replaces a region, and that follows the docstring in a masked body.
 pub(super) const RAISE: &[u8] = b"raise NotImplementedError";
 
 /// Contiguous statements of one block of a [`Module`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// The function that contains the statements, an index into the module's functions; `None` outside of functions.
+    /// The function that contains the statements, as an index into the module's functions; `None` outside of functions.
     pub function: Option<usize>,
-    /// What a mask replaces: whole lines, without the line ending of the last one.
+    /// The range that a mask replaces: whole lines, without the line ending of the last one.
     pub range: Range<usize>,
     /// Line (from 1) on which the first statement begins.
     pub first_line: usize,
     /// Line (from 1) on which the last statement ends.
     pub last_line: usize,
-    /// What the first statement's line begins with.
+    /// The white space before the first statement on its line.
     lead: Range<usize>,
-    /// How many statements of the block are before the region, in it, and after it.
+    /// Number of statements of the block before the region, in it, and after it.
     siblings: [usize; 3],
 }
 
-/// How a region is named within its function.
+/// Name of a region within its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bounds<'text> {
-    /// By what its first and last statement begin with.
+    /// Named by the beginnings of its first and last statement.
     Statements {
-        /// Of the first one. White space counts as one blank.
+        /// Beginning of the first statement. White space of any length counts as one space.
         first: &'text str,
-        /// The beginning of the last one: the next such statement in the same block. If absent, the region is the first
-        /// statement alone.
+        /// Beginning of the last statement, which is the next such statement in the same block. Without it, the region
+        /// is the first statement alone.
         last: Option<&'text str>,
-        /// Which of several places where a statement begins like the first one, from 1.
+        /// Number (from 1) among the statements that begin like the first one, if there are several.
         number: Option<usize>,
     },
-    /// By the name in two comments around it, as `# <paper2code name="loss">` and `# </paper2code name="loss">`, or
+    /// Named in two comments around it, such as `# <paper2code name="loss">` and `# </paper2code name="loss">`, or
     /// `# region loss` and `# endregion`.
     Tag {
-        /// The name.
+        /// The name in the comments.
         name: &'text str,
-        /// Which of several regions of that name, from 1.
+        /// Number (from 1) among the regions of that name, if there are several.
         number: Option<usize>,
     },
 }
 
 impl Module {
-    /// Finds a region. `function` is an index into [`Module::functions`]. Without a function we search the code outside
-    /// of all functions, or for a tag the whole file.
+    /// Finds a region. `function` is an index into [`Module::functions`]. `None` searches the code outside of all
+    /// functions or, for a tag, the whole file.
     ///
     /// # Errors
-    /// Kind `Suite`, with a line if possible: there is no such region, or several; it does not consist of whole
-    /// statements of one block; or the file would not compile without it.
+    /// Returns an error of kind `Suite`, with a line if possible, if there is no such region or several, if it does not
+    /// consist of whole statements of one block, or if the file would not compile without it.
     pub fn region(&self, function: Option<usize>, bounds: Bounds<'_>) -> Result<Region> {
         let readable = self.encoding.readable(self.source());
         let tree = walk::parse(&readable).ok_or_else(|| Error::internal("the file does not parse a second time"))?;
@@ -95,12 +95,13 @@ impl Module {
         }
     }
 
-    /// The text that replaces a region in a masked file.
+    /// Returns the text that replaces a region in a masked file.
     pub(super) fn stand_in(&self, region: &Region) -> Vec<u8> {
         [&self.source()[region.lead.clone()], RAISE].concat()
     }
 
-    /// The number of lines of a range that hold code: not blank, and not only a comment.
+    /// Returns the number of lines of a range that contain code, not counting blank lines and lines that are only a
+    /// comment.
     #[must_use]
     pub fn code_lines(&self, range: &Range<usize>) -> usize {
         let is_code = |line: &[u8]| !line.is_empty() && !line.starts_with(b"#");
@@ -108,8 +109,8 @@ impl Module {
         lines.filter(|line| is_code(line.trim_ascii())).count()
     }
 
-    /// Whether the statement that replaces a region begins and ends at the right place in a block of this masked file.
-    /// If nothing else is masked, the block must have as many other statements as before.
+    /// Checks that the statement that replaces a region begins and ends at the right place in a block of this masked
+    /// file. If it is the only mask (`alone`), the block must also have as many other statements as before.
     pub(super) fn prove_stand_in(&self, region: &Region, at: &Range<usize>, alone: bool) -> Result<(), String> {
         let readable = self.encoding.readable(self.source());
         let tree = walk::parse(&readable).ok_or("the file does not parse")?;
@@ -149,13 +150,13 @@ impl<'a> Finder<'a> {
         line_of(self.source, at)
     }
 
-    /// The place searched, in words.
+    /// Describes the place searched, for messages.
     fn place(&self) -> String {
         let function = self.function.map(|index| self.module.functions()[index].label());
         function.map_or_else(|| "the file outside of functions".to_owned(), |label| format!("`{label}`"))
     }
 
-    /// The blocks of the function's own statements, or those outside of functions. Outer blocks come first.
+    /// Returns the blocks of the function's own statements, or those outside of functions. Outer blocks come first.
     fn own_blocks(&self) -> Vec<Block<'a>> {
         let Some(index) = self.function else {
             return blocks(self.tree.root_node(), &|node| node.kind() != "function_definition");
@@ -247,11 +248,11 @@ impl<'a> Finder<'a> {
         self.between(pair)
     }
 
-    /// The statements between two tags.
+    /// Returns the region of the statements between two tags.
     fn between(&self, pair: &tags::Pair) -> Result<Region> {
         let (from, to) = (pair.open.end, pair.close.start);
         let all = blocks(self.tree.root_node(), &|_| true);
-        // The outermost block with a statement between the tags.
+        // Take the outermost block with a statement between the tags.
         let inside = |node: &Node<'_>| from <= node.start_byte() && last_token(*node) <= to;
         let found = all.iter().find_map(|block| {
             let first = block.statements.iter().position(inside)?;
@@ -278,7 +279,7 @@ impl<'a> Finder<'a> {
         self.region(block, first, last, Some((from, to)))
     }
 
-    /// The region of these statements of a block, or of all lines between two offsets, if given.
+    /// Returns the region of these statements of a block, or of all lines between the two offsets `lines`, if given.
     fn region(&self, block: &Block<'a>, first: usize, last: usize, lines: Option<(usize, usize)>) -> Result<Region> {
         let (from, until) = (block.statements[first], block.statements[last]);
         let (start, end) = (from.start_byte(), last_token(until));
@@ -330,7 +331,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// What a mask replaces for statements from `start` to `end`.
+    /// Returns the range that a mask replaces for statements from `start` to `end`.
     fn lines_of(
         &self,
         block: &Block<'a>,
@@ -345,7 +346,7 @@ impl<'a> Finder<'a> {
                 it.kind() == "comment" && it.start_byte() == at && tags::read(&self.source[it.byte_range()]).is_none()
             })
         };
-        // The comments above all code of a file are its licence and encoding.
+        // Outside of functions, comments above may be the file's licence and encoding, so keep them.
         let begin = if in_function {
             extent::start_with_comments(self.source, start, comment)
         } else {
@@ -356,7 +357,7 @@ impl<'a> Finder<'a> {
         begin..extent::end(self.source, end, depth)
     }
 
-    /// The lines after that of `from` and before that of `to`, without blank lines at either end.
+    /// Returns the lines after the line of `from` and before the line of `to`, without blank lines at either end.
     fn lines_between(&self, from: usize, to: usize) -> Range<usize> {
         let source = self.source;
         let mut start = extent::next_line(source, extent::end_of_line(source, from));
@@ -365,11 +366,11 @@ impl<'a> Finder<'a> {
         }
         let inside = &source[start..extent::start_of_line(source, to)];
         let end = start + inside.trim_ascii_end().len();
-        // White space at the end of the last line goes with it.
+        // Include white space at the end of the last line.
         start..extent::end_of_line(source, end)
     }
 
-    /// The function to which a statement belongs directly, without a class in between.
+    /// Returns the function that contains a statement directly, without a class in between.
     fn innermost(&self, node: Node<'_>) -> Option<usize> {
         let mut around = node.parent();
         while let Some(it) = around {
@@ -388,7 +389,7 @@ impl<'a> Finder<'a> {
         None
     }
 
-    /// A name in `range` that a function nested in `function`, but outside of `range`, declares `nonlocal`.
+    /// Returns a name in `range` that a function nested in `function`, but outside of `range`, declares `nonlocal`.
     fn nonlocal_of(&self, function: usize, range: &Range<usize>) -> Option<String> {
         let whole = self.module.functions()[function].body.clone();
         let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! Proposes regions of about a given share of a function, for tasks easier than a whole function.
+//! Proposes regions of about a given share of a function, for tasks that are easier than a whole function.
 
 use std::ops::Range;
 
@@ -11,36 +11,36 @@ use crate::code::module::Module;
 use crate::code::walk;
 use crate::error::{Error, Result};
 
-/// A region as a manifest would name it.
+/// A region and its name for a manifest.
 #[derive(Debug, Clone)]
 pub struct Proposal {
-    /// The share asked for, 0 to 1.
+    /// The share of the function's lines that was asked for, 0 to 1.
     pub share: f64,
-    /// How its first statement begins.
+    /// Beginning of its first statement.
     pub first: String,
-    /// How its last statement begins, if there are several.
+    /// Beginning of its last statement, if it has several.
     pub last: Option<String>,
-    /// Which of several statements that begin like the first one, from 1.
+    /// Number (from 1) among the statements that begin like the first one, if needed.
     pub number: Option<usize>,
-    /// Lines of code in it.
+    /// Number of lines of code in it.
     pub lines: usize,
     /// The region itself.
     pub region: Region,
 }
 
-/// Neighbours of one block.
+/// Adjacent statements of one block: the first and the last, and the number of lines of code.
 struct Candidate<'tree> {
     statements: [Node<'tree>; 2],
     lines: usize,
 }
 
 impl Module {
-    /// For each share (0 to 1) of a function's lines of code, the region nearest to it, if one is between half and one
-    /// and a half times that share. No two are the same, and two overlap only if one contains the other. `function` is
-    /// an index into [`Module::functions`].
+    /// For each share (0 to 1) of a function's lines of code, returns the region with the nearest number of lines, if
+    /// it is between half and one and a half times that share. No two regions are the same, and two overlap only if one
+    /// contains the other. `function` is an index into [`Module::functions`].
     ///
     /// # Errors
-    /// Kind `Internal` when the file does not parse as it did before.
+    /// Returns an error of kind `Internal` if the file does not parse as before.
     pub fn propose(&self, function: usize, shares: &[f64]) -> Result<Vec<Proposal>> {
         let readable = self.encoding.readable(self.source());
         let failed = || Error::internal("the file does not parse a second time").at(self.path(), None);
@@ -56,7 +56,7 @@ impl Module {
             let wanted = share * all as f64;
             let distance = |it: &&Candidate<'_>| (it.lines as f64 - wanted).abs();
             let mut near: Vec<&Candidate<'_>> = candidates.iter().filter(|it| 2.0 * distance(it) <= wanted).collect();
-            // The sort is stable, so among equally near ones the first and outermost wins.
+            // The sort is stable, so of equally near ones the first and outermost wins.
             near.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
             let named = near.into_iter().filter_map(|candidate| self.named(function, share, candidate, &readable));
             let mut fitting = named.filter(|it| found.iter().all(|other| fits(&it.region.range, &other.region.range)));
@@ -65,7 +65,8 @@ impl Module {
         Ok(found)
     }
 
-    /// All sequences of adjacent statements in all blocks of a function, except its whole body, without the docstring.
+    /// Returns all sequences of adjacent statements in all blocks of a function, without the docstring, except the
+    /// whole body.
     fn candidates<'tree>(&self, definition: Node<'tree>, docstring: usize, all: usize) -> Vec<Candidate<'tree>> {
         let own = |node: Node<'_>| !matches!(node.kind(), "function_definition" | "class_definition");
         let Some(body) = definition.child_by_field_name("body") else { return Vec::new() };
@@ -86,7 +87,8 @@ impl Module {
         found
     }
 
-    /// A candidate as a manifest would name it; `None` if it is not a region or its statements cannot name it.
+    /// Names a candidate for a manifest. Returns `None` if it is not a valid region or its statements do not identify
+    /// it.
     fn named(&self, function: usize, share: f64, candidate: &Candidate<'_>, source: &[u8]) -> Option<Proposal> {
         let [first, last] = candidate.statements;
         let beginning = |node: Node<'_>| {
@@ -107,7 +109,7 @@ impl Module {
     }
 }
 
-/// The number of statements from one to another in the same block.
+/// Counts the statements from one to another in the same block.
 fn count(first: Node<'_>, last: Node<'_>) -> usize {
     let is_statement = |node: &Node<'_>| !matches!(node.kind(), "comment" | "line_continuation");
     let mut number = 1;
@@ -120,7 +122,7 @@ fn count(first: Node<'_>, last: Node<'_>) -> usize {
     number
 }
 
-/// Whether two different ranges are disjoint or one contains the other.
+/// Whether two ranges are different, and are disjoint or nested.
 fn fits(one: &Range<usize>, other: &Range<usize>) -> bool {
     let apart = one.end <= other.start || other.end <= one.start;
     let holds = |outer: &Range<usize>, inner: &Range<usize>| outer.start <= inner.start && inner.end <= outer.end;

@@ -6,14 +6,14 @@ use tree_sitter::Node;
 
 /// A block, or a whole module.
 pub(super) struct Block<'tree> {
-    /// Its statements, in order, without comments.
+    /// The block's statements, in order, without comments.
     pub statements: Vec<Node<'tree>>,
-    /// Where the statement around it begins, as the `for` of a loop; `None` for a module.
+    /// Start of the statement around the block, for example of the `for` of a loop; `None` for a module.
     pub owner: Option<usize>,
 }
 
-/// The blocks in a node, including itself, in the order in which they begin. Leaves out each node that `enters`
-/// rejects, with everything in it.
+/// Returns the blocks in a node, including itself, in the order in which they begin. Nodes that `enters` rejects are
+/// skipped, with everything in them.
 pub(super) fn blocks<'tree>(node: Node<'tree>, enters: &dyn Fn(Node<'_>) -> bool) -> Vec<Block<'tree>> {
     let mut found = Vec::new();
     let mut left = vec![node];
@@ -37,7 +37,7 @@ fn is_statement(node: Node<'_>) -> bool {
     !matches!(node.kind(), "comment" | "line_continuation")
 }
 
-/// Where a node's last token ends, not counting comments.
+/// Returns the end of a node's last token, not counting comments.
 pub(super) fn last_token(node: Node<'_>) -> usize {
     let mut node = node;
     loop {
@@ -51,7 +51,7 @@ pub(super) fn last_token(node: Node<'_>) -> usize {
     }
 }
 
-/// The definition of the function whose `def` or `async` is at `start`.
+/// Returns the definition of the function whose `def` or `async` is at `start`.
 pub(super) fn function_at(root: Node<'_>, start: usize) -> Option<Node<'_>> {
     let mut node = root.descendant_for_byte_range(start, start + 1)?;
     while node.kind() != "function_definition" || node.start_byte() != start {
@@ -60,7 +60,7 @@ pub(super) fn function_at(root: Node<'_>, start: usize) -> Option<Node<'_>> {
     Some(node)
 }
 
-/// Calls `see` with every node that has a part in `range`.
+/// Calls `see` with every node that overlaps `range`.
 pub(super) fn each<'tree>(root: Node<'tree>, range: &Range<usize>, see: &mut dyn FnMut(Node<'tree>)) {
     let mut left = vec![root];
     while let Some(node) = left.pop() {
@@ -73,14 +73,14 @@ pub(super) fn each<'tree>(root: Node<'tree>, range: &Range<usize>, see: &mut dyn
     }
 }
 
-/// Whether the test holds for any node with a part in `range`.
+/// Whether `is` holds for any node that overlaps `range`.
 pub(super) fn any(root: Node<'_>, range: &Range<usize>, is: &dyn Fn(Node<'_>) -> bool) -> bool {
     let mut found = false;
     each(root, range, &mut |node| found |= is(node));
     found
 }
 
-/// A text with each stretch of white space as a single blank.
+/// Replaces each run of white space in a text by a single space.
 pub(super) fn normalised(text: &[u8]) -> String {
     String::from_utf8_lossy(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -10,28 +10,28 @@ use crate::code::extent;
 use crate::code::module::Module;
 use crate::code::walk;
 
-/// What a comment says.
+/// A comment that marks the beginning or end of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tag {
-    /// Its keyword: `paper2code` or `region`.
+    /// Keyword of the comment: `paper2code` or `region`.
     word: String,
-    /// The region's name, which the second of a pair may leave out.
+    /// The region's name, which the closing comment may leave out.
     name: Option<String>,
     opens: bool,
 }
 
-/// Two comments around a region.
+/// The two comments around a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// The name in both.
+    /// The region's name.
     pub name: String,
-    /// Where the first one is.
+    /// Range of the opening comment.
     pub open: Range<usize>,
-    /// Where the second one is.
+    /// Range of the closing comment.
     pub close: Range<usize>,
 }
 
-/// What a comment marks, if it marks anything.
+/// Parses a comment. Returns `None` if it does not mark a region.
 pub(super) fn read(comment: &[u8]) -> Option<Tag> {
     let text = std::str::from_utf8(comment).ok()?.trim_start_matches('#').trim();
     let tag = |word: &str, name: Option<&str>, opens: bool| {
@@ -56,8 +56,8 @@ pub(super) fn read(comment: &[u8]) -> Option<Tag> {
     fits.then(|| tag(word, name, opens))?
 }
 
-/// All pairs in a file, in the order in which they begin. The error is the line of a tag without a counterpart, and
-/// what is wrong with it.
+/// Returns all pairs of a file, in the order in which they begin. The error is the line of a tag without a counterpart,
+/// and a message.
 pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<Pair>, (usize, String)> {
     let mut comments = Vec::new();
     statements::each(tree.root_node(), &(0..source.len()), &mut |node| {
@@ -94,23 +94,23 @@ pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<Pair>, (usize, Str
     Ok(found)
 }
 
-/// A region that comments of a file mark.
+/// A region marked by comments of a file.
 #[derive(Debug)]
 pub struct TaggedRegion {
     /// The name in the comments.
     pub name: String,
-    /// Which region of that name it is, from 1, where the file has several.
+    /// Number (from 1) among the regions of that name, if the file has several.
     pub number: Option<usize>,
-    /// Line (from 1) of the first comment.
+    /// Line (from 1) of the opening comment.
     pub line: usize,
-    /// The region, or why there is none.
+    /// The region, or the reason why the comments do not mark a valid one.
     pub region: crate::error::Result<Region>,
 }
 
-/// All regions that comments of a file mark, in the order in which they begin.
+/// Returns all regions that comments of a file mark, in the order in which they begin.
 ///
 /// # Errors
-/// Kind `Suite` for a comment without its counterpart.
+/// Returns an error of kind `Suite` for a comment without its counterpart.
 pub fn tagged(module: &Module) -> crate::error::Result<Vec<TaggedRegion>> {
     let readable = module.encoding.readable(module.source());
     let tree = walk::parse(&readable).ok_or_else(|| crate::error::Error::internal("the file does not parse again"))?;

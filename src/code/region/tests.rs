@@ -1,4 +1,4 @@
-//! One test a rule, bytes compared exactly.
+//! One test per rule of regions, comparing bytes exactly.
 
 use super::*;
 use crate::code::{Cut, Target};
@@ -16,7 +16,7 @@ fn found(source: &str, bounds: Bounds<'_>) -> Result<Region> {
     module.region(Some(module.find("f").unwrap()), bounds)
 }
 
-/// The file with this region of `f` masked, proved.
+/// Returns the file with this region of `f` masked and checked.
 fn mask(source: &str, bounds: Bounds<'_>) -> String {
     let module = parsed(source);
     let region = module.region(Some(module.find("f").unwrap()), bounds).unwrap();

@@ -1,9 +1,9 @@
-//! Splicing: takes a function out of a model's reply and puts it in place of the one in a file.
+//! Splicing: takes a function out of a model's reply and puts it into a file in place of the old one.
 //!
 //! The reply may be a whole file, the function, its class, or only its body, with or without fences, indented in any
-//! way, and surrounded by prose. We take the body. We take the signature and the decorators only if the parameters have
-//! changed, and other imports and helpers only if the new code mentions them and the file lacks them. The file's
-//! docstring and everything else in the file stay byte for byte: a splice is one replaced range and a list of
+//! way, and surrounded by prose. The body is always taken. The signature and the decorators are taken only if the
+//! parameters have changed, and other imports and helpers only if the new code mentions them and the file lacks them.
+//! The function's docstring and the rest of the file stay byte for byte: a splice is one replaced range and a list of
 //! insertions, and the result must parse.
 
 mod names;
@@ -26,29 +26,30 @@ use names::{BindingKind, bindings, mentioned, parameters};
 pub struct Spliced {
     /// The file's new bytes.
     pub bytes: Vec<u8>,
-    /// Names of imports and helpers that were added.
+    /// Names of added imports and helpers.
     pub added: Vec<String>,
     /// Whether the signature comes from the reply.
     pub new_signature: bool,
-    /// Ranges of the old bytes and what replaced them, in order and without overlap.
+    /// Ranges of the old bytes and their replacements, in order and without overlap.
     pub edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
-/// What was found in a reply.
+/// The function that was found in a reply.
 struct Taken {
     module: Module,
     tree: Tree,
     text: String,
     function: usize,
-    /// Whether only the body comes from the model.
+    /// Whether the reply contained only the body, and the rest of `text` is ours.
     bare: bool,
 }
 
 impl Module {
-    /// The file with the reply's version of `function`, an index into [`Module::functions`].
+    /// Returns the file with the reply's version of `function`, an index into [`Module::functions`].
     ///
     /// # Errors
-    /// A fragment for the model: there is no such function in the reply, it has no code, or it does not parse.
+    /// Returns a message for the model, a fragment, if the reply does not contain the function, or if the function has
+    /// no code or does not parse.
     pub fn splice(&self, function: usize, reply: &str) -> Result<Spliced, String> {
         let old = self.functions().get(function).ok_or("there is no such function in the file")?;
         let taken = self.take(old, function, reply)?;
@@ -56,7 +57,7 @@ impl Module {
         self.proved(spliced, Some(&old.label()))
     }
 
-    /// Applies the edits. The result must parse and contain this function.
+    /// Applies the edits, and checks that the result parses and contains this function.
     fn proved(&self, mut spliced: Spliced, label: Option<&str>) -> Result<Spliced, String> {
         spliced.edits.sort_by_key(|(range, _)| (range.start, range.end));
         spliced.bytes = apply(self.source(), &spliced.edits);
@@ -71,7 +72,7 @@ impl Module {
     fn take(&self, old: &Function, function: usize, reply: &str) -> Result<Taken, String> {
         let name = last_part(&old.name);
         let class = old.class.as_deref().map(last_part);
-        // Small models write `def Class.method(`, because the prompt names the method so.
+        // Small models write `def Class.method(`, because the prompt names the method like that.
         let dotted = format!("def {}(", old.name);
         let candidates: Vec<String> =
             reply::candidates(reply).iter().map(|text| text.replace(&dotted, &format!("def {name}("))).collect();
@@ -122,7 +123,7 @@ impl Module {
         Err(format!("the reply holds no Python code of `{name}`"))
     }
 
-    /// The last names of the file's classes, except the one around `old`.
+    /// Returns the last names of the file's classes, except the class of `old`.
     fn other_classes(&self, old: &Function) -> BTreeSet<&str> {
         let own = old.class.as_deref().map(last_part);
         self.functions()
@@ -132,7 +133,7 @@ impl Module {
             .collect()
     }
 
-    /// The wanted function under another name: the only one in the text that the file lacks and that has the same
+    /// Finds the wanted function under another name: the only one in the text that the file lacks and that has the same
     /// parameters.
     fn renamed(&self, text: &str, own: &[String]) -> Option<Taken> {
         let (module, tree) = parsed(text).ok()?;
@@ -147,7 +148,7 @@ impl Module {
         fitting.next().is_none().then(|| Taken { module, tree, text: text.to_owned(), function, bare: false })
     }
 
-    /// The edits; the bytes are not filled in yet.
+    /// Computes the edits; the new bytes are not filled in yet.
     fn put(&self, old: &Function, function: usize, taken: &Taken) -> Result<Spliced, String> {
         let new = &taken.module.functions()[taken.function];
         let ending = String::from_utf8_lossy(old.line_ending).into_owned();
@@ -170,7 +171,7 @@ impl Module {
                     text.push_str(&outer);
                 }
             }
-            // The file's name stays, because the reply may use another.
+            // Keep the file's name of the function, because the reply may use another.
             let header = taken.module.header(taken.function).replacen(last_part(&new.name), last_part(&old.name), 1);
             text.push_str(&header.replace('\n', &ending));
         }
@@ -203,7 +204,7 @@ impl Module {
         Ok(Spliced { bytes: Vec::new(), added, new_signature, edits })
     }
 
-    /// Other methods of the reply that the taken one calls and that the file's class lacks.
+    /// Returns other methods of the reply that the taken method calls and that the file's class lacks.
     fn siblings(&self, old: &Function, taken: &Taken, wanted: &mut BTreeSet<String>) -> Vec<usize> {
         let functions = taken.module.functions();
         let Some(class) = &functions[taken.function].class else { return Vec::new() };
@@ -290,7 +291,7 @@ impl Module {
         Ok(())
     }
 
-    /// The text in the file's encoding.
+    /// Encodes a text in the file's encoding.
     fn encoded(&self, text: &str) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::with_capacity(text.len());
         for character in text.chars() {
@@ -315,12 +316,13 @@ fn parsed(text: &str) -> Result<(Module, Tree), String> {
     Ok((module, tree))
 }
 
-/// The wanted function in the reply: the last one of the same name, preferably in the same class. A function in one of
-/// the `others` classes is a copy of a neighbour's. If there is nothing else, the error names that class.
+/// Returns the wanted function in the reply: the last one of the same name, preferably in the same class. A function in
+/// one of the `others` classes is a copy of another method of the file and does not count. If there is nothing else,
+/// the error names that class.
 fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Result<usize, Option<String>> {
     let fits = |function: &Function| {
         if function.name == old.name {
-            // Several functions of one name keep their numbers.
+            // If several functions have that name, the numbers must match, too.
             return if function.number.is_some() && function.number == old.number { 5 } else { 4 };
         }
         match (&function.class, &old.class, function.parent) {
@@ -340,7 +342,7 @@ fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Resu
     found.ok_or(elsewhere)
 }
 
-/// Why the function's body does not count as code.
+/// Returns why the function's body does not count as code, or `None` if it does.
 fn no_code(taken: &Taken) -> Option<&'static str> {
     let range = taken.module.body_code(taken.function);
     let mut code = taken.text[range]
@@ -359,12 +361,12 @@ fn no_code(taken: &Taken) -> Option<&'static str> {
     }
 }
 
-/// A text that holds only a function's body.
+/// Parses a text that is only a function's body.
 fn bare_body(text: &str, header: &str) -> Option<Taken> {
     let mut lines = text.lines();
     let first = lines.find(|line| !line.trim().is_empty())?;
     let rest: Vec<&str> = lines.collect();
-    // A first line that followed something else on its line lacks the indentation of the others.
+    // A first line that came after other text on its line lacks the indentation of the other lines.
     let deeper = reply::shared_indent(rest.iter().copied());
     let moved = reply::dedent(&format!("{deeper}{first}\n{}", rest.join("\n")));
     for body in [text, moved.as_str()] {
@@ -382,7 +384,7 @@ fn bare_body(text: &str, header: &str) -> Option<Taken> {
     None
 }
 
-/// Whether the first function's own statements compute or return anything. A word of prose parses too, but does
+/// Whether the first function's own statements compute or return anything. A word of prose also parses, but does
 /// neither.
 fn does_something(tree: &Tree) -> bool {
     let body = tree.root_node().named_child(0).and_then(|function| function.child_by_field_name("body"));
@@ -405,7 +407,8 @@ fn does_something(tree: &Tree) -> bool {
     })
 }
 
-/// Whether the reply's body fits the file's signature: the parameters have the same names, except for the receiver.
+/// Whether the reply's body fits the file's signature: the parameters have the same names, not counting `self` or
+/// `cls`.
 fn same_parameters(own: Option<&[String]>, theirs: Option<&[String]>) -> bool {
     let (Some(own), Some(theirs)) = (own, theirs) else { return true };
     let receiver = |names: &[String]| names.first().is_some_and(|first| first == "self" || first == "cls");
@@ -413,7 +416,7 @@ fn same_parameters(own: Option<&[String]>, theirs: Option<&[String]>) -> bool {
     bare(own) == bare(theirs)
 }
 
-/// A line of code, and whether it begins inside a string, so that its indentation must not change.
+/// A line of code, and whether it begins inside a string, where its indentation must not change.
 struct CodeLine<'a> {
     text: &'a str,
     in_string: bool,
@@ -425,13 +428,13 @@ impl CodeLine<'_> {
     }
 }
 
-/// The lines of a body without the header's line and without the leading `base`.
+/// Returns the lines of a body without the header's line and without the leading `base`.
 fn body_lines<'a>(taken: &'a Taken, code: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
     let text = &taken.text[code.clone()];
     let first_end = text.find('\n').unwrap_or(text.len());
     let first = text[..first_end].trim().trim_start_matches(';').trim();
     let mut found = Vec::new();
-    // On the header's own line, or after the docstring.
+    // Code on the header's own line, or after the docstring on its line.
     if !first.is_empty() && !first.starts_with('#') {
         found.push(CodeLine { text: first, in_string: false });
     }
@@ -447,7 +450,7 @@ fn body_lines<'a>(taken: &'a Taken, code: &Range<usize>, base: &str) -> Vec<Code
     found
 }
 
-/// The lines of a range that starts at a line or a statement, without the leading `base`.
+/// Returns the lines of a range that starts at a line or a statement, without the leading `base`.
 fn lines<'a>(taken: &'a Taken, range: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
     let strings = strings(&taken.tree, range);
     let mut at = range.start;
@@ -466,7 +469,7 @@ fn lines<'a>(taken: &'a Taken, range: &Range<usize>, base: &str) -> Vec<CodeLine
     found
 }
 
-/// The strings in a range that span lines.
+/// Returns the strings in a range that span several lines.
 fn strings(tree: &Tree, range: &Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut cursor = tree.walk();
@@ -489,8 +492,8 @@ fn strings(tree: &Tree, range: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// Where imports are added: after the last import at the top of the file, else after its docstring, else before the
-/// first statement. The second value says whether it is before a statement.
+/// Returns the offset at which imports are added: after the last import at the top of the file, or else after its
+/// docstring, or else before the first statement. The second value is whether that is before a statement.
 fn import_place(tree: &Tree, source: &[u8]) -> (usize, bool) {
     let root = tree.root_node();
     let mut cursor = root.walk();
@@ -508,7 +511,8 @@ fn import_place(tree: &Tree, source: &[u8]) -> (usize, bool) {
     place.unwrap_or((source.len(), false))
 }
 
-/// Where helpers are added: before the top-level statement that contains `inside`, and before the comments above it.
+/// Returns the offset at which helpers are added: before the top-level statement that contains `inside`, and before the
+/// comments above that statement.
 fn statement_place(tree: &Tree, source: &[u8], inside: usize) -> usize {
     let root = tree.root_node();
     let mut cursor = root.walk();
@@ -526,7 +530,7 @@ fn statement_place(tree: &Tree, source: &[u8], inside: usize) -> usize {
     at
 }
 
-/// Whether a comment declares an encoding, and so must stay on one of the first two lines.
+/// Whether a comment declares an encoding and must stay on one of the first two lines.
 fn names_encoding(line: &[u8]) -> bool {
     line.windows(6).any(|window| window == b"coding")
 }
@@ -544,7 +548,7 @@ fn end_of_line(source: &[u8], at: usize) -> usize {
     source[at..].iter().position(|&byte| is_end(byte)).map_or(source.len(), |offset| at + offset)
 }
 
-/// The part of a line that is before `at`.
+/// Returns the part of a line before `at`.
 fn line_before(source: &[u8], at: usize) -> &str {
     std::str::from_utf8(&source[start_of_line(source, at)..at]).unwrap_or_default()
 }

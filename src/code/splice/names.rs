@@ -1,29 +1,30 @@
-//! Which names a file binds at its top level, which names a piece of code uses, and what binds them in a model's reply.
+//! Finds the names that a file binds at its top level, the names that a piece of code uses, and the statements that
+//! bind names in a model's reply.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
-/// A top-level statement that binds a name, which other code may need.
+/// A name that a top-level statement binds and that other code may need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Binding {
-    /// The name.
+    /// The bound name.
     pub name: String,
-    /// What binds it.
+    /// The statement that binds the name.
     pub kind: BindingKind,
 }
 
-/// How a name is bound.
+/// The statement that binds a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BindingKind {
-    /// By an import of this one name, as a statement.
+    /// An import of this one name, as a statement.
     Import(String),
-    /// By a definition or an assignment at this place.
+    /// A definition or an assignment in this range.
     Code(Range<usize>),
 }
 
-/// Every name that a range of the tree mentions, attributes included.
+/// Returns all names that a range of the tree mentions, including attributes.
 pub(super) fn mentioned(tree: &Tree, source: &str, range: &Range<usize>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut cursor = tree.walk();
@@ -45,10 +46,10 @@ pub(super) fn mentioned(tree: &Tree, source: &str, range: &Range<usize>) -> BTre
     found
 }
 
-/// The names that a module binds at its top, also below `if`, `try` and `with`.
+/// Returns the names that a module binds at its top level, including those below `if`, `try` and `with`.
 pub(super) fn bound(tree: &Tree, source: &[u8]) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(source);
-    // Offsets are valid only if every byte has kept its place.
+    // Offsets of the tree are valid only if decoding has kept every byte in its place.
     let text = if text.len() == source.len() { text } else { source.iter().map(|&byte| ascii(byte)).collect() };
     bindings(tree, &text).into_iter().map(|binding| binding.name).collect()
 }
@@ -57,7 +58,7 @@ fn ascii(byte: u8) -> char {
     if byte.is_ascii() { char::from(byte) } else { '_' }
 }
 
-/// What a module binds at its top, in source order.
+/// Returns the bindings at a module's top level, in source order.
 pub(super) fn bindings(tree: &Tree, source: &str) -> Vec<Binding> {
     let mut found = Vec::new();
     let mut left = vec![tree.root_node()];
@@ -86,7 +87,7 @@ fn definition(whole: Node<'_>, inner: Node<'_>, source: &str) -> Option<Binding>
     Some(Binding { name: source[name.byte_range()].to_owned(), kind })
 }
 
-/// `a = 1`, `a, b = 1, 2`, `a: int = 1`.
+/// Returns the bindings of `a = 1`, `a, b = 1, 2`, `a: int = 1`.
 fn assignments(statement: Node<'_>, source: &str) -> Vec<Binding> {
     let mut cursor = statement.walk();
     let mut found = Vec::new();
@@ -103,7 +104,7 @@ fn assignments(statement: Node<'_>, source: &str) -> Vec<Binding> {
     found
 }
 
-/// One binding for each name that an import statement binds; none for `from a import *`.
+/// Returns one binding for each name that an import statement binds; `from a import *` has none that are known.
 fn imports(statement: Node<'_>, source: &str) -> Vec<Binding> {
     let text = |node: Node<'_>| source[node.byte_range()].split_whitespace().collect::<Vec<_>>().join(" ");
     let from = statement.child_by_field_name("module_name").map(text);
@@ -126,7 +127,8 @@ fn imports(statement: Node<'_>, source: &str) -> Vec<Binding> {
     found
 }
 
-/// The names of a signature's parameters, in order, with their stars; `None` when it is not a signature.
+/// Returns the names of a signature's parameters, in order, with their stars. Returns `None` if the text is not a
+/// signature.
 pub(super) fn parameters(header: &str) -> Option<Vec<String>> {
     let text = format!("{header} pass\n");
     let tree = crate::code::walk::parse(text.as_bytes())?;

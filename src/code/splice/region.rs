@@ -1,7 +1,7 @@
 //! Takes statements out of a model's reply and puts them in place of a region.
 //!
-//! The reply may hold only the statements, the whole function, or its body. If the function in the reply is unchanged
-//! before and after the region, only the part between is taken. Otherwise the whole function is replaced.
+//! The reply may contain only the statements, the whole function, or its body. If the function in the reply is
+//! unchanged before and after the region, only the part between is taken. Otherwise the whole function is replaced.
 
 use std::ops::Range;
 
@@ -11,12 +11,12 @@ use super::{CodeLine, Spliced, Taken, bare_body, body_lines, mentioned, parsed, 
 use crate::code::function::last_part;
 use crate::code::module::Module;
 
-/// The signature around statements outside of functions.
+/// Signature that makes a function of statements outside of functions.
 const ANY: &str = "def statements():";
 
 impl Spliced {
-    /// Where a range of the old bytes is now: moved by earlier edits, or replaced as a whole. `None` if an edit
-    /// replaced only a part of it, or more than it.
+    /// Returns the new place of a range of the old bytes: moved by earlier edits, or the replacement of the whole
+    /// range. Returns `None` if an edit replaced only a part of it, or more than it.
     #[must_use]
     pub fn moved(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let (mut grown, mut shrunk) = (0, 0);
@@ -37,11 +37,11 @@ impl Spliced {
 }
 
 impl Module {
-    /// The file with the statements of a reply in place of the lines `at`, which are the region or its mask. `function`
-    /// is the function around the region, as an index into [`Module::functions`].
+    /// Returns the file with the statements of a reply in place of the range `at`, which is the region or its mask.
+    /// `function` is the function around the region, as an index into [`Module::functions`].
     ///
     /// # Errors
-    /// A fragment for the model: there are no statements in the reply, or they do not fit.
+    /// Returns a message for the model, a fragment, if the reply has no statements, or if they do not fit.
     pub fn splice_region(&self, function: Option<usize>, at: &Range<usize>, reply: &str) -> Result<Spliced, String> {
         let name = function.map(|index| last_part(&self.functions()[index].name));
         let part = name.map_or_else(|| "the missing part".to_owned(), |name| format!("the missing part of `{name}`"));
@@ -64,7 +64,7 @@ impl Module {
         let statements = candidates.iter().find_map(|text| statements(text, &header));
         let Some(taken) = statements else {
             let fault = candidates.iter().find_map(|text| parsed(&format!("{ANY}\n{}", indented(text))).err());
-            // What does not parse may be prose.
+            // Text that does not parse may be prose, so its error is only reported if there are other candidates.
             let fault = fault.filter(|_| candidates.len() > 1).map(|what| format!("{part} {what}"));
             return Err(fault.unwrap_or_else(|| format!("the reply holds no Python code of {part}")));
         };
@@ -73,8 +73,8 @@ impl Module {
         self.put_lines(function, at, middle, None, &part)
     }
 
-    /// The lines of a body between those that the function has before the region and those after it. `None` if the body
-    /// begins or ends differently.
+    /// Returns the lines of a body between the lines that the function has before the region and those after it.
+    /// Returns `None` if the body begins or ends differently.
     fn between<'lines, 'text>(
         &self,
         function: usize,
@@ -98,7 +98,8 @@ impl Module {
         lines.get(theirs[before.len()].0..=theirs[end - 1].0)
     }
 
-    /// The file with these lines in place of `at`, and with the imports and helpers of the reply that they need.
+    /// Returns the file with these lines in place of `at`, and with the imports and helpers of the reply that they
+    /// need.
     fn put_lines(
         &self,
         function: Option<usize>,
@@ -119,7 +120,7 @@ impl Module {
         let indent = reply::indent_of(&first);
         let shared =
             lines.iter().find(|line| !line.text.trim().is_empty()).map_or("", |line| reply::indent_of(line.text));
-        // Bare statements, and the strings in them, were indented to make a function.
+        // Bare statements, including the strings in them, were indented to make a function of them.
         let wrapped = if whole.is_none() { "    " } else { "" };
         let place = |line: &CodeLine<'_>| {
             let text = if line.in_string {
@@ -142,22 +143,22 @@ impl Module {
     }
 }
 
-/// The lines of a body, without the header's line and without their common indentation.
+/// Returns the lines of a body, without the header's line and without their common indentation.
 fn own_lines(taken: &Taken) -> Vec<CodeLine<'_>> {
     let code = taken.module.body_code(taken.function);
     let base = String::from_utf8_lossy(&taken.module.functions()[taken.function].indent).into_owned();
     body_lines(taken, &code, &base)
 }
 
-/// A line without its indentation and comment. A line that contains quotes keeps its comment.
+/// Removes a line's indentation and comment. A line that contains quotes keeps its comment.
 fn plain(line: &str) -> &str {
     let line = line.trim();
     let end = line.find('#').filter(|&at| !line[..at].contains(['"', '\'']));
     end.map_or(line, |end| line[..end].trim_end())
 }
 
-/// A text that holds only statements, as the body of a function with this header. A word of prose also parses, but does
-/// nothing.
+/// Parses a text that is only statements, as the body of a function with this header. A word of prose also parses, but
+/// does nothing and is refused.
 fn statements(text: &str, header: &str) -> Option<Taken> {
     if let Some(taken) = bare_body(text, header) {
         return Some(taken);
@@ -198,7 +199,7 @@ mod tests {
 
     const FILE: &str = "import math\n\n\ndef f(xs):\n    \"\"\"Doc.\"\"\"\n    total = 0\n    for x in xs:\n        y = x * x\n        total += y  # sum\n    return total\n";
 
-    /// The file with the loop's body masked, and where it is.
+    /// Returns the file with the loop's body masked, and the range of the mask.
     fn masked() -> (Module, Range<usize>) {
         let module = Module::parse("m.py", FILE.into()).unwrap();
         let bounds = Bounds::Statements { first: "y = x", last: Some("total"), number: None };

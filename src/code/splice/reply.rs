@@ -1,7 +1,7 @@
 //! Finds the code in a model's reply: fenced blocks, the whole text, or the lines of one function among prose.
 
-/// Texts that may hold the code, most likely first: the fenced blocks from last to first, because drafts come before
-/// the final version; then the whole reply without its fences; then signatures, each with the block after it.
+/// Returns texts that may be the code, most likely first: the fenced blocks from last to first, because drafts come
+/// before the final version; then the whole reply without its fences; then signatures, each with the block after it.
 pub(super) fn candidates(reply: &str) -> Vec<String> {
     let (mut blocks, rest) = fenced(reply);
     let continued: Vec<String> = blocks.windows(2).filter_map(|pair| continued(&pair[0], &pair[1])).collect();
@@ -11,8 +11,9 @@ pub(super) fn candidates(reply: &str) -> Vec<String> {
     blocks.iter().map(|block| dedent(block)).filter(|block| !block.trim().is_empty()).collect()
 }
 
-/// A block that ends with a signature or its docstring, joined with the next block as the body: some models first
-/// repeat what they were shown in its own fence. If the second block defines something, it is another draft.
+/// Joins a block that ends with a signature or its docstring with the next block as the body. Some models first repeat
+/// the given code in its own fence. If the second block defines a function, it is another draft, and the result is
+/// `None`.
 fn continued(signature: &str, body: &str) -> Option<String> {
     let signature = dedent(signature);
     let end = signature.trim_end();
@@ -28,13 +29,13 @@ fn continued(signature: &str, body: &str) -> Option<String> {
     Some(format!("{end}\n{body}"))
 }
 
-/// Whether the line begins a definition of a function.
+/// Whether the line begins the definition of a function.
 fn defines_any(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("def ") || line.starts_with("async def ")
 }
 
-/// The fenced blocks, including an unclosed last one, and the whole text without the fence lines.
+/// Returns the fenced blocks, including an unclosed last one, and the whole text without the fence lines.
 fn fenced(reply: &str) -> (Vec<String>, String) {
     let (mut blocks, mut all) = (Vec::new(), String::new());
     let mut open: Option<(String, String)> = None;
@@ -60,7 +61,7 @@ fn fenced(reply: &str) -> (Vec<String>, String) {
     (blocks, all)
 }
 
-/// The fence that a line begins with.
+/// Returns the fence that a line begins with.
 fn fence_of(line: &str) -> Option<&str> {
     let text = line.trim_start();
     let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
@@ -68,8 +69,8 @@ fn fence_of(line: &str) -> Option<&str> {
     (length >= 3).then(|| &text[..length])
 }
 
-/// The text without the indentation that all lines share. If only the first line is further left, because the body was
-/// written on its header's line, it is aligned with the others.
+/// Removes the indentation that all lines share. If only the first line is further left, because the body was written
+/// on its header's line, it is aligned with the others.
 pub(super) fn dedent(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let lines: Vec<&str> = text.lines().collect();
@@ -78,7 +79,7 @@ pub(super) fn dedent(text: &str) -> String {
     cut.join("\n") + "\n"
 }
 
-/// The white space with which all non-blank lines begin.
+/// Returns the white space with which all non-blank lines begin.
 pub(super) fn shared_indent<'a>(lines: impl Iterator<Item = &'a str>) -> &'a str {
     let mut shared: Option<&str> = None;
     for line in lines.filter(|line| !line.trim().is_empty()) {
@@ -91,12 +92,12 @@ pub(super) fn shared_indent<'a>(lines: impl Iterator<Item = &'a str>) -> &'a str
     shared.unwrap_or_default()
 }
 
-/// The blanks and tabs that a line begins with.
+/// Returns the spaces and tabs that a line begins with.
 pub(super) fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// The text before its last definition, which is incomplete if the reply was cut off.
+/// Returns the text before its last definition, which is incomplete if the reply was cut off.
 pub(super) fn without_last_definition(text: &str) -> Option<String> {
     let begins = |line: &str| {
         let line = line.trim_start();
@@ -107,8 +108,8 @@ pub(super) fn without_last_definition(text: &str) -> Option<String> {
     Some(lines[..last].join("\n") + "\n")
 }
 
-/// The lines of the last function called `name` in a text that does not parse as a whole: decorators, signature and
-/// everything below that is indented deeper. A function in a class other than `class` does not count.
+/// Returns the lines of the last function called `name` in a text that does not parse as a whole: decorators, signature
+/// and the lines below that are indented deeper. Functions in a class other than `class` do not count.
 pub(super) fn lines_of(text: &str, name: &str, class: Option<&str>) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let fits = |at: usize| match class_of(&lines, at) {
@@ -141,7 +142,7 @@ pub(super) fn lines_of(text: &str, name: &str, class: Option<&str>) -> Option<St
     Some(dedent(&lines[first..=end].join("\n")))
 }
 
-/// The class around a line, by indentation.
+/// Returns the class around a line, by indentation.
 fn class_of<'a>(lines: &[&'a str], at: usize) -> Option<&'a str> {
     let depth = indent_of(lines[at]).len();
     let outer = lines[..at].iter().rev().find(|line| !line.trim().is_empty() && indent_of(line).len() < depth)?;

@@ -1,4 +1,4 @@
-//! Replies as models write them, and random ones.
+//! Tests with replies as models write them, and with random ones.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn text(name: &str, reply: &str) -> String {
     String::from_utf8(into(name, reply).unwrap().bytes).unwrap()
 }
 
-/// The file with another body of `mean`.
+/// Returns the file with another body of `mean`.
 fn with_body(body: &str) -> String {
     FILE.replacen("    raise NotImplementedError\n", body, 1)
 }
@@ -180,7 +180,7 @@ fn of_a_file_that_was_cut_off_the_right_class_is_taken_or_none() {
     assert_eq!(fault, "the reply holds no Python code of `mean`");
 }
 
-/// Replies made of pieces of good ones, in any order, cut anywhere.
+/// Generates replies made of pieces of good ones, in any order and cut anywhere.
 fn mutated() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("```python\n"),
@@ -211,7 +211,7 @@ fn mutated() -> impl Strategy<Value = String> {
     })
 }
 
-/// What holds for every splice: outside the function only insertions, and the same functions as before.
+/// Checks what holds for every splice: outside the function only insertions, and the same functions as before.
 fn holds(name: &str, reply: &str) {
     let Ok(spliced) = into(name, reply) else { return };
     let before = file();

@@ -1,5 +1,5 @@
-//! The base image: a small Debian without what no experiment needs and what could help an attempt to break out or to
-//! learn about the machine: programs with the setuid bit, homes, passwords.
+//! The base image: a small Debian without files that no experiment needs and that could help an attempt to break out or
+//! to learn about the machine: programs with the setuid bit, homes, passwords.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -17,14 +17,15 @@ use super::{USER, registry};
 use crate::error::{Error, Kind, Result};
 use autoexperiment_init::HOME;
 
-/// Where the base comes from unless another image is named.
+/// The image that the base is made from, unless the user names another one.
 pub(super) const DEBIAN: &str = "debian:bookworm-slim";
-/// Names another image to make the base from. Use a digest where everybody must get the same one.
+/// Environment variable that names another image to make the base from. It should contain a digest where all machines
+/// must get the same image.
 pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_BASE_IMAGE";
-/// Debian's name for what `debootstrap` installs.
+/// Debian's code name for the release that `debootstrap` installs.
 const SUITE: &str = "bookworm";
 
-/// Paths that the base does not get, with everything below them.
+/// Paths that are left out of the base, with everything below them.
 const LEFT_OUT: &[&str] = &[
     "boot",
     "dev",
@@ -61,16 +62,16 @@ const LEFT_OUT: &[&str] = &[
     "etc/ssh",
 ];
 
-/// The image that is named, if one is.
+/// The source image named by the user, if any.
 pub(super) fn named() -> Option<String> {
     std::env::var(VARIABLE).ok().filter(|name| !name.is_empty())
 }
 
-/// Makes the base image under this name: from the image or the registry that is named, or else from Debian's, or else
-/// by debootstrap.
+/// Makes the base image under this name: from the source image or the registry named by the user, or else from Debian's
+/// image, or else by debootstrap.
 ///
 /// # Errors
-/// Kind `Machine` when the named source, or every source, is out of reach.
+/// Returns an error of kind `Machine` if the named source, or every source, is out of reach.
 pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
     if let Some(source) = named() {
         let refused = |error| {
@@ -80,14 +81,14 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
         };
         let is_new = registry::pull(engine, &source).await.map_err(refused)?;
         if is_base(engine, &source).await? {
-            // This program made it. It is used unchanged, because others compare its digest.
+            // This program made the source. Use it unchanged, because its digest is compared with other machines'.
             let renamed = registry::rename(engine, &source, name, is_new).await;
             return renamed.map_err(|error| engine.failed("name the base image", &error));
         }
         return from_image(engine, &source, name).await;
     }
     if let Some(place) = registry::named() {
-        // With any other base, all images would differ.
+        // Do not fall back to another source: a different base would change all images.
         return registry::fetch(engine, &place, name).await.map_err(|error| {
             let there = registry::name_in(&place, name);
             Error::machine(format!("failed to pull `{there}`; {} names that registry", registry::VARIABLE))
@@ -96,7 +97,7 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
         });
     }
     let Err(registry) = registry::pull(engine, DEBIAN).await else { return from_image(engine, DEBIAN, name).await };
-    // Making a base takes minutes: check that the engine still answers.
+    // Making a base takes minutes, so check first that the engine still answers.
     engine.docker.ping().await.map_err(|error| engine.failed("answer", &error))?;
     let folder = tempfile::tempdir().map_err(|error| Error::io("create", &std::env::temp_dir(), error))?;
     debootstrap(folder.path()).await.map_err(|why| {
@@ -120,7 +121,7 @@ async fn is_base(engine: &Engine, image: &str) -> Result<bool> {
     Ok(labels.contains_key(LABEL) && labels.get(KIND).is_some_and(|kind| kind == "base"))
 }
 
-/// Makes the base from another image's files.
+/// Makes the base from the files of another image.
 async fn from_image(engine: &Engine, source: &str, name: &str) -> Result<()> {
     let failed = |error| engine.failed("read the base image", &error);
     let digests = engine.docker.inspect_image(source).await.map_err(failed)?.repo_digests.unwrap_or_default();
@@ -156,8 +157,8 @@ async fn debootstrap(folder: &Path) -> Result<(), String> {
     Err(format!("`debootstrap` failed ({last})"))
 }
 
-/// Makes an image from the files that `writing` sends. The image gets its name when all files have arrived, because podman
-/// also makes an image from what a killed build has sent.
+/// Makes an image from the files that the task `writing` sends through `body`. The image gets its name when all files
+/// have arrived, because podman also makes an image from the incomplete files of a killed build.
 async fn import(
     engine: &Engine,
     name: &str,
@@ -168,7 +169,7 @@ async fn import(
     let label = format!("LABEL {LABEL}={} {KIND}=base {LABEL}.origin={origin}", env!("CARGO_PKG_VERSION"));
     let unfinished = format!("{name}-unfinished");
     let failed = |error| engine.failed("import the base image", &error);
-    // Podman ignores a tag in a field of its own.
+    // The tag is part of the repository's name, because podman ignores a tag in its own field.
     let options = CreateImageOptionsBuilder::default().from_src("-").repo(&unfinished).changes(vec![label]).build();
     let mut told = Box::pin(engine.builder.create_image(Some(options), Some(bollard::body_try_stream(body)), None));
     while told.try_next().await.map_err(failed)?.is_some() {}
@@ -196,7 +197,7 @@ fn from_archive(to: &mut Archive, from: impl Read) -> io::Result<()> {
         let kind = entry.header().entry_type();
         let is_plain = kind.is_file() || kind.is_dir() || kind.is_symlink() || kind.is_hard_link();
         if is_plain && !path.as_os_str().is_empty() && !is_left_out(&path) {
-            // Without setuid and setgid, and writable by the owner only.
+            // Remove setuid and setgid, and let only the owner write.
             let mode = entry.header().mode()? & 0o755;
             to.entry(&mut entry, mode)?;
         }
@@ -215,12 +216,12 @@ fn from_folder(to: &mut Archive, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Files that every sandbox needs and the source image may lack.
+/// Adds files that every sandbox needs and that the source image may lack.
 fn own_files(to: &mut Archive) -> io::Result<()> {
     for folder in ["dev", "proc", "sys", "run", "var/lib/dpkg"] {
         to.folder(Path::new(folder), 0)?;
     }
-    // Not a separate file system, because an env may be below it.
+    // A plain folder and not a separate file system, because an env may be below it.
     to.folder_with(Path::new("tmp"), 0, 0o1777)?;
     to.link(Path::new("var/tmp"), Path::new("/tmp"))?;
     let passwd = format!("root:x:0:0:root:/:/bin/sh\nsandbox:x:{USER}:{USER}:sandbox:{HOME}:/bin/sh\n");

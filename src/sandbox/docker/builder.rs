@@ -1,4 +1,5 @@
-//! Containers that images and volumes are built in: one builder per name, filled by an archive.
+//! Containers in which images and volumes are built. Their names work as locks between processes, and archives fill
+//! them.
 
 use std::io;
 use std::time::Duration;
@@ -10,11 +11,11 @@ use super::engine::{Engine, is_conflict};
 use super::{pack, store};
 use crate::error::{Error, Result};
 
-/// How long to wait for another process that makes the same image.
+/// Time to wait for another process that makes the same image.
 const OTHERS: Duration = Duration::from_mins(30);
 
-/// Creates a container with this name. If another process has one, that process is building the same thing, and this one
-/// waits.
+/// Creates a container with this name. If a container of that name exists, another process is building the same thing;
+/// waits until that process has finished.
 pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<String> {
     let begun = std::time::Instant::now();
     loop {
@@ -30,7 +31,7 @@ pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCre
     }
 }
 
-/// Sends an archive into a container's folder.
+/// Uploads an archive, written by `fill`, into a folder of a container.
 pub(super) async fn upload(
     engine: &Engine,
     id: &str,
@@ -40,7 +41,7 @@ pub(super) async fn upload(
     let (body, writing) = pack::stream(fill);
     let options = UploadToContainerOptionsBuilder::default().path(to).build();
     let sent = engine.builder.upload_to_container(id, Some(options), bollard::body_try_stream(body)).await;
-    // If a file could not be read, that is why the engine complains.
+    // If a file could not be read, the engine's error is only a consequence; report the cause.
     let written = writing.await.map_err(io::Error::other).and_then(|written| written);
     match (sent, written) {
         (Ok(()), Ok(())) => Ok(()),

@@ -28,16 +28,16 @@ use crate::sandbox::{
 use autoexperiment_init::tree;
 use autoexperiment_init::wire::{Job, Place, Setup};
 
-/// How long the init may take to answer the first message.
+/// Time limit of the init for the setup.
 const SETUP: Duration = Duration::from_mins(1);
-/// How long the engine may take to stop a container, and how long the end of an attempt waits for its removal, which then
+/// Time limit of the engine to stop a container, and time that the end of an attempt waits for the removal, which then
 /// continues in the background.
 const REMOVAL: Duration = Duration::from_secs(20);
-/// The most processes in all of podman's containers together.
+/// Maximum number of processes in all of podman's containers together.
 const PROCESSES: u64 = 32_768;
-/// The most bytes of a list of the whole workspace, with its last entry and its end.
+/// Maximum bytes of a list of the whole workspace, with its last entry and its end.
 const SURVEY: u64 = (tree::LISTING + 2 * tree::ENTRY) as u64;
-/// The most bytes of standard error to keep from a container whose init fails.
+/// Maximum bytes of standard error that are kept from a container whose init fails.
 const LAST_WORDS: usize = 2000;
 
 /// A running container.
@@ -47,13 +47,14 @@ struct Container {
     id: String,
     tree: PathBuf,
     upper: PathBuf,
-    /// Whether the loss of this container was looked into.
+    /// Whether the cause of the container's loss has been looked for.
     is_explained: bool,
-    /// Removes it when dropped.
+    /// Removes the container when dropped.
     removal: Removal,
 }
 
-/// Creates a container over `image`, attaches to it, starts it, and lays the workspace's own files into it.
+/// Creates a container over `image`, attaches to it, starts it, and writes the files of the workspace's upper layer
+/// into it.
 pub(super) async fn start(
     engine: &Arc<Engine>,
     tools: &Tools,
@@ -67,7 +68,7 @@ pub(super) async fn start(
     engine.watch.begin(&engine.docker);
     let body = body(engine, tools, image, &spec.limits, devices(spec.gpu.as_ref(), gpus));
     let id = create(engine, body, spec.limits.disk).await.map_err(failed("create a container"))?;
-    // From here on the container is removed, whatever happens.
+    // From here on, dropping `removal` removes the container, whatever happens.
     let removal = Removal::new(engine, &id);
     let options = AttachContainerOptionsBuilder::default().stdin(true).stdout(true).stderr(true).stream(true).build();
     let attached = engine.docker.attach_container(&id, Some(options)).await.map_err(failed("attach to a container"))?;
@@ -112,11 +113,11 @@ pub(super) async fn start(
     Ok(Box::new(Container { conversation, engine, id, tree, upper, is_explained: false, removal }))
 }
 
-/// Creates a container, with a quota for its files if the engine's storage driver supports that.
+/// Creates a container, with a quota for its files if the engine's storage driver supports quotas.
 async fn create(engine: &Engine, mut body: ContainerCreateBody, disk: u64) -> Result<String, bollard::errors::Error> {
     if engine.quota.is_expected() {
-        // Above the limit that is watched, which stops a command and says why. The quota stops a command that writes
-        // faster than the watch looks.
+        // The quota is above the limit that the init watches, which stops a command and says why. It stops commands
+        // that write faster than the checks of the disk come.
         let size = disk.saturating_add(disk / 8).saturating_add(64 << 20);
         let mut limited = body.clone();
         let option = HashMap::from([("size".to_owned(), size.to_string())]);
@@ -131,7 +132,7 @@ async fn create(engine: &Engine, mut body: ContainerCreateBody, disk: u64) -> Re
     Ok(engine.docker.create_container(None, body).await?.id)
 }
 
-/// The bytes of standard output; those of standard error are kept aside.
+/// Returns the stream of standard output, and stores standard error in `aside`.
 fn standard_output(
     output: impl futures_util::Stream<Item = Result<LogOutput, bollard::errors::Error>> + Send + Unpin + 'static,
     aside: Arc<Mutex<Vec<u8>>>,
@@ -153,14 +154,14 @@ fn standard_output(
         .boxed()
 }
 
-/// The graphics processors that a container gets: the attempt's own, else those that each gets.
+/// Requests the attempt's own graphics processor, or else those that every container gets.
 fn devices(own: Option<&Gpu>, gpus: Option<Gpus>) -> Option<DeviceRequest> {
     let (count, ids) = match (own, gpus) {
         (Some(own), _) => (None, Some(vec![own.name.clone()])),
         (None, None) => return None,
         (None, Some(Gpus::All)) => (Some(-1), None),
         (None, Some(Gpus::Count(count))) => (Some(i64::from(count)), None),
-        // What no attempt runs in, as the container that is tried out.
+        // Containers outside attempts, such as canaries, get any one.
         (None, Some(Gpus::Each(_))) => (Some(1), None),
     };
     let capabilities = Some(vec![vec!["gpu".to_owned()]]);
@@ -180,32 +181,32 @@ fn body(
         soft: Some(number(most)),
         hard: Some(number(most)),
     };
-    // Shared memory counts as memory, and may not take it all.
+    // Shared memory counts towards the memory limit and may not take all of it.
     let half = (limits.memory / 2).max(1 << 20);
     let mut ulimits =
         vec![same("core", 0), same("nofile", 4096), same("fsize", limits.file_size), same("memlock", 8 << 20)];
     if engine.flavour == Flavour::Podman {
-        // Where podman is itself confined, it may not set its own default. It counts all containers together, so the
-        // other limit is the one that matters.
+        // A podman that is itself confined may not set its own default for this limit. It counts all containers
+        // together, so `pids_limit` below is the one that matters.
         let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NPROC)
             .map_or(PROCESSES, |limit| limit.1);
         ulimits.push(same("nproc", most.min(PROCESSES)));
     }
     let host_config = HostConfig {
-        // When the harness closes the streams or dies, the init ends, and the container with it.
+        // When the harness closes the streams or dies, the init exits, and the container is removed.
         auto_remove: Some(true),
         network_mode: Some("none".into()),
         ipc_mode: Some("private".into()),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
         cap_drop: Some(vec!["ALL".into()]),
         security_opt: Some(vec!["no-new-privileges".into()]),
-        // Our own init collects orphans and, as the first process, cannot be killed from inside.
+        // Our own init reaps orphans and, as the first process, cannot be killed from inside.
         init: Some(false),
         log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
         memory: Some(number(limits.memory)),
         memory_swap: Some(number(limits.memory)),
         nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9).round() as i64),
-        // One for the init.
+        // One more for the init.
         pids_limit: Some(number(limits.processes.saturating_add(1))),
         ulimits: Some(ulimits),
         shm_size: Some(number(half)),
@@ -233,12 +234,12 @@ fn body(
 }
 
 impl Container {
-    /// Copies what the attempt left into the folder `to` on the host, which holds a copy of the upper layer, or is it. The
-    /// job, which lists the workspace, says what happens to the processes inside.
+    /// Copies the attempt's changes into the folder `to` on the host, which is the upper layer or a copy of it. `job`
+    /// lists the workspace and determines what happens to the processes inside.
     async fn bring_back(&mut self, job: &Job, to: &Path) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
-        // The model never sees that a workspace cannot be read.
+        // A workspace that cannot be read is a lost sandbox, not an observation for the model.
         let gone = |fault: Fault| match fault {
             Fault::Refused(why) => Fault::lost(why),
             lost @ Fault::Lost(_) => lost,
@@ -247,7 +248,7 @@ impl Container {
         let survey = self.conversation.file_job("read", here, job.clone(), &[], SURVEY).await.map_err(gone)?;
         let mut survey = tree::decode_survey(&survey).map_err(lost)?;
         if survey.is_cut {
-            // The agent left too much to list. What it was given is compared nevertheless.
+            // The agent left more files than a list can hold. Compare at least all files that the attempt was given.
             let (tree, upper) = (self.tree.clone(), self.upper.clone());
             let known = blocking(move || upper::known(&tree, &upper)).await.map_err(lost)?;
             let paths = tree::encode_paths(known.iter().map(Vec::as_slice)).map_err(lost)?;
@@ -271,7 +272,7 @@ impl Container {
 }
 
 impl Container {
-    /// Looks for evidence that the engine, or somebody who uses it, ended the container.
+    /// Looks for evidence that the engine, or one of its other users, ended the container.
     async fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         let Err(Fault::Lost(loss)) = result else { return result };
         if loss.evidence().is_some() || !self.conversation.is_lost() || self.is_explained {
@@ -320,7 +321,7 @@ impl Sandbox for Container {
 
     async fn look(&mut self, upper: &Path) -> Result<bool, Fault> {
         let (from, to) = (self.upper.clone(), upper.to_owned());
-        // Both folders are the host's own.
+        // Both folders are on the host, so a failure is the harness's.
         let copied = blocking(move || upper::copy(&from, &to)).await;
         copied.map_err(|error| {
             let evidence = EvidenceKind::Harness.because(format!("the harness failed to copy its own files: {error}"));
@@ -333,13 +334,13 @@ impl Sandbox for Container {
     async fn destroy(mut self: Box<Self>) -> Result<(), Fault> {
         let brought = self.bring_back(&Job::Survey, &self.upper.clone()).await;
         let brought = self.checked(brought).await;
-        // What the attempt left may take long to remove, which is no reason to lose what it did.
+        // Removing the attempt's files may take long; do not lose its changes because of that.
         self.removal.wait(REMOVAL).await;
         brought
     }
 }
 
-/// Removes a container when it is dropped, in the background and for as long as it takes.
+/// Removes a container when dropped, in the background and for as long as the removal takes.
 struct Removal {
     engine: Arc<Engine>,
     id: Option<String>,
@@ -350,7 +351,7 @@ impl Removal {
         Self { engine: engine.clone(), id: Some(id.to_owned()) }
     }
 
-    /// Begins, and waits for the end for at most this long.
+    /// Begins the removal and waits for it, for at most `longest`.
     async fn wait(&mut self, longest: Duration) {
         if let Some(task) = self.begin() {
             let _ = tokio::time::timeout(longest, task).await;
@@ -359,7 +360,7 @@ impl Removal {
 
     fn begin(&mut self) -> Option<tokio::task::JoinHandle<()>> {
         let id = self.id.take()?;
-        // Without a runtime, the closed streams must end it.
+        // Without a runtime, the closed streams must end the container.
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let engine = self.engine.clone();
         engine.removals.begin(&id);
@@ -387,7 +388,7 @@ mod tests {
         assert_eq!(asked(None, None), None);
         assert_eq!(asked(None, Some(Gpus::All)), Some((Some(-1), None)));
         assert_eq!(asked(None, Some(Gpus::Count(2))), Some((Some(2), None)));
-        // By the machine's name: the engine is in no job.
+        // By the machine's name, because the engine does not run inside the job.
         assert_eq!(asked(Some(&own), Some(Gpus::Each(None))), Some((None, Some(vec!["3".to_owned()]))));
     }
 }

@@ -15,16 +15,16 @@ use crate::error::{Error, Kind, Result};
 use autoexperiment_init::processes;
 
 pub(super) use super::LABEL;
-/// What an object is for: `attempt`, `build`, `base`, `env`, `repo`, `init`.
+/// Label for the purpose of an object: `attempt`, `build`, `base`, `env`, `repo`, `init`.
 pub(super) const KIND: &str = "autoexperiment.kind";
-/// The process that a container belongs to, see [`Owner`].
+/// Label for the process that a container belongs to, see [`Owner`].
 pub(super) const OWNER: &str = "autoexperiment.owner";
-/// Seconds that the engine may take for one request.
+/// Time limit of one request, in seconds.
 const PATIENCE: u64 = 120;
-/// Seconds that it may take to receive a large layer.
+/// Time limit of a request that sends a large layer, in seconds.
 const BUILD_PATIENCE: u64 = 1800;
 
-/// Which program the engine is.
+/// Kind of engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
     /// Docker, or another program on Docker's socket.
@@ -43,7 +43,7 @@ impl Flavour {
         }
     }
 
-    /// The variable that names another address.
+    /// The environment variable for the engine's address.
     const fn variable(self) -> &'static str {
         match self {
             Self::Docker => "DOCKER_HOST",
@@ -92,23 +92,24 @@ impl Flavour {
 pub(super) struct Engine {
     pub(super) flavour: Flavour,
     pub(super) docker: Docker,
-    /// The same engine with a longer time limit.
+    /// A connection to the same engine with a longer time limit.
     pub(super) builder: Docker,
     pub(super) info: SystemInfo,
     pub(super) owner: Owner,
-    /// Whether it is reached through a local socket, so that its containers run on this machine.
+    /// Whether the engine is reached through a local socket, so that its containers run on this machine.
     pub(super) is_local: bool,
     pub(super) quota: Arc<Quota>,
     pub(super) watch: Arc<EngineWatch>,
     pub(super) removals: Arc<Removals>,
 }
 
-/// Whether the storage driver can limit the size of a container's files. Engines only say so when asked to do it.
+/// Whether the storage driver can limit the size of a container's files. Engines only reveal that when a limit is
+/// requested.
 #[derive(Debug)]
 pub(super) struct Quota(AtomicBool);
 
 impl Quota {
-    /// Assumed for drivers that may support it, until one refuses.
+    /// Assumes that drivers that may support quotas do, until one refuses.
     fn of(info: &SystemInfo) -> Self {
         let driver = info.driver.as_deref().unwrap_or_default();
         let below =
@@ -121,7 +122,7 @@ impl Quota {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether the engine refused a container because of its quota. If so, no further quota is asked for.
+    /// Whether the engine refused a container because of its quota. If so, no further quotas are requested.
     pub(super) fn is_refused(&self, error: &bollard::errors::Error) -> bool {
         let said = error.to_string();
         let is_refused =
@@ -134,10 +135,10 @@ impl Quota {
 }
 
 impl Engine {
-    /// Connects to the engine that the environment names, or to the first usual socket that answers.
+    /// Connects to the engine at the address in the environment, or to the first of the usual sockets that answers.
     ///
     /// # Errors
-    /// Kind `Machine` when no engine answers.
+    /// Returns an error of kind `Machine` if no engine answers.
     pub(super) async fn connect(flavour: Flavour) -> Result<Self> {
         let mut tried = Vec::new();
         let named = std::env::var(flavour.variable()).ok().filter(|address| !address.is_empty());
@@ -161,7 +162,7 @@ impl Engine {
         Ok(Self::over(flavour, address, &docker, info))
     }
 
-    /// An engine that was reached at this address.
+    /// Creates the handle of an engine that was reached at this address.
     pub(super) fn over(flavour: Flavour, address: &str, docker: &Docker, info: SystemInfo) -> Self {
         let with = |seconds| docker.clone().with_timeout(Duration::from_secs(seconds));
         Self {
@@ -177,13 +178,13 @@ impl Engine {
         }
     }
 
-    /// Version and storage, for people.
+    /// Describes version and storage driver for users.
     pub(super) fn describe(&self) -> String {
         let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".into());
         format!("version {}, storage {}", text(&self.info.server_version), text(&self.info.driver))
     }
 
-    /// The labels of an object of this kind. An object with an owner is removed when the owner has ended.
+    /// Returns the labels for an object of this kind. An object with an owner is removed after its owner has ended.
     pub(super) fn labels(&self, kind: &str, is_owned: bool) -> HashMap<String, String> {
         let mut labels =
             HashMap::from([(LABEL.to_owned(), env!("CARGO_PKG_VERSION").to_owned()), (KIND.into(), kind.into())]);
@@ -193,7 +194,7 @@ impl Engine {
         labels
     }
 
-    /// A failed request, which is never the fault of what runs inside.
+    /// The error for a failed request, which is never the fault of the code inside.
     pub(super) fn failed(&self, what: &str, error: &bollard::errors::Error) -> Error {
         Error::new(Kind::Infrastructure, format!("{} failed to {what}: {error}", self.flavour.name()))
             .hint(format!("check the engine with `{} info` and the disk with `df`", self.flavour.name()))
@@ -205,9 +206,9 @@ pub(super) fn is_missing(error: &bollard::errors::Error) -> bool {
     status(error) == Some(404)
 }
 
-/// Whether the engine says that the name is taken, or that the same is under way already.
+/// Whether the engine says that the name is taken, or that the same operation is under way already.
 pub(super) fn is_conflict(error: &bollard::errors::Error) -> bool {
-    // Podman answers 500 to a name that is in use.
+    // Podman answers with status 500 if a name is in use.
     match error {
         bollard::errors::Error::DockerResponseServerError { status_code, message } => {
             *status_code == 409 || message.contains("already in use") || message.contains("is already in progress")
@@ -223,19 +224,19 @@ fn status(error: &bollard::errors::Error) -> Option<u16> {
     }
 }
 
-/// Identifies a process among all machines: machine, boot, pid namespace, pid and start time.
+/// Identity of a process among all machines: machine, boot, pid namespace, pid and start time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     machine: String,
     boot: String,
     pid: i32,
     begun: u64,
-    /// The kernel's name for it; empty if unknown.
+    /// The kernel's name of the pid namespace; empty if unknown.
     namespace: String,
 }
 
 impl Owner {
-    /// This process.
+    /// Returns the identity of this process.
     pub(super) fn this() -> Self {
         let pid = std::process::id() as i32;
         let (machine, boot) = here();
@@ -243,9 +244,9 @@ impl Owner {
         Self { machine, boot, pid, begun: processes::started(pid).unwrap_or_default(), namespace }
     }
 
-    /// Whether this process ran on this machine and has ended. For a process of another machine or pid namespace the answer
-    /// is no. Containers of one image may share a machine id, so another boot id proves the end only if the engine
-    /// is on this machine.
+    /// Whether this process ran on this machine and has ended. Returns `false` for a process of another machine or pid
+    /// namespace, about which nothing is known. Containers of one image may share a machine id, so another boot id
+    /// proves the end only if the engine is on this machine.
     pub(super) fn is_dead(&self, engine_is_local: bool) -> bool {
         let this = Self::this();
         if self.machine != this.machine || self.boot.is_empty() || this.boot.is_empty() {
@@ -259,7 +260,7 @@ impl Owner {
             && processes::started(self.pid) != Some(self.begun)
     }
 
-    /// The owner that a label names. Labels of earlier versions lack the namespace.
+    /// Parses a label. Labels of earlier versions lack the namespace.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let owner = Self {
@@ -272,7 +273,7 @@ impl Owner {
         parts.next().is_none().then_some(owner)
     }
 
-    /// A process that has ended, for tests.
+    /// Returns the identity of a process that has ended, for tests.
     #[cfg(test)]
     pub(super) fn dead() -> Self {
         let this = Self::this();
@@ -286,7 +287,7 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// The machine's and the boot's identity.
+/// Returns the identities of the machine and of the current boot.
 fn here() -> (String, String) {
     let read = |path| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
     let name = || nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

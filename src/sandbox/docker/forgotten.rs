@@ -1,6 +1,6 @@
-//! Containers that an engine forgets. If a daemon is killed while it starts a container, it does not remember it after a
-//! restart: the container's supervisor (containerd's shim, podman's conmon), its processes and their control groups stay.
-//! Nobody else ends them.
+//! Ends containers that an engine has forgotten. If a daemon is killed while it starts a container, it does not know
+//! the container after a restart: the container's supervisor (containerd's shim, podman's conmon), its processes and
+//! their control groups remain, and nothing else ends them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use autoexperiment_init::processes::{self, Identity};
 
-/// Supervisors' programs, and the option that says which container is theirs.
+/// The supervisors' programs, each with the option that precedes the container's id.
 const SUPERVISORS: [(&str, &[u8]); 2] = [("containerd-shim", b"-id"), ("conmon", b"-c")];
-/// How long a supervisor that is about to end may take.
+/// Time for a supervisor that is already exiting.
 const MOMENT: Duration = Duration::from_secs(2);
-/// How deep the control groups of containers are nested.
+/// Maximum depth at which the control groups of containers are nested.
 const DEPTH: usize = 6;
 
-/// Ends what is left of one of this program's containers that the engine has forgotten: its supervisor, all that this
-/// one holds, and what is in the container's control groups though its supervisor has ended. Does nothing if there is
-/// none, or if the engine is on another machine or belongs to another user.
+/// Ends the remains of one of this program's containers that the engine has forgotten: its supervisor, the supervisor's
+/// descendants, and processes in the container's control groups even if the supervisor has ended. Does nothing without
+/// remains, or if the engine is on another machine or belongs to another user.
 pub(super) async fn end(id: &str) {
     if remains(id).is_empty() {
         return;
@@ -30,7 +30,7 @@ pub(super) async fn end(id: &str) {
     }
 }
 
-/// Living processes of the container with this id: its supervisors, what descends from them, and the members of its
+/// Finds living processes of the container with this id: its supervisors, their descendants, and the members of its
 /// control groups.
 fn remains(id: &str) -> BTreeSet<Identity> {
     let mut found = BTreeSet::new();
@@ -47,24 +47,24 @@ fn remains(id: &str) -> BTreeSet<Identity> {
     found
 }
 
-/// Whether a process whose `/proc/PID/cgroup` this is is in a group that bears the container's name. Where a process that
-/// looks has groups of its own (a cgroup namespace), groups outside are shown from there, with their names.
+/// Whether `groups`, a process's `/proc/PID/cgroup`, names a group of the container. This also works from inside a
+/// cgroup namespace, where groups outside are shown by relative paths that still contain their names.
 fn is_member(groups: &[u8], id: &str) -> bool {
     let is_its = |line: &[u8]| line.windows(id.len()).any(|part| part == id.as_bytes());
     !id.is_empty() && groups.split(|byte| *byte == b'\n').any(is_its)
 }
 
-/// Removes the empty control groups that bear the container's name.
+/// Removes the empty control groups whose names contain the container's id.
 fn remove_groups(root: &Path, id: &str) {
     let is_its = |entry: &walkdir::DirEntry| entry.file_name().to_string_lossy().contains(id);
     let walk = walkdir::WalkDir::new(root).max_depth(DEPTH).contents_first(true).into_iter().flatten();
     for entry in walk.filter(|entry| entry.file_type().is_dir() && is_its(entry)) {
-        // A group that is not empty stays.
+        // Fails for a group that is not empty, which stays.
         let _ = std::fs::remove_dir(entry.path());
     }
 }
 
-/// Whether a command line, its words ended by zeros, is that of the container's supervisor.
+/// Whether a command line, of words that end in zero bytes, is that of the container's supervisor.
 fn is_supervisor(line: &[u8], id: &str) -> bool {
     let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
     let program = words.first().and_then(|word| std::str::from_utf8(word).ok()).map(Path::new);
@@ -95,8 +95,8 @@ mod tests {
         assert!(!is_member(groups, "abd") && !is_member(groups, "") && !is_member(b"", "abc"));
     }
 
-    /// What podman leaves that is killed while it starts a container: the process that would become the container, in
-    /// the container's group, and no supervisor.
+    /// Podman leaves this if it is killed while it starts a container: the process that would become the container, in
+    /// the container's group, without a supervisor.
     #[tokio::test]
     async fn a_process_without_a_supervisor_is_ended_with_its_group() {
         let Some(place) = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].map(Path::new).into_iter().find(|place| {
@@ -111,7 +111,7 @@ mod tests {
         std::fs::create_dir(&group).unwrap();
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         std::fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
-        // Its parent is this test, which takes note of its end.
+        // The test is the process's parent, so it must reap it.
         let ended = std::thread::spawn(move || child.wait().unwrap());
         end(&id).await;
         assert!(!ended.join().unwrap().success());

@@ -1,5 +1,5 @@
-//! Images named by content: the base, an env on top of it, a repo on top of that. Whoever needs an image first makes it;
-//! everybody else finds it by its name, on any machine that has it.
+//! Images, named by their content: the base, an env on top of it, a repo on top of that. An image is made when it is
+//! first needed, and is found by its name from then on, in every engine that has it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -25,9 +25,9 @@ use crate::sandbox::exposed::exposures;
 
 /// Increased when the content of images changes.
 const FORMAT: &str = "1";
-/// Prefix of all image names. Without a host, an engine would look in its default registry.
+/// Prefix of all image names. Without the host in it, an engine would look in its default registry.
 pub(super) const PREFIX: &str = "localhost/autoexperiment";
-/// Where the base's loader looks for libraries.
+/// Folder in which the base's loader looks for libraries.
 const LIBRARIES: &str = "/usr/lib";
 
 /// Host folders to show, and folders in them to hide.
@@ -35,7 +35,7 @@ type Shown<'a> = (&'a [PathBuf], &'a [PathBuf]);
 
 type Cells = std::sync::Mutex<HashMap<String, Arc<OnceCell<String>>>>;
 
-/// The images of one engine, as far as this process has asked for them.
+/// The images of one engine, and the names that this process has found so far.
 pub(super) struct Images {
     engine: Arc<Engine>,
     known: Cells,
@@ -46,12 +46,12 @@ impl Images {
         Self { engine, known: Cells::default() }
     }
 
-    /// Forgets what was found.
+    /// Forgets the names that were found, so that the engine is asked again.
     pub(super) fn forget(&self) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Whether the engine has the image; an error if the engine does not answer.
+    /// Whether the engine has the image. Fails if the engine does not answer.
     async fn is_there(&self, name: &str) -> Result<bool> {
         match self.engine.docker.inspect_image(name).await {
             Ok(_) => Ok(true),
@@ -60,7 +60,7 @@ impl Images {
         }
     }
 
-    /// All images for these folders and, if given, a repo's snapshot; their names, the base first.
+    /// Makes all images for these folders and, if given, a repo's snapshot. Returns their names, the base first.
     pub(super) async fn build(&self, shown: Shown<'_>, repo: Option<(&Path, &str)>) -> Result<Vec<String>> {
         let mut names = vec![self.base().await?, self.env(shown).await?];
         if let Some((tree, digest)) = repo {
@@ -69,7 +69,7 @@ impl Images {
         Ok(names)
     }
 
-    /// The image below all others. Each source image gets a base of its own.
+    /// Makes or finds the base image. Each source image gets a base of its own.
     pub(super) async fn base(&self) -> Result<String> {
         let named = base::named().map(|source| pack::short(Sha256::new_with_prefix(source)));
         let name = format!("{PREFIX}/base:{FORMAT}{}", named.map(|digest| format!("-{digest}")).unwrap_or_default());
@@ -85,9 +85,9 @@ impl Images {
         .await
     }
 
-    /// Paths to leave out of the folders' layers; they are the same on this machine and in the image.
+    /// Returns the paths to leave out of the folders' layers, which are the same on this machine and in the image.
     pub(super) fn left_out(read_only: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        // Of the system's own folders only an interpreter is taken.
+        // Only the interpreter is copied from the system's own folders, so they expose nothing.
         let own =
             read_only.iter().map(PathBuf::as_path).filter(|folder| !SYSTEM.iter().any(|one| *folder == Path::new(one)));
         let mut left_out = Vec::new();
@@ -101,8 +101,8 @@ impl Images {
         Ok(left_out)
     }
 
-    /// The base with these host folders at their own paths and the libraries that their programs need. Each folder is a layer;
-    /// interpreters come first, so that envs share them.
+    /// Makes or finds the image of an env: the base with these host folders at their own paths, and the libraries that
+    /// their programs need. Each folder is a layer; interpreters come first, so that envs share them.
     pub(super) async fn env(&self, (read_only, hidden): Shown<'_>) -> Result<String> {
         let base = self.base().await?;
         let mut folders: Vec<PathBuf> = read_only.to_vec();
@@ -126,7 +126,7 @@ impl Images {
         .await
     }
 
-    /// An image with one more folder.
+    /// Makes or finds the image with one more folder.
     async fn folder(&self, below: &str, folder: PathBuf, spare: Arc<Vec<PathBuf>>) -> Result<String> {
         self.once(
             &format!("folder {} over {below}", folder.display()),
@@ -156,7 +156,7 @@ impl Images {
         .await
     }
 
-    /// The env with the snapshot at `tree` as its workspace.
+    /// Makes or finds the image of an env with the snapshot at `tree` as its workspace.
     pub(super) async fn repo(&self, shown: Shown<'_>, tree: &Path, digest: &str) -> Result<String> {
         let key = format!("repo {digest} {shown:?}");
         self.once(
@@ -178,14 +178,15 @@ impl Images {
         .await
     }
 
-    /// Does the work once for all attempts of this process that need it, and again only if it failed. Boxed, because nested
-    /// futures become too large for a stack.
+    /// Runs `make` once for all attempts of this process, and again only if it failed. The future is boxed, because
+    /// nested futures become too large for a stack.
     async fn once(&self, key: &str, make: Pin<Box<dyn Future<Output = Result<String>> + Send + '_>>) -> Result<String> {
         let cell = self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(key.to_owned()).or_default().clone();
         cell.get_or_try_init(|| make).await.cloned()
     }
 
-    /// The digests of a base's layers: the same in every engine and registry that it was sent to, as its id is not.
+    /// Digests the base's layers. Unlike the image's id, the result is the same in every engine and registry that the
+    /// base was sent to.
     pub(super) async fn digest(&self, base: &str) -> Result<String> {
         let about = self.engine.docker.inspect_image(base).await;
         let about = about.map_err(|error| self.engine.failed("find an image", &error))?;
@@ -197,13 +198,14 @@ impl Images {
         }
     }
 
-    /// Identifies an image's content without its history: an env's name follows from its content.
+    /// Identifies an image by its content without its history. The name of an env already contains a digest of its
+    /// content.
     async fn identity(&self, name: &str) -> Result<String> {
         if name.contains("/base:") { self.digest(name).await } else { Ok(name.to_owned()) }
     }
 
-    /// Makes an image from what `fill` writes, on top of another image, unless it exists. Adds the libraries that the programs
-    /// of a folder need and that neither the folder nor the image below has.
+    /// Makes an image from the files that `fill` writes, on top of another image, unless it exists. Adds the libraries
+    /// that the programs of a folder need and that neither the folder nor the image below has.
     async fn layer(
         &self,
         name: &str,
@@ -229,22 +231,22 @@ impl Images {
         let lock = format!("autoexperiment-build-{}", name.rsplit(':').next().unwrap_or(name));
         let id = create_alone(&self.engine, &lock, body).await?;
         let made = async {
-            // Another process may have made it in the meantime.
+            // Another process may have made the image in the meantime.
             if self.is_there(name).await? {
                 return Ok(());
             }
             let mut needed = programs.map(|folder| libraries::of(&libraries::programs(folder))).unwrap_or_default();
             let own = programs.and_then(|folder| folder.canonicalize().ok());
             needed.retain(|library| {
-                // A conda prefix has its own libraries, which other programs must not use.
+                // Leave out libraries inside the folder: a conda prefix has its own, which other programs must not use.
                 !library.canonicalize().is_ok_and(|real| own.as_ref().is_some_and(|own| real.starts_with(own)))
             });
             let libraries = self.missing(&id, needed).await?;
             upload(&self.engine, &id, "/", move |archive| {
                 let style = Style { owner: 0, stamped: false };
                 for library in libraries {
-                    // By a link's name, the file that it leads to; not in the host's place, which may be a link in the
-                    // image, but in one where every loader looks.
+                    // Named as the link and with the content of its target. Not at the host's path, which may be a link
+                    // in the image, but in a folder where every loader looks.
                     let place = Path::new(LIBRARIES).join(library.file_name().unwrap_or_default());
                     archive.tree(&library.canonicalize()?, &place, style)?;
                 }
@@ -260,7 +262,7 @@ impl Images {
         removed.map_err(|error| self.engine.failed("remove a container", &error))
     }
 
-    /// The libraries that an image lacks.
+    /// Returns the libraries that an image lacks.
     async fn missing(&self, id: &str, libraries: BTreeSet<PathBuf>) -> Result<Vec<PathBuf>> {
         let mut missing = Vec::new();
         for library in libraries {
@@ -288,7 +290,7 @@ impl Images {
 
     async fn commit(&self, id: &str, name: &str, kind: &str) -> Result<()> {
         let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
-        // The container's owner does not own the image.
+        // Clear the owner, which is only the container's, so that the image is not removed with it.
         let labels = format!("LABEL {LABEL}={} {KIND}={kind} {OWNER}=\"\"", env!("CARGO_PKG_VERSION"));
         let options =
             CommitContainerOptionsBuilder::default().container(id).repo(repo).tag(tag).pause(false).changes(&labels);
@@ -297,8 +299,8 @@ impl Images {
     }
 }
 
-/// The packages of interpreters that a virtual environment among the folders was made from without them: none of its
-/// programs sees those.
+/// Returns the package folders of interpreters that the virtual environments among the folders cannot see, because they
+/// do not include the system's packages.
 fn spare(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut spare = Vec::new();
     for folder in folders {
@@ -315,7 +317,8 @@ fn spare(folders: &[PathBuf]) -> Vec<PathBuf> {
     spare
 }
 
-/// Whether no experiment needs this file or folder: spare packages, Python's own tests, libraries to link with.
+/// Whether no experiment needs this file or folder: packages that no environment sees, Python's own tests, static
+/// libraries.
 fn is_spare(path: &Path, spare: &[PathBuf]) -> bool {
     let name = |path: Option<&Path>| path.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let is_test = name(Some(path)).as_deref() == Some("test")
@@ -324,10 +327,11 @@ fn is_spare(path: &Path, spare: &[PathBuf]) -> bool {
     is_test || path.extension().is_some_and(|extension| extension == "a") || spare.iter().any(|one| path == one)
 }
 
-/// Paths of the base image that an interpreter of the host must not replace.
+/// Paths of the base image that must not be replaced by an interpreter's folder of the host.
 const SYSTEM: [&str; 5] = ["/usr", "/bin", "/lib", "/lib64", "/"];
 
-/// An env with the system's own interpreter names all of /usr; only the interpreter is copied.
+/// Replaces system folders by the interpreter in them: an env with the system's own interpreter names all of /usr, of
+/// which only the interpreter is copied.
 fn expand(folders: Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
     let (system, mut folders): (Vec<PathBuf>, Vec<PathBuf>) =
         folders.into_iter().partition(|folder| SYSTEM.iter().any(|system| folder == Path::new(system)));

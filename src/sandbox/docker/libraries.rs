@@ -1,4 +1,4 @@
-//! Which shared libraries a program of the host needs: those of its own and, for an interpreter, of its modules.
+//! Finds the shared libraries that a program of the host needs, for an interpreter also those of its modules.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -8,11 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Files that `ldd` is asked about at once.
+/// Maximum number of files per call of `ldd`.
 const AT_ONCE: usize = 50;
 
-/// The libraries of these programs as the host's loader finds them, the loader among them, as full paths. Empty for
-/// programs without any, and where there is no `ldd`.
+/// Returns the full paths of the libraries of these programs, as the host's loader finds them, and of the loader
+/// itself. Empty for static programs, and if there is no `ldd`.
 pub(super) fn of(programs: &[PathBuf]) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for some in programs.chunks(AT_ONCE) {
@@ -23,7 +23,7 @@ pub(super) fn of(programs: &[PathBuf]) -> BTreeSet<PathBuf> {
     found
 }
 
-/// `name => /path (0x...)` or `/path (0x...)`.
+/// Parses a line of ldd: `name => /path (0x...)` or `/path (0x...)`.
 fn library(line: &[u8]) -> Option<PathBuf> {
     let line = line.trim_ascii();
     let end = line.windows(4).rposition(|four| four == b" (0x")?;
@@ -32,7 +32,7 @@ fn library(line: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(&line[start..]))).filter(|path| path.is_absolute())
 }
 
-/// The programs and modules of an interpreter below `folder`: the files in `bin` and `lib-dynload`.
+/// Returns the programs and modules of an interpreter below `folder`: the ELF files in `bin` and `lib-dynload`.
 pub(super) fn programs(folder: &Path) -> Vec<PathBuf> {
     let is_place = |path: &Path| {
         path.parent().and_then(Path::file_name).is_some_and(|name| name == "bin" || name == "lib-dynload")

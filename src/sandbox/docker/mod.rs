@@ -1,8 +1,8 @@
-//! Docker or podman containers as sandboxes: one image for the base, one for the env on top of it, one for the repo on top
-//! of that, and one container per attempt, which gets the masked files and nothing else.
+//! Docker or podman containers as sandboxes. There is one image for the base, one for the env on top of it, one for the
+//! repo on top of that, and one container per attempt, which only adds the masked files.
 //!
-//! The container's first process is this program's own init, as in the local sandbox. Everything inside goes through one
-//! attached stream, so time limits, output, memory and files behave as they do there. We never use the engine's `exec`.
+//! The container's first process is this program's own init, as in the local sandbox. All jobs go through one attached
+//! stream, so time limits, output, memory and files behave as in the local sandbox. We never use the engine's `exec`.
 
 mod base;
 mod builder;
@@ -36,42 +36,42 @@ use tools::Tools;
 pub use engine::Flavour;
 pub use store::{Store, Swept};
 
-/// The label of everything that this program makes in an engine. Nothing without it is ever removed.
+/// Label of everything that this program makes in an engine. Objects without it are never removed.
 const LABEL: &str = "autoexperiment";
-/// User and group of everything in a container: a number that no system assigns by default and that engines without root
-/// can map.
+/// User and group of all processes and files in a container: a number that no system assigns by default and that
+/// engines without root can map.
 const USER: u32 = 61_978;
-/// How long to wait for an engine that does not answer.
+/// Time to wait for an engine that does not answer.
 const RESTART: Duration = Duration::from_mins(1);
-/// How long a canary may take in all, see [`canary::examine`], and an engine to answer at all.
+/// Time limit of a canary, see [`canary::examine`], and of an engine's answer to a ping.
 const CANARY: Duration = Duration::from_secs(30);
-/// How long to wait for the removal of containers at the end of a run, and before a canary.
+/// Time to wait for the removal of containers at the end of a run, and before a canary.
 const REMOVALS: Duration = Duration::from_mins(2);
 
-/// Version and storage of an engine, for people.
+/// Returns version and storage driver of an engine, as text for users.
 ///
 /// # Errors
-/// Kind `Machine` when no engine answers, with a hint.
+/// Returns an error of kind `Machine`, with a hint, if no engine answers.
 pub(super) async fn inspect(flavour: Flavour) -> Result<String> {
     Engine::connect(flavour).await.map(|engine| engine.describe())
 }
 
-/// Starts containers.
+/// Starts containers as sandboxes.
 pub struct DockerBackend {
     engine: Arc<Engine>,
     gpus: Option<Gpus>,
     images: Images,
-    /// Found or made at the first start.
+    /// The init's volume, found or made when the first sandbox starts.
     tools: Mutex<Option<Arc<Tools>>>,
-    /// What dead processes left in the engine and what could not be removed.
+    /// A sentence for each container of a dead process that could not be removed.
     leftovers: Vec<String>,
 }
 
 impl DockerBackend {
-    /// Connects to an engine and removes what dead processes left in it.
+    /// Connects to an engine and removes the containers that dead processes left in it.
     ///
     /// # Errors
-    /// Kind `Machine` when no engine answers or the graphics processors do not exist.
+    /// Returns an error of kind `Machine` if no engine answers or the graphics processors do not exist.
     pub async fn open(flavour: Flavour, gpus: Option<Gpus>) -> Result<Self> {
         let engine = Arc::new(Engine::connect(flavour).await?);
         if engine.info.os_type.as_deref().is_some_and(|os| os != "linux") {
@@ -88,25 +88,25 @@ impl DockerBackend {
         Ok(backend)
     }
 
-    /// Removes the containers that dead processes of this machine left, as far as possible.
+    /// Removes the containers that dead processes of this machine left, where possible.
     ///
     /// # Errors
-    /// Kind `Machine` when none answers, `Infrastructure` when it fails.
+    /// Returns an error of kind `Machine` if no engine answers, and of kind `Infrastructure` if the engine fails.
     pub async fn sweep(flavour: Flavour) -> Result<Swept> {
         store::sweep(&Engine::connect(flavour).await?).await
     }
 
-    /// What this program keeps in the engine.
+    /// The images and volumes that this program keeps in the engine.
     #[must_use]
     pub fn store(&self) -> Store {
         Store::new(self.engine.clone())
     }
 
-    /// Makes or finds the images for these folders, without the hidden folders in them: the base, the env on top of it and,
-    /// for a repo's snapshot (folder and digest), the repo on top of that. Returns their names, the base first.
+    /// Makes or finds the images for these folders, without the hidden folders in them: the base, the env on top of it
+    /// and, for a repo's snapshot (folder and digest), the repo on top of that. Returns their names, the base first.
     ///
     /// # Errors
-    /// As [`Backend::start`].
+    /// Returns the errors of [`Backend::start`].
     pub async fn build(
         &self,
         read_only: &[PathBuf],
@@ -183,7 +183,7 @@ impl Backend for DockerBackend {
             Ok(Err(error)) => return silent(format!("does not answer: {error}")),
             Ok(Ok(_)) => {}
         }
-        // As long as the attempt's own container is there, a failure may be its doing.
+        // As long as the attempt's own container exists, it may be the cause of a failure.
         if !self.engine.removals.settle(REMOVALS).await {
             return None;
         }
@@ -201,11 +201,11 @@ impl Backend for DockerBackend {
         loop {
             match Box::pin(self.start_once(spec)).await {
                 Err(error) if error.kind == Kind::Infrastructure && begun.elapsed() < RESTART => {
-                    // Somebody may have removed an image that this process had found.
+                    // Another process may have removed an image that this process had found.
                     self.images.forget();
                     *self.tools.lock().await = None;
                     if self.engine.docker.ping().await.is_err() {
-                        // A restart of the engine should not use up the tries of all attempts.
+                        // Waiting for an engine that restarts does not count as a try.
                         tokio::time::sleep(Duration::from_millis(500)).await;
                     } else if std::mem::replace(&mut again, true) {
                         return Err(error);

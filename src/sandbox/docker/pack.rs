@@ -1,4 +1,4 @@
-//! Folders as tar streams: the only way into an engine, which may be on another machine.
+//! Folders as tar streams, the only way to send files to an engine, which may be on another machine.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -17,16 +17,16 @@ use tokio_util::io::{ReaderStream, SyncIoBridge};
 use crate::files::hex;
 use autoexperiment_init::tree::STAMP;
 
-/// Bytes between the thread that reads files and the connection that they leave by.
+/// Bytes buffered between the thread that reads files and the connection that sends them.
 const BUFFER: usize = 1 << 20;
 
-/// Who owns packed files, and whether their times are kept.
+/// Owner and times of packed files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
-    /// User and group inside.
+    /// User and group id of the packed files.
     pub(super) owner: u64,
-    /// All files get the time [`STAMP`], so that later writes can be recognised. Otherwise times stay, because Python compares
-    /// a source's time with the one in its compiled file.
+    /// Whether all files get the time [`STAMP`], so that later writes can be recognised. Otherwise times are kept,
+    /// because Python compares a source's time with the one in its compiled file.
     pub(super) stamped: bool,
 }
 
@@ -43,19 +43,20 @@ pub(super) fn stream(
     (ReaderStream::with_capacity(from, BUFFER), writing)
 }
 
-/// An archive to be filled.
+/// An archive that is being written.
 pub(super) struct Archive {
     tar: Builder<Box<dyn Write + Send>>,
     made: BTreeSet<PathBuf>,
 }
 
 impl Archive {
-    /// Adds the tree or file at `from` under the path `to`, and root's folders above it.
+    /// Adds the tree or file at `from` under the path `to`, and the folders above `to`, which belong to root.
     pub(super) fn tree(&mut self, from: &Path, to: &Path, style: Style) -> io::Result<()> {
         self.tree_without(from, to, style, &|_| false)
     }
 
-    /// The same without the paths for which `is_left_out` is true; they are inside paths, relative to the root.
+    /// Same as [`Self::tree`], without the paths for which `is_left_out` is true. These are paths in the archive,
+    /// relative to the root.
     pub(super) fn tree_without(
         &mut self,
         from: &Path,
@@ -65,7 +66,7 @@ impl Archive {
     ) -> io::Result<()> {
         let place = |entry: &walkdir::DirEntry| {
             let relative = entry.path().strip_prefix(from).unwrap_or(Path::new(""));
-            // Joining an empty path would add a slash, as if a file were a folder.
+            // Joining an empty path would add a slash and turn a file into a folder.
             if relative.as_os_str().is_empty() { to.to_path_buf() } else { to.join(relative) }
         };
         for above in to.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {
@@ -101,7 +102,7 @@ impl Archive {
                 });
                 header.set_entry_type(EntryType::Regular);
                 header.set_size(about.len());
-                // A file that shrinks while it is read would break the archive.
+                // Fill up with zeros, because a file that shrinks while it is read would break the archive.
                 let file = File::open(entry.path())?.chain(io::repeat(0)).take(about.len());
                 self.append(&mut header, &path, file)?;
             }
@@ -109,14 +110,14 @@ impl Archive {
         Ok(())
     }
 
-    /// Adds a folder that everybody may enter, once.
+    /// Adds a folder with mode 755, unless it was added before.
     pub(super) fn folder(&mut self, path: &Path, owner: u64) -> io::Result<()> {
         self.folder_with(path, owner, 0o755)
     }
 
-    /// Adds a folder with these permissions, once.
+    /// Adds a folder with this mode, unless it was added before.
     pub(super) fn folder_with(&mut self, path: &Path, owner: u64, mode: u32) -> io::Result<()> {
-        // The base has it, with its own permissions.
+        // The base already contains the root and `/tmp`, with their own permissions.
         let is_given = inner(path).as_os_str().is_empty() || inner(path) == Path::new("tmp") && mode == 0o755;
         if is_given || !self.made.insert(path.to_path_buf()) {
             return Ok(());
@@ -131,12 +132,12 @@ impl Archive {
         self.append(&mut header, path, io::empty())
     }
 
-    /// Adds a small file of root's.
+    /// Adds a small file with mode 644 that belongs to root.
     pub(super) fn file(&mut self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         self.file_with(path, bytes, 0o644)
     }
 
-    /// Adds a file with these permissions.
+    /// Adds a small file with this mode that belongs to root.
     pub(super) fn file_with(&mut self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
         let mut header = Header::new_gnu();
         header.set_mode(mode);
@@ -172,12 +173,12 @@ impl Archive {
     }
 }
 
-/// A path as archives have it, relative to the root.
+/// Returns a path in the form of archives, relative to the root.
 fn inner(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
 }
 
-/// Adds a tree or file to a digest: paths, kinds, execute permissions and bytes. Paths to leave out are host paths.
+/// Adds a tree or file to a digest: paths, kinds, execute permissions and bytes. `is_left_out` gets host paths.
 pub(super) fn digest_tree(hasher: &mut Sha256, from: &Path, is_left_out: &dyn Fn(&Path) -> bool) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 17];
     let head = |hasher: &mut Sha256, kind: u8, name: &[u8], length: u64| {
@@ -212,7 +213,7 @@ pub(super) fn digest_tree(hasher: &mut Sha256, from: &Path, is_left_out: &dyn Fn
     Ok(())
 }
 
-/// The first 20 hex digits of a digest: enough to tell images apart, short enough to read.
+/// Returns the first 20 hex digits of a digest: enough to distinguish images, and short enough to read.
 pub(super) fn short(hasher: Sha256) -> String {
     let mut text = hex(&hasher.finalize());
     text.truncate(20);

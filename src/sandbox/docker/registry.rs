@@ -1,4 +1,5 @@
-//! Pulls images from a registry and pushes them, with the credentials that the engine's own program has stored.
+//! Pulls images from a registry and pushes images to it, with the credentials that the engine's own command-line
+//! program has stored.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,24 +14,24 @@ use futures_util::TryStreamExt;
 
 use super::engine::{Engine, Flavour, is_missing};
 
-/// Names a registry, and a path in it, where images are looked for before they are made.
+/// Environment variable that names a registry, with a path in it, where images are looked for before they are made.
 pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_REGISTRY";
-/// How long a registry may take for one image.
+/// Time limit for pulling one image.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 type Result<T> = std::result::Result<T, bollard::errors::Error>;
 
-/// The registry that is named, if one is.
+/// The registry named by the user, if any.
 pub(super) fn named() -> Option<String> {
     std::env::var(VARIABLE).ok().map(|name| name.trim_end_matches('/').to_owned()).filter(|name| !name.is_empty())
 }
 
-/// An image's name in a registry: the last part of its own path, and its tag.
+/// Returns an image's name in a registry, which keeps the last part of its path and its tag.
 pub(super) fn name_in(registry: &str, image: &str) -> String {
     format!("{}/{}", registry.trim_end_matches('/'), image.rsplit('/').next().unwrap_or(image))
 }
 
-/// Repository and tag of a name; no tag where it has a digest.
+/// Splits a name into repository and tag; the tag is empty if the name has no tag or has a digest.
 fn split(image: &str) -> (&str, &str) {
     match image.rsplit_once(':') {
         Some((repo, tag)) if !tag.contains('/') && !image.contains('@') => (repo, tag),
@@ -38,7 +39,7 @@ fn split(image: &str) -> (&str, &str) {
     }
 }
 
-/// Makes sure that the engine has an image and pulls it if necessary. Returns whether it was pulled.
+/// Pulls an image unless the engine has it. Returns whether it was pulled.
 pub(super) async fn pull(engine: &Engine, image: &str) -> Result<bool> {
     match engine.docker.inspect_image(image).await {
         Ok(_) => return Ok(false),
@@ -59,14 +60,14 @@ pub(super) async fn pull(engine: &Engine, image: &str) -> Result<bool> {
     engine.docker.inspect_image(image).await.map(|_| true)
 }
 
-/// Fetches an image from a registry and gives it this program's own name for it.
+/// Fetches an image from a registry and gives it this program's own name.
 pub(super) async fn fetch(engine: &Engine, registry: &str, name: &str) -> Result<()> {
     let there = name_in(registry, name);
     let is_new = pull(engine, &there).await?;
     rename(engine, &there, name, is_new).await
 }
 
-/// Gives an image another name, and removes the first name if it is not wanted.
+/// Gives an image another name, and removes the first name if it is unwanted.
 pub(super) async fn rename(engine: &Engine, from: &str, to: &str, is_unwanted: bool) -> Result<()> {
     let (repo, tag) = split(to);
     let options = TagImageOptionsBuilder::default().repo(repo).tag(tag).build();
@@ -77,7 +78,7 @@ pub(super) async fn rename(engine: &Engine, from: &str, to: &str, is_unwanted: b
     Ok(())
 }
 
-/// Sends an image to a registry and returns its name there.
+/// Pushes an image to a registry and returns its name there.
 pub(super) async fn push(engine: &Engine, image: &str, registry: &str) -> Result<String> {
     let name = name_in(registry, image);
     let was_there = engine.docker.inspect_image(&name).await.is_ok();
@@ -96,8 +97,8 @@ pub(super) async fn push(engine: &Engine, image: &str, registry: &str) -> Result
     sent.map(|()| name)
 }
 
-/// What `docker login` has stored for an image's registry. Podman looks for itself. Passwords in a credential helper cannot
-/// be read.
+/// Returns the credentials for an image's registry that `docker login` has stored. Podman finds its own. Passwords in a
+/// credential helper cannot be read.
 fn credentials(engine: &Engine, image: &str) -> Option<DockerCredentials> {
     if engine.flavour == Flavour::Podman {
         return None;
@@ -109,7 +110,8 @@ fn credentials(engine: &Engine, image: &str) -> Option<DockerCredentials> {
     stored_for(&serde_json::from_str(&stored).ok()?, host(image)?)
 }
 
-/// The registry's host and port. A name without one belongs to the engine's default registry, which needs no password.
+/// Returns the registry's host and port. A name without them belongs to the engine's default registry, which needs no
+/// password.
 fn host(image: &str) -> Option<&str> {
     let (host, _) = image.split_once('/')?;
     (host.contains(['.', ':']) || host == "localhost").then_some(host)

@@ -1,5 +1,5 @@
-//! Removals of containers whose attempts have ended. An attempt can leave so much behind that its engine needs minutes for it, so
-//! containers are removed in the background, and those that are still there at the end of a run are reported.
+//! Removes containers of ended attempts in the background, because an engine may need minutes to remove an attempt's
+//! files. Containers that still exist at the end of a run are reported.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 /// The removals of one engine's containers.
 #[derive(Debug, Default)]
 pub(super) struct Removals {
-    /// By container id: why its removal was given up, or `None` while it is under way.
+    /// By container id: why its removal was given up, or `None` while it is under way. Successful removals are not
+    /// kept.
     left: Mutex<BTreeMap<String, Option<String>>>,
     ended: Notify,
 }
@@ -20,12 +21,12 @@ impl Removals {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a removal begins.
+    /// Records that a removal begins.
     pub(super) fn begin(&self, id: &str) {
         self.left().insert(id.to_owned(), None);
     }
 
-    /// Notes how a removal ended.
+    /// Records how a removal ended.
     pub(super) fn end(&self, id: &str, result: Result<(), String>) {
         match result {
             Ok(()) => drop(self.left().remove(id)),
@@ -34,7 +35,7 @@ impl Removals {
         self.ended.notify_waiters();
     }
 
-    /// Waits until no removal is under way, for at most this long. Whether none is.
+    /// Waits until no removal is under way, for at most `longest`. Returns whether that was reached.
     pub(super) async fn settle(&self, longest: Duration) -> bool {
         let settled = async {
             loop {
@@ -48,7 +49,7 @@ impl Removals {
         tokio::time::timeout(longest, settled).await.is_ok()
     }
 
-    /// A sentence for each container that is still there.
+    /// Returns a sentence for each container that still exists.
     pub(super) fn report(&self) -> Vec<String> {
         let sentence = |(id, why): (&String, &Option<String>)| {
             let id = id.get(..12).unwrap_or(id);

@@ -1,4 +1,5 @@
-//! Lists, pushes and removes what this program keeps in an engine. Nothing without this program's label is touched.
+//! Lists, pushes and removes this program's objects in an engine. Objects without this program's label are never
+//! touched.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,31 +18,31 @@ use crate::error::{Error, Result};
 /// An image or volume of this program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Object {
-    /// Its name, or its id if it has lost its name.
+    /// Name of the object, or the id of an image that has lost its name.
     pub name: String,
-    /// `base`, `env`, `repo` or `init`.
+    /// Purpose of the object: `base`, `env`, `repo` or `init`.
     pub kind: String,
-    /// Bytes, including the images below it; unknown for volumes.
+    /// Size in bytes, including the images below; unknown for volumes.
     pub size: Option<u64>,
-    /// When it was made, in seconds since 1970; unknown for volumes.
+    /// Time of creation in seconds since 1970; unknown for volumes.
     pub created: Option<i64>,
 }
 
-/// What was removed, and what could not be.
+/// The result of removing the containers of dead processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
-    /// Containers of dead processes.
+    /// Number of containers that were removed.
     pub containers: usize,
-    /// Those that could not be removed, each with the reason.
+    /// A sentence for each container that could not be removed, with the reason.
     pub failures: Vec<String>,
 }
 
-/// Access to an engine's objects of this program.
+/// Access to this program's images and volumes in an engine.
 pub struct Store {
     engine: Arc<Engine>,
 }
 
-/// The filter of every request about several objects.
+/// Filter for objects with this program's label.
 fn labelled() -> HashMap<&'static str, Vec<&'static str>> {
     HashMap::from([("label", vec![LABEL])])
 }
@@ -51,17 +52,17 @@ impl Store {
         Self { engine }
     }
 
-    /// All images and volumes, by kind and name.
+    /// Lists all images and volumes, by kind and name.
     ///
     /// # Errors
-    /// Kind `Infrastructure` when the engine fails.
+    /// Returns an error of kind `Infrastructure` if the engine fails.
     pub async fn list(&self) -> Result<Vec<Object>> {
         let options = ListImagesOptionsBuilder::default().filters(&labelled()).build();
         let images = self.engine.docker.list_images(Some(options)).await;
         let images = images.map_err(|error| self.engine.failed("list images", &error))?;
         let mut objects: Vec<Object> = images
             .into_iter()
-            // Some engines ignore a filter.
+            // Some engines ignore the filter.
             .filter(|image| image.labels.contains_key(LABEL))
             .flat_map(|image| {
                 let mut names: Vec<String> =
@@ -91,10 +92,11 @@ impl Store {
         Ok(volumes.into_iter().filter(|volume| volume.labels.contains_key(LABEL)).map(|volume| volume.name).collect())
     }
 
-    /// Sends an image to a registry with the credentials that the engine's own program has stored. Returns its name there.
+    /// Pushes an image to a registry with the credentials that the engine's own command-line program has stored.
+    /// Returns its name there.
     ///
     /// # Errors
-    /// Kind `Infrastructure` when the engine or the registry refuses.
+    /// Returns an error of kind `Infrastructure` if the engine or the registry refuses.
     pub async fn push(&self, image: &str, registry: &str) -> Result<String> {
         registry::push(&self.engine, image, registry).await.map_err(|error| {
             self.engine.failed("push an image", &error).hint(format!(
@@ -104,10 +106,10 @@ impl Store {
         })
     }
 
-    /// Removes all images and volumes that no container uses, top layers first. Returns what was removed.
+    /// Removes all images and volumes that no container uses, top layers first. Returns the removed objects.
     ///
     /// # Errors
-    /// Kind `Infrastructure` when the engine fails.
+    /// Returns an error of kind `Infrastructure` if the engine fails.
     pub async fn prune(&self) -> Result<Vec<Object>> {
         let mut objects = self.list().await?;
         let rank = |object: &Object| ["repo", "env", "init", "base"].iter().position(|kind| object.kind == *kind);
@@ -123,7 +125,7 @@ impl Store {
             };
             match result {
                 Ok(()) => removed.push(object),
-                // In use, or already gone.
+                // The object is in use or already gone.
                 Err(error) if is_missing(&error) || is_conflict(&error) || is_in_use(&error) => {}
                 Err(error) => return Err(self.engine.failed("remove an image", &error)),
             }
@@ -136,8 +138,8 @@ fn is_in_use(error: &bollard::errors::Error) -> bool {
     matches!(error, bollard::errors::Error::DockerResponseServerError { message, .. } if message.contains("in use") || message.contains("being used"))
 }
 
-/// Removes labelled containers whose owner was a process of this machine that has ended. If one cannot be removed, the
-/// others still are.
+/// Removes labelled containers whose owner was a process of this machine that has ended. A failure does not keep the
+/// others from being removed.
 pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
     let options = ListContainersOptionsBuilder::default().all(true).filters(&labelled()).build();
     let containers = engine.docker.list_containers(Some(options)).await;
@@ -160,7 +162,7 @@ pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
     Ok(swept)
 }
 
-/// Removes a container that did not end as usual, and what its engine may have forgotten of it.
+/// Removes a container that did not end as usual, and its processes that the engine may have forgotten.
 pub(super) async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
     remove(engine, id).await?;
     forgotten::end(id).await;
@@ -176,7 +178,7 @@ pub(super) async fn remove_persistently(engine: &Engine, id: &str) -> Result<(),
         match remove_all(engine, id).await {
             Ok(()) => return Ok(()),
             Err(error) if begun.elapsed() > LONGEST => return Err(error.message),
-            // An engine that has gone away may come back.
+            // An engine that does not answer may come back.
             Err(_) => tokio::time::sleep(pause).await,
         }
         pause = (pause * 2).min(Duration::from_secs(10));
@@ -193,7 +195,7 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
                 forgotten::end(id).await;
                 return Ok(());
             }
-            // It has ended, and the engine is removing it.
+            // The container has ended, and the engine is removing it.
             Err(error) if is_conflict(&error) => tokio::time::sleep(Duration::from_millis(25)).await,
             Err(error) => return Err(engine.failed("remove a container", &error)),
         }
@@ -213,8 +215,8 @@ mod tests {
     use super::*;
     use crate::sandbox::docker::engine::Flavour;
 
-    /// An engine with three containers of a dead process, of which it cannot remove the first. No real one can be
-    /// made to fail so.
+    /// An engine with three containers of a dead process, the first of which it cannot remove. A real engine cannot be
+    /// made to fail like this.
     async fn broken_engine() -> Engine {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap());

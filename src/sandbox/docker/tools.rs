@@ -1,5 +1,6 @@
-//! The first process of every container: a volume, named by its content and mounted read-only. Images do not contain it, so
-//! any version can use them. A program that is not linked statically gets its loader and libraries, so it runs in any image.
+//! The volume with the init, the first process of every container. It is named by its content and mounted read-only.
+//! Images do not contain the init, so any version can use them. An init that is not linked statically gets its loader
+//! and libraries in the same volume, so that it runs in any image.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,14 +19,14 @@ use crate::sandbox::program;
 
 /// Where the volume is mounted.
 const PLACE: &str = "/autoexperiment";
-/// The last file to arrive.
+/// The last file of the volume to be written: if it exists, the volume is complete.
 const COMPLETE: &str = "/autoexperiment/complete";
 
-/// The installed program.
+/// The installed init.
 #[derive(Debug)]
 pub(super) struct Tools {
     volume: String,
-    /// What a container runs as its first process.
+    /// The command line of a container's first process.
     pub(super) command: Vec<String>,
 }
 
@@ -50,7 +51,7 @@ impl Tools {
         Ok(tools)
     }
 
-    /// The mount that every container gets.
+    /// Returns the mount of the volume.
     pub(super) fn mount(&self, read_only: bool) -> Mount {
         Mount {
             target: Some(PLACE.into()),
@@ -76,7 +77,7 @@ impl Tools {
             host_config: Some(HostConfig { mounts: Some(vec![self.mount(false)]), ..HostConfig::default() }),
             ..ContainerCreateBody::default()
         };
-        // The name prevents others from filling the same volume at the same time.
+        // The container's name prevents other processes from filling the same volume at the same time.
         let lock = format!("autoexperiment-build-{}", self.volume);
         let id = create_alone(engine, &lock, body).await?;
         let filled = self.fill_through(engine, &id, needed).await;
@@ -108,7 +109,7 @@ impl Tools {
     }
 }
 
-/// The program's libraries and the digest of them all.
+/// Returns the init's libraries and the digest of the init and its libraries.
 fn examine() -> io::Result<(Vec<PathBuf>, String)> {
     let needed: Vec<PathBuf> = libraries::of(&[program::path()?]).into_iter().collect();
     let mut hasher = Sha256::new();

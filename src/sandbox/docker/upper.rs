@@ -1,4 +1,4 @@
-//! Copies a workspace's upper layer into a container before the attempt, and what the attempt left back into it, in the
+//! Copies a workspace's upper layer into a container before the attempt, and the attempt's changes back into it, in the
 //! form of an overlay's upper layer.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,14 +14,14 @@ use crate::workspace::remove_tree;
 use autoexperiment_init::tree::lay::{make_room, write};
 use autoexperiment_init::tree::{Laid, Sort, Surveyed};
 
-/// Of larger files only the size is copied back: workspaces skip them.
+/// Size from which only the size of a file is copied back, because workspaces skip larger files.
 const FILE: u64 = (16 << 20) + 1;
-/// The most bytes to copy back in all.
+/// Maximum number of bytes to copy back in all.
 const TOTAL: u64 = 80 << 20;
-/// The most new files to copy back: workspaces list half as many and count the others.
+/// Maximum number of new files to copy back. Workspaces list half as many and count the others.
 const NEW: usize = 20_000;
 
-/// What an upper layer holds: files to write and, for whiteouts, to remove.
+/// Reads an upper layer: files to write and, for whiteouts, files to remove.
 pub(super) fn laid(upper: &Path) -> io::Result<Vec<(Vec<u8>, Laid)>> {
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(upper).min_depth(1).sort_by_file_name() {
@@ -52,7 +52,7 @@ pub(super) fn copy(upper: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Says in an upper layer that a file below it is gone.
+/// Makes a whiteout: a mark in an upper layer that a file of the lower layer is gone.
 fn whiteout(upper: &Path, path: &Path) -> io::Result<()> {
     Ok(mknod(&make_room(upper, path)?, SFlag::S_IFCHR, Mode::empty(), 0)?)
 }
@@ -61,36 +61,37 @@ fn is_whiteout(about: &fs::Metadata) -> bool {
     about.file_type().is_char_device() && about.rdev() == 0
 }
 
-/// What a path of the tree that the attempt was given holds.
+/// An entry of the tree that the attempt was given.
 enum Given {
     Folder,
     File { executable: bool, size: u64 },
     Link(Vec<u8>),
 }
 
-/// What an attempt left, compared with what it was given.
+/// Differences between the tree that an attempt was given and the tree that it left.
 pub(super) struct Left {
-    /// Files whose contents are wanted, with their sizes.
+    /// Files whose contents must be copied back, with their sizes.
     pub(super) wanted: Vec<(Vec<u8>, u64)>,
     modes: BTreeMap<Vec<u8>, bool>,
-    /// Entries that are only named: too large, links and others.
+    /// Entries without contents: files that are too large, links and others.
     named: Vec<Surveyed>,
     /// Paths of the snapshot that are gone.
     gone: Vec<PathBuf>,
-    /// Files laid before the attempt that are gone.
+    /// Files of the upper layer that are gone.
     lifted: Vec<PathBuf>,
 }
 
-/// All paths of the tree that an attempt is given: the snapshot's `tree` and what is laid over it.
+/// Returns all paths of the tree that an attempt is given: the snapshot's `tree` and the upper layer.
 pub(super) fn known(tree: &Path, upper: &Path) -> io::Result<BTreeSet<Vec<u8>>> {
     let (given, over) = before(tree, upper)?;
     Ok(given.into_keys().chain(over).collect())
 }
 
-/// What a tree holds by path, and the paths of what is laid over it.
+/// Entries of the snapshot by path, and the paths of the upper layer's files.
 type Before = (BTreeMap<Vec<u8>, Given>, BTreeSet<Vec<u8>>);
 
-/// What the snapshot's `tree` holds where nothing is laid over it, and the files that are laid over it in `upper`.
+/// Returns the entries of the snapshot's `tree` that the upper layer does not remove, and the paths of the files in
+/// `upper`.
 fn before(tree: &Path, upper: &Path) -> io::Result<Before> {
     let mut given = BTreeMap::new();
     for entry in walkdir::WalkDir::new(tree).min_depth(1) {
@@ -116,7 +117,7 @@ fn before(tree: &Path, upper: &Path) -> io::Result<Before> {
     Ok((given, over))
 }
 
-/// Compares a survey with the snapshot's `tree` and what was laid over it in `upper`.
+/// Compares a survey with the snapshot's `tree` and the upper layer.
 pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::Result<Left> {
     let (mut given, mut over) = before(tree, upper)?;
     let mut left =
@@ -156,7 +157,7 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
             (Sort::Link(_) | Sort::Other, _) => left.named.push(entry),
         }
     }
-    // A missing folder follows from its missing files.
+    // Missing folders need no entry: their missing files imply them.
     left.gone.extend(given.iter().filter(|(_, kind)| !matches!(kind, Given::Folder)).map(|(path, _)| to_path(path)));
     left.lifted.extend(over.iter().map(|path| to_path(path)));
     Ok(left)
@@ -166,7 +167,7 @@ fn to_path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsString::from_vec(bytes.to_vec()))
 }
 
-/// Writes what was left into the upper layer, `contents` in the order of [`Left::wanted`].
+/// Writes the differences into the upper layer, with `contents` in the order of [`Left::wanted`].
 pub(super) fn write_back(upper: &Path, left: &Left, contents: &[&[u8]]) -> io::Result<()> {
     if contents.len() != left.wanted.len() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "not all files arrived"));
@@ -183,7 +184,7 @@ pub(super) fn write_back(upper: &Path, left: &Left, contents: &[&[u8]]) -> io::R
     }
     for entry in &left.named {
         match &entry.sort {
-            // A hole of the same size; the content is not kept.
+            // Sparse file of the same size; the content is not kept.
             Sort::File { executable, size, .. } => {
                 write(upper, &to_path(&entry.path), *executable, |file| file.set_len(*size))?;
             }
@@ -209,7 +210,7 @@ mod tests {
         assert!(status.success(), "{script}");
     }
 
-    /// A container's part is played by a folder: the snapshot's copy, over which the upper layer is laid.
+    /// A folder plays the container: a copy of the snapshot with the upper layer on top.
     #[test]
     fn what_an_attempt_left_in_a_container_is_what_its_workspace_tells() {
         let place = tempfile::tempdir().unwrap();
@@ -238,7 +239,7 @@ mod tests {
         let contents: Vec<Vec<u8>> =
             left.wanted.iter().map(|(path, _)| fs::read(at("inside").join(to_path(path))).unwrap()).collect();
         let contents: Vec<&[u8]> = contents.iter().map(Vec::as_slice).collect();
-        // A look in between leaves the upper layer as it is.
+        // Copying the workspace during the attempt leaves the upper layer unchanged.
         let before = encode_laid(&laid(upper).unwrap()).unwrap();
         copy(upper, &workspace.aside()).unwrap();
         write_back(&workspace.aside(), &left, &contents).unwrap();

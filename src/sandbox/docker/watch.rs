@@ -1,5 +1,6 @@
-//! Watches an engine beside the conversations with its containers: when its connections break, and whose container somebody
-//! else ends through it. Nothing that runs in a container can bring either about, so both are evidence.
+//! Watches an engine independently of the conversations with its containers, for broken connections and for containers
+//! that other processes end through the engine. Code in a container can cause neither, so both are evidence that the
+//! attempt is not to blame.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,17 +14,17 @@ use futures_util::{Stream, StreamExt};
 use super::LABEL;
 use crate::sandbox::{Evidence, EvidenceKind};
 
-/// Actions by which others end a container through the engine, or keep it from answering.
+/// Actions of other users of the engine that end a container or keep it from answering.
 const ACTIONS: [&str; 3] = ["kill", "pause", "stop"];
-/// A stream of events that ends sooner than this was refused, which says nothing about the engine.
+/// Minimum duration of a stream of events whose end says something about the engine. A shorter one was refused.
 const ESTABLISHED: Duration = Duration::from_secs(1);
-/// How far apart the ends of two streams of an engine that went away may be.
+/// Maximum time between the ends of two streams if the cause is that their engine went away.
 const AT_ONCE: Duration = Duration::from_secs(3);
-/// How much later than a container's own stream the news of its end may arrive.
+/// Time to wait for the event after a container's own stream has ended.
 const LATER: Duration = Duration::from_secs(1);
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
-/// Observations of one engine.
+/// Events of one engine.
 #[derive(Debug, Default)]
 pub(super) struct EngineWatch {
     seen: Arc<Mutex<Seen>>,
@@ -32,14 +33,14 @@ pub(super) struct EngineWatch {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// When the stream of events last broke.
+    /// Time at which the stream of events last broke.
     broken: Option<Instant>,
-    /// The last such action of others, by container id.
+    /// The last of [`ACTIONS`] for each container, by container id.
     stopped: HashMap<String, String>,
 }
 
 impl EngineWatch {
-    /// Begins to watch, the first time that it is called.
+    /// Starts the watch; later calls do nothing.
     pub(super) fn begin(&self, docker: &Docker) {
         self.begun.get_or_init(|| {
             let (docker, seen) = (docker.clone(), self.seen.clone());
@@ -59,7 +60,7 @@ impl EngineWatch {
         });
     }
 
-    /// Evidence that the end of this container's stream just now was the engine's doing, or that of somebody who uses it.
+    /// Returns evidence that the engine or one of its other users just ended this container's stream.
     pub(super) async fn evidence(&self, id: &str) -> Option<Evidence> {
         let begun = Instant::now();
         loop {
@@ -87,13 +88,13 @@ fn of(seen: &Seen, id: &str, ended: Instant) -> Option<Evidence> {
     Some(EvidenceKind::EngineGone.because(what))
 }
 
-/// Notes what comes, until the stream breaks.
+/// Records events until the stream breaks.
 async fn listen(events: impl Stream<Item = Result<EventMessage, bollard::errors::Error>>, seen: &Mutex<Seen>) {
     let begun = Instant::now();
     let mut events = std::pin::pin!(events);
     while let Some(Ok(event)) = events.next().await {
         let id = event.actor.and_then(|actor| actor.id);
-        // Some engines ignore a filter.
+        // Some engines ignore the filter.
         if let (Some(id), Some(action)) = (id, event.action.filter(|action| ACTIONS.contains(&action.as_str()))) {
             locked(seen).stopped.insert(id, action);
         }

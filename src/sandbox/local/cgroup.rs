@@ -1,5 +1,6 @@
-//! Control groups, version 1 or 2, through plain files. Each sandbox gets one for its memory and its processes, below
-//! the harness's own group, so that limits set from outside keep holding. Without write access none are used.
+//! Control groups, version 1 or 2, through plain files. Each sandbox gets groups that limit its memory, its processes
+//! and its CPU time, below the harness's own group, so that limits set from outside continue to apply. Without write
+//! access, none are used.
 
 use std::fs;
 use std::io;
@@ -15,10 +16,10 @@ use autoexperiment_init::processes;
 use crate::sandbox::{EvidenceKind, OutOfMemory, SandboxLimits};
 
 const PREFIX: &str = "autoexperiment.";
-/// Microseconds over which a share of the CPUs is counted; the kernel's own default.
+/// Length in microseconds of the periods over which CPU time is limited; the kernel's own default.
 const PERIOD: u64 = 100_000;
 
-/// The groups below which a sandbox's own can be made.
+/// Folders in which the groups of sandboxes can be made, per controller.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parents {
     memory: Option<(PathBuf, Version)>,
@@ -32,21 +33,21 @@ enum Version {
     Two,
 }
 
-/// A sandbox's groups, removed when dropped.
+/// The groups of a sandbox, removed when dropped.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     folders: Vec<PathBuf>,
     procs_files: Vec<PathBuf>,
-    /// The one that limits memory.
+    /// The group that limits memory.
     memory: Option<(PathBuf, Version)>,
 }
 
 impl Parents {
-    /// Looks for groups that can be written, by making one and removing it again, and sweeps what dead harnesses
-    /// left there.
+    /// Finds the groups that can be written, by making a child and removing it again. Also removes the groups that dead
+    /// harnesses left there.
     pub(super) fn find() -> Self {
         let parents = Self { memory: usable("memory"), processes: usable("pids"), cpu: usable("cpu") };
-        // First the groups in which no process can be started any more.
+        // Start with the controller that stops processes from forking.
         for (parent, _) in parents.processes.iter().chain(&parents.memory).chain(&parents.cpu) {
             sweep(parent);
         }
@@ -65,7 +66,7 @@ impl Parents {
         self.cpu.is_some()
     }
 
-    /// Which versions are in use, for people.
+    /// Describes which versions are in use.
     pub(super) fn describe(&self) -> String {
         let version = |parent: &Option<(PathBuf, Version)>| match parent {
             None => "no",
@@ -76,7 +77,8 @@ impl Parents {
         format!("memory: {memory}, processes: {processes}, cpu: {cpu}")
     }
 
-    /// Makes a sandbox's groups. They allow `own` processes more than the commands may have; the init enters by itself.
+    /// Makes a sandbox's groups. They allow `own` more processes than the commands may have, for the init, which enters
+    /// the groups by itself.
     pub(super) fn create(&self, limits: &SandboxLimits, own: u64) -> io::Result<Cgroup> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let harness = std::process::id();
@@ -89,7 +91,7 @@ impl Parents {
             let file = if *version == Version::One { "memory.limit_in_bytes" } else { "memory.max" };
             fs::write(folder.join(file), limits.memory.to_string())?;
             group.memory = Some((folder.clone(), *version));
-            // No escape into swap, where there is any.
+            // Limit swap as well, so that the memory limit cannot be evaded by swapping.
             let (file, most) = if *version == Version::One {
                 ("memory.memsw.limit_in_bytes", limits.memory)
             } else {
@@ -119,30 +121,30 @@ impl Parents {
 }
 
 impl Cgroup {
-    /// Kills every process in the groups, which none can leave.
+    /// Kills every process in the groups. No process can leave them.
     pub(super) fn kill(&self) {
         kill_all(&self.folders);
     }
 
-    /// The files through which the init, a process of one thread, moves itself into the groups.
+    /// The files through which the init, a process with one thread, moves itself into the groups.
     ///
-    /// Moving another process, or one with all its threads, makes the kernel wait until no process is forking, which
-    /// takes 20 ms. A thread that moves itself is moved at once; version 1 allows it.
+    /// Moving another process, or one with several threads, makes the kernel wait until no process is forking, which
+    /// takes 20 ms. A thread that moves itself is moved at once; version 1 allows that.
     pub(super) fn procs_files(&self) -> &[PathBuf] {
         &self.procs_files
     }
 
-    /// Whether the group shows every process of the sandbox that the kernel kills for memory.
+    /// Whether the groups count the processes of the sandbox that the kernel kills for lack of memory.
     pub(super) fn counts_oom_kills(&self) -> bool {
         self.memory.is_some()
     }
 
-    /// Which limit made the kernel kill a process of the group for memory, as far as the group itself shows it. Without a
-    /// group nothing does: the attempt itself may have used up the machine's memory.
+    /// Returns which limit made the kernel kill a process of the group for lack of memory, according to the group's own
+    /// counters. Returns `None` without a group: the attempt itself may have used up the machine's memory.
     pub(super) fn oom_kill(&self) -> Option<OutOfMemory> {
         let (folder, version) = self.memory.as_ref()?;
         let file = folder.join(if *version == Version::One { "memory.oom_control" } else { "memory.events" });
-        // Counted for the group of the process that was killed, whichever limit it was.
+        // The kernel counts the kill in the killed process's group, whichever group's limit was exceeded.
         if event(&file, "oom_kill") == 0 {
             return None;
         }
@@ -152,7 +154,8 @@ impl Cgroup {
             Version::Two => (number("memory.peak"), number("memory.max")),
         };
         let is_own = match version {
-            // It has no count for its own limit alone, but how close it ever came. Memory is charged in pieces.
+            // Version 1 does not count how often its own limit was hit, but keeps the peak of memory. Memory is charged
+            // in batches, hence the tolerance of 4 MiB.
             Version::One => most.unwrap_or(u64::MAX).saturating_add(4 << 20) >= limit.unwrap_or(0),
             Version::Two => event(&file, "oom") > 0,
         };
@@ -181,14 +184,14 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         for _ in 0..50 {
-            // Busy for as long as the last process is on its way out.
+            // Removing a group fails while its last process is still exiting.
             self.folders.retain(|folder| fs::remove_dir(folder).is_err() && folder.exists());
             if self.folders.is_empty() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Something lives on. Nothing of a sandbox may.
+        // A process is still alive, which none may be after a sandbox.
         kill_all(&self.folders);
         for folder in &self.folders {
             let _ = fs::remove_dir(folder);
@@ -196,16 +199,16 @@ impl Drop for Cgroup {
     }
 }
 
-/// How long a group's processes are killed. Only one that the kernel cannot end, as in the middle of a disk access, lasts so
-/// long.
+/// Time limit for killing a group's processes. Only a process that the kernel cannot end, for example in the middle of
+/// a disk access, takes that long.
 const LONGEST_KILL: Duration = Duration::from_mins(1);
 
-/// Kills every process in these groups of one sandbox until none is left. A chain of processes that each start the next one
-/// and end is always ahead of whoever reads the list, so they are first kept from making new ones.
+/// Kills all processes of one sandbox's groups. Forking is forbidden first, because a chain of processes that each
+/// start the next one and exit would always be ahead of the list that is read here.
 fn kill_all(folders: &[PathBuf]) {
     let begun = Instant::now();
     for folder in folders {
-        // Each of these is missing in some group or version.
+        // Each of these files is missing in some group or version.
         let _ = fs::write(folder.join("pids.max"), "0");
         let _ = fs::write(folder.join("cgroup.kill"), "1");
     }
@@ -222,13 +225,14 @@ fn kill_all(folders: &[PathBuf]) {
     }
 }
 
-/// The number beside this name.
+/// Returns the number after `name` in a file of names and numbers; 0 if the name is missing.
 fn event(file: &Path, name: &str) -> u64 {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok()).unwrap_or(0)
 }
 
-/// The folder of this process's own group in the hierarchy that has the controller, or of the one above it.
+/// Returns the folder of this process's own group in the hierarchy with this controller, or of the parent group, if
+/// groups can be made there.
 fn usable(controller: &str) -> Option<(PathBuf, Version)> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -253,7 +257,7 @@ fn usable(controller: &str) -> Option<(PathBuf, Version)> {
         return can_make(&folder, controller, Version::One).then_some((folder, Version::One));
     }
     let own = place(&of("")?, "cgroup2", "")?;
-    // A version 2 group that holds processes cannot have limited children: then make a sibling instead.
+    // A version 2 group that holds processes cannot have limited children; in that case make a sibling instead.
     let above = own.parent().map(Path::to_path_buf);
     [Some(own), above]
         .into_iter()
@@ -285,7 +289,7 @@ fn can_make(parent: &Path, controller: &str, version: Version) -> bool {
     made
 }
 
-/// Kills what is left in the groups of harnesses that are gone, and removes the groups.
+/// Kills the remaining processes of harnesses that are gone, and removes their groups.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     let own = pid_namespace();
@@ -297,7 +301,7 @@ fn sweep(parent: &Path) {
         }) else {
             continue;
         };
-        // Nothing is known of a harness in another pid namespace.
+        // Whether a harness of another pid namespace is alive cannot be seen here.
         if processes::started(pid) != Some(begun) && namespace == own {
             kill_all(&[entry.path()]);
             let _ = fs::remove_dir(entry.path());

@@ -1,4 +1,4 @@
-//! The harness's end of a local sandbox: the conversation with its init, and what the sandbox leaves on the host.
+//! The harness's end of a local sandbox: the conversation with its init, and the clean-up on the host.
 
 use std::fs::File;
 use std::io;
@@ -23,35 +23,35 @@ use autoexperiment_init::processes;
 use autoexperiment_init::wire::Setup;
 use autoexperiment_init::{OWN_VARIABLE, SIGNALLED};
 
-/// How long an init without namespaces may take to kill everything.
+/// Time limit for an init without namespaces to kill all processes.
 const LONGEST_END: Duration = Duration::from_mins(5);
 
-/// A running local sandbox. The order of fields is the order in which they are dropped: first the socket closes and
-/// the init dies, then its group and folder are removed.
+/// A running local sandbox. Fields are dropped in this order: first the socket closes, which makes the init exit, then
+/// its group and folder are removed.
 pub(super) struct LocalSandbox {
     conversation: Conversation,
     child: Child,
     leftovers: Leftovers,
-    /// The root of the disk of its own, where it has one.
+    /// Root of the attempt's own disk, if it has one.
     disk: Option<File>,
     workdir: PathBuf,
-    /// Whether the loss of this sandbox was looked into.
+    /// Whether the cause of the sandbox's loss has been looked for.
     is_explained: bool,
     begun: Instant,
-    /// The CPU time after which the kernel kills any process inside, the first one included.
+    /// CPU time after which the kernel kills any process inside, the init included.
     cpu_limit: Duration,
 }
 
-/// What a sandbox leaves on the host, removed when dropped.
+/// The parts of a sandbox on the host, removed when dropped.
 struct Leftovers {
     cgroup: Cgroup,
-    /// Only there without namespaces.
+    /// Folder for temporary files; only in a sandbox without namespaces.
     scratch: Option<Temporary>,
 }
 
 impl Drop for Leftovers {
     fn drop(&mut self) {
-        // Without a pid namespace processes outlive an init that was killed before it could kill them.
+        // Without a pid namespace, processes outlive an init that was killed before it could kill them.
         if let Some(scratch) = &self.scratch {
             self.cgroup.kill();
             let variable = format!("{OWN_VARIABLE}={}", scratch.path().display());
@@ -85,13 +85,14 @@ impl LocalSandbox {
         })
     }
 
-    /// Tells the init what to become, and waits until it is.
+    /// Sends the setup to the init and waits until the sandbox is ready.
     pub(super) async fn set_up(&mut self, setup: &Setup) -> Result<(), String> {
         self.conversation.set_up(setup).await
     }
 
-    /// Kills an init that can no longer be talked to, and finds out why. The guardian's death is the init's, which is
-    /// everything's; without namespaces the init kills what it started when the socket closes.
+    /// Passes a result on. If the init can no longer be reached, kills it and adds the cause to the loss. The
+    /// guardian's death kills the init, whose death kills all other processes; without namespaces, the init kills what
+    /// it started when the socket closes.
     async fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         let Err(Fault::Lost(loss)) = result else { return result };
         if !self.conversation.is_lost() || self.is_explained {
@@ -119,8 +120,9 @@ fn signal_name(signal: i32) -> String {
 }
 
 impl LocalSandbox {
-    /// Evidence that a process outside killed the init. No process inside can send it this signal, so it was the kernel or
-    /// somebody outside; and the kernel kills for memory, which the sandbox's group counts, or for a CPU limit.
+    /// Returns evidence that a process outside killed the init, if the signal shows that. No process inside can send it
+    /// this signal, so the kernel or a process outside did; and the kernel kills for lack of memory, which the
+    /// sandbox's group counts, or for a CPU limit.
     fn killed_from_outside(&self, signal: Option<i32>) -> Option<Evidence> {
         let is_possible = signal == Some(Signal::SIGKILL as i32)
             && self.leftovers.cgroup.counts_oom_kills()
@@ -132,13 +134,14 @@ impl LocalSandbox {
         })
     }
 
-    /// The signal that has ended the init, where one has: its guardian follows at once and tells.
+    /// Returns the signal that ended the init, if one did: its guardian exits right after it, with the signal in its
+    /// exit code.
     async fn ended_by(&mut self) -> Option<i32> {
         let ended = tokio::time::timeout(Duration::from_millis(200), self.child.wait()).await;
         let status = ended.ok()?.ok()?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         let of_init = code.and_then(|code| code.checked_sub(SIGNALLED)).filter(|signal| *signal > 0);
-        // Nobody inside sees the guardian.
+        // Otherwise the guardian itself was killed, from outside: no process inside sees it.
         of_init.map(i32::from).or(status.signal())
     }
 }
@@ -181,19 +184,19 @@ impl Sandbox for LocalSandbox {
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {
         let Self { conversation, mut child, leftovers, disk, .. } = *self;
         drop(conversation);
-        // The init kills everything and ends when it finds the socket closed. Without namespaces nobody else could, so it gets
-        // the time that it takes.
+        // The init kills all processes and exits when it finds the socket closed. Without namespaces nothing else kills
+        // them, so the init gets a longer time.
         let longest = if leftovers.scratch.is_some() { LONGEST_END } else { Duration::from_secs(5) };
         let result = tokio::time::timeout(longest, child.wait()).await;
         if result.is_err() {
             let _ = child.kill().await;
         }
-        // Waits for the last process to leave its group: not on a thread that drives other attempts.
+        // Dropping the groups waits for their last process, so do it on a thread that does not drive other attempts.
         let written = tokio::task::spawn_blocking(move || {
             drop(leftovers);
             disk.map_or(Ok(()), |disk| Ok(rustix::fs::syncfs(disk)?))
         });
-        // What it wrote may not have had room where the disk itself is stored.
+        // Writing back fails if the folder that stores the disk was full.
         let written: io::Result<()> = written.await.unwrap_or(Ok(()));
         written.map_err(|error| Fault::Lost(Loss::new(OUT_OF_ROOM).because(error)))
     }

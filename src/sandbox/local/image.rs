@@ -1,7 +1,7 @@
-//! Disks of attempts: a file system in a sparse file without a name, mounted where only a descriptor leads. The kernel holds
-//! an attempt to its size, whatever becomes of the files in it; closing the descriptor removes it all.
+//! Disks of attempts: a file system in a sparse, unlinked file, mounted where only a file descriptor leads to it. The
+//! kernel holds an attempt to the disk's size, and closing the descriptor removes everything.
 //!
-//! Takes root, `mkfs.ext4` and loop devices. Where one is missing, growth is watched instead.
+//! Needs root, `mkfs.ext4` and loop devices. If one of them is missing, the workspace's growth is watched instead.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -18,15 +18,15 @@ use rustix::mount::{
 
 use crate::workspace::Disk;
 
-/// How often a loop device is asked for that somebody else takes first.
+/// Tries to get a free loop device, which other processes may take first.
 const TRIES: u32 = 64;
-/// Bytes for each file and folder that there can be.
+/// Bytes of disk per file or folder that can be created.
 const BYTES_OF_AN_INODE: u64 = 16_384;
 const INODE: u64 = 256;
-/// What a file system takes for itself beside that.
+/// Bytes that a file system needs for itself beside its inodes and blocks.
 const OVERHEAD: u64 = 8 << 20;
 
-/// Makes disks of one size, from one empty file system.
+/// Makes disks of one size, as copies of one empty file system.
 #[derive(Debug, Default)]
 pub(super) struct Images(Mutex<Template>);
 
@@ -34,14 +34,14 @@ pub(super) struct Images(Mutex<Template>);
 enum Template {
     #[default]
     Untried,
-    /// An empty file system for so many bytes.
+    /// Size of the disk in bytes, and an empty file system of that size.
     Ready(u64, File),
-    /// None can be made here.
+    /// Disks cannot be made here.
     Missing,
 }
 
 impl Images {
-    /// A new disk for so many bytes, stored in `folder`; `None` where none can be made.
+    /// Makes a new disk of `bytes` bytes, stored in `folder`. Returns `None` if disks cannot be made here.
     pub(super) fn disk(&self, bytes: u64, folder: &Path) -> Option<Disk> {
         let mut template = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*template, Template::Missing) {
@@ -63,13 +63,13 @@ impl Images {
     }
 }
 
-/// An empty file system in a file without a name.
+/// Makes an empty file system in an unlinked file.
 fn format(bytes: u64, folder: &Path) -> io::Result<File> {
     let image = tempfile::NamedTempFile::new_in(folder)?;
     let whole = bytes + bytes / BYTES_OF_AN_INODE * INODE + bytes / 512 + OVERHEAD;
-    // In whole blocks.
+    // Round up to whole blocks.
     image.as_file().set_len(whole.next_multiple_of(4096))?;
-    // No journal, which would only be written twice: the disk does not outlive its attempt.
+    // Without a journal, which would double the writes: the disk does not outlive its attempt.
     let features = "^has_journal,^resize_inode,sparse_super2";
     let made = Command::new("mkfs.ext4")
         .args(["-q", "-F", "-m", "0", "-b", "4096", "-I", "256", "-i", "16384", "-O", features])
@@ -86,10 +86,10 @@ fn format(bytes: u64, folder: &Path) -> io::Result<File> {
     Ok(image.into_file())
 }
 
-/// A copy of a sparse file, in the folder of the first, without a name.
+/// Copies a sparse file to an unlinked one in the same folder.
 fn copy(from: &mut File) -> io::Result<File> {
     let length = from.metadata()?.len();
-    // By the link that leads to the file, which has no name either.
+    // The folder is only known through the link to the open file, which has no name any more.
     let folder = std::fs::read_link(format!("/proc/self/fd/{}", from.as_raw_fd()))?;
     let mut to = tempfile::tempfile_in(folder.parent().unwrap_or(Path::new("/")))?;
     to.set_len(length)?;
@@ -106,12 +106,12 @@ fn copy(from: &mut File) -> io::Result<File> {
     Ok(to)
 }
 
-/// Mounts an image where nothing but the descriptor leads.
+/// Mounts an image at no path: only the returned descriptor leads to it.
 fn mount(image: &File) -> io::Result<OwnedFd> {
     let (_device, path) = attach(image)?;
     let context = fsopen("ext4", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&context, "source", path.as_str())?;
-    // Nothing needs to survive a loss of power, and tables are cleared where they are used.
+    // Nothing needs to survive a loss of power, and inode tables are cleared when first used.
     for flag in ["nobarrier", "noinit_itable"] {
         fsconfig_set_flag(&context, flag)?;
     }
@@ -123,7 +123,7 @@ fn mount(image: &File) -> io::Result<OwnedFd> {
 
 const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4c82;
-/// The device lets go of its file when nobody uses it any more.
+/// Makes the device release its file when it is no longer used.
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
 
 /// `struct loop_config` of `linux/loop.h`.
@@ -147,7 +147,7 @@ struct LoopInfo {
     init: [u64; 2],
 }
 
-/// Gives a file to a free loop device: the device, which is to stay open until it is mounted, and its path.
+/// Attaches a file to a free loop device. Returns the device, which must stay open until it is mounted, and its path.
 fn attach(image: &File) -> io::Result<(File, String)> {
     let open = |path: &str| OpenOptions::new().read(true).write(true).open(path);
     let control = open("/dev/loop-control")?;

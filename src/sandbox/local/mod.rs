@@ -1,6 +1,6 @@
-//! The local sandbox: own namespaces, an overlay workspace, landlock, seccomp, rlimits and, where they can be
-//! written, cgroups. No daemon and no root. Where namespaces are forbidden, as inside a default container, landlock
-//! and seccomp alone.
+//! The local sandbox: own namespaces, an overlay workspace, landlock, seccomp, rlimits and, if they can be written,
+//! cgroups. Needs no daemon and no root. Where namespaces are forbidden, as inside a default container, it uses
+//! landlock and seccomp alone.
 
 mod cgroup;
 mod client;
@@ -32,13 +32,13 @@ use client::LocalSandbox;
 
 pub use probe::Report;
 
-/// The host user of a sandbox's processes when the harness is root: a number that no user has.
+/// User id of a sandbox's processes when the harness is root: a number that no user of the machine has.
 const NOBODY_ELSE: u32 = 1_978_000_000;
 
-/// How long a canary may take in all: as long as an init may take to answer, see [`canary::examine`].
+/// Time limit of a canary, see [`canary::examine`]: as long as an init may take to answer.
 const CANARY: Duration = Duration::from_secs(10);
 
-/// How sandboxes are confined.
+/// The way in which sandboxes are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -46,7 +46,7 @@ pub enum Mode {
     Overlay,
     /// Own namespaces with a full copy as the workspace.
     Namespaces,
-    /// Landlock and seccomp alone, on the host's file system, with a full copy as the workspace.
+    /// Landlock and seccomp alone, in the host's file system, with a full copy as the workspace.
     Landlock,
 }
 
@@ -61,10 +61,10 @@ pub struct LocalBackend {
 }
 
 impl LocalBackend {
-    /// The best mode that works on this machine, tried out.
+    /// Returns a backend in the best mode that works on this machine, by trying the modes in turn.
     ///
     /// # Errors
-    /// Kind `Machine` when neither namespaces nor landlock work.
+    /// Returns an error of kind `Machine` if neither namespaces nor landlock work.
     pub async fn probe() -> Result<Self> {
         let mut reasons = Vec::new();
         for mode in [Mode::Overlay, Mode::Namespaces, Mode::Landlock] {
@@ -78,7 +78,7 @@ impl LocalBackend {
             .hint("`autoexperiment doctor` says what is missing; `--sandbox none` runs without any protection"))
     }
 
-    /// A certain mode, whether it works or not.
+    /// Creates a backend in the given mode, whether it works here or not.
     #[must_use]
     pub fn with_mode(mode: Mode) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl LocalBackend {
         }
     }
 
-    /// How its sandboxes are confined.
+    /// The way in which its sandboxes are confined.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
@@ -197,18 +197,18 @@ impl Backend for LocalBackend {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|error| self.lost("socket", error))?;
         let program = program::path().map_err(|error| self.lost("unpack its first process", error))?;
         let child = tokio::process::Command::new(program)
-            // What /proc/1/cmdline shows inside; not where this program is kept.
+            // The name in /proc/1/cmdline inside; it must not show where this program is installed.
             .arg0("autoexperiment")
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Without a pid namespace the init itself kills what it started, once it finds the socket closed.
+            // Without a pid namespace, the init must live on to kill what it started once it finds the socket closed.
             .kill_on_drop(namespaces)
             .spawn()
             .map_err(|error| self.lost("start its first process", error))?;
-        // Guardian and init, or the init alone.
+        // The guardian and the init, or the init alone.
         let own = if namespaces { 2 } else { 1 };
         let cgroup = self.cgroups.create(&spec.limits, own).map_err(|error| self.lost("cgroup", error))?;
         let setup = Setup {
@@ -250,8 +250,8 @@ impl Backend for LocalBackend {
     }
 }
 
-/// Kills processes of sandboxes without namespaces whose harness and first process were both killed, and removes the temporary
-/// folders that killed processes left.
+/// Kills the processes of sandboxes without namespaces whose harness and init were both killed, and removes the
+/// temporary folders of killed harnesses.
 pub fn sweep_folders() {
     let orphaned: BTreeSet<String> = processes::table().into_keys().filter_map(orphaned).collect();
     for variable in orphaned {
@@ -260,7 +260,8 @@ pub fn sweep_folders() {
     crate::files::sweep(&std::env::temp_dir(), PREFIX);
 }
 
-/// The variable that marks a process's sandbox, if that sandbox's private folder is gone or belongs to nobody any more.
+/// Returns the variable that marks a process's sandbox, if that sandbox's private folder is gone or no harness holds it
+/// any more.
 fn orphaned(pid: i32) -> Option<String> {
     let environ = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut entries = environ.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
@@ -268,7 +269,7 @@ fn orphaned(pid: i32) -> Option<String> {
     let (variable, folder) = entries.find_map(|entry| Some((entry, entry.strip_prefix(&mark)?)))?;
     let folder = Path::new(folder);
     let is_private = folder.is_absolute() && folder.file_name()?.to_str()?.starts_with(PREFIX);
-    // What a path means in another mount namespace is not known here.
+    // A path may mean another folder in another mount namespace, so ignore processes there.
     let place = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
     let is_here = place(&pid.to_string()).is_some_and(|found| Some(found) == place("self"));
     let is_held = || std::fs::File::open(folder).is_ok_and(|folder| folder.try_lock().is_err());
@@ -276,7 +277,7 @@ fn orphaned(pid: i32) -> Option<String> {
 }
 
 impl LocalBackend {
-    /// What is to be covered.
+    /// Returns the folders to cover. Fails if one of them is a whole shown folder.
     fn masks(shown: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<Exposure>> {
         let found =
             exposures(shown.iter().map(PathBuf::as_path).chain(system().map(|folder| -> &Path { folder })), hidden);
@@ -286,7 +287,7 @@ impl LocalBackend {
         }
     }
 
-    /// A private folder for temporary files, where the sandbox cannot have an own /tmp.
+    /// Makes a private folder for temporary files, for sandboxes that cannot have their own /tmp.
     fn scratch(&self) -> Result<Temporary> {
         let base = std::env::temp_dir();
         let folder = Temporary::create(&base, PREFIX, 0o700);
@@ -298,7 +299,8 @@ impl LocalBackend {
     }
 }
 
-/// Without a file system view of its own a sandbox reaches a folder only if its user may pass all those above.
+/// Checks that the sandbox's user can pass through all folders above `path`, as a sandbox without its own view of the
+/// file system must.
 fn reachable(path: &Path, user: u32) -> Result<()> {
     let Some(folder) = path.parent().and_then(|above| closed(above, user)) else { return Ok(()) };
     let message = format!("`{}` is closed to the sandbox's user, who needs `{}`", folder.display(), path.display());

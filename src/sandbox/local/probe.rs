@@ -1,4 +1,4 @@
-//! What works on this machine, found out by trying.
+//! Finds out what works on this machine, by trying.
 
 use nix::libc;
 use serde::Serialize;
@@ -9,23 +9,23 @@ use crate::sandbox::{Backend, canary};
 /// What works on this machine. Each `Err` says why something does not.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Kernel release, as `6.1.0-13-amd64`.
+    /// Kernel release, such as `6.1.0-13-amd64`.
     pub kernel: String,
-    /// Processor architecture, as `x86_64`.
+    /// Processor architecture, such as `x86_64`.
     pub architecture: &'static str,
     /// Whether the harness runs as root.
     pub root: bool,
     /// Sandboxes in own namespaces.
     pub namespaces: Result<(), String>,
-    /// The same with an overlay as workspace.
+    /// Sandboxes in own namespaces with an overlay as the workspace.
     pub overlay: Result<(), String>,
     /// Sandboxes by landlock and seccomp alone.
     pub landlock: Result<(), String>,
-    /// Version of landlock's interface; 0 where there is none.
+    /// Version of landlock's interface; 0 if the kernel does not offer landlock.
     pub landlock_abi: i32,
     /// Whether system calls can be filtered.
     pub seccomp: bool,
-    /// Which cgroups can be written, for people.
+    /// Which versions of cgroups can be written, as text for users.
     pub cgroups: String,
     /// Whether memory can be limited for a sandbox as a whole.
     pub memory_cgroup: bool,
@@ -34,7 +34,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// As [`Backend::walker`] of the sandbox that is chosen here.
+    /// Returns [`Backend::walker`] of the sandbox that would be chosen on this machine.
     #[must_use]
     pub fn walker(&self) -> Option<u32> {
         let mode = if self.namespaces.is_ok() { Mode::Namespaces } else { Mode::Landlock };
@@ -61,7 +61,7 @@ impl Report {
     }
 }
 
-/// The version of landlock that the kernel offers; 0 for none.
+/// Returns the version of landlock that the kernel offers; 0 if it does not.
 pub(super) fn landlock_abi() -> i32 {
     const VERSION: u32 = 1;
     // SAFETY: with this flag the call reads no attributes and returns the version.

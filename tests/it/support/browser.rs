@@ -1,4 +1,4 @@
-//! A real Chromium without a window, driven over WebDriver.
+//! A real Chromium without a window, controlled over WebDriver.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 
-/// A browser with a profile of its own; gone when dropped.
+/// A browser with a profile of its own; closed when dropped.
 pub struct Browser {
     driver: Child,
     pub client: Client,
@@ -33,7 +33,7 @@ impl WebDriverCompatibleCommand for Own {
     }
 }
 
-/// Starts the driver at a port of its own choice; `None` when it ends without one.
+/// Starts the driver at a port of its own choice. Returns `None` if the driver exits without one.
 fn start_driver(home: &std::path::Path) -> Option<(Child, u16)> {
     let mut driver = Command::new("chromedriver")
         .arg("--port=0")
@@ -53,7 +53,7 @@ fn start_driver(home: &std::path::Path) -> Option<(Child, u16)> {
         driver.wait().unwrap();
         return None;
     };
-    // The driver must never wait for somebody to read what it says.
+    // Read the driver's output, so that the driver never blocks.
     std::thread::spawn(move || lines.for_each(drop));
     Some((driver, port))
 }
@@ -61,7 +61,7 @@ fn start_driver(home: &std::path::Path) -> Option<(Child, u16)> {
 impl Browser {
     pub async fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
-        // On a busy machine a driver was seen to end without having found a port: then another is started.
+        // On a busy machine, a driver may exit without having found a port; start another one.
         let (driver, port) = (0..3).find_map(|_| start_driver(profile.path())).unwrap();
         let mut arguments = vec![
             "--headless=new".to_owned(),
@@ -86,7 +86,7 @@ impl Browser {
         Self { driver, client, _profile: profile }
     }
 
-    /// Says how large the window is, and whether dark is preferred.
+    /// Sets the window's size, and whether a dark colour scheme is preferred.
     pub async fn look(&self, width: u32, height: u32, dark: bool) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500 });
         self.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
@@ -104,14 +104,14 @@ impl Browser {
         self.client.goto(address).await.unwrap();
     }
 
-    /// Goes to another view of the page that is open.
+    /// Goes to another view of the current page.
     pub async fn go(&self, hash: &str) {
         self.run(&format!("location.hash = {hash:?}")).await;
-        // The view before stays until the new one is whole.
+        // The old view stays until the new one is complete.
         self.until("document.body.dataset.shown === location.hash").await;
     }
 
-    /// The value of a script's last expression.
+    /// Returns the value of a JavaScript expression.
     pub async fn eval(&self, expression: &str) -> Value {
         self.client.execute(&format!("return ({expression})"), vec![]).await.unwrap()
     }
@@ -138,7 +138,7 @@ impl Browser {
         }
     }
 
-    /// What the console has shown of warnings and errors since the last call.
+    /// Returns the warnings and errors on the console since the last call.
     pub async fn complaints(&self) -> Vec<String> {
         let log = self.client.issue_cmd(Own { path: "se/log", body: json!({ "type": "browser" }) }).await.unwrap();
         let entries = log.as_array().unwrap().iter();
@@ -149,7 +149,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The driver ends its browser with itself, but not when it is killed: asked to end, it does both.
+        // When asked to exit, the driver also closes the browser, which it does not when it is killed.
         let pid = nix::unistd::Pid::from_raw(self.driver.id().try_into().unwrap());
         let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
         let _ = self.driver.wait();

@@ -1,11 +1,11 @@
-//! A local conda channel out of this machine's own CPython, made once.
+//! A local conda channel, made once from this machine's own CPython.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The folder that holds the channels `conda-forge` and `other`.
+/// Returns the folder that contains the channels `conda-forge` and `other`.
 pub fn channels() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -18,7 +18,7 @@ pub fn channels() -> &'static Path {
     })
 }
 
-/// A copy of the channels to be changed: packages are links, indexes are copies.
+/// Copies the channels so that they can be changed: packages are links, indexes are copies.
 pub fn copy_of(channels: &Path, to: &Path) {
     for entry in fs::read_dir(channels).unwrap() {
         let entry = entry.unwrap();

@@ -1,5 +1,5 @@
-//! Container engines of a test's own, which it may kill: with their own folders and socket, whatever else runs on the
-//! machine is left alone.
+//! Container engines that a test starts and may kill. They have their own folders and socket, so other containers on
+//! the machine are not affected.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Makes tests of functions that take an engine's kind: one for each engine, which are asked for by the engine's name.
+/// Makes a test for each engine from functions that take the engine's kind. The tests are in modules named after the
+/// engines.
 macro_rules! on_engines {
     (docker: $($docker:ident),+; podman: $($podman:ident),+ $(;)?) => {
         mod docker {
@@ -30,7 +31,7 @@ macro_rules! on_engines {
 }
 pub(crate) use on_engines;
 
-/// The base image's name.
+/// Name of the base image.
 pub const BASE: &str = "localhost/autoexperiment/base:1";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// The variable that leads this program to it.
+    /// The environment variable that makes the program use this engine.
     pub const fn variable(self) -> &'static str {
         match self {
             Self::Docker => "DOCKER_HOST",
@@ -56,16 +57,17 @@ impl Kind {
     }
 }
 
-/// An engine of the test's own.
+/// An engine that a test has started.
 pub struct Engine {
     pub kind: Kind,
     folder: tempfile::TempDir,
-    /// Where images and containers lie.
+    /// Folder of images and containers.
     data: PathBuf,
-    /// Docker's, beside it as services are: a daemon that starts containerd by itself takes it along when it is killed.
+    /// Docker's containerd, started separately as by a service manager: a daemon that starts containerd itself takes it
+    /// along when it is killed.
     containerd: Option<Child>,
     process: Mutex<Option<Child>>,
-    /// More of the daemon's arguments.
+    /// Additional arguments of the daemon.
     options: Vec<String>,
 }
 
@@ -74,7 +76,7 @@ impl Engine {
         Self::start_with(kind, None, &[])
     }
 
-    /// The same with its data in another folder and with more arguments.
+    /// Same as [`Self::start`], with the data in another folder and with additional arguments.
     pub fn start_with(kind: Kind, data: Option<&Path>, options: &[&str]) -> Self {
         assert!(nix::unistd::getuid().is_root(), "{} of a test's own needs root", kind.name());
         let folder = tempfile::tempdir().unwrap();
@@ -84,7 +86,7 @@ impl Engine {
         if kind == Kind::Docker {
             engine.start_containerd();
         } else {
-            // Locks in files: those in shared memory are one for all podmans of a machine.
+            // Use locks in files, because those in shared memory are shared by all podmans of a machine.
             fs::write(engine.path("conf"), "[engine]\nlock_type = \"file\"\n").unwrap();
         }
         engine.go().unwrap_or_else(|said| panic!("{} does not start here: {said}", kind.name()));
@@ -113,13 +115,14 @@ impl Engine {
         format!("unix://{}", self.path("sock").display())
     }
 
-    /// The control group that all of Docker's containers are in.
+    /// The control group that contains all of Docker's containers.
     fn groups_parent(&self) -> String {
         let name = self.folder.path().file_name().unwrap_or_default().to_string_lossy().replace('.', "");
         format!("/autoexperiment-test-{name}")
     }
 
-    /// Control groups of containers: of this engine, where it has a place of its own for them, else of all podmans.
+    /// Returns the control groups of containers: of this engine if it has a place of its own for them, or else of all
+    /// podmans.
     pub fn groups(&self) -> BTreeSet<PathBuf> {
         let parent = self.groups_parent();
         let is_hex = |part: &str| part.len() == 64 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -131,18 +134,18 @@ impl Engine {
         walk.flatten().map(walkdir::DirEntry::into_path).filter(|path| is_one(path)).collect()
     }
 
-    /// Podman's own options, the same for its service and for what its monitors run.
+    /// Returns podman with options that are the same for its service and for the commands of its monitors.
     fn podman(&self) -> Command {
         let mut command = Command::new("podman");
         command.arg("--root").arg(&self.data).arg("--runroot").arg(self.path("run"));
         command.arg("--tmpdir").arg(self.path("tmp")).arg("--cgroup-manager=cgroupfs");
         command.env("CONTAINERS_CONF", self.path("conf"));
-        // Its monitors leave files where they are started.
+        // Podman's monitors leave files in their working folder.
         command.current_dir(self.folder.path());
         command
     }
 
-    /// Starts the daemon, or says why it does not start.
+    /// Starts the daemon, or returns why it does not start.
     pub fn go(&self) -> Result<(), String> {
         let log = fs::File::options().create(true).append(true).open(self.path("log")).unwrap();
         for name in ["pid", "sock"] {
@@ -177,7 +180,7 @@ impl Engine {
         Ok(())
     }
 
-    /// With `kill -9`, as if the machine's memory had run out.
+    /// Kills the daemon with `kill -9`, as if the machine had run out of memory.
     pub fn kill(&self) {
         let child = self.process.lock().unwrap().take();
         if let Some(mut child) = child {
@@ -186,7 +189,7 @@ impl Engine {
         }
     }
 
-    /// What the engine's own program says, and whether it succeeded.
+    /// Runs the engine's own program. Returns whether it succeeded, and its output.
     pub fn cli(&self, arguments: &[&str]) -> (bool, String) {
         let mut command = Command::new(self.kind.name());
         match self.kind {
@@ -197,19 +200,19 @@ impl Engine {
         (output.status.success(), String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// The same, which must succeed.
+    /// Same as [`Self::cli`], but must succeed.
     pub fn say(&self, arguments: &[&str]) -> String {
         let (succeeded, said) = self.cli(arguments);
         assert!(succeeded, "{arguments:?}: {said}");
         said
     }
 
-    /// The ids of all running containers.
+    /// Returns the ids of all running containers.
     pub fn running(&self) -> Vec<String> {
         self.cli(&["ps", "-q"]).1.lines().map(str::to_owned).collect()
     }
 
-    /// The first processes of all running containers.
+    /// Returns the first processes of all running containers.
     pub fn inits(&self) -> Vec<i32> {
         let (_, ids) = self.cli(&["ps", "-q"]);
         let mut arguments = vec!["inspect", "--format", "{{.State.Pid}}"];
@@ -220,8 +223,9 @@ impl Engine {
         self.cli(&arguments).1.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid > 0).collect()
     }
 
-    /// Mounts of containers below the engine's folders. Not those by which Docker begins a container's layer, before there
-    /// is a container: a daemon that is killed at that moment leaves one, which is nobody's to take away.
+    /// Returns the mounts of containers below the engine's folders. Leaves out the mounts with which Docker begins a
+    /// container's layer, before there is a container: a daemon that is killed at that moment leaves one, and nothing
+    /// removes it.
     pub fn mounts(&self) -> Vec<String> {
         let mounts = fs::read_to_string("/proc/mounts").unwrap();
         let places = [self.folder.path().display().to_string(), self.data.display().to_string()];
@@ -232,13 +236,13 @@ impl Engine {
         mounts.lines().filter(is_container).map(ToOwned::to_owned).collect()
     }
 
-    /// Ids of everything that an engine could gather: containers, images, volumes, networks.
+    /// Returns the ids of all objects that an engine could accumulate: containers, images, volumes, networks.
     pub fn objects(&self) -> [BTreeSet<String>; 4] {
         [&["ps", "-aq"][..], &["image", "ls", "-aq"], &["volume", "ls", "-q"], &["network", "ls", "-q"]]
             .map(|arguments| self.say(arguments).lines().map(ToOwned::to_owned).collect())
     }
 
-    /// A base image of the usual engines' saves making another.
+    /// Copies the base image from one of the usual engines, which saves making another.
     pub fn give_base(&self) {
         let file = self.path("base.tar");
         let saved = |engine: &str| {
@@ -271,7 +275,7 @@ impl Drop for Engine {
         for folder in walk.flatten().filter(|entry| entry.path().ends_with(&self.groups_parent()[1..])) {
             let _ = fs::remove_dir(folder.path());
         }
-        // What podman mounts for itself keeps its folder from being removed.
+        // A mount of podman's own keeps its folder from being removed.
         let _ = nix::mount::umount2(&self.data.join("overlay"), nix::mount::MntFlags::MNT_DETACH);
     }
 }

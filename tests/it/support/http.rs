@@ -1,5 +1,5 @@
-//! A small HTTP server for a folder, so that downloads in tests are real ones. It counts what it is asked for, and can
-//! stop in the middle of a file.
+//! A small HTTP server for a folder, so that downloads in tests are real. It counts requests, and can stop in the
+//! middle of a file.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A server on a free port of this machine, down when it is dropped.
+/// A server on a free port of this machine, stopped when dropped.
 pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -17,7 +17,7 @@ pub struct Server {
 
 struct Shared {
     root: PathBuf,
-    /// Of a file whose name has this in it, half is sent and then nothing.
+    /// Of files whose name contains this text, only half is sent.
     held: Option<&'static str>,
     requests: Mutex<Vec<String>>,
     down: AtomicBool,
@@ -28,7 +28,7 @@ impl Server {
         Self::holding(root, None)
     }
 
-    /// One that never sends the second half of a file whose name has this in it.
+    /// Creates a server that never sends the second half of a file whose name contains this text.
     pub fn holding(root: &Path, held: Option<&'static str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -41,24 +41,24 @@ impl Server {
                     return;
                 }
                 let own = own.clone();
-                // A client that goes away is no error of the server's.
+                // A client that goes away is not an error of the server.
                 std::thread::spawn(move || drop(own.answer(&stream)));
             }
         });
         Self { address, shared }
     }
 
-    /// Its URL, without a slash at the end.
+    /// Returns the server's URL, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// How many files were sent (or begun to be) whose path has this in it.
+    /// Returns the number of files that were sent (completely or in part) whose path contains `part`.
     pub fn sent(&self, part: &str) -> usize {
         self.shared.requests.lock().unwrap().iter().filter(|path| path.contains(part)).count()
     }
 
-    /// Waits until a file whose path has this in it is asked for.
+    /// Waits until a file whose path contains `part` is requested.
     pub fn wait_for(&self, part: &str) {
         let begun = Instant::now();
         while self.sent(part) == 0 {

@@ -1,4 +1,4 @@
-//! A Python process that judges files: a frame of JSON and bytes goes in, a line of JSON comes out.
+//! A Python process that judges files: it reads frames of JSON and bytes, and replies with lines of JSON.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl Judge {
         Self { process, answers }
     }
 
-    /// Sends a frame, which gets the length of the bytes that follow it.
+    /// Sends a frame, adding the length of the bytes that follow it.
     pub fn send(&mut self, mut frame: Value, bytes: &[u8]) {
         frame["length"] = bytes.len().into();
         let stdin = self.process.stdin.as_mut().unwrap();
@@ -34,27 +34,27 @@ impl Judge {
         stdin.write_all(bytes).unwrap();
     }
 
-    /// Waits for the next line.
+    /// Waits for the next line of JSON.
     pub fn answer(&mut self) -> Value {
         let mut line = String::new();
         self.answers.read_line(&mut line).unwrap();
         serde_json::from_str(&line).expect("an answer")
     }
 
-    /// Ends the process, which must have no complaint.
+    /// Ends the process, which must exit successfully.
     pub fn end(mut self) {
         drop(self.process.stdin.take());
         assert!(self.process.wait().unwrap().success());
     }
 }
 
-/// The folder of Python's own modules.
+/// Returns the folder of Python's own modules.
 pub fn standard_library() -> PathBuf {
     let place = "import os; print(os.path.dirname(os.__file__), end='')";
     python("python3".as_ref(), place).expect("python knows its library").into()
 }
 
-/// What a Python program prints; `None` if it fails.
+/// Returns what a Python program prints; `None` if it fails.
 pub fn python(python3: &Path, program: &str) -> Option<String> {
     let output = Command::new(python3).args(["-c", program]).output().expect("python3 starts");
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())

@@ -1,12 +1,12 @@
-//! A real small model behind llama.cpp's server, for tests that are run only when asked for.
+//! A small real model behind llama.cpp's server, for tests that are ignored by default.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A running server. It stops when this is dropped; until then another test waits for its own.
+/// A running server, stopped when dropped. Only one runs at a time; other tests wait.
 pub struct LocalModel {
-    /// What `--base-url` takes.
+    /// The value for `--base-url`.
     pub base_url: String,
     cache: PathBuf,
     _turn: MutexGuard<'static, ()>,
@@ -14,12 +14,12 @@ pub struct LocalModel {
 
 static TURN: Mutex<()> = Mutex::new(());
 
-/// The server's model.
+/// Name of the server's model.
 pub const NAME: &str = "qwen2.5-coder-0.5b";
 
 impl LocalModel {
-    /// Installs and starts the server. `AUTOEXPERIMENT_LOCAL_MODEL_CACHE` names the folder to install into, instead of one
-    /// in the target folder.
+    /// Installs and starts the server. `AUTOEXPERIMENT_LOCAL_MODEL_CACHE` names the folder to install into, instead of
+    /// one in the target folder.
     pub fn start() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let cache = std::env::var_os("AUTOEXPERIMENT_LOCAL_MODEL_CACHE")

@@ -1,4 +1,4 @@
-//! What end-to-end tests share: a copy of the tiny suite, and the binary run on it.
+//! Helpers that end-to-end tests share: a copy of the tiny suite, and commands that run the program on it.
 
 pub mod browser;
 #[cfg(feature = "conda")]
@@ -17,15 +17,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The program under test.
+/// Path of the program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_autoexperiment");
 
-/// A copy of the tiny suite with its gold recorded, in a temporary folder, with caches of its own.
+/// A copy of the tiny suite with recorded gold, in a temporary folder, with caches of its own.
 pub struct Lab {
     folder: tempfile::TempDir,
 }
 
-/// How a command of the program ended.
+/// The result of a command of the program.
 pub struct Ran {
     pub code: i32,
     pub stdout: String,
@@ -33,12 +33,12 @@ pub struct Ran {
 }
 
 impl Lab {
-    /// The tiny suite, made ready.
+    /// Makes a copy of the tiny suite that is ready to run.
     pub fn new() -> Self {
         Self::of("tiny", "tiny", &["tiny"])
     }
 
-    /// A copy of another tree, with its env and its papers made ready.
+    /// Makes a copy of another tree, with its env and its papers ready to run.
     pub fn of(tree: &str, env: &str, papers: &[&str]) -> Self {
         let ready = prepared::suite(tree, env, papers);
         let lab = Self::bare();
@@ -48,12 +48,12 @@ impl Lab {
         lab
     }
 
-    /// An empty folder.
+    /// Makes an empty folder.
     pub fn bare() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// The tiny suite, made ready, in a folder below this one.
+    /// Makes a copy of the tiny suite in a folder below this one.
     pub fn below(folder: &Path) -> Self {
         let ready = Self::new();
         let lab = Self { folder: tempfile::Builder::new().prefix("lab-").tempdir_in(folder).unwrap() };
@@ -75,15 +75,15 @@ impl Lab {
         fs::read_to_string(self.path(path)).unwrap()
     }
 
-    /// Replaces a text in a file, which must be there.
+    /// Replaces a text in a file, which must contain it.
     pub fn edit(&self, path: &str, from: &str, to: &str) {
         let text = self.read(path);
         assert!(text.contains(from), "`{from}` is not in {path}");
         self.write(path, &text.replace(from, to));
     }
 
-    /// A command of the program in this lab. Envs are cached for all labs, scratch is the lab's own, and no results are taken
-    /// from the cache.
+    /// Returns a command of the program in this lab. Envs are cached for all labs, scratch is the lab's own, and no
+    /// results are taken from the cache.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command
@@ -109,20 +109,20 @@ impl Lab {
         ran
     }
 
-    /// Runs a command that must fail with this exit code; its message.
+    /// Runs a command that must fail with this exit code, and returns its message.
     pub fn fails(&self, code: i32, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, code, "{arguments:?}\n{}\n{}", ran.stdout, ran.stderr);
         self.redact(&ran.stderr)
     }
 
-    /// The records of a run.
+    /// Reads the records of a run.
     pub fn records(&self, run: &str) -> Vec<serde_json::Value> {
         let text = self.read(&format!("runs/{run}/attempts.jsonl"));
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// A text without this lab's paths.
+    /// Replaces this lab's path in a text by `[lab]`.
     pub fn redact(&self, text: &str) -> String {
         text.replace(&self.folder.path().display().to_string(), "[lab]")
     }
@@ -138,12 +138,12 @@ impl From<Output> for Ran {
     }
 }
 
-/// JSON values, one a line.
+/// Formats JSON values, one per line.
 pub fn json_lines(values: &[serde_json::Value]) -> String {
     values.iter().fold(String::new(), |text, value| text + &value.to_string() + "\n")
 }
 
-/// Copies a tree.
+/// Copies a tree of files.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

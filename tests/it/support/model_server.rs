@@ -1,10 +1,10 @@
-//! Model servers of tests: what they are asked beside questions says nothing about attempts.
+//! Model servers for tests, which ignore connections that are not questions.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 
-/// The connections on which something is posted, in turn. One on which nothing is asked only shows that the server is
-/// there, and this server has no list of models.
+/// Returns the connections with a POST request, in turn. A connection without a request only checks that the server is
+/// there, and a GET request asks for the list of models, which this server does not have.
 pub fn questions(listener: TcpListener) -> impl Iterator<Item = TcpStream> {
     std::iter::from_fn(move || {
         loop {

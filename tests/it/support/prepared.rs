@@ -1,5 +1,5 @@
-//! Suites that are ready to run: envs locked and built, gold recorded. Each is prepared once for a machine and a build of
-//! the program, below the target folder, and copied by every test that needs it.
+//! Suites that are ready to run: envs locked and built, gold recorded. Each is prepared once for a machine and a build
+//! of the program, below the target folder, and copied by every test that needs it.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,16 +11,17 @@ fn shared() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// The cache of envs and snapshots that all tests share, unless one sets another.
+/// Returns the cache of envs and snapshots that all tests share, unless one sets another.
 pub fn cache() -> PathBuf {
     shared().join("cache")
 }
 
-/// The prepared suite of a tree under `tests/trees`.
+/// Returns the prepared suite of a tree under `tests/trees`.
 pub fn suite(tree: &str, env: &str, papers: &[&str]) -> PathBuf {
     let source = Path::new("tests/trees").join(tree);
     let program = fs::metadata(PROGRAM).unwrap();
-    // Gold is that of this build of the program. A lock takes pip much longer, and depends on little of the program.
+    // Gold depends on this build of the program. A lock takes much longer and depends on little of the program, so it
+    // has a key of its own.
     let build = (program.len(), program.modified().unwrap());
     once(&format!("{tree}-ready"), &(build, digest(&source)), |lab| {
         copy(&source, &lab.path(""));
@@ -29,8 +30,8 @@ pub fn suite(tree: &str, env: &str, papers: &[&str]) -> PathBuf {
     })
 }
 
-/// A lab with the runs that `make` makes in the tiny suite. They are made once for a build of the program and its tests, and
-/// copied.
+/// Returns a lab with the runs that `make` makes in the tiny suite. They are made once for a build of the program and
+/// its tests, and copied.
 pub fn runs(name: &str, make: impl FnOnce(&Lab)) -> Lab {
     let built = |program: &Path| {
         let program = fs::metadata(program).unwrap();
@@ -44,7 +45,7 @@ pub fn runs(name: &str, make: impl FnOnce(&Lab)) -> Lab {
     });
     let lab = Lab::bare();
     copy(&made, &lab.path(""));
-    // A run knows where its suite was.
+    // A run stores the path of its suite, so adapt it.
     let (before, now) = (lab.read("place"), lab.path("").display().to_string());
     for run in fs::read_dir(lab.path("runs")).unwrap() {
         let file = format!("runs/{}/run.json", run.unwrap().file_name().to_string_lossy());
@@ -53,7 +54,7 @@ pub fn runs(name: &str, make: impl FnOnce(&Lab)) -> Lab {
     lab
 }
 
-/// The tree's env, locked.
+/// Returns the tree with its env locked.
 fn locked(tree: &str, env: &str) -> PathBuf {
     let source = Path::new("tests/trees").join(tree);
     let key = (std::env::var_os("PATH"), digest(&source.join("envs")), digest(Path::new("src/env")));
@@ -63,8 +64,8 @@ fn locked(tree: &str, env: &str) -> PathBuf {
     })
 }
 
-/// A folder of this name that was made under this key, or is made now. Processes that ask at the same time wait for the one
-/// that makes it.
+/// Returns a folder of this name that was made with this key, making it if needed. Processes that ask at the same time
+/// wait for the one that makes it.
 fn once(name: &str, key: &impl Hash, make: impl FnOnce(&Lab)) -> PathBuf {
     let folder = shared().join("suites");
     fs::create_dir_all(&folder).unwrap();
@@ -77,7 +78,7 @@ fn once(name: &str, key: &impl Hash, make: impl FnOnce(&Lab)) -> PathBuf {
         remove_others(&folder, &format!("{name}-"));
         let lab = Lab::bare();
         make(&lab);
-        // A folder that has its name is whole.
+        // Renaming makes a folder appear whole.
         let partial = folder.join(format!("{name}-partial"));
         copy(&lab.path(""), &partial);
         fs::rename(partial, &made).unwrap();
@@ -85,7 +86,7 @@ fn once(name: &str, key: &impl Hash, make: impl FnOnce(&Lab)) -> PathBuf {
     made
 }
 
-/// What was made under another key.
+/// Removes folders that were made with other keys.
 fn remove_others(folder: &Path, prefix: &str) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         if entry.file_name().to_string_lossy().starts_with(prefix) {
@@ -94,7 +95,7 @@ fn remove_others(folder: &Path, prefix: &str) {
     }
 }
 
-/// Of the files below a folder.
+/// Digests the files below a folder.
 fn digest(folder: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {

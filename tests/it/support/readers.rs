@@ -1,4 +1,4 @@
-//! The readers of other projects, installed from PyPI once a checkout and run on what was exported.
+//! The readers of other projects, installed from PyPI once per checkout and run on exported files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const SCRIPTS: &str = "tests/support/readers";
 
-/// Packages that read what was exported.
+/// Installed packages that read exported files.
 pub struct Readers {
     folder: PathBuf,
 }
@@ -18,11 +18,11 @@ pub struct Readers {
 struct Packages {
     /// Name of their folder.
     name: &'static str,
-    /// The least version of Python that they take.
+    /// Minimum version of Python.
     least: (u32, u32),
-    /// The file of those that are installed with all that they need.
+    /// Requirements file of the packages that are installed with their dependencies.
     requirements: &'static str,
-    /// Those that are installed bare: of what they need to run agents and benchmarks, reading takes little.
+    /// Packages that are installed without dependencies, because reading needs few of those.
     bare: &'static [&'static str],
 }
 
@@ -33,7 +33,7 @@ const READERS: Packages = Packages {
     bare: &["swebench==5.0.2", "sweagent==0.0.1"],
 };
 
-/// The oldest versions that are supported: earlier ones of Inspect do not know the pool of messages that calls point at.
+/// The oldest supported versions. Earlier versions of Inspect do not know the pool of messages that calls refer to.
 const OLDEST: Packages = Packages {
     name: "oldest-readers",
     least: (3, 10),
@@ -45,17 +45,17 @@ const HARBOR: Packages =
     Packages { name: "harbor", least: (3, 12), requirements: "harbor-requirements.txt", bare: &["harbor==0.25.0"] };
 
 impl Readers {
-    /// Inspect AI, pandas, DuckDB, datasets, SWE-bench and the SWE-agent that PyPI has.
+    /// Installs Inspect AI, pandas, DuckDB, datasets, SWE-bench and PyPI's version of SWE-agent.
     pub fn general() -> Self {
         Self::install(&READERS)
     }
 
-    /// The same, in the oldest versions that are supported, without SWE-agent.
+    /// Installs the oldest supported versions of the same packages, without SWE-agent.
     pub fn oldest() -> Self {
         Self::install(&OLDEST)
     }
 
-    /// Harbor: its models, and its program with the agents that are no models.
+    /// Installs Harbor: its data models, and its program with the agents that need no model.
     pub fn harbor() -> Self {
         Self::install(&HARBOR)
     }
@@ -83,14 +83,14 @@ impl Readers {
         Self { folder }
     }
 
-    /// One of the packages' programs.
+    /// Returns a command that runs one of the packages' programs.
     pub fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.folder.join("bin").join(name));
         command.stdin(Stdio::null());
         command
     }
 
-    /// What a script says of what it read: it must succeed.
+    /// Runs a script, which must succeed, and returns the JSON that it prints.
     pub fn read(&self, script: &str, arguments: &[&Path]) -> Value {
         let ran = self.program("python").arg(Path::new(SCRIPTS).join(script)).args(arguments).output().unwrap();
         let (stdout, stderr) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
@@ -99,7 +99,7 @@ impl Readers {
     }
 }
 
-/// An interpreter that is new enough, on the path or among those of pyenv, whose shims lead to one version alone.
+/// Returns an interpreter that is new enough, on the path or among pyenv's, whose shims only lead to one version.
 fn interpreter(least: (u32, u32)) -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let pyenv = std::env::var_os("PYENV_ROOT").map_or_else(|| home.join(".pyenv"), PathBuf::from);

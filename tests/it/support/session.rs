@@ -1,4 +1,4 @@
-//! A conversation that uses the Python session of `--tools super` in every way, and what it has to see.
+//! A conversation that uses the Python session of `--tools super` in every way, and its expected observations.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,8 @@ fn execute(code: &str) -> Value {
     call("execute", &json!({ "code": code }))
 }
 
-/// Variables, an edit by exact lines, the function that it mends, a shell, an error, code that is waited for, an answer.
+/// Returns replies with variables, an edit by exact lines, the function that the edit mends, a shell, an error, code
+/// that waits, and an answer.
 pub fn replies(body: &str, answer: &str) -> Vec<Value> {
     let edit = json!({"path": "tiny/means.py", "old_lines": "    raise NotImplementedError", "new_lines": body});
     vec![
@@ -24,7 +25,7 @@ pub fn replies(body: &str, answer: &str) -> Vec<Value> {
     ]
 }
 
-/// Whether the observations are those of one session that lived all the time.
+/// Checks that the observations come from one session that lived all the time.
 pub fn assert_lives(shown: &[String]) {
     assert_eq!((shown[0].as_str(), shown[2].as_str()), ("no output", "2.0"), "{shown:?}");
     assert_eq!(shown[3], "from the shell", "{shown:?}");

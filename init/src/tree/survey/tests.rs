@@ -32,7 +32,7 @@ fn a_survey_tells_kinds_and_which_files_are_fresh_whatever_their_permissions() {
     let stamp = std::time::UNIX_EPOCH + std::time::Duration::from_secs(STAMP);
     File::options().write(true).open(at("old")).unwrap().set_modified(stamp).unwrap();
     fs::set_permissions(at("closed"), Permissions::from_mode(0o0)).unwrap();
-    // A sandbox that begins in the future has seen none of these changes.
+    // To a sandbox that begins in the future, none of these changes are fresh.
     let mut list = Vec::new();
     survey(root.path(), Some(Moment(i64::MAX, 0)), SurveyLimits::default(), &mut list).unwrap();
     let file = |path: &str, size, fresh| Surveyed {
@@ -64,11 +64,11 @@ fn a_survey_ends_at_its_limits_and_says_so() {
     assert_eq!(surveyed(root.path(), all), (whole.map(str::to_owned).into(), false));
     let of = |count: usize| (whole[..count].iter().map(|&path| path.to_owned()).collect(), true);
     assert_eq!(surveyed(root.path(), SurveyLimits { fresh: 3, ..all }), of(3));
-    // The names in the two upper folders fit, not those in the third.
+    // The names in the two upper folders fit, but not those in the third.
     assert_eq!(surveyed(root.path(), SurveyLimits { bytes: 3 * NAME + 10, ..all }), of(2));
-    // Few entries are waited for.
+    // With few entries, the time limit does not count.
     assert!(!surveyed(root.path(), SurveyLimits { wall: Duration::ZERO, ..all }).1);
-    // What was there before the attempt does not count.
+    // Entries from before the attempt do not count.
     let mut list = Vec::new();
     let stamp = std::time::UNIX_EPOCH + Duration::from_secs(STAMP);
     for name in ["a/b/one", "a/b/two", "three"] {
@@ -102,7 +102,7 @@ fn a_survey_of_many_new_files_is_cut_in_time() {
 fn what_lies_at_the_end_of_a_long_path_is_named_by_a_shorter_one() {
     let root = tempfile::tempdir().unwrap();
     let long = "x".repeat(250);
-    // Relative calls, for no path leads there.
+    // Change folders step by step, because the whole path is too long for one call.
     let script = format!("for i in $(seq 60); do mkdir {long}; cd -P {long}; done; echo > deep");
     let made = std::process::Command::new("bash").args(["-ec", &script]).current_dir(root.path()).status().unwrap();
     assert!(made.success());
