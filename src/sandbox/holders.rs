@@ -1,7 +1,7 @@
-//! Finds files that contain a suite in folders that sandboxes would show: this program, other installations of it, and
-//! its packages.
+//! Finds what contains a suite in folders that sandboxes would show: this program, other installations of it, its
+//! packages, and unpacked suites.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -12,12 +12,12 @@ use walkdir::WalkDir;
 
 /// The section of the program's file that contains the bundled suite's archives.
 const SECTION: &[u8] = b".autoexperiment\0";
-/// Maximum depth of the search below a shown folder; in `/usr`, `local/bin/autoexperiment` has depth 3.
-const DEPTH: usize = 3;
+/// The folders of a suite that contain gold or original functions.
+const SUITE: [&str; 4] = ["papers", "repos", "commands", "tasks"];
 /// Minimum size in bytes of a program that contains a suite.
 const SMALLEST: u64 = 1 << 20;
 
-/// Returns the files below a folder that contain a suite. Each folder is searched once per process.
+/// Returns the files and folders below a folder that contain a suite or parts of one. Each folder is searched once per process.
 pub(super) fn below(folder: &Path) -> Vec<PathBuf> {
     static FOUND: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
@@ -29,10 +29,33 @@ pub(super) fn holds(file: &Path) -> bool {
     !search(file).is_empty()
 }
 
+/// Reads names alone, but for what may be a renamed program: this looks at whole system folders.
 fn search(folder: &Path) -> Vec<PathBuf> {
-    let entries = WalkDir::new(folder).max_depth(DEPTH).into_iter().flatten();
-    let files = entries.filter(|entry| entry.file_type().is_file());
-    files.filter(|entry| is_distribution(entry.path()) || is_program(entry)).map(walkdir::DirEntry::into_path).collect()
+    let mut found = BTreeSet::new();
+    for entry in WalkDir::new(folder).into_iter().flatten().filter(|entry| entry.file_type().is_file()) {
+        let path = entry.path();
+        if let Some(root) = suite_of(path) {
+            found.extend(
+                SUITE.map(|part| root.join(part)).into_iter().filter(|part| part.starts_with(folder) && part.exists()),
+            );
+        } else if is_distribution(path) || is_program(&entry) {
+            found.insert(path.to_owned());
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Returns the folder of the unpacked suite to which a file belongs, if its path is that of gold or of a task.
+fn suite_of(path: &Path) -> Option<&Path> {
+    let name = path.file_name()?.to_str()?;
+    let is_in = |folder: &Path, of: &str| folder.file_name().is_some_and(|name| name == of);
+    let above = path.parent()?;
+    match name {
+        "gold.json" if is_in(above.parent()?, "papers") => above.parent()?.parent(),
+        "task.toml" if is_in(above.parent()?, "tasks") => above.parent()?.parent(),
+        _ if name.ends_with(".gold.json") && is_in(above, "commands") => above.parent(),
+        _ => None,
+    }
 }
 
 /// Whether the file name is that of a wheel, an archive or a package of this program.
@@ -44,11 +67,14 @@ fn is_distribution(path: &Path) -> bool {
 }
 
 fn is_program(entry: &walkdir::DirEntry) -> bool {
-    let is_large = || entry.metadata().is_ok_and(|about| about.len() >= SMALLEST);
+    // A renamed program is expected where programs are.
+    let folder = entry.path().parent().and_then(Path::file_name).unwrap_or_default();
+    let is_named = entry.file_name() == "autoexperiment";
+    let is_candidate = is_named || folder.as_encoded_bytes().ends_with(b"bin") || entry.depth() == 0;
     // Versions without the section are recognised by their name.
-    is_large()
-        && (entry.file_name() == "autoexperiment"
-            || File::open(entry.path()).is_ok_and(|file| has_section(&file).unwrap_or(false)))
+    is_candidate
+        && entry.metadata().is_ok_and(|about| about.len() >= SMALLEST)
+        && (is_named || File::open(entry.path()).is_ok_and(|file| has_section(&file).unwrap_or(false)))
 }
 
 /// Whether a 64-bit ELF file contains [`SECTION`].
@@ -73,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_found_by_their_section_or_name_and_distributions_by_their_name() {
+    fn programs_distributions_and_unpacked_suites_are_found_at_any_depth() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("local/bin");
         std::fs::create_dir_all(&folder).unwrap();
@@ -87,11 +113,24 @@ mod tests {
         std::fs::write(folder.join("autoexperiment"), vec![0; 1 << 20]).unwrap();
         std::fs::write(folder.join("autoexperiment-0.1.0-py3-none-any.whl"), "").unwrap();
         std::fs::write(folder.join("autoexperiment-notes.txt"), "").unwrap();
+        let deep = place.path().join("share/uv/tools/autoexperiment/bin");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::write(deep.join("autoexperiment"), vec![0; 1 << 20]).unwrap();
+        for (path, text) in
+            [("papers/p/gold.json", "{}"), ("repos/p/a.py", ""), ("docs/a.md", ""), ("other/gold.json", "")]
+        {
+            let path = place.path().join("suites/mine").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
         std::fs::write(folder.join("large"), vec![0; 2 << 20]).unwrap();
         std::fs::write(folder.join("elf"), [b"\x7fELF\x02".as_slice(), &vec![0xff; 2 << 20]].concat()).unwrap();
-        let mut found = search(place.path());
-        found.sort();
-        let names = ["autoexperiment", "autoexperiment-0.1.0-py3-none-any.whl", "renamed"];
-        assert_eq!(found, names.map(|name| folder.join(name)));
+        let found = search(place.path());
+        let suite = place.path().join("suites/mine");
+        let mut expected = ["autoexperiment", "autoexperiment-0.1.0-py3-none-any.whl", "renamed"]
+            .map(|name| folder.join(name))
+            .to_vec();
+        expected.extend([deep.join("autoexperiment"), suite.join("papers"), suite.join("repos")]);
+        assert_eq!(found, expected);
     }
 }

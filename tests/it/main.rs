@@ -20,6 +20,7 @@ mod engines;
 mod export;
 mod extension;
 mod external;
+mod extraction;
 mod family;
 mod faults;
 mod fixed;
