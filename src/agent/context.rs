@@ -1,5 +1,5 @@
-//! The resources of an attempt. Agents use the sandbox only through [`Context`], which limits every use to the
-//! remaining time and charges it to the budget.
+//! The resources of an attempt. Agents use the sandbox through [`Context`], which limits every use to the remaining
+//! time and charges it to the budget.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ pub struct Context<'a> {
     pub cancel: CancellationToken,
     /// The agent's answer, verbatim. A later report replaces an earlier one.
     pub answer: Option<String>,
-    /// The agent's Python session, for tasks that have one.
+    /// The agent's Python session, if it uses one.
     pub session: PythonSession,
     /// Reviews the work between rounds, for runs with feedback.
     pub review: Option<&'a dyn Reviewer>,

@@ -43,9 +43,10 @@ pub(super) enum Ran {
 }
 
 /// Carries out a reply: runs its calls in order and answers each. A malformed call is answered with its error and does
-/// not keep others from being run; the reply then counts as a format error, but not as unusable. With `--one-call`,
-/// only the first call is run and the others are answered with a note, which also counts as a format error. Calls
-/// written into the text are treated alike; if there are several, their outputs are headed by number and tool.
+/// not keep others from being run; the reply then counts as a format error, and as unusable only if no call was run.
+/// With `--one-call`, only the first call is run and the others are answered with a note, which also counts as a format
+/// error. Calls written into the text are treated alike; if there are several, each output is headed by the call's
+/// number and tool.
 pub async fn act(
     reply: &Reply,
     tool_calling: &ToolCalling,

@@ -1,16 +1,16 @@
-//! Programs that a Bash script started, with their arguments, for right programs that ask no parser that is recorded.
+//! Programs started by a Bash script, with their arguments; used for right programs that use no recorded parser.
 //!
-//! Bash itself writes the commands that it runs, expanded, to a trace; each Python process records the arguments that the
-//! kernel gave it. A program started by anything else, such as `xargs`, is in neither.
+//! Bash itself writes the commands that it runs, expanded, to a trace, and each Python process records the arguments it
+//! got from the kernel. Other programs started by something other than Bash, such as `xargs`, appear in neither.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// What each line of the trace begins with; Bash repeats the first character for nested commands.
+/// Beginning of each line of the trace; Bash repeats the first character for nested commands.
 const PROMPT: &str = "@run@";
-/// Commands of Bash that start no program.
+/// Bash commands that start no program.
 const BUILTINS: [&str; 41] = [
     "((", ".", ":", "[", "[[", "alias", "bg", "break", "case", "cd", "continue", "declare", "echo", "enable", "eval",
     "exit", "export", "false", "for", "hash", "let", "local", "mapfile", "popd", "printf", "pushd", "pwd", "read",
@@ -20,26 +20,26 @@ const BUILTINS: [&str; 41] = [
 /// A program that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// Its name; for a script that Python ran, the script's.
+    /// Its name; if Python ran a script, the script's name.
     pub program: String,
-    /// Its arguments, with `--name=value` as two.
+    /// Its arguments, with `--name=value` split in two.
     pub arguments: Vec<String>,
 }
 
-/// A Python process, as it records itself.
+/// A Python process, as recorded by itself.
 #[derive(Debug, Deserialize)]
 pub struct Process {
     argv: Vec<String>,
 }
 
-/// Returns what Bash has to run before a script, so that it writes its trace to this file. Other scripts that this one
-/// runs write none.
+/// Returns the commands that Bash has to run before a script to write its trace to this file. Other scripts started by
+/// this one write no trace.
 #[must_use]
 pub fn tracer(file: &Path) -> String {
     format!("unset BASH_ENV\nexec {{BASH_XTRACEFD}}>>'{}'\nPS4='{PROMPT} '\nset -x\n", file.display())
 }
 
-/// The programs of a trace of Bash and of the records of Python processes.
+/// Extracts the programs from a trace of Bash and from the records of Python processes.
 #[must_use]
 pub fn started(trace: &str, processes: &[Process]) -> Vec<Started> {
     let mut found: Vec<Started> = processes.iter().filter_map(python).collect();
@@ -85,7 +85,7 @@ fn is_assignment(word: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The words of a line of a trace, in which Bash quotes by `'...'`, `$'...'` and backslashes.
+/// Splits a line of a trace into words. Bash quotes with `'...'`, `$'...'` and backslashes.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -120,8 +120,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether a program was started with the arguments of another one: in any order, but with the same value behind each
-/// option.
+/// Whether two programs were started with the same arguments: in any order, but with the same value after each option.
 #[must_use]
 pub fn is_same(right: &Started, got: &Started) -> bool {
     let is_option = |word: &str| word.starts_with('-') && word.parse::<f64>().is_err();
@@ -143,7 +142,7 @@ pub fn is_same(right: &Started, got: &Started) -> bool {
         })
 }
 
-/// A number by its value, however it is written.
+/// Normalises numbers, so that different spellings are equal.
 fn normal(word: &str) -> String {
     word.parse::<f64>().map_or_else(|_| word.to_owned(), |number| number.to_string())
 }

@@ -1,9 +1,9 @@
-//! Calls of functions, as the recorder writes them, and what those of a right program ask of another program.
+//! Recorded calls of functions, and their comparison with the calls of a right program.
 //!
-//! A right program constrains an argument if it sets it by a constant of its text, or leaves it at its default. Values that
-//! follow from data, such as arrays and models, are left to the outcome. An [`Expected`] call that a program does not
-//! make at all is looked for one level deeper, in the calls that it makes itself: `make_model("a", alpha=1)` and
-//! `A(alpha=1)` are the same to a right program.
+//! A right program constrains an argument if it sets it to a constant of its text, or leaves it at its default. Values
+//! that follow from data, such as arrays and models, are judged only by the outcome. If a program does not make an
+//! [`Expected`] call at all, the comparison continues one level deeper, with the calls that the expected one makes
+//! itself: `make_model("a", alpha=1)` and `A(alpha=1)` are the same to a right program.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::score::ValueVerdict;
 
-/// The most calls kept within one call of a right program.
+/// Maximum number of calls kept within one call of a right program.
 const MOST_INNER: usize = 60;
 
 /// A recorded call.
@@ -20,9 +20,9 @@ const MOST_INNER: usize = 60;
 pub struct FunctionCall {
     /// The function, as `folder/file.py::Class.method`.
     pub function: String,
-    /// Whether the program called it itself.
+    /// Whether the program made the call itself.
     pub direct: bool,
-    /// Arguments: those that the right program sets by constants; in an attempt, all that are compared.
+    /// Arguments: in a right program those set by constants, in an attempt all that are compared.
     pub set: Map<String, Value>,
     /// Arguments that the right program leaves at their defaults.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -41,18 +41,18 @@ pub struct FunctionCall {
 pub struct Expected {
     /// The function.
     pub function: String,
-    /// Arguments that it sets by constants.
+    /// Arguments set by constants.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
-    /// Arguments that it leaves at their defaults.
+    /// Arguments left at their defaults.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub left: Map<String, Value>,
-    /// Calls that this one makes, as far as they get the constants.
+    /// Calls made by this one, if they receive the constants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<Expected>,
 }
 
-/// The functions to record in an attempt, with the arguments to compare; `None` for all that have a plain form.
+/// The functions to record in an attempt, with the arguments to compare; `None` for all arguments with plain values.
 pub type Watch = BTreeMap<String, Option<BTreeSet<String>>>;
 
 impl Expected {
@@ -62,17 +62,17 @@ impl Expected {
         self.set.keys().any(|name| name != "self" && !free.has(name))
     }
 
-    /// The arguments that are compared, with their values.
+    /// The arguments to compare, with their values.
     fn arguments(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.set.iter().chain(&self.left)
     }
 
-    /// Whether a call is this one, `free` arguments apart.
+    /// Whether a call matches this one apart from `free` arguments.
     fn covers(&self, call: &FunctionCall, free: Leeway<'_>) -> bool {
         self.function == call.function && self.arguments().all(|(name, _)| self.agrees(name, call, free))
     }
 
-    /// Whether a call has an argument as this one has it. An object in the place of a default overrides it.
+    /// Whether a call has this value for an argument. An object in place of a default overrides the default.
     fn agrees(&self, name: &str, call: &FunctionCall, free: Leeway<'_>) -> bool {
         let Some(got) = call.set.get(name) else { return free.has(name) };
         let is_set = self.set.get(name).is_some_and(|right| is_same(right, got, name, free));
@@ -93,19 +93,19 @@ impl Expected {
         }
     }
 
-    /// The call in words, as `load(n=3)`.
+    /// Short name of the call, such as `load`.
     fn title(&self) -> String {
         let name = self.function.rsplit("::").next().unwrap_or(&self.function);
         name.trim_end_matches(".__init__").trim_end_matches(".__new__").to_owned()
     }
 }
 
-/// Where arguments need not be as the right program has them.
+/// Permitted differences from a right program's arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct Leeway<'a> {
-    /// Arguments that may be anything; `options.key` is an entry of an argument.
+    /// Arguments that may have any value; `options.key` is an entry of an argument.
     pub free: &'a BTreeMap<String, String>,
-    /// Lists whose order does not matter.
+    /// Arguments that are lists whose order does not matter.
     pub unordered: &'a [String],
 }
 
@@ -117,7 +117,8 @@ impl Leeway<'_> {
     }
 }
 
-/// Whether two values are equal. An object that stands for a plain value, as a generator for a list, may be the same.
+/// Whether two values are equal within the leeway. An object is accepted in place of a plain value, for example a
+/// generator in place of a list.
 pub fn is_same(right: &Value, got: &Value, path: &str, free: Leeway<'_>) -> bool {
     if free.has(path) || is_object(got) {
         return free.has(path) || !is_object(right) || right == got;
@@ -149,7 +150,7 @@ fn is_object(value: &Value) -> bool {
     value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("object"))
 }
 
-/// The expected calls of a right program, from its record.
+/// Extracts the expected calls of a right program from its record.
 #[must_use]
 pub fn expected(record: &[FunctionCall]) -> Vec<Expected> {
     let mut found: Vec<Expected> = Vec::new();
@@ -175,7 +176,7 @@ fn build(call: &FunctionCall, record: &[FunctionCall]) -> Expected {
     Expected { function, set, left, inner: parts.take(MOST_INNER).collect() }
 }
 
-/// The functions that are recorded for the comparison with these calls.
+/// The functions and arguments to record for a comparison with these calls.
 #[must_use]
 pub fn watch(expected: &[Expected]) -> Watch {
     let mut watch = Watch::new();
@@ -188,9 +189,9 @@ pub fn watch(expected: &[Expected]) -> Watch {
 /// Whether an expected call was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It was, or the calls that it makes were.
+    /// The call was made, or the calls that it makes.
     Made,
-    /// The function was called, with other arguments.
+    /// The function was called with other arguments.
     Otherwise,
     /// The function was not called.
     Absent,
@@ -213,10 +214,10 @@ fn state(one: &Expected, calls: &[FunctionCall], free: Leeway<'_>) -> State {
     }
 }
 
-/// A program's calls beside those of the right program.
+/// Comparison of a program's calls with the right program's.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    /// Each expected call that constants decide, and each other call that overrides a default.
+    /// Verdicts on expected calls decided by constants, and on other calls that override a default.
     pub values: Vec<ValueVerdict>,
     /// Number of expected calls that were made.
     pub made: usize,
@@ -225,7 +226,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether no call has other arguments than expected.
+    /// Whether all calls that were made have the expected arguments.
     #[must_use]
     pub fn agrees(&self) -> bool {
         self.values.iter().all(|value| value.pass)
@@ -256,7 +257,8 @@ pub fn compare(expected: &[Expected], calls: &[FunctionCall], free: Leeway<'_>) 
             }
         }
     }
-    // Where constants decide nothing, the program's own calls must leave the defaults that the right program leaves.
+    // For functions without decisive constants, the program's own calls must leave the same defaults as the right
+    // program.
     for call in calls.iter().filter(|call| call.direct) {
         let rights: Vec<&Expected> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first().filter(|_| !rights.iter().any(|one| one.is_required(free))) else { continue };
@@ -268,8 +270,8 @@ pub fn compare(expected: &[Expected], calls: &[FunctionCall], free: Leeway<'_>) 
     comparison
 }
 
-/// Whether two arguments are the same: numbers by value, whether they are whole or not, but for rounding in the last
-/// digits; truths as Python has them, where `True` is 1.
+/// Whether two arguments are equal. Numbers are compared by value, up to rounding in the last digits; as in Python,
+/// `True` equals 1.
 pub fn equal(one: &Value, other: &Value) -> bool {
     let number = |value: &Value| value.as_bool().map(f64::from).or_else(|| value.as_f64());
     if let (Some(one), Some(other)) = (number(one), number(other)) {

@@ -1,4 +1,4 @@
-//! Shows that a right program with another constant fails, one constant at a time.
+//! Shows that a right program fails if one of its constants is changed, for each constant.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,29 +22,30 @@ use crate::run::proof::Changes;
 use crate::sandbox::Exit;
 use crate::score::Rule;
 
-/// A part of what decides results, beside instruction, gold and changed program: raised when recorder or judge change.
+/// Part of the cache key, in addition to instruction, gold and changed program. Increase the number if the recorder or
+/// the judge change.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " 1 ", include_str!("recorder.py"));
 
-/// The changes of a repo's right programs.
+/// Results of changing the constants of a repo's right programs.
 #[derive(Debug, Default)]
 pub struct Tried {
-    /// Their numbers.
+    /// Numbers of changes.
     pub counts: Changes,
-    /// Faults of the manifest: changes that pass, and constants that are called harmless without need.
+    /// Faults of the manifest: changes that pass, and constants that are declared harmless without need.
     pub faults: Vec<String>,
 }
 
-/// The outcome of one changed program, as kept in the cache.
+/// The cached outcome of one changed program.
 #[derive(Serialize, Deserialize)]
 struct Outcome {
     noticed_by: Option<String>,
 }
 
-/// Runs each right program with each of its constants changed. Outcomes are kept in the cache, so that a stopped search
-/// continues; `fresh` ignores them.
+/// Runs each right program with each of its constants changed. Outcomes are cached, so that an interrupted search
+/// continues; `fresh` ignores the cache.
 ///
 /// # Errors
-/// Kind `Infrastructure` when a sandbox is lost.
+/// Kind `Infrastructure` if a sandbox is lost.
 pub async fn search(
     ready: &ReadyCommands,
     machine: &Machine,
@@ -121,11 +122,11 @@ pub async fn search(
     Ok(tried)
 }
 
-/// Returns the evidence against a program, `failure`, `kind`, `arguments` or `outcome`; `None` where it passes.
-/// `reads_text` as in [`Judge`].
+/// Returns the evidence against a program: `failure`, `kind`, `arguments` or `outcome`; `None` if it passes.
+/// `reads_text` is explained at [`Judge`].
 ///
 /// # Errors
-/// Kind `Infrastructure` when the sandbox is lost.
+/// Kind `Infrastructure` if the sandbox is lost.
 pub async fn noticed_by(
     ready: &ReadyCommands,
     instruction: &Instruction,
@@ -138,7 +139,7 @@ pub async fn noticed_by(
     let judge = Judge { instruction, gold, asked, rule: Rule::Strict, reads_text };
     let plan = gold.plan(&ready.loaded.set);
     if let [_] = gold.calls[..] {
-        // Parsed arguments that are wrong need no run to the end.
+        // If the parsed arguments are wrong, the program need not run to its end.
         let parsed = ready.run(program, instruction, &plan.stopping(), machine).await?;
         if parsed.calls.is_empty() {
             return Ok(Some("failure"));
@@ -163,7 +164,7 @@ pub async fn noticed_by(
     }))
 }
 
-/// The other files of the folder that a text names a file of, at most three.
+/// Names of at most three other files in the folder of the file that a text names, as variants of the text.
 fn siblings(root: &Path, text: &str) -> Vec<String> {
     let path = root.join(text);
     let Some(folder) = path.parent().filter(|_| path.is_file()) else { return Vec::new() };

@@ -1,12 +1,12 @@
-//! Whether a repo's instructions are in order, as far as that shows without running anything.
+//! Static checks of a repo's instructions, without running anything.
 
 use super::calls::equal;
 use super::context::oracle;
 use super::loaded::LoadedCommands;
 use crate::score::ml_bench::{Argument, ProgramKind, shipped_check, strict_check, strict_kind};
 
-/// What is wrong, a fragment each. Gold holds what running shows, so an instruction without it, or with another program
-/// than the one that gold was recorded with, is in no order.
+/// Lists the problems, a fragment each. Gold contains everything that running shows, so an instruction without gold, or
+/// with another program than its gold, counts as a problem.
 #[must_use]
 pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
     let mut found = Vec::new();
@@ -32,7 +32,8 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
         if strict_kind(&instruction.gold) != Some(instruction.kind) {
             wrong("its right program is not of its kind".to_owned());
         }
-        // The published rule knows a script by the file that it runs, and an installed package's command has none.
+        // The published rule recognises a script by the file that it runs; a command of an installed package has no
+        // such file.
         let shipped = shipped_check(&instruction.gold, &asked, instruction.kind);
         if !shipped.has_arguments() || (!shipped.kind && loaded.set.repo.is_some()) {
             wrong("its right program fails the published static checks".to_owned());
@@ -66,11 +67,11 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
     found
 }
 
-/// Whether a text says a value: as it is, or each part of a list of values.
+/// Whether a text contains a value, either as a whole or each part of a list of values.
 fn tells(text: &str, argument: &Argument) -> bool {
     let says = |value: &str| {
         let part = Argument { name: argument.name.clone(), value: value.to_owned() };
-        // In a fence, so that all of it is looked at, and nothing of it is a comment.
+        // As a code block without comment and quote characters, so that all of the text is searched.
         strict_check(&format!("```python\n{}\n```", text.replace(['#', '\''], " ")), &[part], ProgramKind::Python)
             .has_arguments()
     };

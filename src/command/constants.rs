@@ -1,4 +1,4 @@
-//! The constants of a program, and the programs in which one of them is another.
+//! The constants of a program, and variants of the program with one constant changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,16 +11,16 @@ use crate::score::ml_bench::ProgramKind;
 /// A program with one constant changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The constant, as the manifest names it: `2#3` is the third `2` of the program.
+    /// The constant in the manifest's notation: `2#3` is the third `2` of the program.
     pub constant: String,
-    /// The value in its place.
+    /// The new value.
     pub instead: String,
-    /// The program.
+    /// The changed program.
     pub code: String,
 }
 
-/// The changes of the right program's constants, each of them to several values. `others` lists values that the repo
-/// has beside a text, such as the other files of a folder.
+/// Changes each constant of the right program to several values. `others` returns related values of the repo for a
+/// text, such as the other files of a folder.
 #[must_use]
 pub fn changes(instruction: &Instruction, others: &dyn Fn(&str) -> Vec<String>) -> Vec<Change> {
     let code = instruction.gold.as_str();
@@ -52,7 +52,7 @@ pub fn changes(instruction: &Instruction, others: &dyn Fn(&str) -> Vec<String>) 
     found
 }
 
-/// A constant, and what may stand in its place.
+/// A constant and its possible replacements.
 struct Place {
     range: Range<usize>,
     instead: Vec<String>,
@@ -64,7 +64,7 @@ impl Place {
         Self { range, instead, is_text: false }
     }
 
-    /// The parts of a text: a number, each part of a list, or the text as a whole.
+    /// Finds the constants in a text: a number, each part of a list, or the text as a whole.
     fn in_text(text: &str, start: usize) -> Vec<Self> {
         let mut places = Vec::new();
         let mut at = start;
@@ -81,7 +81,7 @@ impl Place {
     }
 }
 
-/// Other numbers than this one; `None` where it is not a number.
+/// Other numbers; `None` if the text is not a number.
 fn numbers(text: &str) -> Option<Vec<String>> {
     let digits = text.replace('_', "");
     if let Ok(whole) = digits.parse::<i64>() {
@@ -96,7 +96,8 @@ fn numbers(text: &str) -> Option<Vec<String>> {
     Some(vec![written(number * 1.5 + 0.01), written(number * 0.9)])
 }
 
-/// Other texts than this one: longer, shorter, and without its first word. A shorter option may mean the same one.
+/// Other texts: longer, shorter, and without the first word. Options are only lengthened, because a shorter option may
+/// be an abbreviation of the same one.
 fn texts(text: &str) -> Vec<String> {
     let mut others = vec![format!("{text}x")];
     if text.starts_with("--") {
@@ -109,7 +110,7 @@ fn texts(text: &str) -> Vec<String> {
     others
 }
 
-/// The constants of Python code that begins at this byte of the program.
+/// The constants of Python code that begins at byte `start` of the program.
 fn python(code: &str, start: usize) -> Vec<Place> {
     let mut parser = Parser::new();
     let tree = parser.set_language(&tree_sitter_python::LANGUAGE.into()).ok().and_then(|()| parser.parse(code, None));
@@ -139,7 +140,7 @@ fn visit(node: Node<'_>, code: &str, start: usize, places: &mut Vec<Place>) {
     }
 }
 
-/// The constants of a Bash script: values and options of its commands. An option is left out with its value.
+/// The constants of a Bash script: values and options of its commands. An option is removed together with its value.
 fn bash(code: &str) -> Vec<Place> {
     let mut places = Vec::new();
     for command in commands(code) {
@@ -167,7 +168,7 @@ fn bash(code: &str) -> Vec<Place> {
     places
 }
 
-/// The words of each command of a script, as ranges of its text.
+/// The words of each command of a script, as byte ranges.
 fn commands(code: &str) -> Vec<Vec<Range<usize>>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<usize> = None;

@@ -1,15 +1,15 @@
-//! What an attempt is told of the documentation: less from layer to layer, which is the family's axis of difficulty.
+//! The documentation given to an attempt: less with each layer, which is the family's axis of difficulty.
 //!
-//! The settings are those of ML-Bench. n = 0: the section that says how ("oracle segment"). n = 1: the window of 10
-//! sentences that BM25 ranks first for the instruction, among the first 1,000 sentences. n = 2: the whole documentation.
-//! n = 3: nothing but the instruction.
+//! The settings are those of ML-Bench. n = 0: the section with the instructions for the task ("oracle segment"). n = 1:
+//! the window of 10 sentences that BM25 ranks first for the instruction, among the first 1,000 sentences. n = 2: the
+//! whole documentation. n = 3: nothing but the instruction.
 
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
 use crate::agent::retrieval::bm25::{Bm25, ranked};
 use crate::suite::sections;
 
-/// Sentences of a window, and how many of a text are looked at.
+/// Number of sentences in a window, and maximum number of sentences searched.
 const WINDOW: usize = 10;
 const MOST: usize = 1000;
 
@@ -19,7 +19,7 @@ pub const LAYERS: [&str; 4] = ["oracle segment", "BM25 passage", "README", "inst
 /// The n at which the whole documentation is given, as text and as files.
 pub const README: usize = 2;
 
-/// What of the documentation an attempt with this n is told, Markdown; `None` for nothing.
+/// The documentation for an attempt with this n, in Markdown; `None` if it gets none.
 #[must_use]
 pub fn context(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> Option<String> {
     match n {
@@ -30,7 +30,7 @@ pub fn context(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> 
     }
 }
 
-/// The section that says how.
+/// The section of the documentation that explains the task.
 #[must_use]
 pub fn oracle(loaded: &LoadedCommands, instruction: &Instruction) -> Option<String> {
     let (_, text) = loaded.docs.iter().find(|(file, _)| *file == instruction.oracle.file)?;
@@ -46,7 +46,7 @@ fn passage(loaded: &LoadedCommands, query: &str) -> Option<String> {
     windows.into_iter().nth(best)
 }
 
-/// The sentences of a Markdown text: parts of its prose, and each line of code, table or heading.
+/// Splits a Markdown text into sentences of its prose and lines of code, tables and headings.
 fn sentences(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut prose = String::new();

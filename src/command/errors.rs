@@ -1,27 +1,27 @@
-//! What kind of error a failed program shows, in the four kinds of ML-Bench: told from its record by fixed rules, so a
-//! label says what was seen, not what a model thought.
+//! The kind of error of a failed program, in the four kinds of ML-Bench. Derived from its record by fixed rules, so a
+//! label depends on observations only, not on a model's opinion.
 
 use super::observe::Observed;
 use crate::sandbox::Exit;
 
-/// The kinds of errors.
+/// A kind of error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// It does not parse, or there is no program.
+    /// The program does not parse or is missing.
     Syntax,
-    /// It names files, modules, commands, options or choices that do not exist.
+    /// The program names files, modules, commands, options or choices that do not exist.
     Hallucination,
-    /// What was asked for is not there: another kind of program, or options that were left at their defaults.
+    /// Something requested is missing: the program is of another kind, or options were left at their defaults.
     LackOfKnowledge,
-    /// What is needed is there and put together wrongly: wrong values, other options, a crash, no end.
+    /// Everything needed is present but used wrongly: wrong values, other options, a crash, a timeout.
     KnowledgeManipulation,
 }
 
 impl ErrorKind {
-    /// All of them.
+    /// All kinds of errors.
     pub const ALL: [Self; 4] = [Self::Syntax, Self::Hallucination, Self::LackOfKnowledge, Self::KnowledgeManipulation];
 
-    /// Its name, as measures have it.
+    /// Its name in measures.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl ErrorKind {
     }
 }
 
-/// Words with which interpreters say that something does not exist.
+/// Phrases in error messages about something that does not exist.
 const UNKNOWN: [&str; 12] = [
     "unrecognized arguments",
     "invalid choice",
@@ -49,11 +49,11 @@ const UNKNOWN: [&str; 12] = [
     "no module named",
 ];
 
-/// Words with which parsers say that something is missing.
+/// Phrases in error messages about something that is missing.
 const MISSING: [&str; 3] = ["arguments are required", "missing 1 required", "required positional argument"];
 
-/// The kind of error of a program that failed. `kind` says whether it is of the kind asked for; `left_out` whether
-/// something that was asked for is at its default or nowhere.
+/// Classifies the error of a failed program. `kind` is whether the program is of the requested kind; `left_out` whether
+/// a requested value is missing or left at its default.
 #[must_use]
 pub fn classify(observed: &Observed, kind: bool, left_out: bool) -> ErrorKind {
     let said = observed.stderr.to_lowercase();

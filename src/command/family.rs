@@ -1,4 +1,4 @@
-//! The family: its ids, and its repos.
+//! The family of instructions to commands: its sample ids and its repos.
 
 use std::path::Path;
 use std::sync::Arc;

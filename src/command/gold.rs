@@ -1,4 +1,5 @@
-//! `commands/<repo>.gold.json`: what the right programs give, as `autoexperiment gold --family command` measures it.
+//! `commands/<repo>.gold.json`: the results of the right programs, as measured by `autoexperiment gold --family
+//! command`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,40 +18,40 @@ use crate::suite::EnvStamp;
 /// The only version of these files that this program writes and reads.
 pub const FORMAT: u32 = 2;
 
-/// What the right programs of a repo give.
+/// The results of a repo's right programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandGold {
     /// Format version.
     pub format: u32,
-    /// When it was recorded.
+    /// Time of recording.
     pub recorded: jiff::Timestamp,
-    /// Digest of the repo as attempts see it: sha256, hex.
+    /// Digest of the repo in the attempts' sandboxes: sha256, hex.
     pub repo: String,
     /// The environment.
     pub env: EnvStamp,
     /// The sandbox backend.
     pub sandbox: String,
-    /// By the instruction's id.
+    /// Results by the instruction's id.
     pub results: BTreeMap<String, GoldRun>,
 }
 
-/// What one right program gives.
+/// The results of one right program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldRun {
     /// The program.
     pub program: String,
-    /// Its arguments as they were parsed, each time.
+    /// Its parsed arguments, for each time it parsed some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Call>,
     /// The calls of functions that it makes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<Expected>,
-    /// The programs that it starts, where neither parsers nor functions are recorded.
+    /// The programs that it starts, if neither parsers nor functions are recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<Started>,
-    /// A change of an argument on its way, with the result that it leads to.
+    /// A change of an argument at run time, with the result that it leads to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<Shifted>,
     /// Its result.
@@ -58,13 +59,13 @@ pub struct GoldRun {
     pub outcome: Option<Value>,
     /// Wall seconds of each run.
     pub seconds: Vec<f64>,
-    /// What changes with each argument that is asked for: `parsed`, `outcome`, or `failure` where the changed program
-    /// does not run.
+    /// Effect of changing each requested argument: `parsed`, `outcome`, or `failure` if the changed program does not
+    /// run.
     pub changes: BTreeMap<String, String>,
 }
 
 impl GoldRun {
-    /// Returns what is recorded of an attempt at the instruction.
+    /// Returns the plan of what to record in attempts at the instruction.
     #[must_use]
     pub fn plan<'a>(&'a self, set: &'a CommandSet) -> Plan<'a> {
         Plan {
@@ -78,7 +79,7 @@ impl GoldRun {
     }
 }
 
-/// What a right program gives with one argument changed by the recorder.
+/// The result of a right program with one argument changed by the recorder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shifted {
@@ -89,10 +90,10 @@ pub struct Shifted {
 }
 
 impl CommandGold {
-    /// Reads a gold file; `None` for one of another version, which has to be recorded again.
+    /// Reads a gold file; `None` if it has another version and must be recorded again.
     ///
     /// # Errors
-    /// Kind `Suite` for a broken one.
+    /// Kind `Suite` if the file is invalid.
     pub fn read(path: &Path) -> Result<Option<Self>> {
         #[derive(Deserialize)]
         struct Version {
@@ -112,10 +113,10 @@ impl CommandGold {
         serde_json::from_slice(&bytes).map(Some).map_err(broken)
     }
 
-    /// Writes it.
+    /// Writes the gold file.
     ///
     /// # Errors
-    /// Kind `Machine` when the file cannot be written.
+    /// Kind `Machine` if the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
         let mut text = serde_json::to_string_pretty(self)
             .map_err(|error| Error::internal("failed to write gold").because(error))?;

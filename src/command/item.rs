@@ -1,4 +1,4 @@
-//! A repo as an item: its samples, its scores, what an attempt is asked.
+//! A repo as an item: its samples, its scores, and the task of an attempt.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ use crate::suite::When;
 
 /// A repo with its instructions.
 pub struct CommandItem {
-    /// What is known of it.
+    /// The loaded instructions.
     pub loaded: Arc<LoadedCommands>,
-    /// Strict scoring, or as published.
+    /// Strict or published scoring.
     pub rule: Rule,
 }
 
@@ -46,7 +46,7 @@ impl CommandItem {
     }
 }
 
-/// Gold that is not there.
+/// The error for missing gold.
 pub fn missing(repo: &str, what: &str) -> Error {
     Error::new(Kind::Baseline, format!("repo `{repo}`: {what}"))
         .hint(format!("record it with `autoexperiment gold --family command {repo}`"))
@@ -77,7 +77,7 @@ impl Item for CommandItem {
         Some(if n < LAYERS.len() { self.loaded.set.instructions.len() as u128 } else { 0 })
     }
 
-    /// The same instructions for every n.
+    /// Draws the same instructions for every n.
     fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
         let (id, instructions) = (self.id(), &self.loaded.set.instructions);
         let drawn = draw(id, &Nesting::flat(instructions.len()), 1, asked.limit, seed)?;

@@ -1,9 +1,9 @@
-//! Verdicts on a program, from what was recorded of it: strict ones, and the published measures beside them.
+//! Verdicts on a program, based on its record: strict ones, with the published measures in addition.
 //!
-//! Strict: the program is of the kind asked for, ends with exit code 0 within its time, has set the right arguments, and
-//! gives the right result. Which arguments it has set is read from what the repo's own parser gave, from its calls of
-//! functions, or from the programs that it started, as the right program does it; where none of these is recorded, from
-//! the result or the text. The verdict names which.
+//! Strict: the program is of the requested kind, exits with code 0 within its time limit, sets the right arguments, and
+//! gives the right result. The arguments are taken from the repo's own parser, from the program's calls of functions,
+//! or from the programs that it started, depending on the right program; if none of these is recorded, from the result
+//! or the text. The verdict names the source.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ use crate::sandbox::Exit;
 use crate::score::ml_bench::{Argument, StaticCheck, read_arguments, shipped_check, shipped_ran, strict_check};
 use crate::score::{ExperimentVerdict, Rule, Tolerance, ValueVerdict, Verdict, score_experiment};
 
-/// The check that verification makes.
+/// Id of the check that verification runs.
 pub const RUN: &str = "run";
 
-/// The evidence for the arguments that a program has set.
+/// The source of a program's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// The arguments that the repo's parser gave.
+    /// The arguments parsed by the repo's parser.
     Namespace,
     /// The arguments of its calls of functions.
     Calls,
@@ -52,35 +52,35 @@ impl Basis {
     }
 }
 
-/// The judge of one instruction's programs.
+/// Scoring of programs for one instruction.
 pub struct Judge<'a> {
     /// The instruction.
     pub instruction: &'a Instruction,
-    /// What the right program gives.
+    /// The results of the right program.
     pub gold: &'a GoldRun,
-    /// What the program has to set.
+    /// The arguments that the program has to set.
     pub asked: Vec<Argument>,
-    /// Strict, or as published.
+    /// Strict or published scoring.
     pub rule: Rule,
-    /// Whether the program's text counts where nothing is recorded of an argument. Not where gold shows that a change of the
-    /// argument changes what the program does.
+    /// Whether to use the program's text if nothing is recorded about an argument. False if gold shows that a change of
+    /// the argument changes what the program does.
     pub reads_text: bool,
 }
 
-/// The verdict on the arguments that a program has set.
+/// The verdict on a program's arguments.
 struct Arguments {
     basis: Basis,
     pass: bool,
-    /// Why not, a fragment.
+    /// Why they are wrong, a fragment.
     reason: &'static str,
-    /// By the place of the asked argument.
+    /// Whether each requested argument is right, by its index.
     hits: Vec<bool>,
     values: Vec<ValueVerdict>,
 }
 
 impl Judge<'_> {
-    /// What can be said of an answer without running anything: whether there is one, and whether its program is of the
-    /// kind asked for.
+    /// Scores an answer without running anything: whether there is one, and whether its program is of the requested
+    /// kind.
     #[must_use]
     pub fn reported(&self, answer: Option<&str>) -> Verdict {
         let Some(answer) = answer else {
@@ -96,14 +96,15 @@ impl Judge<'_> {
         let is_kind = program.kind == self.instruction.kind;
         let mut measures = shipped_measures(&shipped);
         measures.insert("text_arguments".to_owned(), number(strict.has_arguments()));
-        // The published rule compares the text of the answer; ours can only say that there is a program to run.
+        // The published rule compares the text of the answer; the strict one can only check here that there is a
+        // program to run.
         let is_published = self.rule == Rule::Reference;
         let pass = if is_published { shipped.passes() } else { is_kind };
         let reason = (!pass).then(|| "the answer is not a program of the kind asked for".to_owned());
         Verdict { pass, measures, reason, unchecked: pass && !is_published, ..Verdict::default() }
     }
 
-    /// What came of the program when we ran it: `{"run": {"result": ...}}`, or `"error"` where there was nothing to run.
+    /// Scores the program's run: `{"run": {"result": ...}}`, or `"error"` if there was nothing to run.
     #[must_use]
     pub fn verified(&self, results: &Map<String, Value>) -> Verdict {
         let run = results.get(RUN);
@@ -207,7 +208,7 @@ impl Judge<'_> {
         ExperimentVerdict { reason: reason.filter(|_| !verdict.pass), ..verdict }
     }
 
-    /// The result of the run in which the recorder changed an argument, if there was one.
+    /// Scores the run in which the recorder changed an argument, if there was one.
     fn shifted(&self, observed: &Observed) -> Option<ExperimentVerdict> {
         let (gold, got) = (self.gold.shift.as_ref()?, observed.shifted.as_ref()?);
         let verdict = score_outcome("changed outcome", &gold.outcome, got.as_ref().ok(), &self.instruction.expect);
@@ -239,7 +240,7 @@ impl Judge<'_> {
             return self.by_programs(observed, text);
         }
         let all = text.iter().all(|hit| *hit);
-        // Records of versions without the list of functions cannot say that nothing was called.
+        // Records of versions without the list of functions cannot show that nothing was called.
         let unasked = observed.functions.is_some() && !(gold.calls.is_empty() && gold.functions.is_empty());
         let (basis, pass, reason) = match (self.instruction.expect.outcome, unasked) {
             (true, true) => (Basis::Outcome, false, "nothing that the right program asks for was asked for"),
@@ -249,7 +250,7 @@ impl Judge<'_> {
         Arguments { basis, pass, reason, values: self.by_text(text), hits: text.to_vec() }
     }
 
-    /// The asked arguments as the text has them.
+    /// The requested arguments, judged by the text.
     fn by_text(&self, text: &[bool]) -> Vec<ValueVerdict> {
         let values = self.asked.iter().zip(text);
         let values = values.map(|(argument, &hit)| {
@@ -258,8 +259,8 @@ impl Judge<'_> {
         values.collect()
     }
 
-    /// The arguments of another command of the right program's package, with those that this command does not know as the
-    /// right program has them. It has to know all that were asked for.
+    /// Converts the arguments of another command of the right program's package, adding those that it does not know
+    /// from the right program. It must know all requested arguments.
     fn as_gold(&self, call: &Call) -> Option<Call> {
         let package = |file: &str| {
             let rest = file.strip_prefix("site-packages/")?;
@@ -278,20 +279,21 @@ impl Judge<'_> {
         Some(Call { file: gold.file.clone(), parsed, rest: call.rest.clone() })
     }
 
-    /// Whether a program that was stopped when its first arguments were parsed has parsed the right ones.
+    /// Whether a program that was stopped after parsing its first arguments has parsed the right ones.
     #[must_use]
     pub fn parsed(&self, observed: &Observed) -> bool {
         let calls: Vec<&Call> = observed.calls.iter().collect();
         self.gold.calls.iter().all(|gold| calls.iter().any(|call| self.is_same_call(gold, call)))
     }
 
-    /// `None` where the program called none of the functions.
+    /// Judges the arguments by calls of functions; `None` if the program called none of them.
     fn by_calls(&self, observed: &Observed, text: &[bool]) -> Option<Arguments> {
         let found = compare(&self.gold.functions, observed.functions.as_ref()?, self.leeway());
         if found.values.is_empty() {
             return None;
         }
-        // A constant of a call that the program makes in its own way must at least be in its text.
+        // If the program replaces an expected call by something else, the call's constants must at least be in its
+        // text.
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
         let written = written.filter(|(_, right)| right.is_number() || right.is_string()).all(|(name, right)| {
             let constant = read_arguments(&json!({ name.as_str(): right })).unwrap_or_default();
@@ -310,7 +312,7 @@ impl Judge<'_> {
                 })
             })
         };
-        // A number that no call gets, as a limit that the program compares with, must be in its text.
+        // A number that is passed to no call, such as a limit used in a comparison, must be in the program's text.
         let is_passed = |argument: &Argument| {
             self.gold.functions.iter().flat_map(|one| one.set.values()).any(|value| is_argument(argument, value))
         };
@@ -346,7 +348,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Number of arguments that a call has as the right one has them.
+    /// Number of arguments of a call that agree with the right call.
     fn agreement(&self, gold: &Call, call: &Call) -> usize {
         gold.parsed.iter().filter(|(name, right)| self.agrees(name, right, call)).count()
     }
@@ -361,7 +363,8 @@ impl Judge<'_> {
         Leeway { free, unordered }
     }
 
-    /// Each call of the right program's parsers beside the closest of the program's, which may have no others.
+    /// Judges the arguments by parser calls: each of the right program's calls is compared with the closest of the
+    /// program's, which must have no others.
     fn by_namespace(&self, observed: &Observed, calls: &[&Call], text: &[bool]) -> Arguments {
         let closest = |gold: &Call| {
             calls.iter().filter(|call| call.file == gold.file).max_by_key(|call| self.agreement(gold, call)).copied()
@@ -372,7 +375,7 @@ impl Judge<'_> {
         let mut named = Vec::new();
         for (argument, &written) in self.asked.iter().zip(text) {
             let key = argument.name.replace('-', "_");
-            // The last call that knows it: a script's last command is what the instruction is about.
+            // Use the last call that knows the argument: the instruction is about a script's last command.
             let pair = pairs.iter().rev().find(|(gold, _)| gold.parsed.contains_key(&key));
             let right = pair.and_then(|(gold, _)| gold.parsed.get(&key));
             let call = pair.and_then(|(_, call)| *call);
@@ -414,7 +417,7 @@ impl Judge<'_> {
     }
 }
 
-/// Scores a result: numbers to the instruction's tolerance, whole numbers and texts exactly.
+/// Scores a result: numbers with the instruction's tolerance, whole numbers and texts exactly.
 pub fn score_outcome(id: &str, gold: &Value, got: Option<&Value>, expect: &Expect) -> ExperimentVerdict {
     let tolerance = Tolerance { relative: expect.relative(), ..Tolerance::default() };
     let mut verdict = score_experiment(id, gold, got, &tolerance);

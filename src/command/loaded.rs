@@ -1,4 +1,4 @@
-//! A repo's instructions with their documentation and gold, read from the suite.
+//! A repo's instructions with their documentation and gold, loaded from the suite.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::workspace::repo_digest;
 /// The family's folder in a suite.
 pub const FOLDER: &str = "commands";
 
-/// A repo's instructions and all that goes with them.
+/// A repo's instructions with everything that belongs to them.
 #[derive(Debug, Clone)]
 pub struct LoadedCommands {
-    /// The repo's id, as `kmeanspp`.
+    /// The repo's id, such as `kmeanspp`.
     pub id: String,
     /// The manifest.
     pub set: Arc<CommandSet>,
-    /// Path and text of the documentation.
+    /// Paths and texts of the documentation.
     pub docs: Vec<(String, String)>,
-    /// What the right programs give.
+    /// The results of the right programs, if recorded.
     pub gold: Option<Arc<CommandGold>>,
     /// Digest of manifest, files, repo and gold.
     pub digest: String,
@@ -31,10 +31,10 @@ pub struct LoadedCommands {
     pub suite: PathBuf,
 }
 
-/// Ids of all repos with instructions, sorted.
+/// Lists the ids of all repos with instructions, sorted.
 ///
 /// # Errors
-/// Kind `Suite` where the suite has none, `Machine` when the folder cannot be read.
+/// Kind `Suite` if the suite has none, `Machine` if the folder cannot be read.
 pub fn ids(suite: &Path) -> Result<Vec<String>> {
     let folder = suite.join(FOLDER);
     if !folder.is_dir() {
@@ -52,10 +52,10 @@ pub fn ids(suite: &Path) -> Result<Vec<String>> {
 }
 
 impl LoadedCommands {
-    /// Reads a repo's instructions.
+    /// Loads a repo's instructions.
     ///
     /// # Errors
-    /// Kind `Suite` for a file that is missing or broken.
+    /// Kind `Suite` if a file is missing or invalid.
     pub fn load(suite: &Path, id: &str) -> Result<Self> {
         let path = suite.join(FOLDER).join(format!("{id}.toml"));
         let set = CommandSet::read(&path)?;
@@ -87,10 +87,10 @@ impl LoadedCommands {
         Ok(Self { id: id.to_owned(), set: Arc::new(set), docs, gold, digest, suite: suite.to_owned() })
     }
 
-    /// The instruction of this id.
+    /// Finds an instruction by id.
     ///
     /// # Errors
-    /// Kind `Usage` when there is none.
+    /// Kind `Usage` for an unknown id.
     pub fn instruction(&self, id: &str) -> Result<&Instruction> {
         self.set.instructions.iter().find(|it| it.id == id).ok_or_else(|| {
             let ids: Vec<&str> = self.set.instructions.iter().map(|it| it.id.as_str()).collect();
@@ -99,13 +99,13 @@ impl LoadedCommands {
         })
     }
 
-    /// The file that gold is kept in.
+    /// Path of the gold file.
     #[must_use]
     pub fn gold_path(&self) -> PathBuf {
         gold_path(&self.suite, &self.id)
     }
 
-    /// The folder that is laid over the repo.
+    /// The folder whose files are copied over the repo.
     #[must_use]
     pub fn overlay(&self) -> PathBuf {
         self.suite.join(FOLDER).join(&self.id)

@@ -1,4 +1,4 @@
-//! `commands/<repo>.toml`: a repo's instructions, and the program that is right for each.
+//! `commands/<repo>.toml`: a repo's instructions, with a right program for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,38 +17,37 @@ use crate::suite::{ResultRule, Stdout, When};
 pub struct CommandSet {
     /// Always `command`.
     pub family: String,
-    /// What the repo is called in lists and on pages.
+    /// Title of the repo in lists and on pages.
     pub title: String,
-    /// Where it comes from.
+    /// Web address of the source.
     #[serde(default)]
     pub url: String,
-    /// When the instructions became public, as `2026-11-22` or `2026-11`.
+    /// When the instructions were published, such as `2026-11-22` or `2026-11`.
     #[serde(default)]
     pub published: Option<When>,
-    /// When the code became public.
+    /// When the code was published.
     #[serde(default)]
     pub first_commit: Option<When>,
-    /// The folder of `repos/` that attempts work in; none where `commands/<id>/` is all there is, as for a package that
-    /// the env has.
+    /// The folder in `repos/` that attempts work in; `None` if there are only the files in `commands/<id>/`, for
+    /// example for a package that is part of the env.
     #[serde(default)]
     pub repo: Option<String>,
     /// The env.
     pub env: String,
-    /// The documentation: files of `commands/<id>/`, the first of them first. Attempts see them only where the context
-    /// says so.
+    /// The documentation: files of `commands/<id>/`, in order. Attempts see them only if their context includes them.
     pub readme: Vec<String>,
-    /// Python that is given names of files and prints one line of JSON about them, for results that are files of other
-    /// formats. It is run after the program, and attempts do not see it.
+    /// Python code that gets file names as arguments and prints one line of JSON about these files, for results in
+    /// files of other formats. Run after the program; attempts do not see it.
     #[serde(default)]
     pub probe: String,
-    /// Installed packages whose functions are recorded, beside those of the repo, by the names they are imported by.
+    /// Import names of installed packages whose functions are recorded, in addition to those of the repo.
     #[serde(default)]
     pub packages: Vec<String>,
-    /// Functions whose calls are compared although a script only makes them through a command line, as
+    /// Functions whose calls are compared even if a script makes them only through a command line, such as
     /// `site-packages/surprise/reader.py::Reader.__init__`.
     #[serde(default)]
     pub functions: Vec<String>,
-    /// Arguments that may be anything in all instructions that do not name them, each with the reason.
+    /// Arguments that may have any value in all instructions that do not name them, each with the reason.
     #[serde(default)]
     pub free: BTreeMap<String, String>,
     /// The instructions.
@@ -60,31 +59,31 @@ pub struct CommandSet {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instruction {
-    /// Its id within the repo, as `c07`.
+    /// Its id within the repo, such as `c07`.
     pub id: String,
-    /// What the answer has to be.
+    /// The kind of program to answer with.
     pub kind: ProgramKind,
-    /// The folder of the repo that the program is run in.
+    /// The folder of the repo in which the program is run.
     #[serde(default = "root")]
     pub path: String,
-    /// What is asked, in words.
+    /// The request, in words.
     pub text: String,
-    /// Where the documentation says how.
+    /// The section of the documentation that explains the task.
     pub oracle: Oracle,
     /// A right program.
     pub gold: String,
-    /// What it has to set, by name, as text that stands in the right program.
+    /// Arguments that the program has to set, by name; values as in the text of the right program.
     pub arguments: Map<String, Value>,
-    /// Seconds that the program may take.
+    /// Time limit of the program in seconds.
     #[serde(default = "half_a_minute")]
     pub time_limit: f64,
-    /// How the program's result is read.
+    /// How to read the program's result.
     #[serde(default = "json_line")]
     pub result: ResultRule,
-    /// Files that the program writes, for the repo's probe, whose line of JSON then is the result.
+    /// Files that the program writes, for the repo's probe; the probe's line of JSON is the result then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// What the program must have done.
+    /// Requirements on the program's arguments and result.
     pub expect: Expect,
 }
 
@@ -98,30 +97,30 @@ pub struct Oracle {
     pub heading: String,
 }
 
-/// What a right program does.
+/// Requirements on a program's arguments and result.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// Arguments as the repo's parser gives them.
+    /// Arguments as parsed by the repo's parser.
     #[serde(default)]
     pub parsed: Map<String, Value>,
-    /// Whether the result must be that of the right program.
+    /// Whether the result must equal the right program's.
     #[serde(default)]
     pub outcome: bool,
-    /// Arguments that may be anything, each with the reason why that cannot change what was asked for.
+    /// Arguments that may have any value, each with the reason why that does not matter.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub free: BTreeMap<String, String>,
     /// Arguments that are lists whose order does not matter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unordered: Vec<String>,
-    /// How far a number of the result may be from the right one, where two right programs differ.
+    /// Tolerance of numbers in the result, if two right programs may differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Loose>,
-    /// Constants of the right program whose change need not be noticed, each with the reason. `2#3` is the third `2`.
+    /// Constants of the right program whose change may go unnoticed, each with the reason. `2#3` is the third `2`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub harmless: BTreeMap<String, String>,
-    /// Other values of arguments, to show that changing them changes something; where there is none, numbers are raised
-    /// and text is lengthened.
+    /// Replacement values of arguments, to show that changing them has an effect; by default numbers are increased and
+    /// texts lengthened.
     #[serde(default)]
     pub instead: BTreeMap<String, String>,
 }
@@ -136,8 +135,8 @@ pub struct Loose {
     pub reason: String,
 }
 
-/// How far a number of a deterministic program's result may be from the right one, relative to it. Whole numbers and texts
-/// must be equal.
+/// Default relative tolerance of numbers in the result of a deterministic program. Whole numbers and texts must be
+/// equal.
 pub const EXACT: f64 = 1e-9;
 
 fn root() -> String {
@@ -153,17 +152,17 @@ const fn json_line() -> ResultRule {
 }
 
 impl Instruction {
-    /// What the program has to set, as the published checks compare it.
+    /// The arguments that the program has to set, in the form of the published checks.
     ///
     /// # Errors
-    /// A fragment that says what is wrong.
+    /// The fault, as a fragment.
     pub fn asked(&self) -> Result<Vec<Argument>, String> {
         read_arguments(&Value::Object(self.arguments.clone()))
     }
 }
 
 impl Expect {
-    /// How far a number of the result may be from the right one, relative to it.
+    /// Relative tolerance of numbers in the result.
     #[must_use]
     pub fn relative(&self) -> f64 {
         self.tolerance.as_ref().map_or(EXACT, |loose| loose.relative)
@@ -174,7 +173,7 @@ impl CommandSet {
     /// Reads and validates a manifest.
     ///
     /// # Errors
-    /// Kind `Suite` for a broken file, a double id, and what contradicts itself.
+    /// Kind `Suite` for an invalid file, a duplicate id, or contradictions.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
         let hint = "see docs/family-command.md";
@@ -194,7 +193,7 @@ impl CommandSet {
         }
     }
 
-    /// All that contradicts itself: what it is about, and what is wrong.
+    /// Finds contradictions: the name of the item concerned, and the fault.
     fn faults(&self) -> Vec<(&str, String)> {
         let mut faults = Vec::new();
         if self.family != "command" {

@@ -1,10 +1,9 @@
-//! Runs a program in a sandbox and records what can be judged: how it ended, what its parsers made of its arguments, which
-//! functions it called with which arguments, which programs it started, and its result.
+//! Runs a program in a sandbox and records everything that is judged: how it ended, the arguments parsed by its
+//! parsers, the functions it called with their arguments, the programs it started, and its result.
 //!
-//! The recorder runs inside the program's own Python processes, so a program that is written against it can forge a
-//! record. That is why a record counts only for the files and functions that the right program uses, in a repo whose
-//! files are as they were, and why the result is compared as well, also in a run with an argument changed (see
-//! [`Shift`]).
+//! The recorder runs inside the program's own Python processes, so a program written against it can forge a record.
+//! That is why a record counts only for the files and functions that the right program uses, in a repo whose files are
+//! unchanged, and why the result is compared as well, also in a run with an argument changed (see [`Shift`]).
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,98 +21,99 @@ use crate::score::ml_bench::ProgramKind;
 use crate::score::{last_json_line, read_result};
 use crate::suite::ResultRule;
 
-/// Python runs a module of this name when it starts.
+/// Source of the recorder, a module that Python imports when it starts.
 const RECORDER: &str = include_str!("recorder.py");
-/// Where the recorder is and writes to, in the workspace of verification.
+/// Folder of the recorder and its output, in the workspace of verification.
 const FOLDER: &str = ".recorder";
-/// The record, in that folder.
+/// File name of the record in that folder.
 const RECORD_FILE: &str = "record.jsonl";
-/// The trace of Bash, in that folder.
+/// File name of Bash's trace in that folder.
 const TRACE_FILE: &str = "bash.trace";
-/// Bytes of output and of a result file.
+/// Maximum bytes of output and of a result file.
 const OUTPUT: usize = 4 << 20;
-/// Bytes of what was recorded.
+/// Maximum bytes of the record.
 const RECORD: u64 = 4 << 20;
-/// Starts a program with the folder of the wrappers of `python` in front of the others.
+/// Starts a program with the folder of the `python` wrappers first in `PATH`.
 const LAUNCH: &str = r#"chmod +x "$0"/*; PATH="$0:$PATH" exec "$@""#;
 
-/// What a program did.
+/// The record of a program's run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// The program.
     pub code: String,
-    /// What it was run as.
+    /// The kind of program as which it was run.
     pub kind: ProgramKind,
     /// How it ended.
     pub exit: Exit,
     /// Wall time in seconds.
     pub seconds: f64,
-    /// Whether its text can be parsed; looked at when it failed.
+    /// Whether its text can be parsed; checked only after a failure.
     pub parses: bool,
     /// The end of standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
-    /// Arguments as its parsers gave them, in order.
+    /// Arguments parsed by its parsers, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Call>,
     /// Its calls of the functions that are compared; `None` in records of versions that did not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionCall>>,
-    /// The programs that it started, where they are compared.
+    /// The programs that it started, if these are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<Started>,
     /// Its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
-    /// Why there is none.
+    /// Why it has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_outcome: Option<String>,
-    /// Its result, or the reason that it has none, in a run with one argument changed.
+    /// Its result, or why it has none, in a run with one argument changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shifted: Option<Result<Value, String>>,
 }
 
-/// Arguments as a parser gave them.
+/// Arguments parsed by a parser.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// The file that had them parsed: by its path in the repo, or from `site-packages/` on.
+    /// The file that called the parser: its path in the repo, or the path from `site-packages/` on.
     pub file: String,
-    /// All of them by name.
+    /// All arguments by name.
     pub parsed: Map<String, Value>,
-    /// What the parser did not know.
+    /// Arguments unknown to the parser.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rest: Vec<Value>,
 }
 
-/// An argument that the recorder changes on its way to the code that the program asks, in a run of its own. A program that
-/// does what its record says then gives what the right program gives with that change, which nobody has told it.
+/// An argument that the recorder changes at run time, on its way from the program to the repo's code, in a separate
+/// run. If a program really does what its record says, its result then equals the right program's with the same change,
+/// which the program cannot know in advance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {
-    /// The function, or the file that asks a parser.
+    /// The function that gets the argument, or the file that calls a parser.
     pub at: String,
     /// The argument.
     pub name: String,
     /// Its value in the right program.
     pub old: Value,
-    /// The value in its place.
+    /// The new value.
     pub new: Value,
 }
 
-/// What is recorded of a run.
+/// The parts of a run to record.
 #[derive(Debug, Clone)]
 pub struct Plan<'a> {
     /// The repo's instructions.
     pub set: &'a CommandSet,
-    /// The functions; `None` for all that the program calls, which is for right programs.
+    /// The functions to record; `None` for all functions that the program calls, used for right programs.
     pub watch: Option<Watch>,
     /// Whether to record the programs that it starts.
     pub started: bool,
-    /// Whether to stop it once its first arguments are parsed.
+    /// Whether to stop it after it has parsed its first arguments.
     pub stops: bool,
     /// An argument to change in a second run.
     pub shift: Option<&'a Shift>,
-    /// The argument that is changed in this run.
+    /// The argument to change in this run.
     pub shifts: Option<&'a Shift>,
 }
 
@@ -126,10 +126,10 @@ enum Line {
     Process(argv::Process),
 }
 
-/// Runs a program as the instruction says.
+/// Runs a program as the instruction demands.
 ///
 /// # Errors
-/// [`Fault::Lost`] when the sandbox died.
+/// [`Fault::Lost`] if the sandbox died.
 pub async fn observe(
     sandbox: &mut dyn Sandbox,
     program: &Program,
@@ -185,7 +185,7 @@ pub async fn observe(
         };
         read_result(&instruction.result, &exec.stdout, written.as_deref())
     } else {
-        // Isolated, so that nothing that the program has left decides what its modules are.
+        // Isolated (`-I`), so that files left by the program cannot replace modules.
         let start = ["-I", "-c", &plan.set.probe].into_iter().chain(instruction.files.iter().map(String::as_str));
         let command = Command { argv: std::iter::once("python").chain(start).map(Into::into).collect(), ..run(&[]) };
         let probed = sandbox.exec(&command, &limits).await?;
@@ -211,10 +211,10 @@ pub async fn observe(
     })
 }
 
-/// Runs a program once more with the plan's shift, if its record says that the shift changes something.
+/// Runs a program again with the plan's shift, if its record shows that the shift applies.
 ///
 /// # Errors
-/// [`Fault::Lost`] when the sandbox died.
+/// [`Fault::Lost`] if the sandbox died.
 pub async fn observe_shifted(
     sandbox: &mut dyn Sandbox,
     program: &Program,
@@ -233,7 +233,7 @@ pub async fn observe_shifted(
 }
 
 impl Shift {
-    /// Whether the record has the argument with the value that is changed.
+    /// Whether the record contains the argument with the value to change.
     fn applies(&self, observed: &Observed) -> bool {
         let has = |map: &Map<String, Value>| map.get(&self.name).is_some_and(|value| equal(value, &self.old));
         observed.calls.iter().any(|call| call.file == self.at && has(&call.parsed))
@@ -242,13 +242,13 @@ impl Shift {
 }
 
 impl<'a> Plan<'a> {
-    /// Returns the same plan for a program that is stopped once its first arguments are parsed.
+    /// Returns the same plan for a program that is stopped after it has parsed its first arguments.
     #[must_use]
     pub fn stopping(&self) -> Self {
         Self { stops: true, shift: None, ..self.clone() }
     }
 
-    /// Returns the plan for a right program, of which nothing is known yet.
+    /// Returns the plan for a right program whose calls are not known yet.
     #[must_use]
     pub fn of_gold(set: &'a CommandSet, kind: ProgramKind) -> Self {
         let named = || set.functions.iter().map(|name| (name.clone(), None)).collect();
@@ -256,7 +256,7 @@ impl<'a> Plan<'a> {
         Self { set, watch, started: kind == ProgramKind::Bash, stops: false, shift: None, shifts: None }
     }
 
-    /// Writes the recorder into the workspace. Returns the variables that the program is started with.
+    /// Writes the recorder into the workspace. Returns the environment variables for starting the program.
     async fn install(
         &self,
         sandbox: &mut dyn Sandbox,
@@ -279,7 +279,7 @@ impl<'a> Plan<'a> {
         sandbox.write(&within.join("plan.json"), plan.to_string().as_bytes()).await?;
         let shown = folder.display().to_string();
         let file = folder.join("plan.json").display().to_string();
-        // A program may set variables of its own, so `python` sets the recorder's again.
+        // A program may change environment variables, so the `python` wrappers set the recorder's again.
         let wrapper = format!(
             "#!/bin/sh\nexport AUTOEXPERIMENT_RECORDER='{file}' PYTHONPATH=\"{shown}${{PYTHONPATH:+:$PYTHONPATH}}\"\n\
              real=$(PATH=${{PATH#*'{shown}/bin':}} command -v \"${{0##*/}}\") && exec \"$real\" \"$@\"\n"
@@ -308,7 +308,7 @@ async fn read_record(sandbox: &mut dyn Sandbox, name: &str) -> Result<Vec<u8>, F
     }
 }
 
-/// A file's bytes, if there is such a file.
+/// Reads a file; `None` if it does not exist.
 pub async fn read_file(sandbox: &mut dyn Sandbox, path: &Path) -> Result<Option<Vec<u8>>, Fault> {
     match sandbox.read(path, OUTPUT as u64).await {
         Ok(bytes) => Ok(Some(bytes)),

@@ -1,5 +1,5 @@
-//! The program in an answer: JSON that holds it or names its file, or a reply whose code is taken out by the published
-//! rule.
+//! Extracts the program from an answer: JSON that contains it or names its file, or a reply from which the published
+//! rule extracts code.
 
 use serde_json::Value;
 
@@ -8,22 +8,22 @@ use crate::score::ml_bench::{ProgramKind, extract_code, strict_kind};
 /// A program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Its text.
+    /// Its source text.
     pub code: String,
-    /// What it is, as whoever wrote it says, or else by its syntax.
+    /// Its kind: as declared by the author, else judged by its syntax.
     pub kind: ProgramKind,
 }
 
-/// What an answer says of the program.
+/// The program in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// It is this one.
+    /// The answer contains the program.
     Program(Program),
-    /// It is in this file, or in the usual one.
+    /// The program is in the file with this name, or in the default file.
     File(Option<String>),
 }
 
-/// The file that a program of this kind is written to and run from.
+/// The file name of a program of this kind.
 #[must_use]
 pub const fn file_name(kind: ProgramKind) -> &'static str {
     match kind {
@@ -32,14 +32,14 @@ pub const fn file_name(kind: ProgramKind) -> &'static str {
     }
 }
 
-/// The kind of a file of one of these names.
+/// The kind of program in a file with a default name.
 #[must_use]
 pub fn kind_of_file(name: &str) -> Option<ProgramKind> {
     let last = name.rsplit('/').next().unwrap_or(name);
     [ProgramKind::Bash, ProgramKind::Python].into_iter().find(|&kind| file_name(kind) == last)
 }
 
-/// The program of an answer to which a program of the kind `asked` is right.
+/// Finds the program in an answer. `asked` is the requested kind, used if nothing else tells the kind.
 #[must_use]
 pub fn find(answer: &str, asked: ProgramKind) -> Found {
     let text = answer.trim();
@@ -57,7 +57,7 @@ pub fn find(answer: &str, asked: ProgramKind) -> Found {
     Found::Program(fenced(text, None, asked))
 }
 
-/// Code that may be in a fence, whose language then says what it is.
+/// Extracts code that may be in a code fence, whose language then tells the kind.
 fn fenced(text: &str, kind: Option<ProgramKind>, asked: ProgramKind) -> Program {
     let code = extract_code(text);
     let before = text.find(code).map_or("", |start| &text[..start]);

@@ -1,13 +1,13 @@
-//! What shows that a repo's instructions are sound: the right programs pass, and neither nothing nor forgeries do.
+//! Evidence that a repo's instructions are sound: the right programs pass, and doing nothing or forging results fails.
 
 use super::context::LAYERS;
 use crate::run::AttemptRecord;
 use crate::run::proof::{Proof, why};
 
-/// The context at which it is shown: the instruction only.
+/// The n used for the evidence: the instruction only.
 pub const LEAST: usize = LAYERS.len() - 1;
 
-/// What attempts by `gold`, `noop` and `forger` show of a repo.
+/// Evaluates attempts by `gold`, `noop` and `forger` at a repo.
 #[must_use]
 pub fn judge(repo: &str, records: &[AttemptRecord]) -> Proof {
     let mut proof = Proof::new(repo);

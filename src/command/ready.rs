@@ -1,4 +1,4 @@
-//! A repo made ready to run: its files without the documentation, and its env.
+//! A repo prepared on this machine: its files without the documentation, and its env.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,14 +28,14 @@ use crate::score::Rule;
 use crate::score::ml_bench::ProgramKind;
 use crate::workspace::{Snapshot, is_left_out};
 
-/// A repo with instructions, ready on this machine.
+/// A repo with instructions, prepared on this machine.
 pub struct ReadyCommands {
     /// The item.
     item: Arc<dyn Item>,
-    /// What is known of it.
+    /// The loaded instructions.
     pub loaded: Arc<LoadedCommands>,
     rule: Rule,
-    /// The repo with the suite's files over it, without documentation.
+    /// The repo with the suite's files copied over it, without documentation.
     pub snapshot: Snapshot,
     /// The env.
     pub env: Env,
@@ -47,7 +47,7 @@ impl ReadyCommands {
     /// Copies the repo and builds its env.
     ///
     /// # Errors
-    /// Those of the copy and the env.
+    /// The errors of the copy and the env.
     pub async fn prepare(
         item: Arc<dyn Item>,
         loaded: Arc<LoadedCommands>,
@@ -78,10 +78,10 @@ impl ReadyCommands {
         Ok(Self { item, loaded, rule, snapshot, env, shelf })
     }
 
-    /// Runs a program in a fresh sandbox, and with a shift once more in the same one.
+    /// Runs a program in a fresh sandbox, and with a shift once more in the same sandbox.
     ///
     /// # Errors
-    /// Kind `Infrastructure` when the sandbox is lost.
+    /// Kind `Infrastructure` if the sandbox is lost.
     pub async fn run(
         &self,
         program: &Program,
@@ -103,10 +103,10 @@ impl ReadyCommands {
         Ok(observed)
     }
 
-    /// Shows that the right programs pass here.
+    /// Checks that the right programs pass here.
     ///
     /// # Errors
-    /// Kind `Baseline`, naming the first that does not.
+    /// Kind `Baseline`, naming the first program that fails.
     pub async fn check_baseline(&self, machine: &Machine, observer: &dyn Observer) -> Result<()> {
         let loaded = &self.loaded;
         let all = &loaded.set.instructions;
@@ -189,7 +189,7 @@ impl Ready for ReadyCommands {
         Ok(Staged { task, snapshot: &self.snapshot, files, checks: vec![check] })
     }
 
-    /// Only the program is taken over: with files of its own an attempt could decide what the repo's code does.
+    /// Only the program is taken over: with other files an attempt could change what the repo's code does.
     fn keeps_out(&self, path: &str) -> bool {
         kind_of_file(path).is_none()
     }
@@ -240,8 +240,7 @@ impl Ready for ReadyCommands {
     }
 }
 
-/// The program of an attempt: in its answer, in the file that the answer names, or in the file that programs are
-/// written to.
+/// Finds the program of an attempt: in its answer, in the file that the answer names, or in the default file.
 async fn program(
     instruction: &Instruction,
     evidence: &Evidence<'_>,

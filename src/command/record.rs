@@ -1,4 +1,4 @@
-//! Records what the right programs give, and shows that each argument matters.
+//! Records the results of the right programs, and shows that each argument matters.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,24 +25,24 @@ use crate::score::ml_bench::{Argument, ProgramKind};
 use crate::score::{Rule, check_gold};
 use crate::suite::EnvStamp;
 
-/// The most changes of arguments on their way that are tried for one that changes the result.
+/// Maximum number of run-time changes of arguments tried to find one that changes the result.
 const MOST_SHIFTS: usize = 4;
 
-/// A repo of the suite, read and made ready.
+/// Loads and prepares a repo of the suite.
 ///
 /// # Errors
-/// Those of its files, its copy and its env.
+/// The errors of its files, its copy and its env.
 pub async fn open(suite: &Path, id: &str, machine: &Machine, observer: &dyn Observer) -> Result<ReadyCommands> {
     let loaded = Arc::new(LoadedCommands::load(suite, id)?);
     let item = Arc::new(CommandItem { loaded: loaded.clone(), rule: Rule::Strict });
     ReadyCommands::prepare(item, loaded, Rule::Strict, machine, observer).await
 }
 
-/// Runs each right program `repeats` times, and once more with each argument changed.
+/// Records gold: runs each right program `repeats` times, and once more with each argument changed.
 ///
 /// # Errors
-/// Kind `Baseline`, naming the instruction, for a program that fails, whose arguments or result vary, or that has an
-/// argument whose change alters neither.
+/// Kind `Baseline`, naming the instruction, if a program fails, if its arguments or its result vary, or if a change of
+/// an argument affects neither.
 pub async fn record(
     ready: &ReadyCommands,
     repeats: usize,
@@ -101,7 +101,7 @@ pub async fn record(
     })
 }
 
-/// Returns gold from runs of a right program, without the changes of its arguments.
+/// Builds gold from runs of a right program, without the effects of changed arguments.
 fn gold_of(instruction: &Instruction, runs: &[Observed]) -> GoldRun {
     let first = &runs[0];
     let calls: Vec<Call> = first.calls.iter().fold(Vec::new(), |mut calls, call| {
@@ -111,7 +111,7 @@ fn gold_of(instruction: &Instruction, runs: &[Observed]) -> GoldRun {
         calls
     });
     let functions = first.functions.as_deref().map(expected).unwrap_or_default();
-    // A parser's arguments say all that a Python program asks of a command line.
+    // The parser's arguments are the complete request of a Python program that parses a command line.
     let is_parsed = !calls.is_empty() && instruction.kind == ProgramKind::Python;
     let functions = if is_parsed { Vec::new() } else { functions };
     let started = if calls.is_empty() && functions.is_empty() { first.started.clone() } else { Vec::new() };
@@ -127,7 +127,7 @@ fn gold_of(instruction: &Instruction, runs: &[Observed]) -> GoldRun {
     }
 }
 
-/// The first change of an argument on its way that changes the result.
+/// Finds the first run-time change of an argument that changes the result.
 async fn shifted(
     ready: &ReadyCommands,
     instruction: &Instruction,
@@ -148,8 +148,9 @@ async fn shifted(
     Ok(None)
 }
 
-/// Changes of arguments on their way: of any number that a parser gave, and of seeds and rates that a function is given.
-/// Other numbers, as counts, a right program may write down twice, where another one asks the changed object for them.
+/// Candidates for run-time changes: requested numbers that a parser gave, and fractions and seeds passed to functions.
+/// Other numbers, such as counts, may be written twice in one right program, while another one asks the changed object
+/// for them.
 fn shifts(gold: &GoldRun) -> Vec<Shift> {
     let parsed = gold.calls.iter().flat_map(|call| call.parsed.iter().map(|entry| (&call.file, entry)));
     let set = gold.functions.iter().filter(|_| gold.calls.is_empty());
@@ -163,7 +164,7 @@ fn shifts(gold: &GoldRun) -> Vec<Shift> {
     found.collect()
 }
 
-/// A number, or the first number of a list, made a little larger.
+/// Slightly increases a number, or the first number of a list.
 fn raised(value: &Value) -> Option<Value> {
     match value {
         Value::Number(number) => Some(match number.as_i64() {
@@ -195,12 +196,12 @@ fn is_same(instruction: &Instruction, one: &Observed, other: &Observed) -> bool 
                 .is_none_or(|right| score_outcome("outcome", right, other.outcome.as_ref(), &instruction.expect).pass))
 }
 
-/// The right program with another value in the place of an argument's.
+/// The right program with another value for an argument.
 fn changed(instruction: &Instruction, argument: &Argument) -> Option<Program> {
     let value = argument.value.trim();
     let instead = instruction.expect.instead.get(&argument.name).cloned().unwrap_or_else(|| other(value));
     let whole = Regex::new(&format!(r"(^|[^\w.-])({})($|[^\w.-])", regex::escape(value))).ok()?;
-    // After its own name, where that is there, so that an equal value of another argument stays.
+    // Search after the argument's name, if it occurs, so that an equal value of another argument stays.
     let name = argument.name.replace(['-', '_'], "[-_]");
     let after = Regex::new(&format!(r"\b{name}\b['\x22]?[\s=:,\x22']")).ok().and_then(|it| it.find(&instruction.gold));
     let start = after.map_or(0, |found| found.end().saturating_sub(1));
@@ -215,7 +216,7 @@ fn changed(instruction: &Instruction, argument: &Argument) -> Option<Program> {
     Some(Program { code, kind: instruction.kind })
 }
 
-/// Another value than this one.
+/// A different value.
 fn other(value: &str) -> String {
     if let Ok(whole) = value.parse::<i64>() {
         return (whole + 1).to_string();

@@ -1,12 +1,12 @@
-//! What a sample's id says: `kmeanspp.c07_2` is the instruction `c07` of `kmeanspp` with the context 2.
+//! Sample ids of instructions: `kmeanspp.c07_2` is the instruction `c07` of `kmeanspp` with context 2.
 
 use super::context::LAYERS;
 use crate::error::{Error, Result};
 
-/// Repo, instruction and n of a sample id such as `kmeanspp.c07_2`.
+/// Parses a sample id such as `kmeanspp.c07_2` into repo, instruction and n.
 ///
 /// # Errors
-/// Kind `Usage` for what is not one.
+/// Kind `Usage` if the text isn't a sample id.
 pub fn parts(id: &str) -> Result<(&str, &str, usize)> {
     let read = || {
         let (rest, n) = id.rsplit_once('_')?;

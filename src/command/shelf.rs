@@ -1,4 +1,4 @@
-//! All repos of a suite as `ml-agent` finds them: their documentation and their files, as text.
+//! All repos of a suite for `ml-agent`: their documentation and their files, as text.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,13 +9,14 @@ use crate::agent::Shelved;
 use crate::error::Result;
 use crate::workspace::is_left_out;
 
-/// Bytes of a file that is shown; larger ones are data.
+/// Maximum bytes of a file that is shown; larger files are data.
 const MOST: u64 = 64 << 10;
 
-/// The suite's repos that have instructions, sorted by id. One whose manifest is broken is left out, for `check` to tell.
+/// The suite's repos that have instructions, sorted by id. Repos with an invalid manifest are left out; `check` reports
+/// them.
 ///
 /// # Errors
-/// Kind `Machine` when the folder cannot be read.
+/// Kind `Machine` if the folder cannot be read.
 pub fn shelf(suite: &Path) -> Result<Vec<Shelved>> {
     let folder = suite.join(FOLDER);
     let read = |id: String| {
@@ -31,7 +32,7 @@ pub fn shelf(suite: &Path) -> Result<Vec<Shelved>> {
     Ok(ids(suite)?.into_iter().filter_map(read).collect())
 }
 
-/// The text files below a folder.
+/// Collects the text files below a folder.
 fn gather(folder: &Path, files: &mut BTreeMap<String, String>) {
     let walk = walkdir::WalkDir::new(folder).min_depth(1);
     let kept = walk.into_iter().filter_entry(|entry| !entry.file_name().to_str().is_some_and(is_left_out));

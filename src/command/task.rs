@@ -1,4 +1,4 @@
-//! What an attempt is told.
+//! The task of an attempt at an instruction.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::agent::{OneReply, Shelved, Solution, Task};
 use crate::score::ml_bench::ProgramKind;
 use crate::suite::ResultRule;
 
-/// The task of an attempt at an instruction with this n.
+/// Builds the task of an attempt at an instruction with this n.
 pub fn task(
     loaded: &LoadedCommands,
     shelf: &Arc<Vec<Shelved>>,
@@ -48,12 +48,12 @@ pub fn task(
     }
 }
 
-/// The repo, the instruction, how the program is run, and what is told of the documentation.
+/// Describes the repo, the instruction, how the program is run, and the documentation of this n.
 pub fn told(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
     format!("You work with the repository of {}. {}", loaded.set.title, order(loaded, instruction, n))
 }
 
-/// The same without the repo.
+/// Same as [`told`], without the name of the repo.
 fn order(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
     let kind = match instruction.kind {
         ProgramKind::Bash => "Bash script",
@@ -86,8 +86,8 @@ fn order(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String
     text
 }
 
-/// A program that holds all values of the arguments and the words by which the published rule tells its kind, in a
-/// comment, and does nothing.
+/// Builds a program that does nothing but satisfies the published rule: a comment contains all values of the arguments
+/// and the words by which the rule recognises the kind of program.
 fn forgery(instruction: &Instruction) -> String {
     let asked = instruction.asked().unwrap_or_default();
     let values: Vec<&str> = asked.iter().map(|argument| argument.value.as_str()).collect();

@@ -1,8 +1,9 @@
-//! A repo's C extensions: built once per repo, env and command, in a sandbox, and shown in every sandbox of the paper.
+//! C extensions of a paper's repo: built once per repo, env and command, in a sandbox, and shown in every sandbox of
+//! the paper.
 //!
-//! The products are kept in the cache, `<cache>/builds/<key>/tree`, laid out as the repo is. A folder appears there whole
-//! or not at all, so a build that is killed leaves nothing that counts. Only files that the manifest names as products
-//! are kept: what else a build leaves behind (objects, generated C, copies of the sources) may hold masked bodies.
+//! The products are kept in the cache, `<cache>/builds/<key>/tree`, laid out as in the repo. A folder appears there
+//! whole or not at all, so a killed build leaves nothing that counts. Only files that the manifest names as products
+//! are kept: other files left by a build (objects, generated C, copies of the sources) may contain masked bodies.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -18,20 +19,20 @@ use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, patience};
 use crate::suite::Paper;
 use crate::workspace::{Change, ChangeKind, ChangeLimits, Changes, Snapshot, remove_tree};
 
-/// Raised when what is kept of a build changes.
+/// Version of the cache key; increase it when the kept files of a build change.
 const FORMAT: &[u8] = b"autoexperiment build 1\n";
 
-/// How long a build may take.
+/// Time limit of a build.
 const LIMIT: Duration = Duration::from_mins(30);
 
-/// What is read of a build's tree.
+/// Limits on reading the tree after a build.
 const READ: ChangeLimits = ChangeLimits { file: 256 << 20, total: 1 << 30, files: 100_000, names: 16 << 20 };
 
-/// The copy of a paper's repo that sandboxes show: with the products of its build, where it has one.
+/// Returns the copy of a paper's repo for sandboxes, with the products of its build if it has one.
 ///
 /// # Errors
-/// Kind `Suite` when the build fails, makes nothing, or makes it for another interpreter; `Machine` when the cache cannot
-/// be written; `Infrastructure` when the sandbox is lost.
+/// Kind `Suite` if the build fails, makes nothing, or makes it for another interpreter; `Machine` if the cache cannot
+/// be written; `Infrastructure` if the sandbox is lost.
 pub async fn built(
     paper: &Paper,
     snapshot: Snapshot,
@@ -64,7 +65,7 @@ pub async fn built(
     snapshot.with_products(&home.join("tree"), &machine.cache, machine.backend.owner())
 }
 
-/// Refuses an interpreter that the paper's compiled code does not work with.
+/// Rejects an interpreter that does not fit the paper's compiled code.
 fn require_abi(paper: &Paper, env: &Env) -> Result<()> {
     let Some(abi) = paper.abi.as_ref().filter(|abi| **abi != env.abi()) else { return Ok(()) };
     let minor = abi.trim_start_matches("cpython-3");
@@ -94,7 +95,7 @@ fn key(paper: &Paper, command: &str, snapshot: &Snapshot, env: &Env, base: Optio
     parts.finish()
 }
 
-/// Waits until no other process makes the same build, without keeping a thread from its work.
+/// Waits until no other process makes the same build, without blocking an async thread.
 async fn lock(path: PathBuf) -> Result<File> {
     let wait = move || {
         let file = File::create(&path).map_err(|error| Error::io("create", &path, error))?;
@@ -106,7 +107,7 @@ async fn lock(path: PathBuf) -> Result<File> {
         .map_err(|error| Error::internal("waiting for a lock failed").because(error))?
 }
 
-/// Runs the command on a fresh copy of the repo; what it changed.
+/// Runs the command on a fresh copy of the repo and returns what it changed.
 async fn make(paper: &Paper, command: &str, snapshot: &Snapshot, env: &Env, machine: &Machine) -> Result<Changes> {
     let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
     let workspace = machine.workspace(snapshot, &[])?;
@@ -145,7 +146,7 @@ fn failure(exec: &Exec) -> Option<String> {
     Some(format!("{why}\n{}", said.trim()).trim_end().to_owned())
 }
 
-/// Writes the products into a folder.
+/// Writes the products to a folder.
 fn keep(paper: &Paper, env: &Env, changes: &Changes, folder: &Path) -> Result<()> {
     let set = paper.product_set();
     let mut kept: Vec<&Change> = Vec::new();
@@ -187,12 +188,12 @@ fn keep(paper: &Paper, env: &Env, changes: &Changes, folder: &Path) -> Result<()
     Ok(())
 }
 
-/// Whether a file is in setuptools' own folder, beside copies of the sources.
+/// Whether a file is in setuptools' own folder, which also contains copies of the sources.
 fn is_aside(path: &str) -> bool {
     path.starts_with("build/")
 }
 
-/// The interpreter that an extension module names in its file name: `cpython-312` for `x.cpython-312-x86_64-linux-gnu.so`.
+/// The interpreter in the file name of an extension module: `cpython-312` for `x.cpython-312-x86_64-linux-gnu.so`.
 #[must_use]
 pub fn tag(path: &str) -> Option<&str> {
     let name = path.rsplit('/').next()?.strip_suffix(".so")?;

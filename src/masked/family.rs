@@ -1,4 +1,4 @@
-//! The family: its ids, and its papers.
+//! The family of masked replication: its sample ids and its papers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Family for Masked {
         Ok(Arc::new(PaperItem { loaded: Arc::new(LoadedPaper::load(&Suite::open(suite)?, item)?), basis }))
     }
 
-    /// The prompts that name papers and experiments.
+    /// Digest of the prompts that name papers and experiments.
     fn prompts(&self) -> String {
         prompts::digest()
     }

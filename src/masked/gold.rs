@@ -1,4 +1,4 @@
-//! Gold: what the unmasked repo gives. Recorded once by `autoexperiment gold`, checked before every run.
+//! Gold: the results of the unmasked repo. Recorded once by `autoexperiment gold`, checked before every run.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use crate::suite::{
     ToleranceRule,
 };
 
-/// How values of this experiment are compared with its gold. Without gold there are no repeats, and two values agree by
-/// the usual tolerance.
+/// The tolerance of comparing an experiment's values with its gold. Without gold there are no repeats, and the default
+/// tolerance applies.
 #[must_use]
 pub fn tolerance(experiment: &Experiment, gold: Option<&GoldResult>) -> Tolerance {
     let (absolute, counts) = (experiment.absolute_tolerance, experiment.count_tolerance);
@@ -33,23 +33,23 @@ pub fn tolerance(experiment: &Experiment, gold: Option<&GoldResult>) -> Toleranc
     }
 }
 
-/// How many times an experiment runs where it is compared with gold.
+/// Number of runs of an experiment for a comparison with gold.
 #[must_use]
 pub const fn runs(experiment: &Experiment) -> usize {
     if experiment.tolerance.is_stochastic() { RUNS } else { 1 }
 }
 
-/// What is recorded or compared is measured now.
+/// Never uses known results: what is recorded or compared must be measured now.
 const fn never(_: &Experiment) -> bool {
     false
 }
 
-/// Runs every experiment `repeats` times, one that varies on purpose at least [`FEWEST_REPEATS`] times, and puts the results into a new gold, beside those of the other protocol that
-/// the old one holds for the same repo and env.
+/// Records gold: runs every experiment `repeats` times, and experiments that vary on purpose at least
+/// [`FEWEST_REPEATS`] times. Keeps the old gold's results of the other protocol if they are of the same repo and env.
 ///
 /// # Errors
-/// Kind `Baseline`, naming the experiment, when one fails, gives a NaN, or varies by more than its tolerance; numbers of one
-/// that varies on purpose may vary.
+/// Kind `Baseline`, naming the experiment, if one fails, gives a NaN, or varies by more than its tolerance; numbers of
+/// experiments that vary on purpose may vary.
 pub async fn record(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -151,17 +151,17 @@ pub async fn record(
     Ok(gold)
 }
 
-/// What to do about a result that differs from gold although nothing else does.
+/// Hint for a result that differs from gold although repo and env are the same.
 pub const VARIES: &str = "repo and env are those of gold, so the result varies from run to run or from machine to machine: \
                           fix its seeds, its order (sets, threads, clocks) or its number of threads; recording gold again \
                           would not help";
 
-/// Checks that the unmasked repo reproduces its gold here, and gives what it measured. An experiment that gave the same in
-/// every repeat of gold is not run where its result on this kind of machine is known. Tells as warnings what differs from
-/// where gold was recorded.
+/// Checks that the unmasked repo reproduces its gold here, and returns the measurements. An experiment that gave the
+/// same result in every repeat of gold is not run if its result on this kind of machine is known. Sends warnings about
+/// differences from the place where gold was recorded.
 ///
 /// # Errors
-/// Kind `Baseline`: no gold, or results that differ from it.
+/// Kind `Baseline` if there is no gold, or results differ from it.
 pub async fn check_baseline(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -197,7 +197,7 @@ pub async fn check_baseline(
                 ),
             )
             .hint(if differences(ready).is_empty() {
-                // Same repo, same env: gold would be no better the next time.
+                // With the same repo and env, recording gold again would not help.
                 VARIES.to_owned()
             } else {
                 format!(
@@ -232,10 +232,11 @@ pub async fn check_baseline(
     Ok(measured)
 }
 
-/// The results of an experiment that varies on purpose: `first`, and those of its further runs on the unmasked repo.
+/// Completes the results of an experiment that varies on purpose: `first`, and those of further runs on the unmasked
+/// repo.
 ///
 /// # Errors
-/// Kind `Baseline` for a run without a result; those of [`ReadyPaper::measure_one`].
+/// Kind `Baseline` for a run without a result, and the errors of [`ReadyPaper::measure_one`].
 async fn more_runs(ready: &ReadyPaper, place: usize, first: Value, machine: &Machine) -> Result<Vec<Value>> {
     let id = &ready.loaded.paper.experiments[place].id;
     let mut runs = vec![first];
@@ -247,8 +248,8 @@ async fn more_runs(ready: &ReadyPaper, place: usize, first: Value, machine: &Mac
     Ok(runs)
 }
 
-/// Compares the runs of an experiment with its gold, as the baseline and `verify` do: one that varies on purpose at a level
-/// at which the unmasked repo fails once in a thousand times.
+/// Compares the runs of an experiment with its gold, for the baseline and `verify`. An experiment that varies on
+/// purpose is compared at a level at which the unmasked repo fails once in a thousand times.
 #[must_use]
 pub fn verdict(experiment: &Experiment, gold: &GoldResult, runs: &[Value]) -> ExperimentVerdict {
     let tolerance = tolerance(experiment, Some(gold));
@@ -259,10 +260,10 @@ pub fn verdict(experiment: &Experiment, gold: &GoldResult, runs: &[Value]) -> Ex
     redraw::baseline(&Expected { id, key, gold: gold.result.clone(), tolerance }, runs)
 }
 
-/// Biases for which [`power`] is told, in standard deviations of gold's repeats.
+/// Biases for which [`power`] is computed, in standard deviations of gold's repeats.
 const BIASES: [f64; 3] = [1.0, 2.0, 4.0];
 
-/// The chances of solutions to pass verification although one of their values is biased: pairs of a bias, in standard
+/// Chances of a solution to pass verification although one of its values is biased: pairs of a bias, in standard
 /// deviations of gold's repeats, and a simulated chance. Empty for a paper in which nothing varies on purpose.
 #[must_use]
 pub fn power(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Vec<(f64, f64)> {
@@ -277,29 +278,29 @@ pub fn power(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Vec<(f64, f6
     BIASES.iter().filter_map(|&bias| Some((bias, redraw::chance_to_pass(&expected, bias)?))).collect()
 }
 
-/// An experiment measured here and now, beside its gold.
+/// Comparison of an experiment measured here and now with its gold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The experiment's id.
     pub experiment: String,
-    /// How many values its gold has.
+    /// Number of values in its gold.
     pub values: usize,
-    /// How many of them are exactly the same.
+    /// Number of values that are exactly equal.
     pub equal: usize,
-    /// The largest |here - gold| / |gold|, without division where gold is 0; none when a value is missing.
+    /// The largest |here - gold| / |gold|, or |here - gold| if gold is 0; `None` if a value is missing.
     pub worst: Option<f64>,
-    /// How far a value may be from its gold, relative to it; or the rule's name.
+    /// Allowed relative difference from gold, or the name of a rule.
     pub tolerance: ToleranceRule,
-    /// Whether all values are.
+    /// Whether all values are within the tolerance.
     pub pass: bool,
-    /// What is wrong otherwise.
+    /// Why they are not.
     pub reason: Option<String>,
 }
 
-/// Runs the unmasked repo's experiments and compares each with its gold, however far it is from it.
+/// Runs the unmasked repo's experiments and compares each with its gold, however large the difference.
 ///
 /// # Errors
-/// Kind `Baseline` without gold; `Infrastructure` when the sandbox died.
+/// Kind `Baseline` without gold; `Infrastructure` if the sandbox died.
 pub async fn compare(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -342,7 +343,7 @@ pub async fn compare(
         match (gold.get(&experiment.id), runs) {
             (Some(gold), Ok(runs)) => {
                 let verdict = verdict(experiment, gold, runs);
-                // Words have no distance: equal or not.
+                // Texts have no distance: they are equal or not.
                 let error = |value: &ValueVerdict| value.error.or(value.pass.then_some(0.0));
                 comparison.values = verdict.values.len();
                 comparison.equal = verdict.values.iter().filter(|value| error(value) == Some(0.0)).count();
@@ -361,10 +362,10 @@ pub async fn compare(
     Ok(compared.collect())
 }
 
-/// The gold results of a protocol, by the experiments' ids.
+/// The gold results of a protocol, by experiment id.
 ///
 /// # Errors
-/// Kind `Baseline` when there are none, not of every experiment, or of another command.
+/// Kind `Baseline` if an experiment has no result, or one of another command.
 pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<String, GoldResult>> {
     let paper = &loaded.paper;
     let missing = |what: String| {
@@ -394,7 +395,7 @@ pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<Str
     Ok(results)
 }
 
-/// What differs between where gold was recorded and here, one sentence each.
+/// Lists differences between here and where gold was recorded, one sentence each.
 #[must_use]
 pub fn differences(ready: &ReadyPaper) -> Vec<String> {
     let paper = &ready.loaded.paper.id;

@@ -1,11 +1,11 @@
-//! Which of an agent's changes are not taken over to verification: changes to files that the paper protects, new files that
-//! Python would import in their place or in the place of its own library, and new files that the repo's or the env's own
-//! code imports where they are there, such as a `psutil.py`.
+//! Decides which of an agent's changes are excluded from verification: changes to files that the paper protects, new
+//! files that Python would import instead of protected files or of its own library, and new files that the repo's or
+//! the env's own code imports if they exist, such as a `psutil.py`.
 //!
-//! A new `cli/` beside a protected `cli.py`, or a new `json.py` where a protected script starts, would let the agent
-//! decide what the protected code does. This keeps the protection what it says. It cannot make the functions themselves
-//! honest: what an agent writes there runs in the same process as the code that prints the results, so an agent that
-//! *knew* the results could print them. That is why no agent is given them.
+//! A new `cli/` beside a protected `cli.py`, or a new `json.py` in the folder of a protected script, would let the
+//! agent decide what the protected code does. The guard closes these ways around the protection. It cannot make the
+//! functions themselves honest: what an agent writes there runs in the same process as the code that prints the
+//! results, so an agent that *knew* the results could print them. That is why no agent is given them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,25 +13,27 @@ use std::sync::OnceLock;
 
 use globset::GlobSet;
 
-/// What guards a paper's protected files.
+/// The guard of a paper's protected files.
 pub struct Guard {
     protected: GlobSet,
-    /// The repo as it was.
+    /// The unchanged repo.
     tree: PathBuf,
-    /// Protected Python files, without their `.py`.
+    /// Paths of protected Python files, without `.py`.
     modules: BTreeSet<String>,
-    /// Folders from which Python imports: the repo's root, and those of protected scripts that are in no package.
+    /// Folders from which Python imports: the repo's root, and the folders of protected scripts outside of packages.
     roots: BTreeSet<String>,
-    /// What can be imported from the interpreter's library and the env.
+    /// Names that can be imported from the interpreter's library and the env.
     library: BTreeSet<String>,
     /// Folders of Python code: the repo, the interpreter's library and the env.
     sources: Vec<PathBuf>,
-    /// What that code imports and does not bring along. Read when it is first asked for: an env may be large.
+    /// Names that this code imports although they may be missing. Computed when first needed, because an env may be
+    /// large.
     imported: OnceLock<BTreeSet<String>>,
 }
 
 impl Guard {
-    /// Guards a repo's clean copy `tree`. `prefixes` are the folders of the env and of its interpreter.
+    /// Creates the guard of a repo; `tree` is its clean copy. `prefixes` are the folders of the env and of its
+    /// interpreter.
     #[must_use]
     pub fn new(protected: GlobSet, tree: &Path, prefixes: &[PathBuf]) -> Self {
         let mut modules = BTreeSet::new();
@@ -51,7 +53,7 @@ impl Guard {
         Self { protected, tree, modules, roots, library, sources, imported: OnceLock::new() }
     }
 
-    /// Whether a change to this path is kept out.
+    /// Whether a change to this path is excluded from verification.
     #[must_use]
     pub fn keeps_out(&self, path: &str) -> bool {
         self.protected.is_match(path) || (!self.tree.join(path).exists() && self.shadows(path))
@@ -61,7 +63,7 @@ impl Guard {
         self.imported.get_or_init(|| self.sources.iter().flat_map(|folder| imports(folder)).collect())
     }
 
-    /// Whether a new file of this path would be imported in the place of something else.
+    /// Whether a new file at this path would be imported instead of something else.
     fn shadows(&self, path: &str) -> bool {
         let in_the_way = self.modules.iter().any(|module| {
             path.strip_prefix(module.as_str()).is_some_and(|rest| {
@@ -85,19 +87,19 @@ impl Guard {
     }
 }
 
-/// Whether Python imports a file of this name.
+/// Whether Python imports files with this extension.
 fn is_code(path: &str) -> bool {
     [".py", ".so", ".pyc"].iter().any(|ending| path.ends_with(ending))
 }
 
-/// `lib/python3.*` of these prefixes.
+/// The folders `lib/python3.*` of these prefixes.
 fn pythons(prefixes: &[PathBuf]) -> impl Iterator<Item = PathBuf> + '_ {
     let entries =
         prefixes.iter().flat_map(|prefix| std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten());
     entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3")).map(|entry| entry.path())
 }
 
-/// Names that can be imported from `lib/python3.*` of these prefixes, and those that Python imports of itself.
+/// Names that can be imported from `lib/python3.*` of these prefixes, and those that Python imports automatically.
 fn library(prefixes: &[PathBuf]) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = ["sitecustomize", "usercustomize"].map(str::to_owned).into();
     for python in pythons(prefixes) {
@@ -114,10 +116,10 @@ fn library(prefixes: &[PathBuf]) -> BTreeSet<String> {
     names
 }
 
-/// Folders whose code no experiment runs.
+/// Folders whose code is not run by any experiment.
 const ASIDE: [&str; 7] = ["test", "tests", "testing", "docs", "examples", "idlelib", "__pycache__"];
 
-/// The first names of what Python files below a folder import, but for modules next to the file that imports them.
+/// Top-level names imported by the Python files below a folder, without modules next to the importing file.
 fn imports(folder: &Path) -> BTreeSet<String> {
     let is_aside = |name: &str| ASIDE.contains(&name);
     let walk = walkdir::WalkDir::new(folder).into_iter().filter_entry(|entry| {
@@ -136,7 +138,7 @@ fn imports(folder: &Path) -> BTreeSet<String> {
     names
 }
 
-/// The first names that a line imports: `["a", "b"]` for `import a.c as d, b`. None for any other line.
+/// Top-level names imported by a line: `["a", "b"]` for `import a.c as d, b`. Empty for any other line.
 fn imported(line: &str) -> Vec<&str> {
     let line = line.split('#').next().unwrap_or_default().trim();
     let modules: Vec<&str> = if let Some(list) = line.strip_prefix("import ") {
@@ -151,7 +153,7 @@ fn imported(line: &str) -> Vec<&str> {
         let words: Vec<&str> = module.split_whitespace().collect();
         matches!(words.as_slice(), [_] | [_, "as", _]) && words[0].split('.').all(plain)
     };
-    // Prose that begins like an import names what is no module.
+    // Prose may begin like an import, but contains words that cannot be modules.
     if !modules.iter().all(first) {
         return Vec::new();
     }
@@ -164,10 +166,10 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// What is protected in [`example`].
+    /// The protected files of [`example`].
     pub const PROTECTED: [&str; 3] = ["pkg/cli.py", "scripts/*", "data/*"];
 
-    /// New and changed files that are kept out of [`example`].
+    /// New and changed files that are excluded in [`example`].
     pub const KEPT_OUT: [&str; 16] = [
         "pkg/cli.py",
         "pkg/cli/__init__.py",
@@ -180,7 +182,7 @@ pub(crate) mod tests {
         "sitecustomize.py",
         "scripts/json.py",
         "_heapq.py",
-        // Imported where they are there.
+        // Imported by other code if they exist.
         "psutil.py",
         "time.py",
         "helpers/__init__.py",
@@ -188,7 +190,7 @@ pub(crate) mod tests {
         "scripts/faster/loops.py",
     ];
 
-    /// Files that are not.
+    /// Files that are not excluded.
     pub const TAKEN: [&str; 16] = [
         "pkg/model.py",
         "pkg/new.py",
@@ -214,7 +216,7 @@ pub(crate) mod tests {
         std::fs::write(path, "").unwrap();
     }
 
-    /// A repo and the prefix of an env.
+    /// Creates a repo and the prefix of an env.
     pub fn example(folder: &Path) -> (PathBuf, PathBuf) {
         let (tree, prefix) = (folder.join("tree"), folder.join("prefix"));
         for file in ["pkg/__init__.py", "pkg/cli.py", "pkg/model.py", "scripts/run.py", "pkg/random.py", "data/x.csv"] {

@@ -1,4 +1,4 @@
-//! A paper as an item: its samples, its scores, what an attempt is given.
+//! A paper as an item: its samples, its scores, and the inputs of an attempt.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::score::Verdict;
 use crate::suite::{GoldResult, LoadedPaper, When, check, copies};
 use crate::workspace::repo_digest;
 
-/// A sample's paper and the places of its masked functions, from its id.
+/// Parses a sample id into the paper and the indices of its masked functions.
 ///
 /// # Errors
-/// Kind `Usage` for what is not one.
+/// Kind `Usage` if the text isn't a sample id.
 pub fn withheld(id: &str) -> Result<Withheld> {
     id.parse::<Withheld>()
         .map_err(|error| error.hint("a sample id is a paper and its masked functions, as `kmeanspp_0,3`"))
@@ -34,14 +34,14 @@ pub fn withheld(id: &str) -> Result<Withheld> {
 
 /// A paper.
 pub struct PaperItem {
-    /// What is known of it.
+    /// The loaded paper.
     pub loaded: Arc<LoadedPaper>,
-    /// Which gold counts, and how values are compared with it.
+    /// The gold to compare values with, and how.
     pub basis: Basis,
 }
 
 impl PaperItem {
-    /// The places of a sample's masked functions, all of which the paper has.
+    /// The indices of a sample's masked functions, all of which exist in the paper.
     fn functions(&self, sample: &Sample) -> Result<Vec<usize>> {
         let functions = withheld(sample.id())?.units;
         self.loaded.require(&functions)?;
@@ -193,7 +193,7 @@ impl Item for PaperItem {
     }
 }
 
-/// A paper that is ready on this machine.
+/// A paper that is prepared on this machine.
 pub struct ReadyItem {
     item: Arc<PaperItem>,
     paper: ReadyPaper,
@@ -201,7 +201,7 @@ pub struct ReadyItem {
 }
 
 impl ReadyItem {
-    /// From a paper that has been made ready.
+    /// Creates the item from a prepared paper.
     #[must_use]
     pub fn new(item: Arc<PaperItem>, paper: ReadyPaper) -> Self {
         let protected = paper.loaded.paper.protected_set();

@@ -1,4 +1,5 @@
-//! Verdicts from a paper's gold, without running anything: at the end of an attempt, and again over stored runs.
+//! Computes verdicts from a paper's gold, without running anything: at the end of an attempt, and again for stored
+//! runs.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +11,12 @@ use crate::error::Result;
 use crate::score::{Expected, Rule, Runs, Verdict, score_answer, score_results};
 use crate::suite::{LoadedPaper, Protocol};
 
-/// A paper's judge.
+/// Scoring of attempts at a paper.
 #[derive(Clone, Copy)]
 pub struct Judge<'a> {
     /// The paper.
     pub loaded: &'a LoadedPaper,
-    /// Which gold counts.
+    /// The protocol whose gold is used.
     pub protocol: Protocol,
     /// How values are compared.
     pub rule: Rule,
@@ -25,7 +26,7 @@ impl Judge<'_> {
     /// The tests of a sample that masks these functions, with their gold.
     ///
     /// # Errors
-    /// Kind `Baseline` when gold is missing, `Usage` for functions that the paper does not have.
+    /// Kind `Baseline` if gold is missing, `Usage` for functions that the paper does not have.
     pub fn expected(&self, functions: &[usize]) -> Result<Vec<Expected>> {
         self.loaded.require(functions)?;
         let gold = gold_of(self.loaded, self.protocol)?;
@@ -43,26 +44,27 @@ impl Judge<'_> {
             .collect())
     }
 
-    /// Scores what an agent reported. `results` are those of verification, as in [`Judge::verified`]; empty before it.
+    /// Scores an agent's answer. `results` are those of verification, as in [`Judge::verified`]; empty before
+    /// verification.
     ///
     /// # Errors
-    /// As [`Judge::expected`].
+    /// Same as [`Judge::expected`].
     pub fn reported(&self, functions: &[usize], answer: Option<&str>, results: &Map<String, Value>) -> Result<Verdict> {
         Ok(score_answer(self.rule, &self.expected(functions)?, answer, &runs(results).0))
     }
 
-    /// Scores what its code gave when we ran it: `{"result": ...}` or `{"error": "..."}` by the experiment's id, with all
-    /// results under `runs` where it ran several times.
+    /// Scores the results of verification: `{"result": ...}` or `{"error": "..."}` by the experiment's id, with all
+    /// results under `runs` if the experiment ran several times.
     ///
     /// # Errors
-    /// As [`Judge::expected`].
+    /// Same as [`Judge::expected`].
     pub fn verified(&self, functions: &[usize], results: &Map<String, Value>) -> Result<Verdict> {
         let (runs, failures) = runs(results);
         Ok(score_results(self.rule, &self.expected(functions)?, &runs, &failures))
     }
 }
 
-/// The runs of each experiment, and why an experiment failed.
+/// The results of each experiment's runs, and the reasons of failed experiments.
 fn runs(results: &Map<String, Value>) -> (Runs, BTreeMap<String, String>) {
     let (mut runs, mut failures) = (Runs::new(), BTreeMap::new());
     for (id, outcome) in results {

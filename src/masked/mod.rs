@@ -1,10 +1,11 @@
 //! Masked replication: functions of a paper's repo are masked, an agent writes them again, and the paper's experiments
 //! are the tests.
 //!
-//! [`Masked`] is the family; a [`PaperItem`] is one of its papers, a [`ready::ReadyPaper`] one with its repo and env on
-//! this machine. [`build`] makes its C extensions, [`gold`] records and checks what the unmasked repo gives, [`judge`] compares with it, [`guard`] keeps
-//! the files that experiments start from. Verbs about papers (`gold`, `verify`, `curtail`, `mask`, `new`) use this room
-//! directly; everything else reaches it through [`crate::run::family`].
+//! [`Masked`] is the family; a [`PaperItem`] is one of its papers, a [`ready::ReadyPaper`] a paper with its repo and
+//! env on this machine. [`build`] compiles C extensions, [`gold`] records and checks the results of the unmasked repo,
+//! [`judge`] compares results with gold, [`guard`] protects the files that experiments start from. Commands about
+//! papers (`gold`, `verify`, `curtail`, `mask`, `new`) use this module directly; everything else reaches it through
+//! [`crate::run::family`].
 
 pub mod build;
 mod family;

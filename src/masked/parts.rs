@@ -1,5 +1,5 @@
-//! The masked functions of a sample as a page shows them: as they were, as agents are given them, as one left them. Of a
-//! region its function is shown.
+//! The masked functions of a sample as shown on pages: original, masked, and as left by an agent. For a region, the
+//! function around it is shown.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::run::family::Part;
 use crate::suite::{LoadedPaper, MaskedFile};
 
-/// Where a part is: its file, and the name of its function; without one the whole file is shown.
+/// A function in a file; without a name the whole file is shown.
 struct Place {
     file: PathBuf,
     function: Option<String>,
@@ -21,13 +21,13 @@ fn place(loaded: &LoadedPaper, unit: usize) -> Place {
     Place { file: module.path().to_owned(), function: loaded.function_of(unit).map(label) }
 }
 
-/// The text of a part's file with everything masked.
+/// The text of a file with everything masked.
 fn masked(files: &[MaskedFile], place: &Place) -> Option<String> {
     let file = files.iter().find(|file| file.path == place.file)?;
     Some(String::from_utf8_lossy(&file.bytes).into_owned())
 }
 
-/// The functions, and each of them masked.
+/// The parts of a sample: each with its original and its masked text.
 pub fn parts(loaded: &LoadedPaper, units: &[usize]) -> Result<Vec<Part>> {
     let files = loaded.masked(units)?;
     let part = |&unit: &usize| {
@@ -42,7 +42,7 @@ pub fn parts(loaded: &LoadedPaper, units: &[usize]) -> Result<Vec<Part>> {
     Ok(units.iter().map(part).collect())
 }
 
-/// The functions as a patch leaves them; why some cannot be shown.
+/// The parts after applying a patch, and why some cannot be shown.
 pub fn written(loaded: &LoadedPaper, units: &[usize], patch: &str) -> Result<(Vec<Option<String>>, Option<String>)> {
     let files = loaded.masked(units)?;
     let mut problem = None;
@@ -56,7 +56,7 @@ pub fn written(loaded: &LoadedPaper, units: &[usize], patch: &str) -> Result<(Ve
     Ok((written, problem.map(|why| format!("{why} (paper `{}`)", loaded.paper.id))))
 }
 
-/// A function's text in a file.
+/// Extracts a function's text from a file.
 fn shown(text: &str, place: &Place) -> Result<String, String> {
     let Some(name) = &place.function else { return Ok(text.to_owned()) };
     let module = Module::parse(&place.file, text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
@@ -64,12 +64,12 @@ fn shown(text: &str, place: &Place) -> Result<String, String> {
     Ok(function_text(&module, index))
 }
 
-/// From the beginning of its first line to its end.
+/// A function's text, from the beginning of its first line to its end.
 fn function_text(module: &Module, place: usize) -> String {
     let function = &module.functions()[place];
     let source = module.source();
     let begin = source[..function.whole.start].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    // One that shares its line with something else begins with itself.
+    // If other code precedes the function on its line, begin at the function itself.
     let is_blank = source[begin..function.whole.start].iter().all(u8::is_ascii_whitespace);
     let begin = if is_blank { begin } else { function.whole.start };
     String::from_utf8_lossy(&source[begin..function.whole.end]).into_owned()

@@ -1,9 +1,10 @@
-//! What a file looked like after an attempt: the masked file with the attempt's own patch.
+//! Reconstructs a file after an attempt: the masked file with the attempt's own patch.
 
-/// The text of one file after a unified diff of [`crate::workspace`]; the text itself where the diff does not name it.
+/// Applies a unified diff of [`crate::workspace`] to one file's text. Returns the text unchanged if the diff does not
+/// name the file.
 ///
 /// # Errors
-/// Why there is none: the file was deleted, is binary now, or the diff is of another text.
+/// The reason if this is impossible: the file was deleted or is binary now, or the diff is of another text.
 pub fn patched(patch: &str, path: &str, before: &str) -> Result<String, String> {
     let Some(section) = section(patch, path) else { return Ok(before.to_owned()) };
     if section.iter().any(|line| line.starts_with("deleted file mode")) {
@@ -15,10 +16,10 @@ pub fn patched(patch: &str, path: &str, before: &str) -> Result<String, String> 
     let other = || "the changes do not fit the paper's files as they are now".to_owned();
     let old: Vec<&str> = before.split_inclusive('\n').collect();
     let (mut out, mut at) = (String::with_capacity(before.len()), 0_usize);
-    // What stands before the first hunk are headings.
+    // The lines before the first hunk are headings.
     let body = section.iter().position(|line| line.starts_with("@@ ")).unwrap_or(section.len());
     for (place, line) in section.iter().enumerate().skip(body) {
-        // The line end belongs to the line unless the next one says that there was none.
+        // The line ends with a line break unless the next line says otherwise.
         let ends = !section.get(place + 1).is_some_and(|next| next.starts_with('\\'));
         let whole = |rest: &str| if ends { format!("{rest}\n") } else { rest.to_owned() };
         if let Some(rest) = line.strip_prefix("@@ -") {
@@ -45,10 +46,10 @@ pub fn patched(patch: &str, path: &str, before: &str) -> Result<String, String> 
     Ok(out)
 }
 
-/// The lines of the patch that speak of this file, the first line apart.
+/// The lines of a patch about this file, without the first one.
 fn section<'patch>(patch: &'patch str, path: &str) -> Option<Vec<&'patch str>> {
     let heading = format!("diff --git a/{path} b/{path}");
-    // Lines of hunks begin with a sign, so that no line of a file can look like a heading.
+    // Lines of hunks begin with a sign, so no line of a file can look like a heading.
     let mut lines = patch.split('\n').skip_while(|line| *line != heading);
     lines.next()?;
     Some(lines.take_while(|line| !line.starts_with("diff --git ")).collect())

@@ -1,4 +1,4 @@
-//! A sample as it is put to whoever compares attempts at it: without gold.
+//! The description of a sample for verifiers that compare attempts at it, without gold.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::sample::Sample;
 use crate::score::{Expected, placed_answer};
 use crate::suite::{LoadedPaper, sections};
 
-/// What was asked in a sample that masks these functions.
+/// Describes the task of a sample that masks these functions.
 pub fn question(loaded: &LoadedPaper, sample: &Sample, functions: &[usize]) -> Question {
     let tests = expected(loaded, functions);
     let functions: Vec<_> = functions.iter().map(|&place| &loaded.paper.units[place]).collect();
@@ -48,7 +48,7 @@ pub fn question(loaded: &LoadedPaper, sample: &Sample, functions: &[usize]) -> Q
     }
 }
 
-/// What an answer reports, by the keys of the sample's experiments.
+/// Parses an answer into values by the keys of the sample's experiments.
 pub fn answered(loaded: &LoadedPaper, functions: &[usize], answer: Option<&str>) -> Map<String, Value> {
     placed_answer(&expected(loaded, functions), answer)
 }

@@ -1,4 +1,4 @@
-//! A paper made ready to run: env built, repo copied, experiments with their commands and time limits.
+//! A paper prepared on this machine: env built, repo copied, experiments with their commands and time limits.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::score::long_shape;
 use crate::suite::{Experiment, LoadedPaper, Protocol};
 use crate::workspace::Snapshot;
 
-/// Seconds that an experiment of the unmasked repo may take, for gold and for the baseline, unless the manifest says.
+/// Default time limit in seconds of an experiment of the unmasked repo, for gold and for the baseline.
 const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
 
-/// Seconds that an attempt may take for any experiment, however short.
+/// Minimum time limit in seconds of an experiment in attempts.
 const LEAST_TIME_LIMIT: f64 = 20.0;
 
-/// So many times what the unmasked repo takes.
+/// Time limit of an experiment in attempts, as a multiple of the unmasked repo's time.
 const TIMES_ORIGINAL: f64 = 10.0;
 
-/// A paper made ready.
+/// A paper prepared on this machine.
 pub struct ReadyPaper {
     /// Manifest, text, gold and parsed sources.
     pub loaded: Arc<LoadedPaper>,
@@ -33,17 +33,17 @@ pub struct ReadyPaper {
     pub snapshot: Snapshot,
     /// Its environment.
     pub env: Env,
-    /// Digest of the base image that its sandboxes stand on, where there is one.
+    /// Digest of the base image of its sandboxes, if there is one.
     pub base: Option<String>,
     /// All its experiments, in the manifest's order.
     pub experiments: Vec<TaskExperiment>,
 }
 
 impl ReadyPaper {
-    /// Copies the paper's repo, builds its env, and with it the repo's extensions.
+    /// Copies the paper's repo, builds its env, and builds the repo's extensions in that env.
     ///
     /// # Errors
-    /// Those of the snapshot, the env and the extensions.
+    /// The errors of the snapshot, the env and the extensions.
     pub async fn prepare(
         loaded: impl Into<Arc<LoadedPaper>>,
         protocol: Protocol,
@@ -66,8 +66,8 @@ impl ReadyPaper {
         Ok(Self { loaded, snapshot, env, base, experiments })
     }
 
-    /// Takes what the unmasked repo needed on this machine, so that a machine slower than that of gold, or a busier one,
-    /// fails no attempt for want of time.
+    /// Raises time limits according to the times of the unmasked repo on this machine, so that no attempt fails because
+    /// the machine is slower or busier than the one that recorded gold.
     pub fn allow(&mut self, measured: &[Measurement], protocol: Protocol) {
         for ((experiment, measurement), task) in
             self.loaded.paper.experiments.iter().zip(measured).zip(&mut self.experiments)
@@ -78,11 +78,11 @@ impl ReadyPaper {
         }
     }
 
-    /// Runs all experiments on the unmasked repo, each in a fresh sandbox as in verification, under a time limit that any
-    /// machine can keep. Those that `known` names are not run where their result is known from before.
+    /// Runs all experiments on the unmasked repo, each in a fresh sandbox as in verification, with a generous time
+    /// limit. For experiments selected by `known`, a cached result is used if there is one.
     ///
     /// # Errors
-    /// Kind `Infrastructure` when the sandbox is lost.
+    /// Kind `Infrastructure` if the sandbox is lost.
     pub async fn measure_original(
         &self,
         protocol: Protocol,
@@ -110,17 +110,17 @@ impl ReadyPaper {
         Ok(measurements)
     }
 
-    /// An experiment under a time limit that any machine can keep.
+    /// The check of an experiment with a time limit generous enough for any machine.
     #[must_use]
     pub fn original_check(&self, place: usize, protocol: Protocol) -> Check {
         let given = given_limit(&self.loaded.paper.experiments[place], protocol);
         Check { time_limit: given.unwrap_or(ORIGINAL_TIME_LIMIT), ..self.experiments[place].check() }
     }
 
-    /// Runs one experiment, by its place, on the unmasked repo in a fresh sandbox.
+    /// Runs one experiment, given by its index, on the unmasked repo in a fresh sandbox.
     ///
     /// # Errors
-    /// As [`ReadyPaper::measure_original`].
+    /// Same as [`ReadyPaper::measure_original`].
     pub async fn measure_one(&self, place: usize, check: &Check, machine: &Machine) -> Result<Measurement> {
         let gpu = machine.graphics.take().await?;
         let workspace = machine.workspace(&self.snapshot, &[])?;
@@ -135,7 +135,7 @@ impl ReadyPaper {
         Ok(measurement)
     }
 
-    /// The key of a check of the unmasked repo among the results that are kept.
+    /// The cache key of a check on the unmasked repo.
     fn key(&self, check: &Check, machine: &Machine) -> Option<String> {
         machine.results.key(&Ran {
             repo: self.snapshot.content(),
@@ -150,8 +150,8 @@ impl ReadyPaper {
     }
 }
 
-/// A paper's experiments with commands and time limits. A limit that the manifest does not give follows from the times of
-/// gold: ten times the slowest repeat, at least 20 seconds; [`ReadyPaper::allow`] raises it on a slower machine.
+/// The paper's experiments with commands and time limits. Limits not given in the manifest follow from the times of
+/// gold: ten times the slowest repeat, at least 20 seconds; [`ReadyPaper::allow`] raises them on a slower machine.
 pub fn task_experiments(loaded: &LoadedPaper, protocol: Protocol) -> Result<Vec<TaskExperiment>> {
     loaded
         .paper
@@ -179,7 +179,7 @@ pub fn task_experiments(loaded: &LoadedPaper, protocol: Protocol) -> Result<Vec<
         .collect()
 }
 
-/// An experiment's description. If it leaves out keys of a long answer, it says where they are.
+/// An experiment's description. If it leaves out keys of a long answer, it says where they are listed.
 fn described(experiment: &Experiment, shape: Option<&str>) -> String {
     let text = experiment.description.trim();
     match shape {
@@ -188,18 +188,18 @@ fn described(experiment: &Experiment, shape: Option<&str>) -> String {
     }
 }
 
-/// The key under which an answer reports the experiment at this place of the manifest, from 0.
+/// The key in answers of the experiment at this index of the manifest, from 0.
 #[must_use]
 pub fn experiment_key(place: usize) -> String {
     format!("Experiment {}", place + 1)
 }
 
-/// The manifest's time limit; it is that of the curtailed protocol.
+/// The manifest's time limit, which applies only to the curtailed protocol.
 fn given_limit(experiment: &Experiment, protocol: Protocol) -> Option<f64> {
     (protocol == Protocol::Curtailed).then_some(experiment.time_limit).flatten()
 }
 
-/// The time limit of attempts at an experiment that takes the unmasked repo so many seconds.
+/// The time limit in attempts at an experiment that takes the unmasked repo `seconds`.
 fn limit(seconds: f64) -> f64 {
     (TIMES_ORIGINAL * seconds).max(LEAST_TIME_LIMIT).ceil()
 }

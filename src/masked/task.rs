@@ -1,9 +1,9 @@
-//! What an agent that knows masked replication is given of a sample.
+//! The masked replication part of an agent's task.
 
 use crate::agent::{Replication, TaskExperiment, TaskFunction, TaskRegion};
 use crate::suite::{LoadedPaper, Piece};
 
-/// A sample that masks these functions. `experiments` are all of the paper's.
+/// Builds the part for a sample that masks these functions. `experiments` are all of the paper's.
 #[must_use]
 pub fn replication(loaded: &LoadedPaper, experiments: &[TaskExperiment], functions: &[usize]) -> Replication {
     Replication {
@@ -15,7 +15,7 @@ pub fn replication(loaded: &LoadedPaper, experiments: &[TaskExperiment], functio
     }
 }
 
-/// One of the functions and regions that a sample masks, as agents are told of it.
+/// Describes one of the functions and regions that a sample masks, for agents.
 #[must_use]
 pub fn described(loaded: &LoadedPaper, masked: &[usize], place: usize) -> TaskFunction {
     let unit = &loaded.paper.units[place];

@@ -19,7 +19,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Loads the items of these records. Load errors are kept in [`Self::gone`].
+    /// Loads the items of these records. Load errors are kept in [`Self::gone()`].
     #[must_use]
     pub fn of(families: &Families, suite: &Path, basis: Basis, records: &[AttemptRecord]) -> Self {
         let mut this = Self { families: families.clone(), items: BTreeMap::new(), gone: BTreeMap::new() };

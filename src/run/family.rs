@@ -269,8 +269,8 @@ pub trait Ready: Send + Sync {
     fn checks_are_independent(&self) -> bool {
         false
     }
-    /// Whether this check always gives the same result on the same files, for families that know this. Only such results
-    /// of independent checks are cached.
+    /// Whether this check always gives the same result on the same files, for families that know this. Only such
+    /// results of independent checks are cached.
     fn is_exact(&self, _check: &str) -> bool {
         false
     }

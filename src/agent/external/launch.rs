@@ -113,7 +113,7 @@ pub(super) async fn run(
     if let Some(ended) = of_the_machine(is_broken, short_of.as_ref(), &exec) {
         return ended;
     }
-    // A program that never asked the model has measured nothing about it.
+    // If the program never asked the model, the attempt says nothing about the model.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
     let unheard = || {
         let what = match unreadable {

@@ -29,7 +29,7 @@ const REFUSALS: u32 = 5;
 /// Consecutive failed calls after which the agent is stopped. Failed calls are recorded but are not steps, so the step
 /// limit does not bound them.
 const FAILURES: u32 = 10;
-/// Grace period to write an answer after the budget is used up.
+/// Grace period to write an answer after the first call refused because of the used-up budget.
 const LAST_WORDS: Duration = Duration::from_mins(1);
 /// How long to wait for calls in progress when the run is stopped; their cost is known only with the reply.
 const LAST_REPLY: Duration = Duration::from_secs(3);
@@ -182,7 +182,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Whether the budget suffices for a call in addition to those in progress.
+    /// Whether a call can be made in addition to those in progress: its money and a step are left, and there is no
+    /// token limit, because the tokens of calls in progress are not known yet.
     fn fits(&self, ask: &Ask) -> bool {
         let quote = self.model.quote(&ask.request);
         let Ok(affordable) = quote.affordable(self.budget.money_left()) else { return false };

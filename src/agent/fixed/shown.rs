@@ -9,7 +9,7 @@ use crate::agent::prompts::fixed::{MARKER, Missing, MissingPart, STAND_IN};
 use crate::agent::retrieval::Wanted;
 use crate::code::{Function, Module, last_part};
 
-/// Maximum characters of a file's outline; of longer ones only the part around the function is shown.
+/// Maximum bytes of a file's outline; of longer ones only the part around the function is shown.
 const MOST_SHOWN: usize = 12_000;
 /// Maximum lines of a method that is kept in the outline for the attributes it sets.
 const MOST_LINES: usize = 15;

@@ -1,4 +1,4 @@
-//! `command_line`: a shell command.
+//! `command_line`: runs a shell command.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
