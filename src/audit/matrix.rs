@@ -36,9 +36,9 @@ pub enum Effect {
 /// How the matrix is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// By traces, and by masked runs in case of doubt.
+    /// Traces, plus masked runs in case of doubt.
     Traced,
-    /// By a masked run of every experiment for every function.
+    /// A masked run of every experiment for every function.
     EveryPair,
 }
 

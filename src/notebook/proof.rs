@@ -222,7 +222,7 @@ impl Plan {
     }
 }
 
-/// Returns our measures, or the published ones without their floors.
+/// Returns names and values of our own measures, or of the published ones.
 fn measures(record: &AttemptRecord, ours: bool) -> impl Iterator<Item = (&str, f64)> {
     let verdict = if ours { &record.verified } else { &record.reported };
     verdict.iter().flat_map(|verdict| verdict.measures.iter().map(|(name, &value)| (name.as_str(), value)))

@@ -1,7 +1,7 @@
 //! Compares values with gold: pure functions over JSON, for an agent's report and for the results of its code.
 //!
-//! The rule: every value of every experiment must be within its tolerance, relative to |gold|, or absolute if gold is
-//! 0. Unless the paper says otherwise, the tolerance of measured reals is 5%, and whole numbers must be equal.
+//! The rule: every value of every experiment must be within its tolerance, relative to |gold|, or absolute for a
+//! gold of 0. Unless the paper says otherwise, the tolerance of measured reals is 5%, and whole numbers must be equal.
 //! Stochastic experiments are compared as distributions (`redraw`). [`Rule::Reference`] reproduces the published
 //! implementation, faults included, so that old results stay comparable.
 

@@ -18,7 +18,7 @@ pub(super) enum Part {
     Experiment(usize),
     /// A glob of protected files.
     Protected(usize),
-    /// The build of the repo: `build`, or else `abi`.
+    /// The settings of the repo's build: `build`, or else `abi`.
     Build,
 }
 
