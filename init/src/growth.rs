@@ -13,8 +13,9 @@ use super::tree::Moment;
 use crate::disk::{self, LEAST, WORTH_A_WALK};
 use crate::processes;
 
-/// Time from a command's start to the first check of the disk; the constant below is the time between later checks.
+/// Time from a command's start to the first check of the disk.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
+/// Minimum time between later checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 
 /// Times after which a check is given up if it has found more than this number of new entries. Only an attempt that

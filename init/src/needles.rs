@@ -1,20 +1,22 @@
-//! What a search looks for: secret texts, known by hashes of short windows alone, so that whoever searches does not hold them.
+//! The secrets that a search looks for. They are only known by hashes of short windows, so that the searching process
+//! does not contain the texts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a window.
+/// Length of a window in bytes.
 pub const WINDOW: usize = 24;
-/// Minimum number of windows of one secret that must be found in one place. Any one of them may be in an innocent file.
+/// Minimum number of windows of one secret that must be found in one place, because any single window may be in an
+/// innocent file.
 const ENOUGH: usize = 3;
-/// Share of a secret's windows that must be found in one place, in percent. Programs of one kind, as those that read the
-/// same options, have some lines in common.
+/// Share of a secret's windows that must be found in one place, in percent. Programs of one kind, for example those
+/// that read the same options, have some lines in common.
 const MOST_OF_IT: usize = 60;
-/// The most windows of one secret.
+/// Maximum number of windows of one secret.
 const MOST: usize = 24;
-/// The multiplier of the rolling hash.
+/// Multiplier of the rolling hash.
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A hash of the last [`WINDOW`] bytes of a stream.
@@ -22,7 +24,7 @@ const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 pub struct Rolling(u64);
 
 impl Rolling {
-    /// Adds a byte, and takes the one away that lies a window before it.
+    /// Adds a byte, and removes the byte that was added a window before.
     #[inline]
     #[must_use]
     pub fn next(self, byte: u8, leaves: u8) -> Self {
@@ -31,13 +33,13 @@ impl Rolling {
         Self(sum.wrapping_sub((u64::from(leaves) + 1).wrapping_mul(LAST)))
     }
 
-    /// The state before the first byte: as after a window of zeros.
+    /// Returns the state before the first byte, which is that after a window of zeros.
     #[must_use]
     pub fn start() -> Self {
         Self((0..WINDOW).fold(0_u64, |sum, _| sum.wrapping_mul(BASE).wrapping_add(1)))
     }
 
-    /// The hash.
+    /// Returns the hash.
     #[must_use]
     pub fn value(self) -> u64 {
         self.0
@@ -48,27 +50,27 @@ fn hash(window: &[u8]) -> u64 {
     window.iter().fold(Rolling::start(), |hash, byte| hash.next(*byte, 0)).value()
 }
 
-/// What to look for, and where.
+/// The secrets to search for, and the places to search.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Wanted {
     /// Hashes of windows, each with the secret's number.
     windows: Vec<(u64, u32)>,
-    /// How many different windows of each secret must be found in one place.
+    /// Number of different windows of each secret that must be found in one place.
     enough: Vec<u32>,
-    /// The folders to begin with, beside those that the search knows by itself.
+    /// Folders to search before the whole file system, in addition to the current folder and those for temporary files.
     pub roots: Vec<PathBuf>,
-    /// When to stop, in seconds.
+    /// Time limit in seconds.
     pub seconds: u64,
 }
 
 impl Wanted {
-    /// Nothing yet, to be looked for until so many seconds have passed.
+    /// Creates a search without secrets and with this time limit.
     #[must_use]
     pub fn within(seconds: u64) -> Self {
         Self { seconds, ..Self::default() }
     }
 
-    /// Adds a secret; its number, or `None` where it is too short to be told from other texts.
+    /// Adds a secret. Returns its number, or `None` if it is too short to be distinguished from other texts.
     pub fn add(&mut self, secret: &[u8]) -> Option<u32> {
         let windows = windows(secret);
         if windows.len() < ENOUGH {
@@ -80,19 +82,19 @@ impl Wanted {
         Some(number)
     }
 
-    /// How many secrets there are.
+    /// Number of secrets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.enough.len()
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether there are no secrets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.enough.is_empty()
     }
 
-    /// The secrets by hash.
+    /// Returns the numbers of the secrets by the hashes of their windows.
     #[must_use]
     pub fn by_hash(&self) -> BTreeMap<u64, Vec<u32>> {
         let mut found: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
@@ -102,13 +104,13 @@ impl Wanted {
         found
     }
 
-    /// Whether so many different windows of a secret are enough.
+    /// Whether this number of different windows proves that the secret was found.
     #[must_use]
     pub fn is_enough(&self, secret: u32, windows: usize) -> bool {
         self.enough.get(secret as usize).is_some_and(|enough| windows >= *enough as usize)
     }
 
-    /// The secrets whose windows these bytes hold enough of.
+    /// Returns the secrets that are found in these bytes.
     #[must_use]
     pub fn found_in(&self, bytes: &[u8]) -> Vec<u32> {
         let table = self.by_hash();
@@ -125,8 +127,8 @@ impl Wanted {
     }
 }
 
-/// Windows that tell a secret from other texts: parts of its lines, without what they are indented by, that do not lie over each
-/// other. Where the lines are short, over their ends.
+/// Hashes windows that distinguish a secret from other texts: disjoint parts of its lines, without their indentation.
+/// If the lines are too short for that, windows across line ends are used, too.
 fn windows(secret: &[u8]) -> Vec<u64> {
     let lines = secret.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let mut found: Vec<&[u8]> = lines.flat_map(|line| line.chunks_exact(WINDOW)).filter(|it| is_telling(it)).collect();
@@ -140,21 +142,21 @@ fn windows(secret: &[u8]) -> Vec<u64> {
     hashes
 }
 
-/// Whether a window has enough different bytes to be a part of one text only.
+/// Whether a window has enough different bytes to be typical of one text.
 fn is_telling(window: &[u8]) -> bool {
     window.iter().collect::<std::collections::BTreeSet<_>>().len() >= 9
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Found {
-    /// Files, environments, memories and sockets that were read.
+    /// Number of files, environments, memories and sockets that were read.
     pub files: u64,
-    /// Bytes that were looked at, as they were and unpacked.
+    /// Number of bytes that were searched, both as they were and unpacked.
     pub bytes: u64,
-    /// Whether everything was read before the time was up.
+    /// Whether everything was read within the time limit.
     pub is_complete: bool,
-    /// The secrets' numbers, and where each was seen.
+    /// The numbers of the secrets that were found, each with its place.
     pub hits: Vec<(u32, String)>,
 }
 

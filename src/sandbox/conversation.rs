@@ -16,12 +16,13 @@ use autoexperiment_init::wire::{self, ENVELOPE, Job, LONGEST_REQUEST, Reply, Req
 
 /// Time beyond a command's own limits after which an init that has not replied is considered lost.
 const MARGIN: Duration = Duration::from_mins(1);
-/// Time from a command's start to the first check of the disk; the constant below is the time between later checks.
+/// Time from a command's start to the first check of the disk.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
+/// Time between later checks of the disk.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
-/// Time limit of file jobs, which take milliseconds unless the machine is in trouble. The constant below is the limit
-/// of a listing in bytes.
+/// Time limit of file jobs, which take milliseconds unless the machine is in trouble.
 const FILE_WALL: Duration = Duration::from_mins(1);
+/// Maximum bytes of a folder's listing.
 const LISTING: usize = 64 << 20;
 /// Unsent bytes above which no more data is taken from relayed connections.
 const MOST_UNSENT: usize = 256 << 10;

@@ -201,7 +201,7 @@ impl Inside {
         self.exec(Command { argv, ..Command::default() }, limits).await
     }
 
-    /// A hostile action must be denied: it prints `denied` and why, or `escaped`.
+    /// Checks that a hostile action is denied: it prints `denied` and why, or `escaped`.
     pub async fn denied(&mut self, arguments: &[&str]) -> Outcome {
         let done = self.hostile(arguments, limits(20.0)).await?;
         let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
@@ -212,7 +212,7 @@ impl Inside {
         }
     }
 
-    /// The sandbox must still work.
+    /// Checks that the sandbox still works.
     pub async fn works(&mut self) -> Outcome {
         let said = self.say("echo fine").await?;
         if said == "fine" { Ok(()) } else { Err(format!("the sandbox no longer works: {said}")) }

@@ -19,7 +19,7 @@ use autoexperiment::suite::ResultRule;
 use autoexperiment::workspace::Snapshot;
 use serde_json::{Map, Value, json};
 
-/// The family.
+/// The family of puzzles.
 pub struct Puzzles;
 
 /// A puzzle: a file of numbers, the questions about them, and hints.

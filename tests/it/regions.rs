@@ -278,7 +278,7 @@ description = "Adds one value."
 passages = ["Figures"]
 "#;
 
-/// The tree `measured` with regions in one paper.
+/// Makes a lab of the tree `measured` with regions in one paper.
 fn lab() -> Lab {
     let lab = Lab::of("measured", "bare", &["plain", "odd"]);
     lab.write("papers/plain/paper.toml", &(lab.read("papers/plain/paper.toml") + REGIONS));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::Lab;
 
-/// The tree `measured` with its gold.
+/// Makes a lab of the tree `measured` with its gold.
 fn lab() -> Lab {
     let lab = Lab::of("measured", "bare", &["plain", "odd"]);
     // Make the code different from that of other tests, so that their cached trials are not used.

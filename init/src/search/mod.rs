@@ -1,6 +1,6 @@
-//! Looks for secret texts in everything that a process can read: files, environments, other processes' memory and open files,
-//! sockets. Text is looked for as it is, compressed (gzip, zlib, zip, zstd, xz, bzip2 at any place), in base64, and compressed
-//! or encoded once more in any of these.
+//! Searches all that a process can read for secret texts: files, environments, other processes' memory and open files,
+//! sockets. Finds text as it is, compressed (gzip, zlib, zip, zstd, xz or bzip2, at any offset), in base64, and in
+//! several such layers.
 
 mod unpack;
 
@@ -14,26 +14,26 @@ use std::time::{Duration, Instant};
 
 use crate::needles::{Found, Rolling, WINDOW, Wanted};
 
-/// How often packed text is unpacked that was packed itself.
+/// Maximum number of nested layers of compression or encoding.
 const DEPTH: u32 = 3;
-/// Bytes of a file that are held in memory at once, and how far these pieces overlap: what is packed is unpacked from the piece
-/// in which it begins.
+/// Bytes of a file that are in memory at once, and bytes by which these pieces overlap. Packed text is unpacked from
+/// the piece in which it begins.
 const PIECE: usize = 32 << 20;
 const OVERLAP: usize = 1 << 20;
-/// The most bytes that one packed stream is unpacked to.
+/// Maximum bytes that one packed stream is unpacked to.
 const UNPACKED: u64 = 64 << 20;
-/// How long a socket may take to say something.
+/// Time to wait for a socket to send something.
 const SOCKET: Duration = Duration::from_millis(100);
-/// File systems of the kernel's own, which hold no text of anybody's.
+/// The kernel's own file systems, which contain no stored text.
 const KERNEL: [&str; 2] = ["/proc", "/sys"];
 
-/// Searches everything.
+/// Searches everything within the time limit.
 #[must_use]
 pub fn search(wanted: &Wanted) -> Found {
     let mut search = Search::new(wanted);
     search.is_stopped = false;
     search.processes();
-    // The attempt's own places first: they are small, and the system's folders may take all of the time.
+    // Begin with the attempt's own places: they are small, and the system's folders may take all of the time.
     for own in std::env::current_dir().into_iter().chain(["/tmp".into(), "/dev/shm".into()]) {
         search.tree(&own);
     }
@@ -45,7 +45,7 @@ pub fn search(wanted: &Wanted) -> Found {
     search.found
 }
 
-/// Searches bytes, as if they were a file's.
+/// Searches bytes as if they were a file's. Returns the numbers of the secrets found.
 #[must_use]
 pub fn search_bytes(wanted: &Wanted, bytes: &[u8]) -> Vec<u32> {
     let mut search = Search::new(wanted);
@@ -56,7 +56,7 @@ pub fn search_bytes(wanted: &Wanted, bytes: &[u8]) -> Vec<u32> {
 struct Search<'a> {
     wanted: &'a Wanted,
     table: BTreeMap<u64, Vec<u32>>,
-    /// A bit for each hash that is in the table, by its first bits.
+    /// A bit for each possible beginning of a hash, set if the table contains such a hash.
     filter: Vec<u64>,
     seen: BTreeSet<(u64, u64)>,
     hits: BTreeSet<(u32, String)>,
@@ -65,7 +65,7 @@ struct Search<'a> {
     found: Found,
 }
 
-/// Bits of a hash that choose its place in the filter.
+/// Number of leading bits of a hash that are its index in the filter.
 const FILTER: u32 = 20;
 
 impl<'a> Search<'a> {
@@ -93,7 +93,7 @@ impl<'a> Search<'a> {
         self.is_stopped
     }
 
-    /// Searches a folder, without following links. What lies elsewhere is searched where it is.
+    /// Searches a folder without following links, whose targets are searched in their own places.
     fn tree(&mut self, root: &Path) {
         let mut open = vec![root.to_owned()];
         while let Some(path) = open.pop() {
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
             if kind.is_dir() {
                 let mut inside: Vec<PathBuf> =
                     fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-                // The last is taken first: what is installed by hand before what comes with the system.
+                // The last entry is searched first: put software installed by hand after the system's.
                 inside.sort_by_key(|path| (path.ends_with("local") || path.ends_with("bin"), path.clone()));
                 open.extend(inside);
             } else if kind.is_file() {
@@ -148,7 +148,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches what `/proc` shows of processes: arguments, environments, open files, and memory of all but this one.
+    /// Searches the arguments, environments and open files of processes, and the memory of all but this one.
     fn processes(&mut self) {
         let own = std::process::id();
         let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -196,7 +196,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches bytes, and what is packed in them.
+    /// Searches bytes, and the packed text in them.
     fn bytes(&mut self, name: &str, bytes: &[u8], depth: u32) {
         self.found.bytes += bytes.len() as u64;
         let mut seen: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Reads up to so many bytes from a place in a file; how many there were.
+/// Reads up to `most` bytes at an offset of a file. Returns the number of bytes.
 fn read_at(file: &File, at: u64, most: usize, to: &mut Vec<u8>) -> io::Result<usize> {
     let length = file.metadata().map_or(0, |about| about.len()).saturating_sub(at);
     to.resize(if length == 0 { most.min(1 << 20) } else { most.min(length as usize) }, 0);

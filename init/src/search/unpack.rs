@@ -1,19 +1,19 @@
-//! Unpacks what is compressed or encoded, wherever it begins.
+//! Unpacks compressed or encoded text at any offset.
 
 use std::io::Read;
 
-/// Base64 characters in a row, line ends not counted, that are worth decoding.
+/// Minimum number of base64 characters in a row, not counting line ends, that are worth decoding.
 const RUN: usize = 64;
 
-/// Whether something packed may begin with this byte.
+/// Whether packed text may begin with this byte.
 pub(super) fn may_begin(byte: u8) -> bool {
     matches!(byte, 0x1f | 0x78 | 0x28 | 0xfd | b'B' | b'P')
 }
 
-/// Whether something packed begins here, by its first bytes.
+/// Whether packed text begins here, judging by its first bytes.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     match bytes {
-        // The two bytes are a multiple of 31.
+        // In a zlib header, the first two bytes are a multiple of 31.
         [0x78, flags, ..] => (0x7800 + u16::from(*flags)).is_multiple_of(31) && flags & 0x20 == 0,
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, ..] => true,
         _ => [&[0x1f, 0x8b, 8][..], &[0x28, 0xb5, 0x2f, 0xfd], b"\xfd7zXZ\0", b"PK\x03\x04"]
@@ -22,7 +22,7 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
     }
 }
 
-/// What is packed here, as far as it can be unpacked, and at most so many bytes.
+/// Unpacks the text that begins here, up to the first error and to at most `most` bytes.
 pub(super) fn unpacked(bytes: &[u8], most: u64) -> Vec<u8> {
     match bytes {
         [0x1f, ..] => all(flate2::read::GzDecoder::new(bytes), most),
@@ -34,7 +34,7 @@ pub(super) fn unpacked(bytes: &[u8], most: u64) -> Vec<u8> {
     }
 }
 
-/// A member of a zip archive, by its own header.
+/// Unpacks a member of a zip archive, given its own header.
 fn member(bytes: &[u8], most: u64) -> Option<Vec<u8>> {
     let number = |at: usize| Some(usize::from(u16::from_le_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])));
     let start = 30 + number(26)? + number(28)?;
@@ -42,7 +42,7 @@ fn member(bytes: &[u8], most: u64) -> Option<Vec<u8>> {
     match number(8)? {
         8 => Some(all(flate2::read::DeflateDecoder::new(data), most)),
         12 => Some(all(bzip2::read::BzDecoder::new(data), most)),
-        // Others begin with marks of their own.
+        // Members in other formats begin with magic bytes of their own and are found by those.
         _ => None,
     }
 }
@@ -59,7 +59,7 @@ fn all(mut from: impl Read, most: u64) -> Vec<u8> {
     bytes
 }
 
-/// What runs of base64 characters decode to, from each of the four places at which a group of four may begin.
+/// Decodes runs of base64 characters, from each of the four offsets at which a group of four may begin.
 pub(super) fn base64(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut run: Vec<u8> = Vec::new();

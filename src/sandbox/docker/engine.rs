@@ -34,7 +34,7 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    /// The backend's name.
+    /// Name of the backend and of the engine's own program.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -17,7 +17,7 @@ use super::pack::{self, Style};
 use crate::error::{Error, Result};
 use crate::sandbox::program;
 
-/// Where the volume is mounted.
+/// Mount point of the volume in containers.
 const PLACE: &str = "/autoexperiment";
 /// The last file of the volume to be written: if it exists, the volume is complete.
 const COMPLETE: &str = "/autoexperiment/complete";

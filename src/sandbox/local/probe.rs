@@ -41,7 +41,7 @@ impl Report {
         LocalBackend::with_mode(mode).walker()
     }
 
-    /// Tries everything out.
+    /// Tries all kinds of sandboxes and reads the kernel's facts.
     pub async fn collect() -> Self {
         let cgroups = cgroup::Parents::find();
         let uname = nix::sys::utsname::uname().map(|name| name.release().to_string_lossy().into_owned());
