@@ -135,8 +135,6 @@ pub enum EvidenceKind {
     OuterMemoryLimit,
     /// A system call of the harness itself failed, or the harness crashed.
     Harness,
-    /// An external agent's process ended before its first request to the model.
-    NothingAsked,
 }
 
 impl EvidenceKind {
