@@ -51,10 +51,16 @@ for path in paths:
 print("LOOKED at", looked, "found", found)
 "#;
 
-/// Returns what the hunt prints in an attempt at `sample`.
-fn hunt(lab: &Lab, name: &str, arguments: &[&str], adjust: &dyn Fn(&mut std::process::Command)) -> String {
+/// Returns what the hunt through these folders prints in an attempt.
+fn hunt(
+    lab: &Lab,
+    name: &str,
+    folders: &str,
+    arguments: &[&str],
+    adjust: &dyn Fn(&mut std::process::Command),
+) -> String {
     lab.write("hunt.py", HUNT);
-    let command = format!("cat > hunt.py <<'END'\n{HUNT}\nEND\npython hunt.py / 2>&1; rm -r planted hunt.py");
+    let command = format!("cat > hunt.py <<'END'\n{HUNT}\nEND\npython hunt.py {folders} 2>&1; rm -r planted hunt.py");
     let steps = [
         json!({"tool": "command_line", "arguments": {"command": command}}),
         json!({"tool": "final_answer", "arguments": {"answer": {}}}),
@@ -83,7 +89,9 @@ fn is_clean(seen: &str) {
 #[test]
 fn the_bundled_suite_cannot_be_extracted_from_what_an_agent_can_read() {
     let lab = Lab::new();
-    is_clean(&hunt(&lab, "local", &["--sample", "tiny_0"], &|_| ()));
+    // Without the gigabytes of the system's own libraries and data.
+    let folders = "$(ls -d /* | grep -vE '^/(usr|lib.*|proc|sys)$') /usr/local /usr/bin /usr/sbin";
+    is_clean(&hunt(&lab, "local", folders, &["--sample", "tiny_0"], &|_| ()));
     // The same script finds the suite in the program where it can read the program.
     let folder = std::path::Path::new(PROGRAM).parent().unwrap();
     let place = lab.path("hunted");
@@ -107,5 +115,5 @@ fn the_bundled_suite_cannot_be_extracted_in_containers(kind: Kind) {
     let adjust = |command: &mut std::process::Command| {
         command.env(kind.variable(), engine.address());
     };
-    is_clean(&hunt(&lab, kind.name(), &["--sample", "tiny_0", "--sandbox", kind.name()], &adjust));
+    is_clean(&hunt(&lab, kind.name(), "/", &["--sample", "tiny_0", "--sandbox", kind.name()], &adjust));
 }
