@@ -41,10 +41,10 @@ impl Fault {
     }
 }
 
-/// Why a sandbox is gone.
+/// The loss of a sandbox, and its cause.
 ///
-/// The attempt ended it unless there is [`Evidence`] that the machine failed: an attempt controls what runs in its sandbox
-/// and could otherwise have its failure excluded.
+/// The loss counts as the attempt's doing unless there is [`Evidence`] that the machine failed: an attempt controls what
+/// runs in its sandbox and could otherwise have its failure excluded.
 #[derive(Debug, Clone)]
 pub struct Loss {
     message: String,
