@@ -14,6 +14,9 @@ pub enum End {
     Answered,
     /// The agent stopped of its own accord, without an answer.
     GaveUp,
+    /// An external agent's program failed before any of its model calls could be answered. Scored like any other end;
+    /// the run stops if all attempts of the agent end this way.
+    NeverAsked,
     /// The steps were used up.
     StepLimit,
     /// The tool time was used up.

@@ -20,8 +20,9 @@ const FORMS: &str = "`react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `fo
      `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` with settings of their own";
 
 /// Agent names, without what follows the colon.
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 13] = [
     "react", "fixed", "single", "ml-agent", "gold", "noop", "forger", "mutant", "random", "copycat", "scripted", "cli",
+    "python",
 ];
 
 /// An agent, as named on the command line.
@@ -258,6 +259,7 @@ mod tests {
         );
         assert_eq!(split("scripted:a,b.jsonl,noop"), "scripted:a,b.jsonl | noop");
         assert_eq!(split("golden,noop"), "golden | noop");
+        assert_eq!(split("react,python:a.py:f"), "react | python:a.py:f");
     }
 
     #[test]
@@ -284,6 +286,7 @@ mod tests {
             "random",
             "copycat",
         ] {
+            assert_eq!(AgentSpec::split(&format!("gold,{spec}")), ["gold", spec], "its name is listed");
             assert_eq!(read(spec).to_string(), spec);
             let kept = serde_json::to_string(&read(spec)).unwrap();
             assert_eq!(kept, format!("\"{spec}\""));

@@ -110,7 +110,7 @@ fn runs(folder: Option<PathBuf>) -> Vec<String> {
 /// Agents that need nothing after a colon, and external agents that come with the program.
 fn agents() -> Vec<String> {
     let own = AGENTS.iter().map(|name| match *name {
-        "mutant" | "scripted" | "cli" => format!("{name}:"),
+        "mutant" | "scripted" | "cli" | "python" => format!("{name}:"),
         name => name.to_owned(),
     });
     own.chain(builtin_names().into_iter().map(|name| format!("cli:{name}"))).collect()

@@ -131,7 +131,7 @@ const fn exit_status(end: End, has_submission: bool) -> &'static str {
         End::TimeLimit => "exit_total_execution_time",
         End::TokenLimit => "exit_context",
         End::FormatErrors => "exit_format",
-        End::DiskLimit | End::SandboxKilled => "exit_error",
+        End::NeverAsked | End::DiskLimit | End::SandboxKilled => "exit_error",
         End::Refused | End::ModelError | End::ModelDenied => "exit_api",
         End::SandboxLost | End::Cancelled => "exit_environment_error",
     }

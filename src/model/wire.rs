@@ -370,7 +370,9 @@ const MOST_ADDED: u64 = 100_000;
 
 /// Whether a call of this request can have used these tokens: no token is shorter than a byte.
 pub(super) fn is_possible(usage: &Usage, request: &Request) -> bool {
-    usage.input <= most_read(request).saturating_add(MOST_ADDED) && usage.output <= MOST_WRITTEN
+    let most_read = most_read(request).saturating_add(MOST_ADDED);
+    let read = [usage.input, usage.cached, usage.cache_written];
+    read.into_iter().all(|count| count <= most_read) && usage.output <= MOST_WRITTEN && usage.reasoning <= MOST_WRITTEN
 }
 
 /// Reads the token counts in a body of any provider's format; 0 if missing.

@@ -53,7 +53,7 @@ const LEAST_UNANSWERED: usize = 3;
 const TOO_LONG: &str = "the conversation is too long";
 
 /// Number of attempts of one agent after which the provider counts as refusing everything, if all of them ended with
-/// the same refusal.
+/// the same refusal, and after which the agent counts as broken, if none of them got to ask the model.
 const LEAST_REFUSED: usize = 5;
 
 /// The message if nothing is left to start.
@@ -316,8 +316,8 @@ struct Scheduler<'a, A, W> {
     over_cost: bool,
     /// Number of consecutive attempts that the provider did not answer.
     unanswered: usize,
-    /// By agent: the refusal that all its attempts so far have ended with, and their number; `None` once an attempt has
-    /// ended otherwise.
+    /// By agent: the refusal that all its attempts so far have ended with, or the failure of the first if none of them
+    /// has asked the model, and their number; `None` once an attempt has ended otherwise.
     refused: HashMap<usize, Option<(String, usize)>>,
     failure: Option<Error>,
     observer: &'a dyn Observer,
@@ -430,13 +430,22 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         // Providers include the length in the error about a too long first prompt, so these texts differ.
         let is_too_long = record.end == End::TokenLimit && record.steps == 0;
         let is_same = *first == why || is_too_long && first.starts_with(TOO_LONG) && why.starts_with(TOO_LONG);
-        if !(record.end == End::Refused || is_too_long) || !is_same {
+        let never_asked = record.end == End::NeverAsked;
+        if !(record.end == End::Refused || is_too_long || never_asked) || !(is_same || never_asked) {
             *so_far = None;
             return;
         }
         *count += 1;
         if *count >= LEAST_REFUSED {
             let label = self.attempts.label(job).to_owned();
+            if never_asked {
+                let what =
+                    format!("`{label}` failed in all {count} attempts so far before it could ask the model: {why}");
+                self.fail(Error::new(Kind::Machine, what).hint(
+                    "these attempts count as failed: mend the agent (its trajectory shows what it printed) and start a new run",
+                ));
+                return;
+            }
             let what = format!("the provider refused all {count} attempts of `{label}` so far: {why}");
             self.fail(Error::new(Kind::Provider, what).hint(
                 "change what is asked (model, its context, `--protocol`, `--temperature`, `--max-tokens`, `--effort`) and start a new run",

@@ -41,10 +41,10 @@ impl Fault {
     }
 }
 
-/// Why a sandbox is gone.
+/// The loss of a sandbox, and its cause.
 ///
-/// The attempt ended it unless there is [`Evidence`] that the machine failed: an attempt controls what runs in its sandbox
-/// and could otherwise have its failure excluded.
+/// The loss counts as the attempt's doing unless there is [`Evidence`] that the machine failed: an attempt controls what
+/// runs in its sandbox and could otherwise have its failure excluded.
 #[derive(Debug, Clone)]
 pub struct Loss {
     message: String,
@@ -135,8 +135,6 @@ pub enum EvidenceKind {
     OuterMemoryLimit,
     /// A system call of the harness itself failed, or the harness crashed.
     Harness,
-    /// An external agent's process ended before its first request to the model.
-    NothingAsked,
 }
 
 impl EvidenceKind {

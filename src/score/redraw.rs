@@ -1,7 +1,7 @@
 //! Experiments that vary on purpose: does the agent's code draw from the same distribution as gold?
 //!
 //! Verification runs such an experiment [`RUNS`] times and compares these runs with gold's repeats. The reported result is
-//! one more draw of the agent's code, so it is compared with these runs; gold's repeats only add to what is known of the
+//! one more draw of the agent's code, so it is compared with these runs; gold's repeats only say more about the
 //! spread. Both are permutation tests with one level for all values of all experiments of a sample, so the whole decision
 //! has one level, whatever the distributions are and however many values there are.
 

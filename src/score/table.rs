@@ -45,7 +45,7 @@ fn draw(kind: &str, random: &mut Uniform) -> Vec<Vec<f64>> {
     }
 }
 
-/// How many of a kind's attempts pass.
+/// Numbers of attempts that pass, for one kind of paper.
 #[derive(Default)]
 struct Passed {
     /// Right ones, those with a bias of two standard deviations of the mean of gold's repeats, and those with twice that.

@@ -477,14 +477,18 @@ fn an_agent_that_eats_the_disk_ends_at_the_disk_limit() {
 }
 
 #[test]
-fn an_agent_that_cannot_begin_is_no_failure_of_the_model() {
+fn an_agent_that_fails_before_its_first_call_counts_and_stops_the_run_if_it_always_does() {
     let lab = Lab::new();
     let upstream = Upstream::new(vec![text("no")]);
     let ran = run(&lab, own_agent(&lab, "sys.exit('no such option')\n"), &upstream, &[]);
-    assert_eq!(ran.code, 8, "{}", ran.stderr);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     let record = &lab.records("r")[0];
-    assert_eq!(record["end"], "sandbox_lost");
+    assert_eq!((&record["end"], &record["pass"]), (&json!("never_asked"), &json!(false)), "{record:#}");
     assert!(record["end_detail"].as_str().unwrap().contains("no such option"), "{record:#}");
+    let ran = run(&lab, own_agent(&lab, "sys.exit('no such option')\n"), &upstream, &["-k", "8", "--name", "all"]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("failed in all 5 attempts so far before it could ask the model"), "{}", ran.stderr);
+    assert_eq!(lab.records("all").len(), 5);
 }
 
 #[test]
@@ -572,12 +576,11 @@ post('/chat/completions', {'messages': [{'role': 'user', 'content': 'hi'}], 'n':
     // With either exit code, no model was measured.
     for (name, end) in [("r", "sys.exit(1)\n"), ("s", "")] {
         let ran = run(&lab, own_agent(&lab, &format!("{script}{end}")), &upstream, &["--name", name]);
-        assert_eq!(ran.code, 8, "{}", ran.stderr);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
         let record = &lab.records(name)[0];
-        assert_eq!(record["end"], "sandbox_lost", "{record:#}");
+        assert_eq!(record["end"], "never_asked", "{record:#}");
         let detail = record["end_detail"].as_str().unwrap();
-        let said =
-            "lost: none of its 2 requests could be answered: this gateway gives one choice a call: leave `n` at 1";
+        let said = "none of its 2 requests could be answered: this gateway gives one choice a call: leave `n` at 1";
         assert_eq!(detail, said);
     }
     let lines = trajectory(&lab, "own");

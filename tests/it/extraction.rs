@@ -1,15 +1,10 @@
-//! Attacks on the bundled suite, which the program contains in compressed form: whatever an agent can read is searched for
-//! it, in an attempt of each family, on every backend.
+//! Attacks on the bundled suite, which the program contains in compressed form: an agent searches everything that it can read
+//! for gold.
 
 use serde_json::{Value, json};
 
-use crate::support::engine::{Engine, Kind, on_engines};
+use crate::support::engine::{Engine, Kind};
 use crate::support::{Lab, PROGRAM, json_lines};
-
-on_engines! {
-    docker: the_bundled_suite_cannot_be_extracted_in_containers;
-    podman: the_bundled_suite_cannot_be_extracted_in_containers;
-}
 
 /// A script that inflates every gzip stream in files that can be read and prints the paths of those with gold inside. It
 /// first plants one, which shows that the search works.
@@ -51,10 +46,16 @@ for path in paths:
 print("LOOKED at", looked, "found", found)
 "#;
 
-/// Returns what the hunt prints in an attempt at `sample`.
-fn hunt(lab: &Lab, name: &str, arguments: &[&str], adjust: &dyn Fn(&mut std::process::Command)) -> String {
+/// Returns what the hunt through these folders prints in an attempt.
+fn hunt(
+    lab: &Lab,
+    name: &str,
+    folders: &str,
+    arguments: &[&str],
+    adjust: &dyn Fn(&mut std::process::Command),
+) -> String {
     lab.write("hunt.py", HUNT);
-    let command = format!("cat > hunt.py <<'END'\n{HUNT}\nEND\npython hunt.py / 2>&1; rm -r planted hunt.py");
+    let command = format!("cat > hunt.py <<'END'\n{HUNT}\nEND\npython hunt.py {folders} 2>&1; rm -r planted hunt.py");
     let steps = [
         json!({"tool": "command_line", "arguments": {"command": command}}),
         json!({"tool": "final_answer", "arguments": {"answer": {}}}),
@@ -83,7 +84,9 @@ fn is_clean(seen: &str) {
 #[test]
 fn the_bundled_suite_cannot_be_extracted_from_what_an_agent_can_read() {
     let lab = Lab::new();
-    is_clean(&hunt(&lab, "local", &["--sample", "tiny_0"], &|_| ()));
+    // Without the gigabytes of the system's own libraries and data.
+    let folders = "$(ls -d /* | grep -vE '^/(usr|lib.*|proc|sys)$') /usr/local /usr/bin /usr/sbin";
+    is_clean(&hunt(&lab, "local", folders, &["--sample", "tiny_0"], &|_| ()));
     // The same script finds the suite in the program where it can read the program.
     let folder = std::path::Path::new(PROGRAM).parent().unwrap();
     let place = lab.path("hunted");
@@ -100,12 +103,11 @@ fn the_bundled_suite_cannot_be_extracted_from_what_an_agent_can_read() {
     assert!(seen.contains("hunted/program"), "{seen}{}", String::from_utf8_lossy(&done.stderr));
 }
 
-fn the_bundled_suite_cannot_be_extracted_in_containers(kind: Kind) {
-    let engine = Engine::start(kind);
-    engine.give_base();
-    let lab = Lab::new();
+/// The same in containers; the forgeries' engines run it, because starting an engine takes a minute.
+pub fn assert_hidden_in_containers(lab: &Lab, kind: Kind, engine: &Engine) {
     let adjust = |command: &mut std::process::Command| {
         command.env(kind.variable(), engine.address());
     };
-    is_clean(&hunt(&lab, kind.name(), &["--sample", "tiny_0", "--sandbox", kind.name()], &adjust));
+    let arguments = ["--sample", "tiny_0", "--sandbox", kind.name()];
+    is_clean(&hunt(lab, &format!("hunt-{}", kind.name()), "/", &arguments, &adjust));
 }

@@ -61,7 +61,8 @@ fn local_inits(harness: i32) -> Vec<i32> {
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
         let cmdline = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if cmdline.split(|byte| *byte == 0).nth(1) == Some(b"__sandbox-init") && parent(pid) == Some(harness) {
+        // The init has a name and no arguments.
+        if cmdline == b"autoexperiment\0" && parent(pid) == Some(harness) {
             found.push(pid);
         }
     }

@@ -430,4 +430,5 @@ fn no_forgery_passes_in_containers(kind: Kind) {
     no_forgery_passes(&lab, kind.name(), |command| {
         command.env(kind.variable(), engine.address());
     });
+    crate::extraction::assert_hidden_in_containers(&lab, kind, &engine);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A cargo for maturin (`CARGO=tests/support/built_cargo.py maturin build --profile dev`) that builds nothing: it names the
-program that the tests have built, stripped. The tests' dependencies have other features, so a build of the program alone
-would build all of them once more."""
+"""A cargo for maturin (`CARGO=tests/support/built_cargo.py maturin build --profile dev`) that builds nothing: it returns
+a stripped copy of the program that the tests have built. The tests' dependencies have other features, so a build of the
+program alone would build all of them again."""
 
 import json
 import os

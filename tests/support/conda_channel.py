@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A real conda channel out of this machine's own CPython, for tests that must not depend on a public one.
+"""A real conda channel made from this machine's own CPython, for tests that must not depend on a public one.
 
     conda_channel.py CACHE     makes it below CACHE, or finds it there, and prints its alias, a file: URL
 
@@ -15,8 +15,8 @@ The alias holds two channels. `conda-forge`, so that an environment.yml that nam
 
 and `other`, with demo-library 3.0 and demo-extra, for the order of channels.
 
-Needs Python 3.10 to 3.13 (the newest one that it finds is packed), `patchelf`, and nothing that is not in the standard
-library. The version of everything that goes in is in the name of the folder, which appears whole or not at all."""
+Needs Python 3.10 to 3.13 (the newest one found is packed), `patchelf`, and only the standard library. The folder's name
+is a digest of all its sources, and the folder appears whole or not at all."""
 import bz2
 import configparser
 import glob
@@ -37,20 +37,20 @@ import zipfile
 
 OLDEST, NEWEST = (3, 10), (3, 13)
 TIME = 1_700_000_000
-# What installers replace by the prefix; long, since in binary files the prefix must fit into it.
+# The text that installers replace by the prefix; long, because in binary files the prefix must fit into it.
 PLACEHOLDER = "/opt/" + "placeholder_" * 20 + "end"
-# The C library and its parts belong to the machine, as conda has it, too.
+# The C library and its parts are taken from the machine, as in conda.
 OF_THE_MACHINE = re.compile(r"(lib(c|m|dl|pthread|rt|util|resolv|nsl)|ld-linux.*|linux-vdso)\.so")
 LEFT_OUT = shutil.ignore_patterns(
     "site-packages", "dist-packages", "test", "tests", "idle_test", "config-*", "idlelib", "turtledemo", "tkinter",
     "ensurepip", "lib2to3", "_test*.so", "_ctypes_test*.so", "_tkinter*.so", "_xxtest*.so", "xx*.so", "EXTERNALLY-MANAGED",
 )
-# The standard library's own names for its platforms, as conda has them.
+# Conda's name for this machine's platform.
 SUBDIR = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}[os.uname().machine]
 
 
 def newest_python():
-    """The newest CPython of the usual places that will do; a Debian one last, since it is laid out for /usr."""
+    """Returns the newest suitable CPython in the usual places; a Debian one last, because its layout is for /usr."""
     home = os.path.expanduser("~")
     found = []
     for pattern in [sys.base_prefix, home + "/.pyenv/versions/*", home + "/.local/share/uv/python/*", "/usr/local", "/usr"]:
@@ -65,7 +65,7 @@ def newest_python():
 
 
 class Package:
-    """A package while it is filled: files are staged in a folder, then packed."""
+    """A package being made: files are staged in a folder, then packed."""
 
     def __init__(self, name, version, build="0", depends=(), subdir="noarch", noarch="generic", fields=None):
         self.stage = tempfile.mkdtemp(prefix=name + "-")
@@ -88,7 +88,7 @@ class Package:
         os.chmod(self.path(relative), mode)
 
     def entries(self):
-        """The files for info/paths.json, sorted."""
+        """Returns the entries of info/paths.json, sorted."""
         entries = []
         for folder, folders, files in os.walk(self.stage):
             links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
@@ -161,7 +161,7 @@ class Package:
         shutil.rmtree(self.stage)
 
     def modern(self, stem, info, entries):
-        """The .conda format: a stored zip of two tars."""
+        """Packs the .conda format: an uncompressed zip of two tars."""
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as packed:
             def add(name, content):
@@ -182,7 +182,7 @@ def read_index(folder):
 
 
 def zstd(content):
-    """A Zstandard frame of raw blocks (RFC 8878, 3.1.1): valid, quick to make, and not smaller than its content."""
+    """Makes a Zstandard frame of raw blocks (RFC 8878, 3.1.1): valid and quick to make, but not compressed."""
     block = 1 << 17
     parts = [b"\x28\xb5\x2f\xfd", b"\x00", b"\x38"]  # magic; no size, no checksum; a window of 128 KiB
     for start in range(0, max(len(content), 1), block):
@@ -193,15 +193,15 @@ def zstd(content):
 
 
 def libraries_of(path):
-    """Name and place of the shared libraries that a program or library needs."""
+    """Returns names and paths of the shared libraries that a program or library needs."""
     listed = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
     found = re.findall(r"^\s*(\S+) => (/\S+)", listed, re.MULTILINE)
     return {name: place for name, place in found if not OF_THE_MACHINE.match(name)}
 
 
 def relocate(path, rpath):
-    """Lets a program or library find its libraries relative to itself. The old kind of rpath, which extension modules
-    from elsewhere profit by, is what conda uses, too. Debugging symbols are half the size."""
+    """Makes a program or library find its libraries relative to itself. Like conda, sets the old kind of rpath, which
+    also applies to extension modules from elsewhere. Removes debugging symbols, which are half the size."""
     os.chmod(path, 0o755)
     if shutil.which("strip"):
         subprocess.run(["strip", "--strip-debug", path], check=False, stderr=subprocess.DEVNULL)
@@ -209,7 +209,7 @@ def relocate(path, rpath):
 
 
 def bytecode(stage, library):
-    """Bytecode for all modules, valid whatever the time of their files: what the machine has, else compiled."""
+    """Adds bytecode for all modules, from the machine or compiled here, that is valid whatever the files' times are."""
     for folder, folders, files in os.walk(os.path.join(stage, library)):
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in files:
@@ -220,7 +220,7 @@ def bytecode(stage, library):
             with open(source, "rb") as file:
                 text = file.read()
             if PLACEHOLDER.encode() in text:
-                # Its bytecode would hold the placeholder, which nobody can replace there.
+                # The bytecode would contain the placeholder, which installers cannot replace there.
                 if os.path.exists(target):
                     os.remove(target)
                 continue
@@ -246,7 +246,7 @@ def bytecode(stage, library):
 
 
 def debian_as_everywhere(package, library):
-    """Debian's Python installs packages to, and looks for them in, places of its own: taught the usual ones."""
+    """Makes Debian's Python install packages to the usual folders, and look for them there, instead of its own ones."""
     path = package.path(library + "/sysconfig.py")
     if not os.path.exists(path):
         return
@@ -258,17 +258,17 @@ def debian_as_everywhere(package, library):
         cached = importlib.util.cache_from_source(path)
         if os.path.exists(cached):
             os.remove(cached)
-        # `site` itself is frozen into the program.
+        # The module `site` is frozen into the program and cannot be changed.
         usual = f"import site, sys; site.addsitedir(sys.prefix + '/{library}/site-packages')\n"
         package.write("lib/python3/dist-packages/usual.pth", usual)
 
 
 def without_own_paths(stage, prefix):
-    """No path of this machine is left in a text: installers put theirs in its place."""
+    """Replaces this machine's prefix in texts by the placeholder."""
     for folder, _, files in os.walk(stage):
         for file in files:
             path = os.path.join(folder, file)
-            # A bare /usr would also be found where no prefix is meant.
+            # A bare /usr would also match where it does not mean the prefix.
             if prefix == "/usr" or os.path.islink(path):
                 continue
             with open(path, "rb") as opened:
@@ -282,7 +282,7 @@ def without_own_paths(stage, prefix):
 
 
 def cpython(channel):
-    """The packages `cpython-libraries` and `python`."""
+    """Makes the packages `cpython-libraries` and `python`."""
     version = "%d.%d.%d" % sys.version_info[:3]
     name = "python%d.%d" % sys.version_info[:2]
     library = "lib/" + name
@@ -306,7 +306,7 @@ def cpython(channel):
     for module in glob.glob(f"{package.stage}/{library}/lib-dynload/*.so"):
         needed.update(libraries_of(module))
         relocate(module, "$ORIGIN/../..")
-    # Compiled packages from PyPI take these two from the environment.
+    # Compiled packages from PyPI expect these two in the environment.
     known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
     for link in ("libstdc++.so.6", "libgcc_s.so.1"):
         place = re.search(rf"^\s*{re.escape(link)} .*=> (\S+)", known, re.MULTILINE)
@@ -329,7 +329,7 @@ def cpython(channel):
 
 
 def pip(channel):
-    """The package `pip`: from the wheel that CPython or Debian carries, else from what is installed."""
+    """Makes the package `pip` from the wheel that CPython or Debian contains, or else from the installed pip."""
     prefix, name = sys.base_prefix, "python%d.%d" % sys.version_info[:2]
     wheels = glob.glob(f"{prefix}/lib/{name}/ensurepip/_bundled/pip-*.whl") + glob.glob("/usr/share/python-wheels/pip-*.whl")
     stage = tempfile.mkdtemp(prefix="pip-")
@@ -355,7 +355,7 @@ def pip(channel):
 
 
 def demos(channel, other):
-    """The small packages."""
+    """Makes the small packages."""
     package = Package("demo-activate", "1.0")
     package.write("etc/conda/activate.d/demo.sh", 'export DEMO_ACTIVATED=yes\nexport DEMO_SHARE="$CONDA_PREFIX/share/demo"\n')
     package.write("share/demo/where.txt", f"{PLACEHOLDER}/share/demo\n")
@@ -378,7 +378,7 @@ def demos(channel, other):
 
 
 def fingerprint():
-    """What decides the channel's content."""
+    """Digests everything that determines the channel's content."""
     digest = hashlib.sha256()
     with open(__file__, "rb") as file:
         digest.update(file.read())
@@ -413,7 +413,7 @@ def main(cache):
                         file.write(empty)
         try:
             os.rename(partial, alias)
-        except OSError:  # somebody else was quicker
+        except OSError:  # another process was faster
             shutil.rmtree(partial)
     print("file://" + alias)
 
@@ -423,6 +423,6 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     chosen = newest_python()
     if os.path.realpath(sys.executable) != chosen:
-        # Bytecode and the wheel of pip belong to the interpreter that is packed: it does the work.
+        # Bytecode and pip's wheel depend on the interpreter, so the one that is packed must do the work.
         os.execv(chosen, [chosen, "-I", os.path.abspath(__file__), sys.argv[1]])
     main(sys.argv[1])

@@ -1,4 +1,4 @@
-"""What an independent judge of masks is asked, frame by frame on stdin; its answers, a JSON line for each file."""
+"""The protocol of the independent judges of masks: frames on stdin, and one line of JSON per file on stdout."""
 
 import gc
 import json
@@ -7,8 +7,8 @@ import warnings
 
 
 def serve(open_file):
-    """Answers until stdin ends. `open_file(frame)` gives the judge of one file, with `check(frame, masked)` and
-    `answer()`, or raises where Python does not take it."""
+    """Serves until stdin ends. `open_file(frame)` returns the judge of one file, with `check(frame, masked)` and
+    `answer()`, or raises an exception if Python does not accept the file."""
     warnings.simplefilter("ignore")
     gc.disable()
     stdin = sys.stdin.buffer

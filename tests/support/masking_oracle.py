@@ -1,12 +1,12 @@
-"""An independent judge of masking: Python's own `ast`. Knows nothing of how the masks were made.
+"""An independent judge of masking that uses Python's own `ast` and shares no code with the masking.
 
-Reads frames from stdin, writes one JSON line a file to stdout. A frame is a JSON line, followed by `length` bytes:
+Reads frames from stdin and writes one JSON line per file to stdout. A frame is a JSON line, followed by `length` bytes:
 
     {"op": "file", "path": ..., "functions": [[label, first line, last line, async, generator, decorators, docstring]]}
     {"op": "mask", "labels": [...], "described": [...], "length": ...}     the masked text of that file
     {"op": "end"}                                                           answer now
 
-The answer is {"rejected": why}, when Python does not take the original, or {"failures": [...]}.
+The answer is {"rejected": why} if Python does not accept the original, or {"failures": [...]}.
 """
 
 import ast
@@ -42,7 +42,7 @@ def own_yield(function):
 
 
 def functions_of(tree):
-    """[(label, node)] in source order, with `#k` for names that occur several times."""
+    """Returns [(label, node)] in source order, with `#k` for names that occur several times."""
     found = []
     stack = [(tree, "")]
     while stack:
@@ -66,7 +66,7 @@ def functions_of(tree):
 
 
 def docstring_of(function):
-    """The docstring's value, not cleaned, or None."""
+    """Returns the docstring's value, not cleaned, or None."""
     first = function.body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         return first.value.value
@@ -74,7 +74,7 @@ def docstring_of(function):
 
 
 def check_body(label, before, after, described):
-    """The masked body holds its docstring, or the description, and the raise; nothing else."""
+    """Checks that the masked body is its docstring, or the description, and the raise, and nothing else."""
     own = docstring_of(before)
     body = list(after.body)
     if own is not None or described:
@@ -97,7 +97,7 @@ def check_body(label, before, after, described):
 
 
 def compare(before, after, masked):
-    """Both trees are equal but for the bodies of the masked functions. Returns [(label, before, after)] of these.
+    """Checks that both trees are equal except for the masked bodies. Returns [(label, before, after)] of their functions.
 
     `masked` maps the id of a node of `before` to its label and whether it has a description.
     """
@@ -135,18 +135,18 @@ LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def lines_of(source):
-    """The lines, as Python counts them, with their endings. The first has index 1."""
+    """Returns the lines, as Python counts them, with their endings. The first has index 1."""
     return [b"", *LINE.findall(source)]
 
 
 def column(line):
-    """Where the line's text begins, tabs taken as Python does."""
+    """Returns the column at which the line's text begins, with tabs counted like in Python."""
     line = line.lstrip(b"\xef\xbb\xbf").rpartition(b"\f")[2].expandtabs(8)
     return len(line) - len(line.lstrip(b" "))
 
 
 def check_bytes(before, after, pairs):
-    """Signatures are kept to the byte, and so are the lines between masked functions, but for comments after a body."""
+    """Checks that signatures, and lines between masked functions except comments after a body, are kept to the byte."""
     last_before = last_after = depth = 0
     for label, a, b in pairs + [("the end", None, None)]:
         gap_before = before[last_before + 1 : a.lineno if a else None]

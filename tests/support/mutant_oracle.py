@@ -1,8 +1,8 @@
 """Judges mutants: does Python compile them, and does its syntax tree see the change?
 
-Reads frames from stdin, a line of JSON followed by so many bytes: {"op": "file", "line": def's line, "length": n} with
+Reads frames from stdin, a line of JSON followed by `length` bytes: {"op": "file", "line": def's line, "length": n} with
 the original text, then any number of {"op": "mutant", "id": ..., "length": n} of that function. Answers each mutant with
-a line of JSON: null, or what is wrong. Only the top-level statement that holds the function is compiled again.
+a line of JSON: null, or a fault. Only the top-level statement that contains the function is compiled again.
 """
 
 import ast

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what the library makes public: every module, item, field, variant and method that another crate can reach.
+"""Counts the library's public parts: every module, item, field, variant and method that another crate can reach.
 
     RUSTC_BOOTSTRAP=1 cargo rustdoc --lib -- -Zunstable-options --output-format json
     tests/support/public_items.py target/doc/autoexperiment.json

@@ -1,4 +1,4 @@
-# The env image of a paper as an image of Python's: `python`, `python3` and `pip` on the path, root its user.
+# Makes a paper's env image look like an official Python image: `python`, `python3` and `pip` on the path, user root.
 ARG ENV
 FROM ${ENV}
 USER root

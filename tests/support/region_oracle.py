@@ -1,12 +1,12 @@
-"""An independent judge of masked regions: Python's own `ast` and compiler. Knows nothing of how the masks were made.
+"""An independent judge of masked regions that uses Python's own `ast` and compiler and shares no code with the masking.
 
-Reads frames from stdin, writes one JSON line a file to stdout. A frame is a JSON line, followed by `length` bytes:
+Reads frames from stdin and writes one JSON line per file to stdout. A frame is a JSON line, followed by `length` bytes:
 
     {"op": "file", "path": ...}
     {"op": "mask", "label": ..., "line": of def, "first": line, "last": line, "length": ...}   the masked text
     {"op": "end"}                                                                            answer now
 
-The answer is {"rejected": why}, when Python does not take the original, or {"failures": [...], "compound": count}.
+The answer is {"rejected": why} if Python does not accept the original, or {"failures": [...], "compound": count}.
 """
 
 import ast
@@ -23,13 +23,13 @@ class Wrong(Exception):
 
 
 def begins(statement):
-    """The line on which a statement begins, decorators included."""
+    """Returns the line on which a statement begins, including decorators."""
     decorators = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def own_blocks(node):
-    """The lists of statements in a function, without those of functions and classes in it."""
+    """Yields the lists of statements in a function, without those of functions and classes inside it."""
     for field in ("body", "orelse", "finalbody"):
         block = getattr(node, field, None)
         if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
@@ -43,7 +43,7 @@ def own_blocks(node):
 
 
 def compare(before, after, block, span):
-    """Both trees are equal, but that in `block` the statements of `span` are one raise."""
+    """Checks that both trees are equal, except that one raise replaces the statements `span` of `block`."""
     stack = [(before, after)]
     met = False
     while stack:
@@ -76,7 +76,7 @@ def compare(before, after, block, span):
 
 
 def check_bytes(before, after, first, last):
-    """The lines around the region are kept to the byte; beside its own lines only comments next to it are gone."""
+    """Checks that only the region's own lines and comments next to it are gone, and that all others are unchanged."""
     head = 0
     while head < min(len(before), len(after)) and before[head] == after[head]:
         head += 1
@@ -85,7 +85,7 @@ def check_bytes(before, after, first, last):
         tail += 1
     if len(after) - head - tail not in (0, 1):
         raise Wrong(f"{len(after) - head - tail} lines are new")
-    # A region that ends in a raise of its own shares that line with what stands for it.
+    # If a region itself ends in such a raise, that line is equal before and after.
     removed = range(head, len(before) - tail)
     for number in removed:
         line = before[number].strip()
@@ -127,7 +127,7 @@ class File:
             ]
             if not found:
                 raise Wrong(f"no neighbours of a block go from line {first} to {last}")
-            # Of a loop and the only statement on its line the outer one is meant.
+            # Of a loop and a statement on the same lines, take the outer one.
             block, start, end = found[0]
             self.compound += any(hasattr(statement, "body") for statement in block[start:end])
             compile(source, "masked", "exec", dont_inherit=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A Slurm of three nodes with two processors each on this machine, for tests: `slurm.sh up DIR`, then `export
 # SLURM_CONF=DIR/slurm.conf`; `slurm.sh node DIR N` starts the daemon of a node again; `slurm.sh down DIR`.
-# Jobs in the partition `urgent` take the place of others.
+# Jobs in the partition `urgent` preempt others.
 # Needs root, and Debian's packages slurm-wlm and munge.
 set -euo pipefail
 verb=$1 dir=$2
@@ -68,7 +68,7 @@ CONF
   done
   echo "PartitionName=main Nodes=node[1-3] Default=YES MaxTime=INFINITE PriorityTier=1 State=UP" >>"$SLURM_CONF"
   echo "PartitionName=urgent Nodes=node[1-3] MaxTime=INFINITE PriorityTier=2 PreemptMode=OFF State=UP" >>"$SLURM_CONF"
-  # Its daemons load a plugin for control groups, though nothing here uses it.
+  # Slurm's daemons load a plugin for control groups even though it is not used here.
   local groups=cgroup/v1
   [ ! -f /sys/fs/cgroup/cgroup.controllers ] || groups=cgroup/v2
   printf 'CgroupPlugin=%s\nConstrainCores=no\nConstrainRAMSpace=no\n' "$groups" >"$dir/cgroup.conf"

@@ -113,14 +113,14 @@ pub(super) async fn run(
     if let Some(ended) = of_the_machine(is_broken, short_of.as_ref(), &exec) {
         return ended;
     }
-    // If the program never asked the model, the attempt says nothing about the model.
+    // Nothing shows that the machine failed, so the attempt counts: what an agent does before its first call is its own
+    // doing, too. The run stops if the program never gets any further.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
     let unheard = || {
-        let what = match unreadable {
+        End::NeverAsked.because(match unreadable {
             0 => format!("`{name}` failed before its first call: {}", said(&exec)),
             _ => format!("none of its {unreadable} requests could be answered: {last}"),
-        };
-        Ended::lost("", EvidenceKind::NothingAsked.because(what))
+        })
     };
     if unasked && !exec.success() {
         return unheard();

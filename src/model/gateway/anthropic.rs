@@ -333,7 +333,7 @@ const fn stop_reason(finish: &Finish) -> &'static str {
 /// Anthropic counts cached tokens separately from other input.
 fn usage(usage: &Usage) -> Value {
     json!({
-        "input_tokens": usage.input.saturating_sub(usage.cached + usage.cache_written),
+        "input_tokens": usage.input.saturating_sub(usage.cached.saturating_add(usage.cache_written)),
         "cache_read_input_tokens": usage.cached, "cache_creation_input_tokens": usage.cache_written,
         "output_tokens": usage.output,
     })

@@ -254,6 +254,12 @@ async fn a_provider_that_refuses_whatever_is_asked_stops_the_run_early() {
     let error = ran.outcome.unwrap_err();
     assert_eq!((error.kind, ran.kept.len()), (Kind::Provider, 5));
     assert!(error.message.contains("refused all 5 attempts of `scripted` so far"), "{}", error.message);
+    // So does an agent that never gets to ask.
+    let unasked = (0..20).map(|_| vec![Try::new(1, 0.0, End::NeverAsked)]).collect();
+    let ran = run(&Scripted::new(0.0, unasked), Terms { jobs: 1, ..TERMS }, &CancellationToken::new()).await;
+    let error = ran.outcome.unwrap_err();
+    assert_eq!((error.kind, ran.kept.len()), (Kind::Machine, 5));
+    assert!(error.message.contains("failed in all 5 attempts so far before"), "{}", error.message);
     // A single other end shows that the provider works.
     let tries = (0..20).map(|place| if place == 3 { vec![Try::new(1, 0.0, End::GaveUp)] } else { refused() });
     let ran = run(&Scripted::new(0.0, tries.collect()), TERMS, &CancellationToken::new()).await;

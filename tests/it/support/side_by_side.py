@@ -43,7 +43,7 @@ CELLS = [
 
 def plain(text):
     text = re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r\n", "\n")
-    # Of an exception its last line counts: a kernel draws the lines before it in its own way.
+    # Compare only the last line of an exception, because a kernel formats the lines before it differently.
     if "Traceback (most recent call last)" in text or "SyntaxError" in text or "CalledProcessError" in text:
         text = text.strip().splitlines()[-1]
         text = re.sub(r" \(.*line \d+\)$", "", text).removeprefix("subprocess.")
@@ -82,7 +82,7 @@ def session(cells, folder, source):
     word = f"{home}/word"
 
     def wait():
-        # What counts is the word; `done` only tells that it may be there.
+        # Completion shows from the file `word`; `done` only signals that the file may exist.
         while not os.path.exists(word):
             with open(f"{home}/done") as done:
                 done.readline()

@@ -1,4 +1,4 @@
-"""Reads trajectories, and tasks where there are any, with Harbor's own models and prints what it found as JSON."""
+"""Reads trajectories, and tasks if there are any, with Harbor's own models and prints the findings as JSON."""
 
 import json
 import sys

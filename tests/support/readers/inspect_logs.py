@@ -1,4 +1,4 @@
-"""Reads Inspect logs with inspect_ai and prints what it found as JSON."""
+"""Reads Inspect logs with inspect_ai and prints the findings as JSON."""
 
 import json
 import math

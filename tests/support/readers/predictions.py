@@ -1,5 +1,4 @@
-"""Reads predictions with SWE-bench's own loader, and their patches with the parser that it uses, and prints what it found as
-JSON."""
+"""Reads predictions with SWE-bench's own loader, and their patches with its parser, and prints the findings as JSON."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
-"""Checks lines of JSON against the schemas of their files' names and prints what it found as JSON.
+"""Checks lines of JSON against the schemas named like their files and prints the findings as JSON.
 
-Also tells of fields that a schema does not: objects are checked once more as if nothing else were allowed in them."""
+Also reports fields that a schema does not describe: objects are checked again with a schema that allows no others."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ import jsonschema
 
 
 def closed(schema):
-    """The schema, but for its own fields nothing may be in its objects."""
+    """Returns the schema with all fields forbidden that it does not describe."""
     if isinstance(schema, list):
         return [closed(one) for one in schema]
     if not isinstance(schema, dict):
@@ -31,7 +31,7 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
     schema = json.loads(Path(sys.argv[2], f"{path.name}.schema.json").read_text())
     lines = [json.loads(line) for line in path.read_text().split("\n") if line]
     wrong = check(schema, lines)
-    # In a variant of several, its own fields stand beside those of the whole.
+    # The fields of one variant of several come in addition to those of the whole, so the whole is closed apart from its definitions.
     outer = {**schema}
     parts = {key: outer.pop(key) for key in ("$defs",) if key in outer}
     strict = {**outer, "unevaluatedProperties": False, "$defs": closed(parts.get("$defs", {}))}

@@ -1,4 +1,4 @@
-"""Reads exported tables with pandas, DuckDB and datasets and prints what they found as JSON."""
+"""Reads exported tables with pandas, DuckDB and datasets and prints the findings as JSON."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Shows trajectories with SWE-agent's own inspector, served as it serves them, and prints what it shows as JSON."""
+"""Shows trajectories in SWE-agent's own inspector and its server, and prints what they show as JSON."""
 
 import functools
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from inspector import server as inspector
 
-# It takes trajectories to lie in its own checkout.
+# The inspector assumes that trajectories are in its own checkout.
 inspector.__file__ = str(Path(sys.argv[1]).resolve() / "inspector" / "server.py")
 handler = functools.partial(inspector.Handler, directory=sys.argv[1], gold_patches={}, test_patches={})
 with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
@@ -28,7 +28,7 @@ with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
         shown = get("trajectory/" + urllib.parse.quote(path, safe="/,"))
         first, *history, last = shown["history"]
         assert first == last and first["role"] == "Evaluation Report", first
-        # What its page does with every entry.
+        # The inspector's page does this with every entry.
         texts = [entry.get("content", "").replace("<", "&lt;") for entry in shown["history"]]
         found[path] = {
             "roles": [entry["role"] for entry in history],
