@@ -14,7 +14,7 @@
 //!
 //! use autoexperiment::run::Configuration;
 //! use autoexperiment::run::machine::{Machine, MachineOptions};
-//! use autoexperiment::session::{Folder, Options, Run};
+//! use autoexperiment::session::{Run, RunFolder, SessionOptions};
 //! use autoexperiment::{error, report, run};
 //! use tokio_util::sync::CancellationToken;
 //!
@@ -31,9 +31,9 @@
 //!     configuration.agents = vec!["gold".parse()?, "noop".parse()?];
 //!     configuration.draw.n = vec![1, 2, 3];
 //!     let machine = Machine::open(&MachineOptions::local()?).await?;
-//!     let run = Run::open(configuration, Folder::New("runs/sweep".into()), Options::on(machine))?;
+//!     let run = Run::open(configuration, RunFolder::New("runs/sweep".into()), SessionOptions::on(machine))?;
 //!     let finished = run.execute(&Quiet, &CancellationToken::new()).await?;
-//!     let options = report::Options { planned: finished.planned, ..report::Options::default() };
+//!     let options = report::SummaryOptions { planned: finished.planned, ..report::SummaryOptions::default() };
 //!     println!("{}", report::console(&report::summarise(&finished.records, &options)));
 //!     Ok(())
 //! }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
 /// Nanoseconds that a task ran, and nanoseconds that it waited to run.
-type Counts = (u64, u64);
+type RunTimes = (u64, u64);
 
 /// Measures the lack of processors for one command.
 #[derive(Debug)]
 pub struct Starved {
     looked: Instant,
-    before: BTreeMap<(i32, i32), Counts>,
+    before: BTreeMap<(i32, i32), RunTimes>,
     /// Nanoseconds that all processes have run, including ended ones; the largest value seen so far.
     ran: u64,
     /// Whether this process reaps all processes that end below it.
@@ -63,7 +63,7 @@ impl Starved {
     fn look(&mut self, processes: impl IntoIterator<Item = i32>) {
         let processes: Vec<i32> = processes.into_iter().collect();
         let ran_so_far = self.ran_so_far(&processes);
-        let now: BTreeMap<(i32, i32), Counts> = processes.into_iter().flat_map(counts).collect();
+        let now: BTreeMap<(i32, i32), RunTimes> = processes.into_iter().flat_map(counts).collect();
         let waited: u64 = now
             .iter()
             .map(|(task, counts)| counts.1.saturating_sub(self.before.get(task).copied().unwrap_or_default().1))
@@ -115,7 +115,7 @@ fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
 }
 
 /// Returns the counts of each task of a process; empty if the kernel does not count.
-fn counts(process: i32) -> Vec<((i32, i32), Counts)> {
+fn counts(process: i32) -> Vec<((i32, i32), RunTimes)> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
     let count = |task: i32| {
         let text = fs::read_to_string(format!("/proc/{process}/task/{task}/schedstat")).ok()?;

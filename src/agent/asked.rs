@@ -9,7 +9,7 @@ use crate::model::{Message, Request, Tool};
 const ROOM: usize = 64 << 20;
 
 /// The requests recorded so far.
-pub(super) struct AskedRecord {
+pub(super) struct RequestRecord {
     /// The conversation as recorded.
     shown: Vec<Message>,
     tools: Vec<Tool>,
@@ -17,13 +17,13 @@ pub(super) struct AskedRecord {
     pub(super) room: usize,
 }
 
-impl Default for AskedRecord {
+impl Default for RequestRecord {
     fn default() -> Self {
         Self { shown: Vec::new(), tools: Vec::new(), room: ROOM }
     }
 }
 
-impl AskedRecord {
+impl RequestRecord {
     /// Records what is new in a request. Returns false, and records nothing, if there is no room left.
     pub(super) fn asked(&mut self, request: &Request, trajectory: &mut Trajectory) -> bool {
         let has_room = self.reserve(request);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{End, SoFar};
-use crate::model::ledger::Tab;
+use super::{End, LiveUsage};
+use crate::model::ledger::PayerLedger;
 use crate::model::{QueryFailed, Reply, Usage};
 
 /// Budget of one attempt.
@@ -62,9 +62,9 @@ pub struct Budget {
     last: (f64, u64),
     /// Number of calls in progress, and the most dollars that they can cost together.
     under_way: (u32, f64),
-    tab: Option<Tab>,
+    tab: Option<PayerLedger>,
     /// Receives the progress shown to the user.
-    watched: Option<Arc<SoFar>>,
+    watched: Option<Arc<LiveUsage>>,
 }
 
 impl Budget {
@@ -91,12 +91,12 @@ impl Budget {
 
     /// Creates an unspent budget whose calls are written to a run's ledger.
     #[must_use]
-    pub fn with_tab(limits: Limits, tab: Option<Tab>) -> Self {
+    pub fn with_tab(limits: Limits, tab: Option<PayerLedger>) -> Self {
         Self { tab, ..Self::new(limits) }
     }
 
     /// Reports steps and cost to `so_far` from now on.
-    pub fn watch(&mut self, so_far: Arc<SoFar>) {
+    pub fn watch(&mut self, so_far: Arc<LiveUsage>) {
         self.watched = Some(so_far);
     }
 
@@ -108,7 +108,7 @@ impl Budget {
 
     /// This attempt's part of the run's ledger; `None` outside a run.
     #[must_use]
-    pub const fn tab(&self) -> Option<&Tab> {
+    pub const fn tab(&self) -> Option<&PayerLedger> {
         self.tab.as_ref()
     }
 

@@ -66,15 +66,15 @@ use crate::error::Result;
 pub use budget::{Budget, Limits};
 pub use check::Check;
 pub use context::Context;
-pub use end::{End, Ended};
+pub use end::{AttemptEnd, End};
 pub(crate) use external::{builtin_names, listed};
-pub(crate) use one_reply::{OneReply, Shelved};
+pub(crate) use one_reply::{OneReply, ShownRepo};
 pub(crate) use python_session::PythonSession;
 pub use replication::{Replication, TaskExperiment, TaskFunction, TaskRegion};
 pub use settings::Settings;
 pub(crate) use settings::written;
 pub(crate) use settings::{Fill, Overrides, setting_keys};
-pub use so_far::SoFar;
+pub use so_far::LiveUsage;
 pub use spec::AgentSpec;
 pub(crate) use spec::NAMES as AGENTS;
 pub use task::{Solution, Task};
@@ -128,13 +128,13 @@ pub trait Agent: Send + Sync {
     /// Works on the task until an end. Never panics on replies of a model or a sandbox.
     ///
     /// Called through [`attempt`], which stops it when the run is cancelled and records its end.
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended;
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd;
 }
 
 /// Runs one attempt of an agent until the agent ends or the run is cancelled, even in the middle of a model call or a
 /// command. The caller records [`Event::Started`], because it knows the sandbox's backend; this function records
 /// [`Event::Ended`].
-pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) -> Ended {
+pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
     let cancel = context.cancel.clone();
     let patience = agent.winds_down();
     let given_up = async {

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 /// Limits of the stages of `ml-agent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Reach")]
 #[serde(default)]
-pub struct Reach {
+pub struct MlAgentLimits {
     /// Maximum number of search words.
     pub words: usize,
     /// Maximum number of repos considered.
@@ -19,14 +20,14 @@ pub struct Reach {
     pub file: usize,
 }
 
-impl Default for Reach {
+impl Default for MlAgentLimits {
     /// Returns the default limits: five repos, as published.
     fn default() -> Self {
         Self { words: 8, repos: 5, replies: 8, docs: 12_000, file: 8000 }
     }
 }
 
-impl Reach {
+impl MlAgentLimits {
     /// Whether these are the default limits.
     #[must_use]
     pub fn is_default(&self) -> bool {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Check, End, Ended, Solution, Task};
+use super::{AttemptEnd, Check, End, Solution, Task};
 use crate::code::Selector;
 use crate::error::Error;
 use crate::suite::{Paper, ResultRule};
@@ -147,7 +147,7 @@ impl Replication {
     /// The end of an agent limited to masked replication at a sample of another family. Runs reject this combination
     /// before they begin.
     #[must_use]
-    pub fn missing(agent: &str) -> Ended {
+    pub fn missing(agent: &str) -> AttemptEnd {
         End::GaveUp.because(format!("`{agent}` attempts masked replication only"))
     }
 

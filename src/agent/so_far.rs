@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Steps and dollars of a running attempt.
 #[derive(Debug, Default)]
-pub struct SoFar {
+pub struct LiveUsage {
     steps: AtomicU32,
     /// Dollars, as the bits of an `f64`.
     cost: AtomicU64,
 }
 
-impl SoFar {
+impl LiveUsage {
     /// Updates the progress.
     pub fn set(&self, steps: u32, cost: f64) {
         self.steps.store(steps, Ordering::Relaxed);

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::external::{External, ProgramSpec};
-use super::function::{Function, FunctionSpec};
-use super::settings::{Kind, Overrides, Settings};
+use super::function::{FunctionAgent, FunctionSpec};
+use super::settings::{AgentKind, Overrides, Settings};
 use super::{Agent, copycat, fixed, forger, gold, ml_agent, mutant, noop, random, react, scripted, single};
 use crate::error::{Error, Result};
 
@@ -59,11 +59,11 @@ pub enum AgentSpec {
 
 impl AgentSpec {
     /// The kind and own settings of an agent that has settings.
-    const fn configurable(&self) -> Option<(Kind, &Overrides)> {
+    const fn configurable(&self) -> Option<(AgentKind, &Overrides)> {
         match self {
-            Self::React(own) => Some((Kind::React, own)),
-            Self::Fixed(own) => Some((Kind::Fixed, own)),
-            Self::MlAgent(own) => Some((Kind::MlAgent, own)),
+            Self::React(own) => Some((AgentKind::React, own)),
+            Self::Fixed(own) => Some((AgentKind::Fixed, own)),
+            Self::MlAgent(own) => Some((AgentKind::MlAgent, own)),
             _ => None,
         }
     }
@@ -77,7 +77,7 @@ impl AgentSpec {
     /// Whether the agent uses embeddings in a run with these settings.
     #[must_use]
     pub fn embeds(&self, run: &Settings) -> bool {
-        self.configurable().is_some_and(|(kind, own)| kind != Kind::MlAgent && run.with(own).embeds())
+        self.configurable().is_some_and(|(kind, own)| kind != AgentKind::MlAgent && run.with(own).embeds())
     }
 
     /// Name used in file names and tables, followed by the settings that differ from the defaults. Colons become
@@ -109,14 +109,14 @@ impl AgentSpec {
     /// The word before the colon.
     const fn name(&self) -> &'static str {
         match self {
-            Self::React(_) => Kind::React.name(),
-            Self::Fixed(_) => Kind::Fixed.name(),
+            Self::React(_) => AgentKind::React.name(),
+            Self::Fixed(_) => AgentKind::Fixed.name(),
             Self::Program(_) => "cli",
             Self::Function(_) => "python",
             Self::Scripted(_) => "scripted",
             Self::Mutant(_) => "mutant",
             Self::Single => "single",
-            Self::MlAgent(_) => Kind::MlAgent.name(),
+            Self::MlAgent(_) => AgentKind::MlAgent.name(),
             Self::Gold => "gold",
             Self::Noop => "noop",
             Self::Forger => "forger",
@@ -137,12 +137,12 @@ impl AgentSpec {
             Self::React(_) => Arc::new(react::React::new(label, settings(), cache)?),
             Self::Fixed(_) => Arc::new(fixed::Fixed::new(label, settings(), cache)?),
             Self::Program(program) => Arc::new(External::open(program)?),
-            Self::Function(function) => Arc::new(Function::open(label, function)?),
-            Self::Scripted(file) => Arc::new(scripted::Scripted::open(file)?),
+            Self::Function(function) => Arc::new(FunctionAgent::open(label, function)?),
+            Self::Scripted(file) => Arc::new(scripted::ScriptedAgent::open(file)?),
             Self::Mutant(probability) => Arc::new(mutant::Mutants::new(label, *probability)),
             Self::Single => Arc::new(single::Single),
             Self::MlAgent(_) => Arc::new(ml_agent::MlAgent::new(label, settings().reach)),
-            Self::Gold => Arc::new(gold::Gold),
+            Self::Gold => Arc::new(gold::GoldAgent),
             Self::Noop => Arc::new(noop::Noop),
             Self::Forger => Arc::new(forger::Forger),
             Self::Random => Arc::new(random::Random),

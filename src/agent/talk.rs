@@ -2,7 +2,7 @@
 //! step.
 
 use super::account::{Asker, NotAsked, Unanswered};
-use super::{Context, End, Ended, Event};
+use super::{AttemptEnd, Context, End, Event};
 use crate::model::{Message, Model, Reply, Request, Role};
 
 /// Tokens of reasoning too few to be worth another call.
@@ -14,14 +14,14 @@ const BYTES: usize = 4;
 
 /// Why there is no reply.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum NoReply {
     /// A limit forbids another call; code written so far can still be run.
     Limit(End),
     /// The attempt ends.
-    End(Ended),
+    End(AttemptEnd),
 }
 
-impl From<Unanswered> for Stop {
+impl From<Unanswered> for NoReply {
     fn from(unanswered: Unanswered) -> Self {
         match unanswered {
             Unanswered::NotAsked(NotAsked::Limit(end)) => Self::Limit(end),
@@ -30,22 +30,22 @@ impl From<Unanswered> for Stop {
     }
 }
 
-impl From<Stop> for Ended {
-    fn from(stop: Stop) -> Self {
+impl From<NoReply> for AttemptEnd {
+    fn from(stop: NoReply) -> Self {
         match stop {
-            Stop::Limit(end) => end.into(),
-            Stop::End(ended) => ended,
+            NoReply::Limit(end) => end.into(),
+            NoReply::End(ended) => ended,
         }
     }
 }
 
 /// A conversation without tools.
-pub(crate) struct Talk<'a> {
+pub(crate) struct PlainChat<'a> {
     model: &'a dyn Model,
     request: Request,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> PlainChat<'a> {
     /// Begins a conversation, or continues one with these messages.
     pub(crate) fn over(model: &'a dyn Model, messages: Vec<Message>) -> Self {
         Self { model, request: Request { messages, ..Request::default() } }
@@ -67,7 +67,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Asks for a reply of at most `most` tokens, within the run's maximum.
-    pub(crate) async fn ask(&mut self, most: Option<u32>, context: &mut Context<'_>) -> Result<Reply, Stop> {
+    pub(crate) async fn ask(&mut self, most: Option<u32>, context: &mut Context<'_>) -> Result<Reply, NoReply> {
         self.request.sampling = context.next_sampling();
         if let Some(most) = most {
             self.request.sampling.max_tokens = Some(self.request.sampling.max_tokens.map_or(most, |run| run.min(most)));
@@ -83,7 +83,7 @@ impl<'a> Talk<'a> {
         wait: &str,
         reasoning: u32,
         context: &mut Context<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), NoReply> {
         let mut question = Some(question);
         let mut left = reasoning;
         for _ in 0..MOST_ROUNDS {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::End;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::{Appender, JsonLine, json_lines};
 use crate::kernel::CellRecord;
 use crate::model::{Message, Reply, Role, Sampling, Thought, Tool, ToolCall, Usage, Wishes};
@@ -286,7 +286,7 @@ impl Trajectory {
     /// Appends an event as a single write, so that the record of a killed run can be read up to its last event.
     pub fn push(&mut self, event: &Event) {
         #[derive(Serialize)]
-        struct Out<'a> {
+        struct TimedEventLine<'a> {
             at: f64,
             #[serde(flatten)]
             event: &'a Event,
@@ -294,7 +294,7 @@ impl Trajectory {
         if self.failed.is_some() {
             return;
         }
-        self.failed = self.file.append(&Out { at: round(self.begun.elapsed()), event }).err();
+        self.failed = self.file.append(&TimedEventLine { at: round(self.begun.elapsed()), event }).err();
     }
 
     /// The error of a failed write, if any. After one, nothing more should be paid for.
@@ -310,9 +310,11 @@ impl Trajectory {
     pub fn finish(self) -> Result<()> {
         match self.failed.map_or_else(|| self.file.sync(), Err) {
             Ok(()) => Ok(()),
-            Err(error) => Err(Error::new(Kind::Store, format!("failed to write trajectory `{}`", self.path.display()))
-                .hint("free some space or choose another --runs folder, then `autoexperiment resume` the run")
-                .because(error)),
+            Err(error) => {
+                Err(Error::new(FailureKind::Store, format!("failed to write trajectory `{}`", self.path.display()))
+                    .hint("free some space or choose another --runs folder, then `autoexperiment resume` the run")
+                    .because(error))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::environment::EnvOptions;
-use super::progress::Progress;
+use super::progress::ProgressDisplay;
 use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print, print_json, table};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
@@ -26,7 +26,7 @@ use crate::suite::{LoadedPaper, Protocol};
 )]
 pub struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ImageVerb,
     /// Container engine: `docker` or `podman`.
     #[arg(long, value_name = "ENGINE", default_value = "docker", value_parser = parse_engine, global = true)]
     engine: Flavour,
@@ -39,7 +39,7 @@ pub struct Arguments {
 }
 
 #[derive(clap::Subcommand)]
-enum Verb {
+enum ImageVerb {
     /// Build the base and the images of the papers that you name, and print their names.
     #[command(after_help = "Example:\n  autoexperiment image build kmeanspp")]
     Build {
@@ -77,8 +77,8 @@ fn parse_engine(text: &str) -> Result<Flavour, String> {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let backend = Arc::new(DockerBackend::open(arguments.engine, None).await?);
     match &arguments.verb {
-        Verb::Build { papers } => build(arguments, backend, &papers.all()).await,
-        Verb::Push { registry, images } => {
+        ImageVerb::Build { papers } => build(arguments, backend, &papers.all()).await,
+        ImageVerb::Push { registry, images } => {
             let store = backend.store();
             let there: Vec<String> = store
                 .list()
@@ -97,7 +97,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             }
             Ok(())
         }
-        Verb::List { json } => {
+        ImageVerb::List { json } => {
             let objects = backend.store().list().await?;
             if *json {
                 return print_json(&objects);
@@ -109,7 +109,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             });
             print(&table(&["kind", "name", "MiB", "made"], &[2], rows))
         }
-        Verb::Prune => {
+        ImageVerb::Prune => {
             let removed = backend.store().prune().await?;
             for object in &removed {
                 print(&format!("{}\n", object.name))?;
@@ -139,7 +139,7 @@ async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[Str
         results: Results::none(),
         graphics: Graphics::default(),
     };
-    let progress = Progress::new(false);
+    let progress = ProgressDisplay::new(false);
     for id in suite.select(papers)? {
         let ready =
             ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, Protocol::Curtailed, &machine, &progress).await?;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::shared::{PlaceOptions, print, print_json};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::Store;
 use crate::run::scratch::Scratch;
-use crate::sandbox::{DockerBackend, Flavour, LocalBackend, Mode, sweep_folders};
+use crate::sandbox::{ConfinementMode, DockerBackend, Flavour, LocalBackend, sweep_folders};
 
 /// Remove what killed processes left behind: containers, control groups, workspaces, folders of runs not begun
 ///
@@ -30,13 +30,13 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     drop(Scratch::create(&arguments.places.scratch())?);
     sweep_folders();
     Store::sweep(&arguments.runs);
-    drop(LocalBackend::with_mode(Mode::Overlay));
+    drop(LocalBackend::with_mode(ConfinementMode::Overlay));
     let mut told = serde_json::Map::new();
     let mut failed = Vec::new();
     for flavour in [Flavour::Docker, Flavour::Podman] {
         let swept = match DockerBackend::sweep(flavour).await {
             Ok(swept) => swept,
-            Err(error) if error.kind == Kind::Machine => {
+            Err(error) if error.kind == FailureKind::Machine => {
                 talk!("{}: no engine answers", flavour.name());
                 continue;
             }
@@ -69,7 +69,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 fn left_over(flavour: Flavour, count: usize) -> Option<Error> {
     let name = flavour.name();
     (count > 0).then(|| {
-        Error::new(Kind::Infrastructure, format!("{name} does not remove {count} container(s)"))
+        Error::new(FailureKind::Infrastructure, format!("{name} does not remove {count} container(s)"))
             .hint(format!("see what holds them with `{name} ps --all` and `{name} info`"))
     })
 }
@@ -82,7 +82,7 @@ mod tests {
     fn what_is_left_makes_a_sweep_fail_and_nothing_left_does_not() {
         assert!(left_over(Flavour::Docker, 0).is_none());
         let error = left_over(Flavour::Podman, 2).unwrap();
-        assert_eq!(error.kind, Kind::Infrastructure);
+        assert_eq!(error.kind, FailureKind::Infrastructure);
         assert_eq!(error.message, "podman does not remove 2 container(s)");
     }
 }

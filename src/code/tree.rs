@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 /// One line of a listing of functions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct FunctionRow {
     /// The function's name within the repo.
     pub selector: Selector,
     /// Line (from 1) of its `def`.
@@ -38,8 +38,8 @@ pub struct Row {
 impl Module {
     /// Returns one row per function, in source order.
     #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
-        let row = |(index, function): (usize, &super::Function)| Row {
+    pub fn rows(&self) -> Vec<FunctionRow> {
+        let row = |(index, function): (usize, &super::Function)| FunctionRow {
             selector: self.selector(index),
             line: function.first_line,
             lines: function.lines(),

@@ -2,15 +2,15 @@
 
 use super::context::LAYERS;
 use crate::run::AttemptRecord;
-use crate::run::proof::{Proof, why};
+use crate::run::proof::{Soundness, why};
 
 /// The n used for the evidence: the instruction only.
 pub const LEAST: usize = LAYERS.len() - 1;
 
 /// Evaluates attempts by `gold`, `noop` and `forger` at a repo.
 #[must_use]
-pub fn judge(repo: &str, records: &[AttemptRecord]) -> Proof {
-    let mut proof = Proof::new(repo);
+pub fn judge(repo: &str, records: &[AttemptRecord]) -> Soundness {
+    let mut proof = Soundness::new(repo);
     for record in records {
         let sample = &record.sample;
         match record.agent.as_str() {

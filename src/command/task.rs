@@ -8,14 +8,14 @@ use super::context::context;
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
 use super::program::file_name;
-use crate::agent::{OneReply, Shelved, Solution, Task};
+use crate::agent::{OneReply, ShownRepo, Solution, Task};
 use crate::score::ml_bench::ProgramKind;
 use crate::suite::ResultRule;
 
 /// Builds the task of an attempt at an instruction with this n.
 pub fn task(
     loaded: &LoadedCommands,
-    shelf: &Arc<Vec<Shelved>>,
+    shelf: &Arc<Vec<ShownRepo>>,
     instruction: &Instruction,
     n: usize,
     sample: &str,

@@ -1,7 +1,7 @@
 //! Knowledge cutoffs of models: the dates stated by their providers, and those given by the user.
 
 use crate::error::{Error, Result};
-use crate::suite::When;
+use crate::suite::PartialDate;
 
 /// Knowledge cutoffs by the beginning of a model's name, as stated by the providers. Other models' cutoffs are unknown;
 /// we never guess.
@@ -15,7 +15,7 @@ const KNOWN: [(&str, &str); 5] = [
 
 /// Cutoffs by model.
 #[derive(Debug, Clone, Default)]
-pub struct Cutoffs(Vec<(String, When)>);
+pub struct Cutoffs(Vec<(String, PartialDate)>);
 
 impl Cutoffs {
     /// Returns the known cutoffs plus the user's, each `MODEL=DATE`, which take precedence.
@@ -36,7 +36,7 @@ impl Cutoffs {
 
     /// Returns the knowledge cutoff of `model`, with or without its provider prefix.
     #[must_use]
-    pub fn of(&self, model: &str) -> Option<When> {
+    pub fn of(&self, model: &str) -> Option<PartialDate> {
         let name = model.split_once(':').map_or(model, |(_, name)| name);
         let own = self.0.iter().find(|(it, _)| it == model || it == name).map(|(_, when)| *when);
         // A model's versions are its name and a date, such as `gpt-4o-2024-08-06`.
@@ -62,7 +62,7 @@ mod tests {
             assert!(Cutoffs::with(&[wrong.to_owned()]).is_err());
         }
         for (_, date) in KNOWN {
-            assert!(date.parse::<When>().is_ok());
+            assert!(date.parse::<PartialDate>().is_ok());
         }
     }
 }

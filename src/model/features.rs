@@ -25,7 +25,7 @@ pub(super) struct Features {
 
 /// The model to ask, with its features.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
+pub(super) struct ModelTarget {
     /// The protocol.
     pub(super) kind: AdapterKind,
     /// The model's name at the provider.
@@ -194,7 +194,7 @@ fn generation(model: &str) -> Option<u32> {
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-impl Target {
+impl ModelTarget {
     /// Determines protocol and features of a model from its name and the user's description.
     pub(super) fn new(kind: AdapterKind, model: &str, has_url: bool, said: &Description) -> Self {
         let own_server = has_url && kind == AdapterKind::OpenAI;
@@ -236,7 +236,7 @@ mod tests {
         let said: Description = "api=responses,images=true,output=32000,price=1:2:0.1:1.25".parse().unwrap();
         assert_eq!((said.api, said.images, said.output), (Some(Api::Responses), Some(true), Some(32_000)));
         assert_eq!(said.price.as_deref(), Some(&[1.0, 2.0, 0.1, 1.25][..]));
-        let target = Target::new(AdapterKind::OpenAI, "next", true, &said);
+        let target = ModelTarget::new(AdapterKind::OpenAI, "next", true, &said);
         assert_eq!((target.kind, target.features.images), (AdapterKind::OpenAIResp, true));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.toml");

@@ -40,13 +40,13 @@ mod tests;
 
 pub(crate) use cutoff::Cutoffs;
 pub(crate) use features::Description;
-pub use open::{Options, open};
+pub use open::{ModelAccess, open};
 pub(crate) use open::{keys, prices};
-pub use pieces::{Coming, Piece, Pieces, pieces};
+pub use pieces::{IncomingPieces, Pieces, ReplyPiece, pieces};
 pub(crate) use probe::reach;
-pub use probed::Probed;
+pub use probed::ProbeCost;
 pub(crate) use quote::Quote;
-pub use wish::{Choice, Format, Wishes};
+pub use wish::{ReplyFormat, ToolCallChoice, Wishes};
 pub(crate) use wished::plain as plain_effort;
 
 use async_trait::async_trait;
@@ -385,8 +385,8 @@ pub trait Model: Send + Sync {
     }
     /// Checks that the provider can be reached, accepts the key and has the model. Asks the model itself only if the
     /// provider's list of models casts doubt on it. Returns the cost of doing so.
-    async fn probe(&self) -> Result<Probed, QueryFailed> {
-        Ok(Probed::default())
+    async fn probe(&self) -> Result<ProbeCost, QueryFailed> {
+        Ok(ProbeCost::default())
     }
     /// Sends a request, with retries inside. A failure may have a cost, to be charged like that of a reply.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed>;

@@ -4,14 +4,14 @@ use super::Usage;
 
 /// Cost of the test call that checks whether a model answers; zero if none was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Probed {
+pub struct ProbeCost {
     /// Tokens used.
     pub usage: Usage,
     /// Cost in dollars.
     pub cost: f64,
 }
 
-impl Probed {
+impl ProbeCost {
     /// Describes the cost in words; `None` if it is zero.
     #[must_use]
     pub(crate) fn told(&self) -> Option<String> {
@@ -22,7 +22,7 @@ impl Probed {
     }
 }
 
-impl std::ops::AddAssign for Probed {
+impl std::ops::AddAssign for ProbeCost {
     fn add_assign(&mut self, other: Self) {
         self.usage += other.usage;
         self.cost += other.cost;

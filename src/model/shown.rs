@@ -1,13 +1,13 @@
 //! A message's text in the form sent to a model.
 
 use super::Message;
-use super::features::Target;
+use super::features::ModelTarget;
 
 /// Placeholder for an empty text: providers refuse messages without text.
 const EMPTY: &str = "(empty)";
 
 /// Returns a message's text, with a note for each picture that the model cannot take.
-pub(super) fn text(target: &Target, message: &Message) -> String {
+pub(super) fn text(target: &ModelTarget, message: &Message) -> String {
     let mut text = message.content.clone();
     if !target.features.images {
         for image in &message.images {

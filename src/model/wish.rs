@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 pub struct Wishes {
     /// Which tools the reply should call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub choice: Option<Choice>,
+    pub choice: Option<ToolCallChoice>,
     /// Format of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
+    pub format: Option<ReplyFormat>,
     /// Sample from the most likely tokens whose probabilities add up to this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
@@ -42,8 +42,9 @@ impl Wishes {
 
 /// Which tools a reply should call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Choice")]
 #[serde(rename_all = "snake_case")]
-pub enum Choice {
+pub enum ToolCallChoice {
     /// The model decides.
     Auto,
     /// No tools.
@@ -56,8 +57,9 @@ pub enum Choice {
 
 /// Format of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Format")]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum ReplyFormat {
     /// Any JSON object.
     Json,
     /// JSON that fits a schema.

@@ -4,13 +4,13 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatResponseFormat, JsonSpec, ToolChoice};
 use serde_json::{Map, Value, json};
 
-use super::features::Target;
-use super::{Choice, Effort, Format, Request};
+use super::features::ModelTarget;
+use super::{Effort, ReplyFormat, Request, ToolCallChoice};
 
 /// Adds the options of a request in the form that its provider wants. Options that the provider does not support, or
 /// would refuse the whole request for, are left out and returned in words.
 pub(super) fn apply(
-    target: &Target,
+    target: &ModelTarget,
     request: &Request,
     options: &mut ChatOptions,
     extra: &mut Map<String, Value>,
@@ -59,7 +59,7 @@ pub(super) fn apply(
 
 /// Whether the provider accepts `top_p`. Anthropic refuses it together with a temperature or thinking; OpenAI's
 /// reasoning models refuse it always.
-fn takes_top_p(target: &Target, options: &ChatOptions) -> bool {
+fn takes_top_p(target: &ModelTarget, options: &ChatOptions) -> bool {
     match target.kind {
         AdapterKind::Anthropic => options.temperature.is_none() && options.reasoning_effort.is_none(),
         _ => target.features.sampling,
@@ -67,7 +67,7 @@ fn takes_top_p(target: &Target, options: &ChatOptions) -> bool {
 }
 
 /// Adds sampling options that `genai` does not support.
-fn sample(target: &Target, request: &Request, extra: &mut Map<String, Value>, left_out: &mut Vec<String>) {
+fn sample(target: &ModelTarget, request: &Request, extra: &mut Map<String, Value>, left_out: &mut Vec<String>) {
     let wishes = &request.wishes;
     let is_chat = target.kind == AdapterKind::OpenAI;
     let takes_penalties = is_chat && (target.own_server || target.features.sampling);
@@ -91,24 +91,27 @@ fn sample(target: &Target, request: &Request, extra: &mut Map<String, Value>, le
 
 /// Adds the choice of tools, and the limit to one call.
 fn choose(
-    target: &Target,
+    target: &ModelTarget,
     request: &Request,
     options: &mut ChatOptions,
     extra: &mut Map<String, Value>,
     left_out: &mut Vec<String>,
 ) {
     let thinks = options.reasoning_effort.is_some();
-    let mut choice = request.wishes.choice.as_ref().filter(|choice| **choice != Choice::Auto);
+    let mut choice = request.wishes.choice.as_ref().filter(|choice| **choice != ToolCallChoice::Auto);
     // "Tool use with thinking only supports auto and none" (Anthropic, extended thinking).
-    if target.kind == AdapterKind::Anthropic && thinks && matches!(choice, Some(Choice::Required | Choice::Tool(_))) {
+    if target.kind == AdapterKind::Anthropic
+        && thinks
+        && matches!(choice, Some(ToolCallChoice::Required | ToolCallChoice::Tool(_)))
+    {
         choice = None;
         left_out.push("`tool_choice` beside thinking".to_owned());
     }
     options.tool_choice = choice.map(|choice| match choice {
-        Choice::Auto => ToolChoice::Auto,
-        Choice::None => ToolChoice::None,
-        Choice::Required => ToolChoice::Required,
-        Choice::Tool(name) => ToolChoice::tool(name.as_str()),
+        ToolCallChoice::Auto => ToolChoice::Auto,
+        ToolCallChoice::None => ToolChoice::None,
+        ToolCallChoice::Required => ToolChoice::Required,
+        ToolCallChoice::Tool(name) => ToolChoice::tool(name.as_str()),
     });
     if !request.one_call {
         return;
@@ -117,11 +120,11 @@ fn choose(
         left_out.push("one call at most in a reply".to_owned());
     } else if target.kind == AdapterKind::Anthropic {
         let kind = match choice {
-            None | Some(Choice::Auto) => json!({"type": "auto"}),
+            None | Some(ToolCallChoice::Auto) => json!({"type": "auto"}),
             // With "none", Anthropic does not take this switch.
-            Some(Choice::None) => return,
-            Some(Choice::Required) => json!({"type": "any"}),
-            Some(Choice::Tool(name)) => json!({"type": "tool", "name": name}),
+            Some(ToolCallChoice::None) => return,
+            Some(ToolCallChoice::Required) => json!({"type": "any"}),
+            Some(ToolCallChoice::Tool(name)) => json!({"type": "tool", "name": name}),
         };
         let mut kind = kind;
         kind["disable_parallel_tool_use"] = json!(true);
@@ -133,32 +136,32 @@ fn choose(
 
 /// Adds the reply's format; `false` if the provider cannot be told.
 fn write_as(
-    target: &Target,
-    format: &Format,
+    target: &ModelTarget,
+    format: &ReplyFormat,
     request: &Request,
     options: &mut ChatOptions,
     extra: &mut Map<String, Value>,
     text: &mut Map<String, Value>,
 ) -> bool {
     match (target.kind, format) {
-        (AdapterKind::OpenAI, Format::Json) => {
+        (AdapterKind::OpenAI, ReplyFormat::Json) => {
             extra.insert("response_format".to_owned(), json!({"type": "json_object"}));
         }
-        (AdapterKind::OpenAI, Format::Schema { name, schema, strict }) => {
+        (AdapterKind::OpenAI, ReplyFormat::Schema { name, schema, strict }) => {
             let schema = json!({"name": name, "schema": schema, "strict": strict.unwrap_or(false)});
             extra.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": schema}));
         }
-        (AdapterKind::OpenAIResp, Format::Json) => {
+        (AdapterKind::OpenAIResp, ReplyFormat::Json) => {
             text.insert("format".to_owned(), json!({"type": "json_object"}));
         }
-        (AdapterKind::OpenAIResp, Format::Schema { name, schema, strict }) => {
+        (AdapterKind::OpenAIResp, ReplyFormat::Schema { name, schema, strict }) => {
             let strict = strict.unwrap_or(false);
             let format = json!({"type": "json_schema", "name": name, "schema": schema, "strict": strict});
             text.insert("format".to_owned(), format);
         }
         // Gemini refuses a format together with functions.
-        (AdapterKind::Gemini, Format::Schema { .. }) if !request.tools.is_empty() => return false,
-        (AdapterKind::Anthropic | AdapterKind::Gemini, Format::Schema { name, schema, .. }) => {
+        (AdapterKind::Gemini, ReplyFormat::Schema { .. }) if !request.tools.is_empty() => return false,
+        (AdapterKind::Anthropic | AdapterKind::Gemini, ReplyFormat::Schema { name, schema, .. }) => {
             let spec = JsonSpec::new(name.as_str(), schema.clone());
             options.response_format = Some(ChatResponseFormat::JsonSpec(spec));
         }

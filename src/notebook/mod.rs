@@ -25,4 +25,4 @@ pub mod trials;
 
 pub use family::Notebook;
 pub use loaded::{GoldRecord, LoadedTask, RECORD};
-pub use task::Trial;
+pub use task::TrialSolution;

@@ -12,10 +12,10 @@ use super::judge::{ENTRY, landmark_id};
 use super::loaded::{GoldRecord, LoadedTask};
 use super::task::{Solutions, TaskItem};
 use super::trace::{TRACE, stable};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::AttemptRecord;
-use crate::run::family::{Basis, Family, Item};
-use crate::run::proof::{Proof, UnitProof, why};
+use crate::run::family::{Family, Item, ScoringBasis};
+use crate::run::proof::{Soundness, UnitProof, why};
 use crate::sample::{Sample, Withheld};
 use crate::workspace::repo_digest;
 
@@ -24,9 +24,9 @@ pub const REPEATS: u32 = 3;
 
 /// The family with right solutions that lack the first withheld block.
 #[derive(Debug, Clone, Copy)]
-pub struct LeftOut;
+pub struct IncompleteSolutions;
 
-impl Family for LeftOut {
+impl Family for IncompleteSolutions {
     fn name(&self) -> &'static str {
         Notebook.name()
     }
@@ -39,18 +39,18 @@ impl Family for LeftOut {
         Notebook.items(suite, asked)
     }
 
-    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<std::sync::Arc<dyn Item>> {
+    fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<std::sync::Arc<dyn Item>> {
         let loaded = std::sync::Arc::new(LoadedTask::load(suite, item)?);
         Ok(std::sync::Arc::new(TaskItem { loaded, rule: basis.rule, solutions: Solutions::LeftOut }))
     }
 }
 
 /// The attempts that show whether a task is sound, and their judgement.
-pub struct Plan {
+pub struct SoundnessPlan {
     task: LoadedTask,
 }
 
-impl Plan {
+impl SoundnessPlan {
     /// Plans the attempts for a task of this suite.
     ///
     /// # Errors
@@ -68,12 +68,12 @@ impl Plan {
     }
 
     /// Returns the answer and the record of the gold cells, from attempts with the family
-    /// [`Recording`](super::trials::Recording).
+    /// [`GoldRecordingFamily`](super::trials::GoldRecordingFamily).
     ///
     /// # Errors
     /// Kind `Baseline` if a run gives no answer, or runs differ.
     pub fn record(&self, runs: &[AttemptRecord]) -> Result<(Value, GoldRecord)> {
-        let fault = |what: String| Error::new(Kind::Baseline, format!("`{}`: {what}", self.task.id));
+        let fault = |what: String| Error::new(FailureKind::Baseline, format!("`{}`: {what}", self.task.id));
         let mut found: Option<(Value, GoldRecord)> = None;
         for run in runs {
             let at = |id: &str| {
@@ -136,8 +136,8 @@ impl Plan {
     /// Judges the attempts: `whole` are those of `gold` and `forger` at the whole task; `parts` are those at the
     /// smallest samples, of `noop` and of gold without the block.
     #[must_use]
-    pub fn judge(&self, whole: &[AttemptRecord], parts: &[AttemptRecord]) -> Proof {
-        let mut proof = Proof::new(&self.task.id);
+    pub fn judge(&self, whole: &[AttemptRecord], parts: &[AttemptRecord]) -> Soundness {
+        let mut proof = Soundness::new(&self.task.id);
         for record in whole {
             if record.agent == "gold" { self.gold(record, &mut proof) } else { Self::forged(record, &mut proof) }
         }
@@ -153,7 +153,7 @@ impl Plan {
         proof
     }
 
-    fn gold(&self, record: &AttemptRecord, proof: &mut Proof) {
+    fn gold(&self, record: &AttemptRecord, proof: &mut Soundness) {
         proof.count(record, |proof| &mut proof.gold);
         let attempt = record.attempt + 1;
         if !record.pass {
@@ -173,7 +173,7 @@ impl Plan {
         }
     }
 
-    fn forged(record: &AttemptRecord, proof: &mut Proof) {
+    fn forged(record: &AttemptRecord, proof: &mut Soundness) {
         proof.count(record, |proof| &mut proof.forger);
         for (name, value) in measures(record, true).filter(|(_, value)| *value > 0.0) {
             proof.fault(format!("the forger has {value:.3} in `verified_{name}`"));
@@ -185,7 +185,7 @@ impl Plan {
         }
     }
 
-    fn nothing(&self, block: usize, record: &AttemptRecord, proof: &mut Proof) {
+    fn nothing(&self, block: usize, record: &AttemptRecord, proof: &mut Soundness) {
         proof.count(record, |proof| &mut proof.noop);
         let without = &self.task.manifest.blocks[block].id;
         for (name, value) in measures(record, true).filter(|(_, value)| *value > 0.0) {
@@ -203,7 +203,7 @@ impl Plan {
         }
     }
 
-    fn left_out(&self, block: usize, record: &AttemptRecord, proof: &mut Proof) {
+    fn left_out(&self, block: usize, record: &AttemptRecord, proof: &mut Soundness) {
         proof.seconds += record.wall_seconds;
         let unit = self.task.manifest.blocks[block].id.clone();
         let mut loses = Vec::new();

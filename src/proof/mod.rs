@@ -11,20 +11,20 @@ use tokio_util::sync::CancellationToken;
 use crate::command::Commands;
 use crate::command::changes::search;
 use crate::command::proof::{self as instructions, LEAST};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::{hex, write_whole};
 use crate::notebook::Notebook;
-use crate::notebook::proof::{LeftOut, Plan, REPEATS};
-use crate::notebook::trials::{RECORDED, Recording, TrialPlan, Tried};
-use crate::notebook::{GoldRecord, LoadedTask, Trial};
+use crate::notebook::proof::{IncompleteSolutions, REPEATS, SoundnessPlan};
+use crate::notebook::trials::{GoldRecordingFamily, RECORDED, TrialFamily, TrialPlan};
+use crate::notebook::{GoldRecord, LoadedTask, TrialSolution};
 use crate::run::event::Observer;
 use crate::run::family::{Families, Family};
 use crate::run::machine::{Machine, MachineOptions};
-use crate::run::proof::{Proof, TrialOutcome, why};
-use crate::run::scheduler::Outcome;
+use crate::run::proof::{Soundness, TrialOutcome, why};
+use crate::run::scheduler::RunOutcome;
 use crate::run::{AttemptRecord, Configuration, Store};
 use crate::sample::{COMMAND, Sample};
-use crate::session::{Folder, Options, Run};
+use crate::session::{Run, RunFolder, SessionOptions};
 
 /// Solutions that are tried in one run.
 const TRIED_TOGETHER: usize = 4;
@@ -58,7 +58,7 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
 
 /// How much of a proof is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
+pub enum SoundnessScope {
     /// Everything but solutions of the user's.
     Everything,
     /// Changes of constants in the gold cells alone.
@@ -75,16 +75,20 @@ pub async fn prove(
     place: &ProofSetup,
     family: &str,
     item: &str,
-    scope: &Scope,
+    scope: &SoundnessScope,
     observer: &dyn Observer,
-) -> Result<Proof> {
+) -> Result<Soundness> {
     if family == COMMAND {
         return command(place, item, scope, observer).await;
     }
-    let mut proof = if *scope == Scope::Everything { notebook(place, item, observer).await? } else { Proof::new(item) };
+    let mut proof = if *scope == SoundnessScope::Everything {
+        notebook(place, item, observer).await?
+    } else {
+        Soundness::new(item)
+    };
     let plan = match scope {
-        Scope::Solutions(folder) => TrialPlan::solutions(&place.suite, item, folder)?,
-        Scope::Everything | Scope::Constants => TrialPlan::constants(&place.suite, item)?,
+        SoundnessScope::Solutions(folder) => TrialPlan::solutions(&place.suite, item, folder)?,
+        SoundnessScope::Everything | SoundnessScope::Constants => TrialPlan::constants(&place.suite, item)?,
     };
     let outcomes = place.try_all(item, &plan, observer).await?;
     plan.judge(outcomes, &mut proof);
@@ -97,19 +101,19 @@ pub async fn prove(
 /// Returns the errors of loading and preparing the task; kind `Baseline` when the runs fail or differ.
 pub async fn record(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Result<(Value, GoldRecord)> {
     let task = LoadedTask::load(&place.suite, id)?;
-    let plan = Plan::unrecorded(task);
+    let plan = SoundnessPlan::unrecorded(task);
     let digest = plan.digest()?;
     let (family, name, agents, samples) = (Notebook.name(), "record", ["gold"].as_slice(), vec![plan.whole()]);
-    let trials = Trials { family, item: id.to_owned(), name, digest, agents, samples, k: RECORDED };
-    let records = place.run(&trials, || Families::none().with(Recording), observer).await?;
+    let trials = SoundnessAttempts { family, item: id.to_owned(), name, digest, agents, samples, k: RECORDED };
+    let records = place.run(&trials, || Families::none().with(GoldRecordingFamily), observer).await?;
     place.forget(&trials)?;
     plan.record(&records)
 }
 
-async fn notebook(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Result<Proof> {
-    let plan = Plan::of(&place.suite, id)?;
+async fn notebook(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Result<Soundness> {
+    let plan = SoundnessPlan::of(&place.suite, id)?;
     let digest = plan.digest()?;
-    let trials = |name: &'static str, agents: &'static [&'static str], samples: Vec<String>, k| Trials {
+    let trials = |name: &'static str, agents: &'static [&'static str], samples: Vec<String>, k| SoundnessAttempts {
         family: Notebook.name(),
         item: id.to_owned(),
         name,
@@ -125,20 +129,22 @@ async fn notebook(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Resu
     let families = || Families::none().with(Notebook);
     let mut of_whole = place.run(&gold, families, observer).await?;
     of_whole.extend(place.run(&forger, families, observer).await?);
-    let of_parts = place.run(&parts, || Families::none().with(LeftOut), observer).await?;
+    let of_parts = place.run(&parts, || Families::none().with(IncompleteSolutions), observer).await?;
     [gold, forger, parts].iter().try_for_each(|trials| place.forget(trials))?;
     Ok(plan.judge(&of_whole, &of_parts))
 }
 
-async fn command(place: &ProofSetup, id: &str, scope: &Scope, observer: &dyn Observer) -> Result<Proof> {
-    let item = Commands.load(&place.suite, id, crate::run::family::Basis::default())?;
+async fn command(place: &ProofSetup, id: &str, scope: &SoundnessScope, observer: &dyn Observer) -> Result<Soundness> {
+    let item = Commands.load(&place.suite, id, crate::run::family::ScoringBasis::default())?;
     item.scorable()?;
-    let mut proof = Proof::new(id);
-    if *scope == Scope::Everything {
-        let draw = crate::run::Draw { n: vec![LEAST], limit: usize::MAX, ..Configuration::new(&place.suite).draw };
+    let mut proof = Soundness::new(id);
+    if *scope == SoundnessScope::Everything {
+        let draw =
+            crate::run::SampleDraw { n: vec![LEAST], limit: usize::MAX, ..Configuration::new(&place.suite).draw };
         let samples = item.draw(&draw, 0)?.iter().map(|sample: &Sample| sample.id().to_owned()).collect();
         let (family, name, agents) = (COMMAND, "all", ["gold", "noop", "forger"].as_slice());
-        let trials = Trials { family, item: id.to_owned(), name, digest: item.digest(), agents, samples, k: 1 };
+        let trials =
+            SoundnessAttempts { family, item: id.to_owned(), name, digest: item.digest(), agents, samples, k: 1 };
         let records = place.run(&trials, || Families::none().with(Commands), observer).await?;
         place.forget(&trials)?;
         proof = instructions::judge(id, &records);
@@ -152,7 +158,7 @@ async fn command(place: &ProofSetup, id: &str, scope: &Scope, observer: &dyn Obs
 }
 
 /// The attempts of one run.
-struct Trials {
+struct SoundnessAttempts {
     family: &'static str,
     item: String,
     /// Purpose of the run, which is part of its folder's name.
@@ -166,16 +172,16 @@ struct Trials {
 
 impl ProofSetup {
     /// Folder of a run while it is incomplete.
-    fn folder(&self, trials: &Trials) -> PathBuf {
+    fn folder(&self, trials: &SoundnessAttempts) -> PathBuf {
         use sha2::{Digest, Sha256};
-        let Trials { family, item, name, digest, .. } = trials;
+        let SoundnessAttempts { family, item, name, digest, .. } = trials;
         let text =
             format!("{}\n{}\n{digest}\n{:?}", env!("CARGO_PKG_VERSION"), self.suite.display(), self.machine.sandbox);
         let key = hex(&Sha256::digest(text));
         self.machine.cache.join("proofs").join(format!("{family}-{item}-{name}-{}", &key[..16]))
     }
 
-    fn configuration(&self, trials: &Trials) -> Result<Configuration> {
+    fn configuration(&self, trials: &SoundnessAttempts) -> Result<Configuration> {
         let mut configuration = Configuration::new(&self.suite);
         trials.family.clone_into(&mut configuration.family);
         configuration.papers = vec![trials.item.clone()];
@@ -193,7 +199,7 @@ impl ProofSetup {
     /// Starts a run, or resumes it if it was interrupted, and returns its records.
     async fn run(
         &self,
-        trials: &Trials,
+        trials: &SoundnessAttempts,
         families: impl Fn() -> Families,
         observer: &dyn Observer,
     ) -> Result<Vec<AttemptRecord>> {
@@ -210,34 +216,35 @@ impl ProofSetup {
             };
             match done {
                 // The item has changed since the run was interrupted: start again.
-                Err(error) if error.kind == Kind::Suite => {}
+                Err(error) if error.kind == FailureKind::Suite => {}
                 done => return done,
             }
         }
         forget(&folder)?;
-        let run = Run::open(self.configuration(trials)?, Folder::New(folder), self.options(families()).await?)?;
+        let run = Run::open(self.configuration(trials)?, RunFolder::New(folder), self.options(families()).await?)?;
         Box::pin(finish(run, observer)).await
     }
 
-    async fn options(&self, families: Families) -> Result<Options> {
+    async fn options(&self, families: Families) -> Result<SessionOptions> {
         let machine = Machine::open(&self.machine).await?;
         // A proof also measures items that a run would refuse.
-        Ok(Options { families, baseline: false, unchecked: true, ..Options::on(machine) })
+        Ok(SessionOptions { families, baseline: false, unchecked: true, ..SessionOptions::on(machine) })
     }
 
     /// Tries solutions, a few at a time, so that a stopped proof continues. Outcomes are kept in the cache.
     async fn try_all(&self, id: &str, plan: &TrialPlan, observer: &dyn Observer) -> Result<Vec<TrialOutcome>> {
         let folder = self.machine.cache.join("trials");
         std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
-        let path = |trial: &Trial| folder.join(format!("{}.json", plan.key(trial)));
-        let read = |trial: &Trial| -> Option<TrialOutcome> {
+        let path = |trial: &TrialSolution| folder.join(format!("{}.json", plan.key(trial)));
+        let read = |trial: &TrialSolution| -> Option<TrialOutcome> {
             let outcome = serde_json::from_slice(&std::fs::read(path(trial)).ok()?).ok()?;
             Some(TrialOutcome { name: trial.name.clone(), ..outcome })
         };
-        let missing: Vec<&Trial> = plan.trials.iter().filter(|trial| self.fresh || read(trial).is_none()).collect();
+        let missing: Vec<&TrialSolution> =
+            plan.trials.iter().filter(|trial| self.fresh || read(trial).is_none()).collect();
         for part in missing.chunks(TRIED_TOGETHER) {
             let tried = part.iter().map(|trial| (*trial).clone()).collect();
-            let trials = Trials {
+            let trials = SoundnessAttempts {
                 family: Notebook.name(),
                 item: id.to_owned(),
                 name: "trials",
@@ -246,7 +253,7 @@ impl ProofSetup {
                 samples: vec![plan.sample()],
                 k: u32::try_from(part.len()).unwrap_or(u32::MAX),
             };
-            let families = Tried::new(tried);
+            let families = TrialFamily::new(tried);
             let records = self.run(&trials, || Families::none().with(families.clone()), observer).await?;
             for record in records {
                 let trial = usize::try_from(record.attempt).ok().and_then(|attempt| part.get(attempt));
@@ -267,7 +274,7 @@ impl ProofSetup {
     }
 
     /// Removes a completed run.
-    fn forget(&self, trials: &Trials) -> Result<()> {
+    fn forget(&self, trials: &SoundnessAttempts) -> Result<()> {
         forget(&self.folder(trials))
     }
 }
@@ -292,12 +299,12 @@ fn forget(folder: &Path) -> Result<()> {
 async fn finish(run: Run, observer: &dyn Observer) -> Result<Vec<AttemptRecord>> {
     let finished = run.execute(observer, &CancellationToken::new()).await?;
     match finished.outcome {
-        Outcome::Complete => Ok(finished.records),
-        Outcome::Lost(lost) => {
+        RunOutcome::Complete => Ok(finished.records),
+        RunOutcome::Lost(lost) => {
             let why = lost.first().map_or("", String::as_str);
             let what = format!("{} attempt(s) were lost to infrastructure, the first because: {why}", lost.len());
-            Err(Error::new(Kind::Infrastructure, what).hint("repeat the command to try them again"))
+            Err(Error::new(FailureKind::Infrastructure, what).hint("repeat the command to try them again"))
         }
-        _ => Err(Error::new(Kind::Interrupted, "stopped")),
+        _ => Err(Error::new(FailureKind::Interrupted, "stopped")),
     }
 }

@@ -7,13 +7,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::outcome::parse;
-use super::reading::{Detail, Line, Reading, each_of, gather, labels_of, name};
-use super::{AttemptRecord, RunFile, Store, Tried, Try, counting};
+use super::reading::{Detail, LinePosition, ReadableRun, each_of, gather, labels_of, name};
+use super::{AttemptRecord, RunFile, Store, Try, TryRecord, counting};
 use crate::error::{Error, Result};
 
 /// Identification and position of a record; about 200 bytes.
 #[derive(Debug)]
-pub struct Brief {
+pub struct IndexedRecord {
     /// The agent's label.
     pub agent: String,
     /// The model's name.
@@ -29,13 +29,13 @@ pub struct Brief {
     is_superseded: bool,
     has_score: bool,
     measures: Vec<String>,
-    place: Line,
+    place: LinePosition,
     /// Length of its line in bytes, without the line break.
     length: usize,
 }
 
-impl Brief {
-    fn of(record: AttemptRecord, place: Line, length: usize) -> Self {
+impl IndexedRecord {
+    fn of(record: AttemptRecord, place: LinePosition, length: usize) -> Self {
         Self {
             counts: false,
             started: record.started,
@@ -53,7 +53,7 @@ impl Brief {
     }
 }
 
-impl Tried for Brief {
+impl TryRecord for IndexedRecord {
     fn which(&self) -> Try<'_> {
         Try {
             agent: &self.agent,
@@ -71,30 +71,30 @@ impl Tried for Brief {
 }
 
 /// Runs with their names in reports over several runs, and a sentence about each run that could not be opened.
-pub type Opened = (Vec<(String, Briefs)>, Vec<String>);
+pub type NamedRuns = (Vec<(String, RecordIndex)>, Vec<String>);
 
 /// A run whose records are read one at a time.
 #[derive(Debug)]
-pub struct Briefs {
+pub struct RecordIndex {
     /// Its folder.
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
     /// Its records, in the order of writing.
-    pub records: Vec<Brief>,
+    pub records: Vec<IndexedRecord>,
     /// Notes on missing data, a sentence each.
     pub notes: Vec<String>,
     files: Vec<(PathBuf, File)>,
 }
 
-impl Briefs {
+impl RecordIndex {
     /// Builds the index of a run's records; reads the same ones as [`read`](super::reading::read).
     ///
     /// # Errors
     /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
     pub fn open(folder: &Path) -> Result<Self> {
-        let brief = |line: &[u8], place| Ok(Brief::of(parse(line, Detail::Outcome)?, place, line.len()));
-        let Reading { store, run, mut records, tail, notes, .. } = gather(folder, &brief)?;
+        let brief = |line: &[u8], place| Ok(IndexedRecord::of(parse(line, Detail::Outcome)?, place, line.len()));
+        let ReadableRun { store, run, mut records, tail, notes, .. } = gather(folder, &brief)?;
         for (place, counts) in counting(&records).into_iter().enumerate() {
             records[place].counts = counts;
         }
@@ -111,7 +111,7 @@ impl Briefs {
     ///
     /// # Errors
     /// Returns the errors of [`open`](Self::open) if none of the runs can be read.
-    pub fn open_all(folders: &[PathBuf]) -> Result<Opened> {
+    pub fn open_all(folders: &[PathBuf]) -> Result<NamedRuns> {
         let (opened, notes) = each_of(folders, Self::open)?;
         let named: Vec<(String, &Store)> =
             opened.iter().map(|run| (name(&run.store, run.run.as_ref()), &run.store)).collect();
@@ -123,8 +123,8 @@ impl Briefs {
     ///
     /// # Errors
     /// Kind `Store` if the record has disappeared.
-    pub fn whole(&self, brief: &Brief) -> Result<AttemptRecord> {
-        let Line { file, at } = brief.place;
+    pub fn whole(&self, brief: &IndexedRecord) -> Result<AttemptRecord> {
+        let LinePosition { file, at } = brief.place;
         let (path, file) = self.files.get(file).ok_or_else(|| Error::internal("a record of no file"))?;
         let failed = || Error::store(format!("`{}` has changed while it was read", path.display())).hint("try again");
         let mut line = vec![0; brief.length];
@@ -197,7 +197,7 @@ mod tests {
                 std::fs::write(folder.path().join("attempts-b.jsonl"), &second).unwrap();
             }
             let all = read(folder.path(), Detail::Whole).unwrap();
-            let briefs = Briefs::open(folder.path()).unwrap();
+            let briefs = RecordIndex::open(folder.path()).unwrap();
             let each: Vec<(AttemptRecord, bool)> = briefs.each().map(Result::unwrap).collect();
             assert_eq!(each.iter().map(|(record, _)| record.clone()).collect::<Vec<_>>(), all.records, "{files}");
             assert_eq!(each.iter().map(|(_, counts)| *counts).collect::<Vec<_>>(), counting(&all.records));

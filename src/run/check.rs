@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::agent::measure::{MOST_OUTPUT, NoResult, Place, removal, wall};
+use crate::agent::measure::{CheckRunner, MOST_OUTPUT, NoResult, removal, wall};
 use crate::agent::{self, Check};
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::score::read_result;
@@ -61,10 +61,10 @@ impl Measurement {
 }
 
 /// A sandbox used only for checks, without a budget.
-struct Alone<'a>(&'a mut dyn Sandbox);
+struct UnbudgetedSandbox<'a>(&'a mut dyn Sandbox);
 
 #[async_trait]
-impl Place for Alone<'_> {
+impl CheckRunner for UnbudgetedSandbox<'_> {
     async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault> {
         let limits = ExecLimits { wall, patience: patience(wall), grace: Duration::from_secs(2), output: MOST_OUTPUT };
         self.0.exec(command, &limits).await
@@ -92,7 +92,7 @@ pub async fn measure(sandbox: &mut dyn Sandbox, check: &Check) -> Result<Measure
 /// # Errors
 /// Same as [`measure`].
 pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Result<(Measurement, String), Fault> {
-    let measured = match agent::measure::measure(&mut Alone(sandbox), check).await {
+    let measured = match agent::measure::measure(&mut UnbudgetedSandbox(sandbox), check).await {
         Ok(measured) => measured,
         Err(Fault::Lost(why)) => return Err(Fault::Lost(why)),
         // Code under test that breaks its own sandbox, for instance by removing the working folder, has failed.

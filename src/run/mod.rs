@@ -32,13 +32,13 @@ mod verification;
 mod verifier_spec;
 
 pub use catalogue::Catalogue;
-pub use configuration::{Configuration, Draw, ModelChoice};
-pub use counting::{Tried, Try};
+pub use configuration::{Configuration, ModelChoice, SampleDraw};
+pub use counting::{Try, TryRecord};
 pub(crate) use counting::{counting, scored};
 pub(crate) use interrupted::interrupted_attempts;
 pub use record::{AttemptRecord, Round};
 pub(crate) use record::{measure_names, measured};
-pub use run_file::{Digests, Planned, RunFile, SessionFacts};
+pub use run_file::{Digests, PlannedAttempts, RunFile, SessionFacts};
 pub(crate) use store::is_file_name;
 pub use store::{Store, StoredTrajectory};
 pub(crate) use twice::in_order;

@@ -8,15 +8,15 @@ use crate::score::Verdict;
 
 /// Findings about an item.
 #[derive(Debug, Default, Serialize)]
-pub struct Proof {
+pub struct Soundness {
     /// Its id.
     pub item: String,
     /// Attempts with the right solution.
-    pub gold: Tally,
+    pub gold: PassCount,
     /// Attempts that do nothing.
-    pub noop: Tally,
+    pub noop: PassCount,
     /// Attempts that fool the published measures.
-    pub forger: Tally,
+    pub forger: PassCount,
     /// Checks that fail without each unit of the right solution; for families that can leave one out.
     pub units: Vec<UnitProof>,
     /// Outcomes of changed solutions, in families that try some.
@@ -24,16 +24,16 @@ pub struct Proof {
     pub trials: Vec<TrialOutcome>,
     /// Outcomes of changed constants of the right solution, in families that try them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub changes: Option<Changes>,
+    pub changes: Option<ConstantChanges>,
     /// Problems of the item.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SoundnessFault>,
     /// Seconds of all attempts together.
     pub seconds: f64,
 }
 
 /// Number of attempts, and number of passes.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
-pub struct Tally {
+pub struct PassCount {
     /// Attempts that passed.
     pub passed: usize,
     /// All attempts.
@@ -42,7 +42,7 @@ pub struct Tally {
 
 /// Right solutions with one constant changed.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
-pub struct Changes {
+pub struct ConstantChanges {
     /// Number of changed solutions.
     pub made: usize,
     /// Changed solutions that pass although they should not.
@@ -75,14 +75,14 @@ pub struct TrialOutcome {
 
 /// A problem of an item.
 #[derive(Debug, Serialize)]
-pub struct Fault {
+pub struct SoundnessFault {
     /// Description, as a fragment.
     pub what: String,
     /// Whether the right solution does not reach gold here, which may be this machine's fault.
     pub baseline: bool,
 }
 
-impl Proof {
+impl Soundness {
     /// Creates an empty proof.
     #[must_use]
     pub fn new(item: &str) -> Self {
@@ -90,7 +90,7 @@ impl Proof {
     }
 
     /// Counts one attempt.
-    pub fn count(&mut self, record: &AttemptRecord, tally: fn(&mut Self) -> &mut Tally) {
+    pub fn count(&mut self, record: &AttemptRecord, tally: fn(&mut Self) -> &mut PassCount) {
         self.seconds += record.wall_seconds;
         let tally = tally(self);
         tally.made += 1;
@@ -99,12 +99,12 @@ impl Proof {
 
     /// Adds a problem of the item.
     pub fn fault(&mut self, what: String) {
-        self.faults.push(Fault { what, baseline: false });
+        self.faults.push(SoundnessFault { what, baseline: false });
     }
 
     /// Adds the problem that the right solution does not reach gold.
     pub fn unreached(&mut self, what: String) {
-        self.faults.push(Fault { what, baseline: true });
+        self.faults.push(SoundnessFault { what, baseline: true });
     }
 }
 

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 pub use super::outcome::Detail;
 use super::outcome::parse;
-use super::tail::Keep;
-pub use super::tail::{Line, Tail};
-use super::{AttemptRecord, RunFile, Store, Tried};
+use super::tail::LineParser;
+pub use super::tail::{LinePosition, Tail};
+use super::{AttemptRecord, RunFile, Store, TryRecord};
 use crate::error::{Error, Result, with_causes};
 
 /// The readable part of a run: its records, or whatever the reader made of each.
 #[derive(Debug)]
-pub struct Reading<T = AttemptRecord> {
+pub struct ReadableRun<T = AttemptRecord> {
     /// Its folder.
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
@@ -20,14 +20,14 @@ pub struct Reading<T = AttemptRecord> {
     /// Its records, in the order of writing.
     pub records: Vec<T>,
     /// The position of each record.
-    pub lines: Vec<Line>,
+    pub lines: Vec<LinePosition>,
     /// Position up to which its files were read.
     pub tail: Tail,
     /// Notes on missing data, a sentence each.
     pub notes: Vec<String>,
 }
 
-impl<T> Reading<T> {
+impl<T> ReadableRun<T> {
     /// The run's name.
     #[must_use]
     pub fn name(&self) -> String {
@@ -46,7 +46,7 @@ pub(super) fn name(store: &Store, run: Option<&RunFile>) -> String {
 ///
 /// # Errors
 /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
-pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
+pub fn read(folder: &Path, detail: Detail) -> Result<ReadableRun> {
     gather(folder, &|line: &[u8], _| parse(line, detail))
 }
 
@@ -54,7 +54,7 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
 ///
 /// # Errors
 /// Same as [`read`].
-pub(super) fn gather<T: Tried + Send>(folder: &Path, keep: &impl Keep<T>) -> Result<Reading<T>> {
+pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<T>) -> Result<ReadableRun<T>> {
     let mut read = gather_on(folder, keep, Tail::default())?
         .ok_or_else(|| Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again"))?;
     if read.tail.files() > 1 {
@@ -67,11 +67,11 @@ pub(super) fn gather<T: Tried + Send>(folder: &Path, keep: &impl Keep<T>) -> Res
 ///
 /// # Errors
 /// Same as [`read`].
-pub fn read_on(folder: &Path, detail: Detail, tail: Tail) -> Result<Option<Reading>> {
+pub fn read_on(folder: &Path, detail: Detail, tail: Tail) -> Result<Option<ReadableRun>> {
     gather_on(folder, &|line: &[u8], _| parse(line, detail), tail)
 }
 
-fn gather_on<T: Send>(folder: &Path, keep: &impl Keep<T>, mut tail: Tail) -> Result<Option<Reading<T>>> {
+fn gather_on<T: Send>(folder: &Path, keep: &impl LineParser<T>, mut tail: Tail) -> Result<Option<ReadableRun<T>>> {
     let mut notes = Vec::new();
     let files = Store::at(folder).record_files();
     let (store, run) = match Store::open(folder) {
@@ -94,14 +94,14 @@ fn gather_on<T: Send>(folder: &Path, keep: &impl Keep<T>, mut tail: Tail) -> Res
         let cut = |name| format!("the last line of `{name}` is cut off: that attempt is missing");
         notes.extend(tail.torn().map(cut));
     }
-    Ok(Some(Reading { store, run, records, lines, tail, notes }))
+    Ok(Some(ReadableRun { store, run, records, lines, tail, notes }))
 }
 
 /// The readable parts of several runs.
 #[derive(Debug)]
-pub struct Readings {
+pub struct ReadableRuns {
     /// Runs that could be read, at least in part.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<ReadableRun>,
     /// Notes on the other runs, a sentence each.
     pub notes: Vec<String>,
 }
@@ -110,9 +110,9 @@ pub struct Readings {
 ///
 /// # Errors
 /// Returns an error of [`read`] if none of the runs can be read.
-pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
+pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<ReadableRuns> {
     let (readings, notes) = each_of(folders, |folder| read(folder, detail))?;
-    Ok(Readings { readings, notes })
+    Ok(ReadableRuns { readings, notes })
 }
 
 /// Calls `open` on each folder. Returns the results, and one sentence for each folder that cannot be read.
@@ -139,7 +139,7 @@ pub(super) fn each_of<T>(folders: &[PathBuf], open: impl Fn(&Path) -> Result<T>)
 /// Labels of runs that are shown together: their names, or their folders where names repeat, for example on several
 /// machines.
 #[must_use]
-pub fn labels(readings: &[Reading]) -> Vec<String> {
+pub fn labels(readings: &[ReadableRun]) -> Vec<String> {
     let named: Vec<(String, &Store)> = readings.iter().map(|reading| (reading.name(), &reading.store)).collect();
     labels_of(&named)
 }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     /// Reads a store whose only file of records has this text.
-    fn reading(text: &[u8], detail: Detail) -> Reading {
+    fn reading(text: &[u8], detail: Detail) -> ReadableRun {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("attempts.jsonl"), text).unwrap();
         read(folder.path(), detail).unwrap()

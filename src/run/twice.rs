@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 
-use super::counting::Tried;
+use super::counting::TryRecord;
 
 /// Keeps the first finished record of each attempt, in the order of file names and lines. Then sorts the records, and
 /// the parallel slice `beside`, by the start of the attempts.
-pub(super) fn settle<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
+pub(super) fn settle<T: TryRecord, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
     for record in records.iter_mut() {
         let one = record.which();
@@ -19,7 +19,7 @@ pub(super) fn settle<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
 }
 
 /// Sorts records by the start of the attempts, and the parallel slice `beside` in the same order.
-pub fn in_order<T: Tried, U: Clone>(records: &mut [T], beside: &mut [U]) {
+pub fn in_order<T: TryRecord, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut order: Vec<usize> = (0..beside.len()).collect();
     order.sort_by_key(|&place| records[place].which().started);
     let moved: Vec<U> = order.into_iter().map(|place| beside[place].clone()).collect();

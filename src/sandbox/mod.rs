@@ -35,14 +35,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::workspace::{Disk, Layers, LayersKind};
 
-pub use autoexperiment_init::{Entry, EntryKind, Exec, Exit, WORKDIR};
+pub use autoexperiment_init::{EntryKind, Exec, Exit, FolderEntry, WORKDIR};
 pub use docker::{DockerBackend, Flavour};
 pub use fault::{Evidence, EvidenceKind, Fault, Loss, OutOfMemory, evidence_in};
 pub use gpus::{Gpu, Gpus};
 pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
 pub(crate) use local::sweep_folders;
-pub use local::{LocalBackend, Mode, Report};
+pub use local::{ConfinementMode, LocalBackend, MachineReport};
 pub use starved::patience;
 pub use unconfined::Unconfined;
 
@@ -147,7 +147,7 @@ pub trait Sandbox: Send {
     /// Creates or replaces a regular file, and creates its folders.
     async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault>;
     /// Lists a folder's entries, sorted by name.
-    async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault>;
+    async fn list(&mut self, path: &Path) -> Result<Vec<FolderEntry>, Fault>;
     /// Lets processes inside connect to the harness, on the sandbox's own loopback, while commands run. A second call
     /// replaces the listener of the first one.
     ///

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::pieces::{self, Piece, Sources};
+use super::pieces::{self, PaperSources, Piece};
 use super::{Dependencies, Gold, Paper, ResultRule, Suite};
-use crate::code::{Cut, Module, Mutant};
+use crate::code::{MaskedPart, Module, Mutant};
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::sample::{Nesting, UnitChoice};
@@ -38,7 +38,7 @@ pub struct LoadedPaper {
     pub units: Nesting,
     /// Digest of manifest, text, gold and dependency matrix: SHA-256, hex.
     pub digest: String,
-    sources: Sources,
+    sources: PaperSources,
 }
 
 /// A source file with masked functions.
@@ -190,7 +190,7 @@ impl LoadedPaper {
             .into_iter()
             .map(|(module, cuts)| {
                 let module = &self.sources.modules[module];
-                let (places, cuts): (Vec<usize>, Vec<Cut<'_>>) = cuts.into_iter().unzip();
+                let (places, cuts): (Vec<usize>, Vec<MaskedPart<'_>>) = cuts.into_iter().unzip();
                 let masked = module.cut(&cuts)?;
                 let stand_ins = places.into_iter().zip(masked.stand_ins).collect();
                 Ok(MaskedFile { path: module.path().to_owned(), bytes: masked.bytes, stand_ins })
@@ -222,7 +222,7 @@ impl LoadedPaper {
     /// If the verification fails.
     pub fn prove_mask(&self, unit: usize) -> Result<()> {
         for (module, cuts) in self.by_module(&[unit]) {
-            let cuts: Vec<Cut<'_>> = cuts.into_iter().map(|(_, cut)| cut).collect();
+            let cuts: Vec<MaskedPart<'_>> = cuts.into_iter().map(|(_, cut)| cut).collect();
             self.sources.modules[module].cut_checked(&cuts)?;
         }
         Ok(())
@@ -300,8 +300,8 @@ impl LoadedPaper {
     }
 
     /// Groups functions and regions by their module, each with its index.
-    fn by_module(&self, units: &[usize]) -> BTreeMap<usize, Vec<(usize, Cut<'_>)>> {
-        let mut grouped: BTreeMap<usize, Vec<(usize, Cut<'_>)>> = BTreeMap::new();
+    fn by_module(&self, units: &[usize]) -> BTreeMap<usize, Vec<(usize, MaskedPart<'_>)>> {
+        let mut grouped: BTreeMap<usize, Vec<(usize, MaskedPart<'_>)>> = BTreeMap::new();
         for &unit in units {
             let description = self.paper.units[unit].description.as_str();
             let cut = self.sources.of(unit).1.cut(Some(description));

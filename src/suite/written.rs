@@ -14,7 +14,7 @@ const MOST_DIGITS: i32 = 7;
 
 /// The value and precision of a written number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Written {
+pub struct WrittenNumber {
     /// Its value.
     pub value: f64,
     /// Number of significant digits.
@@ -35,13 +35,13 @@ pub struct NumberInText<'text> {
     /// The number as written.
     pub token: &'text str,
     /// Value and precision.
-    pub written: Written,
+    pub written: WrittenNumber,
 }
 
 /// Precision of numbers with more digits than results reproduce.
 const CAPPED: i32 = i32::MIN;
 
-impl Written {
+impl WrittenNumber {
     /// Parses a number precise enough to be a result: with at least `least` significant digits if it has a decimal
     /// point, one more if not. Shorter numbers are sizes and settings, and agree with some result by chance. Commas
     /// count as thousands separators.
@@ -170,7 +170,7 @@ fn push<'text>(
     found: &mut Vec<NumberInText<'text>>,
 ) {
     let token = &text[range.clone()];
-    let Some(written) = Written::read(token, least) else { return };
+    let Some(written) = WrittenNumber::read(token, least) else { return };
     found.push(NumberInText { line, token, written });
     let behind = text[range.end..].trim_start_matches(['\\', ',', ' ']);
     if behind.starts_with('%') || behind.starts_with("percent") {

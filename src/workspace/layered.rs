@@ -12,7 +12,7 @@ use nix::sys::stat::{Mode, SFlag, mknod};
 
 use super::changes::{Base, Override, View, collect};
 use super::snapshot::{Node, Snapshot, file_mode, link, settle};
-use super::{Change, ChangeKind, ChangeLimits, Changes, Disk, Layers, LayersKind};
+use super::{ChangeKind, ChangeLimits, Changes, Disk, FileChange, Layers, LayersKind};
 use crate::error::{Error, Result};
 
 /// How long whoever discards a workspace waits for its removal.
@@ -165,13 +165,14 @@ impl Workspace {
             .filter(|change| change.kind == ChangeKind::Removed && is_protected(&change.path))
             .map(|change| change.path.as_str())
             .collect();
-        let ignore = |change: &Change| {
+        let ignore = |change: &FileChange| {
             is_protected(&change.path)
                 || is_too_long(&change.path)
                 || stays.iter().any(|kept| is_inside(kept, &change.path) || is_inside(&change.path, kept))
         };
-        let (ignored, accepted): (Vec<&Change>, Vec<&Change>) = changes.files.iter().partition(|change| ignore(change));
-        let written: BTreeMap<&str, &Change> = accepted
+        let (ignored, accepted): (Vec<&FileChange>, Vec<&FileChange>) =
+            changes.files.iter().partition(|change| ignore(change));
+        let written: BTreeMap<&str, &FileChange> = accepted
             .iter()
             .filter(|change| matches!(change.kind, ChangeKind::Added | ChangeKind::Modified))
             .map(|change| (change.path.as_str(), *change))

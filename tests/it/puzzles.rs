@@ -9,12 +9,16 @@ use async_trait::async_trait;
 use autoexperiment::agent::{Check, Solution, Task};
 use autoexperiment::env::Env;
 use autoexperiment::error::{Error, Result};
-use autoexperiment::run::Draw;
+use autoexperiment::run::SampleDraw;
 use autoexperiment::run::event::Observer;
-use autoexperiment::run::family::{Basis, CheckFacts, Family, Item, ItemFacts, Listed, Parts, Question, Ready, Staged};
+use autoexperiment::run::family::{
+    CheckFacts, Family, Item, ItemFacts, Question, Ready, SampleNames, SampleParts, ScoringBasis, Staged,
+};
 use autoexperiment::run::machine::Machine;
 use autoexperiment::sample::{Nesting, Sample, Withheld, draw};
-use autoexperiment::score::{Expected, Rule, Runs, Tolerance, Verdict, placed_answer, score_answer, score_results};
+use autoexperiment::score::{
+    Expected, ExperimentRuns, Rule, Tolerance, Verdict, placed_answer, score_answer, score_results,
+};
 use autoexperiment::suite::ResultRule;
 use autoexperiment::workspace::Snapshot;
 use serde_json::{Map, Value, json};
@@ -76,7 +80,7 @@ impl Family for Puzzles {
         }
     }
 
-    fn load(&self, _suite: &Path, item: &str, _basis: Basis) -> Result<Arc<dyn Item>> {
+    fn load(&self, _suite: &Path, item: &str, _basis: ScoringBasis) -> Result<Arc<dyn Item>> {
         let puzzle = ALL.into_iter().find(|puzzle| puzzle.id == item);
         Ok(Arc::new(puzzle.ok_or_else(|| Error::suite(format!("there is no puzzle `{item}`")))?))
     }
@@ -140,7 +144,7 @@ impl Item for Puzzle {
         Nesting::flat(self.hints.len()).count(n)
     }
 
-    fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
+    fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
         let mut samples = Vec::new();
         for n in asked.counts(self.hints.len()) {
             for units in draw(self.id, &Nesting::flat(self.hints.len()), n, asked.limit, seed)? {
@@ -155,7 +159,7 @@ impl Item for Puzzle {
     }
 
     fn reported(&self, _sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
-        Ok(Self::graded(score_answer(Rule::Strict, &self.expected(), answer, &Runs::new())))
+        Ok(Self::graded(score_answer(Rule::Strict, &self.expected(), answer, &ExperimentRuns::new())))
     }
 
     fn verified(&self, _sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
@@ -201,13 +205,13 @@ impl Item for Puzzle {
         ItemFacts { title: format!("Puzzle {}", self.id), experiments: vec![check], ..ItemFacts::default() }
     }
 
-    fn parts(&self, sample: &Sample) -> Result<Parts> {
-        Ok(Parts { asked: Some(self.instructions(&self.withheld(sample)?)), ..Parts::default() })
+    fn parts(&self, sample: &Sample) -> Result<SampleParts> {
+        Ok(SampleParts { asked: Some(self.instructions(&self.withheld(sample)?)), ..SampleParts::default() })
     }
 
-    fn listed(&self, sample: &Sample) -> Result<Listed> {
+    fn listed(&self, sample: &Sample) -> Result<SampleNames> {
         let units = self.withheld(sample)?.into_iter().map(|hint| self.hints[hint].to_owned()).collect();
-        Ok(Listed { units, checks: vec!["print".into()] })
+        Ok(SampleNames { units, checks: vec!["print".into()] })
     }
 }
 

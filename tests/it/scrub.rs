@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use autoexperiment::scrub::{AUDIT_FORMAT, Audit, Format, Options, Rule, scrub};
+use autoexperiment::scrub::{AUDIT_FORMAT, Audit, MarkupFormat, ScrubOptions, ScrubRule, scrub};
 use regex::Regex;
 
 /// Returns a labelled text without its marks, and the marked ranges, in bytes.
@@ -57,7 +57,7 @@ impl Counts {
 
     fn add(&mut self, name: &str, marked: &str) {
         let (text, marks) = unmark(marked);
-        let scrubbed = scrub(&text, &Options { format: Format::detect(Path::new(name), &text), gold: &[] });
+        let scrubbed = scrub(&text, &ScrubOptions { format: MarkupFormat::detect(Path::new(name), &text), gold: &[] });
         let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let mut seen = vec![false; marks.len()];
         for number in &scrubbed.numbers {
@@ -150,9 +150,9 @@ fn every_digit_of_a_text_belongs_to_a_number_of_the_audit() {
     for folder in ["development", "held-out", "later", "practice"] {
         for (name, marked) in excerpts(folder) {
             let (text, _) = unmark(&marked);
-            let format = Format::detect(Path::new(&name), &text);
+            let format = MarkupFormat::detect(Path::new(&name), &text);
             let mut left: Vec<Vec<char>> = text.lines().map(|line| line.chars().collect()).collect();
-            for number in scrub(&text, &Options { format, gold: &[] }).numbers {
+            for number in scrub(&text, &ScrubOptions { format, gold: &[] }).numbers {
                 let length = number.text.chars().count();
                 left[number.line - 1][number.column - 1..number.column - 1 + length].fill('#');
             }
@@ -173,7 +173,7 @@ fn nothing_is_taken_from_the_papers_of_this_repository() {
         let path = entry.unwrap().path().join("paper.md");
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         papers += 1;
-        for number in scrub(&text, &Options { format: Format::Markdown, gold: &[] }).numbers {
+        for number in scrub(&text, &ScrubOptions { format: MarkupFormat::Markdown, gold: &[] }).numbers {
             if number.removed {
                 let line = text.lines().nth(number.line - 1).unwrap();
                 let _ = writeln!(
@@ -257,9 +257,12 @@ fn the_audit_tells_of_every_number_what_became_of_it() {
     }
     let json = std::fs::read_to_string(folder.path().join("audit.json")).unwrap();
     let audit: Audit = serde_json::from_str(&json).unwrap();
-    assert_eq!((audit.format, audit.text_format, audit.removed, audit.kept), (AUDIT_FORMAT, Format::Markdown, 1, 1));
+    assert_eq!(
+        (audit.format, audit.text_format, audit.removed, audit.kept),
+        (AUDIT_FORMAT, MarkupFormat::Markdown, 1, 1)
+    );
     let seen: Vec<_> = audit.numbers.iter().map(|n| (n.line, n.column, n.text.as_str(), n.removed, n.rule)).collect();
-    assert_eq!(seen, [(3, 25, "0.1", false, Rule::SettingWords), (3, 42, "93.4", true, Rule::ResultWords)]);
+    assert_eq!(seen, [(3, 25, "0.1", false, ScrubRule::SettingWords), (3, 42, "93.4", true, ScrubRule::ResultWords)]);
 }
 
 #[test]

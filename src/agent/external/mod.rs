@@ -15,26 +15,26 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::{Agent, Context, Ended, Task};
-use crate::env::{Backend, Env, OnProgress, Venv, npm};
+use super::{Agent, AttemptEnd, Context, Task};
+use crate::env::{Env, EnvBackend, OnProgress, Venv, npm};
 use crate::error::{Error, Result};
 use crate::files::hex;
-use manifest::Manifest;
+use manifest::AgentManifest;
 
 pub use program::ProgramSpec;
 
 /// An external agent.
 pub struct External {
     name: String,
-    manifest: Manifest,
-    home: Home,
+    manifest: AgentManifest,
+    home: ManifestLocation,
     /// The env, set by [`Agent::prepare`]; the inner `None` is an agent without an env.
     env: OnceLock<Option<Env>>,
 }
 
 /// Description of an external agent that comes with this program.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Listed {
+pub struct BundledAgent {
     /// Its name, as in `cli:NAME`.
     pub name: String,
     /// One line about the agent.
@@ -57,9 +57,9 @@ pub fn builtin_names() -> Vec<&'static str> {
 ///
 /// # Errors
 /// If the cache cannot be written.
-pub fn listed(cache: &Path) -> Result<Vec<Listed>> {
+pub fn listed(cache: &Path) -> Result<Vec<BundledAgent>> {
     let one = |builtin: &builtin::Builtin| {
-        let manifest = Manifest::parse(builtin.manifest, Path::new(builtin.name))?;
+        let manifest = AgentManifest::parse(builtin.manifest, Path::new(builtin.name))?;
         let folder = builtin.unpack(cache)?;
         let installed = if npm::is_npm(&folder) {
             npm::is_built(&folder, cache)?
@@ -68,13 +68,13 @@ pub fn listed(cache: &Path) -> Result<Vec<Listed>> {
         };
         let about = builtin.manifest.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
         let modes = manifest.modes();
-        Ok(Listed { name: builtin.name.to_owned(), about, source: builtin.source(), modes, installed })
+        Ok(BundledAgent { name: builtin.name.to_owned(), about, source: builtin.source(), modes, installed })
     };
     builtin::ALL.iter().map(one).collect()
 }
 
 /// Location of an agent's manifest.
-enum Home {
+enum ManifestLocation {
     Builtin(&'static builtin::Builtin),
     Folder(PathBuf),
 }
@@ -94,7 +94,7 @@ impl External {
                 ))
                 .hint("the name may hold letters, digits, `-`, `_` and `.`")
             })?;
-            (Manifest::read(folder)?, Home::Folder(folder.to_owned()))
+            (AgentManifest::read(folder)?, ManifestLocation::Folder(folder.to_owned()))
         } else {
             let Some(builtin) = builtin::ALL.iter().find(|builtin| builtin.name == which) else {
                 let names: Vec<String> = builtin::ALL.iter().map(|builtin| format!("`cli:{}`", builtin.name)).collect();
@@ -105,7 +105,7 @@ impl External {
                     manifest::FILE
                 )));
             };
-            (Manifest::parse(builtin.manifest, Path::new(builtin.name))?, Home::Builtin(builtin))
+            (AgentManifest::parse(builtin.manifest, Path::new(builtin.name))?, ManifestLocation::Builtin(builtin))
         };
         let manifest = manifest.in_mode(program.mode.as_deref()).map_err(|error| error.hint_modes(&program.id()))?;
         Ok(Self { name: program.label(), manifest, home, env: OnceLock::new() })
@@ -138,8 +138,8 @@ impl Agent for External {
 
     async fn prepare(&self, cache: &Path, on_progress: OnProgress<'_>) -> Result<()> {
         let folder = match &self.home {
-            Home::Builtin(builtin) => Some(builtin.unpack(cache)?),
-            Home::Folder(folder) => Some(folder.clone()),
+            ManifestLocation::Builtin(builtin) => Some(builtin.unpack(cache)?),
+            ManifestLocation::Folder(folder) => Some(folder.clone()),
         };
         let env = match folder {
             Some(folder) if npm::is_npm(&folder) => Some(npm::build(&folder, cache, on_progress).await?),
@@ -167,7 +167,7 @@ impl Agent for External {
         launch::WINDING_DOWN
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         launch::run(&self.name, &self.manifest, self.env(), task, context).await
     }
 }

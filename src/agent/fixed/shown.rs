@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Code, CodeChoice};
 use crate::agent::TaskFunction;
 use crate::agent::prompts::fixed::{MARKER, Missing, MissingPart, STAND_IN};
-use crate::agent::retrieval::Wanted;
+use crate::agent::retrieval::RetrievalQuery;
 use crate::code::{Function, Module, last_part};
 
 /// Maximum bytes of a file's outline; of longer ones only the part around the function is shown.
@@ -55,7 +55,7 @@ pub(super) fn described_part(
 
 /// Returns a function's current lines in the code.
 pub(super) fn source(function: &TaskFunction, code: &Code) -> Option<String> {
-    let wanted = Wanted::new(function, code).ok()?;
+    let wanted = RetrievalQuery::new(function, code).ok()?;
     let module = code.modules.get(&wanted.file)?;
     let it = module.functions().get(wanted.function)?;
     let bytes = module.source();

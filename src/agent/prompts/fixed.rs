@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 
 use super::{fence, render, words};
-use crate::agent::experiment::Failure;
+use crate::agent::experiment::ExperimentFailure;
 use crate::agent::retrieval::Passage;
 use crate::agent::{Replication, TaskFunction};
 
@@ -131,7 +131,7 @@ fn beginning(stub: &str) -> &str {
 
 /// Shows a function together with what went wrong.
 #[must_use]
-pub fn repair(name: &str, code: &str, fault: Option<&str>, failures: &[&Failure]) -> String {
+pub fn repair(name: &str, code: &str, fault: Option<&str>, failures: &[&ExperimentFailure]) -> String {
     let failures: Vec<Value> = failures
         .iter()
         .map(|failure| {

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Call, parse};
+use super::{ParsedCall, parse};
 use crate::agent::tools::ToolSet;
 
 /// Labels of Python fences.
@@ -28,7 +28,7 @@ struct Fence<'a> {
 ///
 /// # Errors
 /// If there is no call at all: the fault, as a fragment for the model.
-pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<Call>, String> {
+pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<ParsedCall>, String> {
     let mut found = Vec::new();
     let mut trouble = None;
     for fence in fences(text) {
@@ -54,7 +54,7 @@ pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<Call>, String> {
 }
 
 /// Interprets a fence as a call; `None` if it isn't one.
-fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<Call>, String>> {
+fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<ParsedCall>, String>> {
     let known = |name: &str| tools.get(name).is_some();
     let name = match fence.label.as_str() {
         "" | "json" | "tool_call" => {
@@ -73,7 +73,7 @@ fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<Call>, String>>
     }
     let tool = tools.shown().iter().find(|tool| tool.name == name)?;
     let arguments = arguments(&tool.parameters, fence.body);
-    Some(Ok(vec![Call { id: None, name: name.to_owned(), arguments }]))
+    Some(Ok(vec![ParsedCall { id: None, name: name.to_owned(), arguments }]))
 }
 
 /// Parses a fence's text as arguments.

@@ -9,11 +9,11 @@ const LONG: usize = 50_000;
 
 /// The turns so far: replies and observations.
 #[derive(Default)]
-pub struct Past {
+pub struct PastTurns {
     turns: Vec<(String, String)>,
 }
 
-impl Past {
+impl PastTurns {
     /// Adds a turn: the model's reply and its observation.
     pub fn add(&mut self, said: String, observation: String) {
         self.turns.push((said, observation));
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn the_history_is_one_message_whose_newest_observation_alone_is_long() {
         let prompt = Message::new(Role::User, "question");
-        let mut past = Past::default();
+        let mut past = PastTurns::default();
         assert_eq!(past.messages(&prompt).len(), 1);
         past.add("Thought: a".to_owned(), format!("{}end", "x".repeat(SHORT)));
         past.add("Thought: b".to_owned(), newest(&"y".repeat(LONG + 7)));

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::support::{Attempt, World, call, open, submit, task, text};
+use super::support::{Attempt, AttemptFixture, call, open, submit, task, text};
 use crate::agent::{Agent, End, Event, Replication, Settings, TaskFunction, TaskRegion};
 use crate::model::{ModelError, Reply, Usage};
 
@@ -12,7 +12,7 @@ fn fixed(own: &str) -> std::sync::Arc<dyn Agent> {
     open(&format!("fixed:{own}"), &Settings::default(), None).unwrap()
 }
 
-async fn run(own: &str, world: World, task: &Replication) -> Attempt {
+async fn run(own: &str, world: AttemptFixture, task: &Replication) -> Attempt {
     world.run(fixed(own).as_ref(), task).await
 }
 
@@ -33,7 +33,7 @@ const BOTH: &str = r#"{"Experiment 1":{"value":42},"Experiment 2":{"value":3.0}}
 
 #[tokio::test]
 async fn it_writes_the_function_runs_the_experiments_and_reports_their_results() {
-    let attempt = run("", World::new(vec![writing("return 2 * x")]).await, &task()).await;
+    let attempt = run("", AttemptFixture::new(vec![writing("return 2 * x")]).await, &task()).await;
     assert_eq!((attempt.end, attempt.detail.as_deref()), (End::Answered, None));
     assert_eq!(attempt.answer.as_deref(), Some(BOTH));
     assert_eq!((attempt.budget.steps, attempt.budget.calls), (1, 1));
@@ -49,7 +49,7 @@ async fn it_writes_the_function_runs_the_experiments_and_reports_their_results()
 
 #[tokio::test]
 async fn a_reply_without_the_function_leaves_it_masked_and_is_a_format_error() {
-    let attempt = run("", World::new(vec![text("I would rather not."), text("No.")]).await, &task()).await;
+    let attempt = run("", AttemptFixture::new(vec![text("I would rather not."), text("No.")]).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::GaveUp, None));
     assert_eq!(attempt.detail.as_deref(), Some("the reply holds no Python code of `double`"));
     assert_eq!(attempt.format_errors(), ["the reply holds no Python code of `double`"; 2]);
@@ -66,7 +66,7 @@ async fn whatever_else_it_is_answered_with_ends_with_a_reason() {
     // The same reply every time, also with repairs.
     let repaired = small.iter().map(|reply| (reply, "repair=2,reasoning=50"));
     for (reply, own) in [&text(" \n"), &huge, &big].into_iter().chain(&small).map(|reply| (reply, "")).chain(repaired) {
-        let attempt = run(own, World::new(vec![reply.clone(); 60]).await, &task()).await;
+        let attempt = run(own, AttemptFixture::new(vec![reply.clone(); 60]).await, &task()).await;
         assert!(matches!(attempt.end, End::GaveUp | End::StepLimit), "{own}: {:?}", attempt.end);
         assert!(attempt.answer.is_none() && attempt.budget.format_errors > 0, "{own}: {:?}", attempt.detail);
         assert!(attempt.detail.is_none_or(|detail| detail.len() < 1000), "{own}");
@@ -76,7 +76,7 @@ async fn whatever_else_it_is_answered_with_ends_with_a_reason() {
 #[tokio::test]
 async fn after_a_reply_that_cannot_be_used_the_model_is_told_why_and_asked_once_more() {
     let replies = vec![writing("raise NotImplementedError"), writing("return 2 * x")];
-    let attempt = run("", World::new(replies).await, &task()).await;
+    let attempt = run("", AttemptFixture::new(replies).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
     assert_eq!(attempt.format_errors(), ["`double` still only raises NotImplementedError"]);
     let told = shown(&attempt, 1);
@@ -88,7 +88,8 @@ async fn after_a_reply_that_cannot_be_used_the_model_is_told_why_and_asked_once_
 #[tokio::test]
 async fn the_line_that_stands_for_the_missing_code_is_not_shown_for_small_models_to_copy() {
     for code in ["bm25", "none"] {
-        let attempt = run(&format!("code={code}"), World::new(vec![writing("return 2 * x")]).await, &task()).await;
+        let attempt =
+            run(&format!("code={code}"), AttemptFixture::new(vec![writing("return 2 * x")]).await, &task()).await;
         let shown = shown(&attempt, 0);
         assert!(
             shown.contains("```python\ndef double(x):\n```") && !shown.contains("raise NotImplementedError"),
@@ -104,7 +105,7 @@ async fn the_line_that_stands_for_the_missing_code_is_not_shown_for_small_models
 async fn a_repair_is_shown_the_code_and_the_errors_and_ends_once_everything_runs() {
     let broken = || text("def double(x)");
     let replies = vec![broken(), broken(), writing("return two * x"), writing("return 2 * x"), writing("return 0")];
-    let attempt = run("repair=3", World::new(replies).await, &task()).await;
+    let attempt = run("repair=3", AttemptFixture::new(replies).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
     assert_eq!(attempt.budget.calls, 4);
     let third = shown(&attempt, 2);
@@ -118,7 +119,8 @@ async fn a_repair_is_shown_the_code_and_the_errors_and_ends_once_everything_runs
 
 #[tokio::test]
 async fn without_repair_a_failure_is_reported_with_what_there_is() {
-    let attempt = run("", World::new(vec![writing("return x * 2 if x > 2 else None.no")]).await, &task()).await;
+    let attempt =
+        run("", AttemptFixture::new(vec![writing("return x * 2 if x > 2 else None.no")]).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1":{"value":42}}"#)));
     assert_eq!(attempt.detail.as_deref(), Some("Experiment 2: exit code 1"));
 }
@@ -127,7 +129,7 @@ async fn without_repair_a_failure_is_reported_with_what_there_is() {
 async fn reasoning_goes_on_until_its_tokens_are_spent() {
     let replies =
         vec![spending(text("Add."), 30), spending(text("Or double."), 60), spending(writing("return x + x"), 12)];
-    let attempt = run("reasoning=100", World::new(replies).await.max_tokens(500), &task()).await;
+    let attempt = run("reasoning=100", AttemptFixture::new(replies).await.max_tokens(500), &task()).await;
     assert_eq!(attempt.answer.as_deref(), Some(BOTH));
     let most: Vec<_> = attempt.asked.iter().map(|request| request.sampling.max_tokens.unwrap()).collect();
     assert_eq!(most, [100, 70, 500], "what is left after the second is not worth another call");
@@ -142,8 +144,8 @@ async fn reasoning_goes_on_until_its_tokens_are_spent() {
 }
 
 /// `quadruple` calls `double`; both are masked.
-async fn two(replies: Vec<Reply>) -> (World, Replication) {
-    let world = World::new(replies).await;
+async fn two(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
+    let world = AttemptFixture::new(replies).await;
     let masked =
         "def quadruple(x):\n    raise NotImplementedError\n\n\ndef double(x):\n    raise NotImplementedError\n";
     std::fs::write(world.dir.path().join("main.py"), masked).unwrap();
@@ -188,7 +190,7 @@ async fn at_a_limit_what_was_written_is_still_run() {
 #[tokio::test]
 async fn where_there_are_many_files_the_model_names_those_that_matter() {
     let replies = vec![text("1. `b/helper_3.py`\n2. nothing.py"), writing("return 2 * x")];
-    let world = World::new(replies).await;
+    let world = AttemptFixture::new(replies).await;
     std::fs::create_dir(world.dir.path().join("b")).unwrap();
     for number in 0..12 {
         let path = world.dir.path().join(format!("b/helper_{number}.py"));
@@ -208,20 +210,20 @@ async fn nothing_missing_is_only_run_and_reported() {
     task.experiments
         .iter_mut()
         .for_each(|experiment| experiment.command = "echo '{\"value\": 1}' | tee out.json".into());
-    let attempt = run("", World::new(vec![]).await, &task).await;
+    let attempt = run("", AttemptFixture::new(vec![]).await, &task).await;
     assert_eq!((attempt.end, attempt.budget.calls), (End::Answered, 0));
     assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1":{"value":1},"Experiment 2":{"value":1}}"#));
 }
 
 #[tokio::test]
 async fn infrastructure_ends_are_told_apart() {
-    let failed = World::new(vec![]).await.then_fails(ModelError::Unavailable("503".into()));
+    let failed = AttemptFixture::new(vec![]).await.then_fails(ModelError::Unavailable("503".into()));
     assert_eq!(run("", failed, &task()).await.end, End::ModelError);
-    let long = World::new(vec![]).await.then_fails(ModelError::ContextLength("too long".into()));
+    let long = AttemptFixture::new(vec![]).await.then_fails(ModelError::ContextLength("too long".into()));
     assert_eq!(run("", long, &task()).await.end, End::TokenLimit);
-    let dying = World::new(vec![writing("return 2 * x")]).await.dying(3);
+    let dying = AttemptFixture::new(vec![writing("return 2 * x")]).await.dying(3);
     assert_eq!(run("", dying, &task()).await.end, End::SandboxKilled);
-    assert_eq!(run("", World::new(vec![]).await, &task()).await.end, End::GaveUp, "the script has ended");
+    assert_eq!(run("", AttemptFixture::new(vec![]).await, &task()).await.end, End::GaveUp, "the script has ended");
 }
 
 #[tokio::test]
@@ -229,7 +231,7 @@ async fn an_old_result_file_is_never_taken_for_a_new_one() {
     let mut task = task();
     task.experiments.remove(0);
     task.experiments[0].command = "python3 -c 'import main; main.double(1)'".into();
-    let world = World::new(vec![writing("return 2 * x")]).await;
+    let world = AttemptFixture::new(vec![writing("return 2 * x")]).await;
     std::fs::write(world.dir.path().join("out.json"), "{\"value\": 3.0}").unwrap();
     let attempt = run("", world, &task).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::GaveUp, None));
@@ -274,7 +276,7 @@ proptest! {
             let mut task = task();
             task.experiments.truncate(1);
             task.experiments[0].command = "echo '{\"value\": 1}'; exit 1".into();
-            let world = World::new(replies).await.limits(|limits| limits.steps = 9);
+            let world = AttemptFixture::new(replies).await.limits(|limits| limits.steps = 9);
             let attempt = run("repair=2,reasoning=40", world, &task).await;
             assert!(attempt.budget.steps <= 9);
             assert!(!attempt.end.is_infrastructure(), "{:?}", attempt.end);
@@ -287,8 +289,8 @@ proptest! {
 }
 
 /// Only the body of a loop in `double` is masked.
-async fn part(replies: Vec<Reply>) -> (World, Replication) {
-    let world = World::new(replies).await;
+async fn part(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
+    let world = AttemptFixture::new(replies).await;
     let original = "def double(x):\n    total = 0\n    for part in (x, x):\n        total += part\n    return total\n";
     let masked = original.replace("total += part", "raise NotImplementedError");
     std::fs::write(world.dir.path().join("main.py"), &masked).unwrap();

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::support::{World, call as called, open, task, text};
+use super::support::{AttemptFixture, call as called, open, task, text};
 use crate::agent::protocol::{calls, text as by_text};
 use crate::agent::tools::{ToolChoice, ToolSet};
 use crate::agent::{End, Settings};
@@ -159,7 +159,7 @@ fn spec() -> impl Strategy<Value = String> {
     prop_oneof![6 => react, 1 => fixed.prop_map(str::to_owned)]
 }
 
-async fn ends(world: World, spec: &str) {
+async fn ends(world: AttemptFixture, spec: &str) {
     let agent = open(spec, &Settings::default(), None).unwrap();
     let attempt = world.limits(|limits| limits.steps = 12).run(agent.as_ref(), &task()).await;
     assert!(attempt.budget.steps <= 12 && attempt.end != End::Cancelled, "{spec}: {:?}", attempt.end);
@@ -178,7 +178,7 @@ proptest! {
         tools in proptest::sample::select(vec!["autoexperiment", "swe-agent", "super"]),
         history in proptest::sample::select(vec!["full", "window:2", "summary:2", "super"]),
     ) {
-        block_on(async { ends(World::new(replies).await, &format!("react:tools={tools},history={history}")).await });
+        block_on(async { ends(AttemptFixture::new(replies).await, &format!("react:tools={tools},history={history}")).await });
     }
 }
 
@@ -201,6 +201,6 @@ proptest! {
         if let Some(large) = large {
             replies.insert(at.index(replies.len() + 1), large);
         }
-        block_on(async { ends(World::new(replies).await.drawn(draws), &spec).await });
+        block_on(async { ends(AttemptFixture::new(replies).await.drawn(draws), &spec).await });
     }
 }

@@ -28,7 +28,7 @@ pub enum ToolChoice {
 
 /// How an answer is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answering {
+pub enum AnswerMethod {
     /// By calling the tool of this name.
     Tool(&'static str),
     /// By a command that prints [`bash::MARKER`] with the answer below it.
@@ -42,7 +42,7 @@ pub struct ToolSet {
     tools: &'static [&'static dyn AnyTool],
     /// Descriptions for the model; schemas are built once per process.
     shown: &'static [model::Tool],
-    answering: Answering,
+    answering: AnswerMethod,
     shell: Option<&'static str>,
     python: Option<&'static str>,
     /// An example call as JSON, which is harmless and even useful if a small model copies it.
@@ -79,13 +79,13 @@ static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown
 static SWE_AGENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &change_directory::ChangeDirectory,
-    &swe_agent::Open,
+    &swe_agent::OpenFile,
     &swe_agent::Goto,
     &swe_agent::Scroll,
     &swe_agent::SearchFile,
     &swe_agent::SearchDir,
     &swe_agent::FindFile,
-    &swe_agent::Edit,
+    &swe_agent::SweEdit,
     &swe_agent::Create,
     &final_answer::SUBMIT,
 ];
@@ -93,8 +93,13 @@ static SWE_AGENT: &[&dyn AnyTool] = &[
 static SWE_AGENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SWE_AGENT));
 
 /// The tools of SUPER's agents.
-static SUPER: &[&dyn AnyTool] =
-    &[&super_agent::Execute, &super_agent::Wait, &super_agent::Interrupt, &super_agent::Edit, &final_answer::SUBMIT];
+static SUPER: &[&dyn AnyTool] = &[
+    &super_agent::Execute,
+    &super_agent::Wait,
+    &super_agent::Interrupt,
+    &super_agent::SuperEdit,
+    &final_answer::SUBMIT,
+];
 
 static SUPER_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SUPER));
 
@@ -112,7 +117,7 @@ impl ToolSet {
                 choice,
                 tools: AUTOEXPERIMENT,
                 shown: &AUTOEXPERIMENT_SHOWN,
-                answering: Answering::Tool(final_answer::FINAL_ANSWER.name),
+                answering: AnswerMethod::Tool(final_answer::FINAL_ANSWER.name),
                 shell: Some("command_line"),
                 python: None,
                 first: r#"{"name": "list_files", "arguments": {"path": "."}}"#,
@@ -123,7 +128,7 @@ impl ToolSet {
                 choice,
                 tools: SWE_AGENT,
                 shown: &SWE_AGENT_SHOWN,
-                answering: Answering::Tool(final_answer::SUBMIT.name),
+                answering: AnswerMethod::Tool(final_answer::SUBMIT.name),
                 shell: Some("command_line"),
                 python: None,
                 first: r#"{"name": "command_line", "arguments": {"command": "ls"}}"#,
@@ -133,7 +138,7 @@ impl ToolSet {
                 choice,
                 tools: SUPER,
                 shown: &SUPER_SHOWN,
-                answering: Answering::Tool(final_answer::SUBMIT.name),
+                answering: AnswerMethod::Tool(final_answer::SUBMIT.name),
                 shell: None,
                 python: Some("execute"),
                 first: r#"{"name": "execute", "arguments": {"code": "!ls"}}"#,
@@ -143,7 +148,7 @@ impl ToolSet {
                 choice,
                 tools: BASH,
                 shown: &BASH_SHOWN,
-                answering: Answering::Printed,
+                answering: AnswerMethod::Printed,
                 shell: Some(bash::NAME),
                 python: None,
                 first: r#"{"name": "bash", "arguments": {"command": "ls"}}"#,
@@ -172,7 +177,7 @@ impl ToolSet {
 
     /// How an answer is given with these tools.
     #[must_use]
-    pub const fn answering(&self) -> Answering {
+    pub const fn answering(&self) -> AnswerMethod {
         self.answering
     }
 

@@ -4,13 +4,13 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{ToolChoice, ToolSet, schema, signature_of};
-use crate::agent::tests::support::{Attempt, World, call, sh, submit, text};
+use crate::agent::tests::support::{Attempt, AttemptFixture, call, sh, submit, text};
 use crate::agent::{End, Limits};
 use crate::model::Reply;
 
 /// Runs these calls in a workspace with these files.
 async fn observe(files: &[(&str, &[u8])], replies: Vec<Reply>) -> Attempt {
-    let world = World::new(replies.into_iter().chain([submit()]).collect()).await;
+    let world = AttemptFixture::new(replies.into_iter().chain([submit()]).collect()).await;
     for (path, bytes) in files {
         std::fs::write(world.dir.path().join(path), bytes).unwrap();
     }

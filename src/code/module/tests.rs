@@ -12,7 +12,7 @@ fn labels(source: &str) -> Vec<String> {
 
 fn refused(source: &str) -> (String, usize) {
     let error = Module::parse("pkg/m.py", source.into()).unwrap_err();
-    assert_eq!(error.kind, crate::error::Kind::Suite);
+    assert_eq!(error.kind, crate::error::FailureKind::Suite);
     assert!(error.hint.is_some());
     let (path, line) = error.place.unwrap();
     assert_eq!(path, Path::new("pkg/m.py"));

@@ -1,7 +1,7 @@
 //! One test per rule of regions, comparing bytes exactly.
 
 use super::*;
-use crate::code::{Cut, Target};
+use crate::code::{MaskTarget, MaskedPart};
 
 fn parsed(source: &str) -> Module {
     Module::parse("m.py", source.as_bytes().to_vec()).unwrap()
@@ -20,7 +20,7 @@ fn found(source: &str, bounds: Bounds<'_>) -> Result<Region> {
 fn mask(source: &str, bounds: Bounds<'_>) -> String {
     let module = parsed(source);
     let region = module.region(Some(module.find("f").unwrap()), bounds).unwrap();
-    let masked = module.cut_checked(&[Cut::Region(&region)]).unwrap();
+    let masked = module.cut_checked(&[MaskedPart::Region(&region)]).unwrap();
     assert_eq!(&masked.bytes[masked.stand_ins[0].clone()], module.stand_in(&region));
     String::from_utf8(masked.bytes).unwrap()
 }
@@ -122,7 +122,7 @@ fn what_python_would_not_compile_without_is_refused() {
     let file = parsed("'doc'\nfrom __future__ import annotations\nx = 1\ny = 2\n");
     assert!(file.region(None, statements("from __future__", None)).is_err());
     let region = file.region(None, statements("x", Some("y"))).unwrap();
-    let masked = file.cut_checked(&[Cut::Region(&region)]).unwrap();
+    let masked = file.cut_checked(&[MaskedPart::Region(&region)]).unwrap();
     assert_eq!(masked.bytes, b"'doc'\nfrom __future__ import annotations\nraise NotImplementedError\n");
 }
 
@@ -138,7 +138,7 @@ fn comment_tags_mark_regions_nested_in_each_other() {
     let mask = |name: &str| {
         let region = module.region(None, Bounds::Tag { name, number: None }).unwrap();
         assert_eq!(region.function, Some(0));
-        String::from_utf8(module.cut_checked(&[Cut::Region(&region)]).unwrap().bytes).unwrap()
+        String::from_utf8(module.cut_checked(&[MaskedPart::Region(&region)]).unwrap().bytes).unwrap()
     };
     let raise = "raise NotImplementedError\n";
     let (before, rest) = TAGGED.split_at(TAGGED.find("        # <paper2code name=\"tanh\">\n").unwrap());
@@ -181,13 +181,17 @@ fn a_region_and_what_holds_it_cannot_be_masked_together_and_neighbours_can() {
         parsed("def f():\n    a = 1\n    b = 2\n    if b:\n        c = 3\n    return a\n\ndef g():\n    return 1\n");
     let region = |first: &str| module.region(Some(0), statements(first, None)).unwrap();
     let (a, b, c, outer) = (region("a"), region("b"), region("c"), region("if b"));
-    let target = |function| Cut::Function(Target { function, description: None });
-    for cuts in
-        [[Cut::Region(&c), Cut::Region(&outer)], [target(0), Cut::Region(&c)], [Cut::Region(&a), Cut::Region(&a)]]
-    {
+    let target = |function| MaskedPart::Function(MaskTarget { function, description: None });
+    for cuts in [
+        [MaskedPart::Region(&c), MaskedPart::Region(&outer)],
+        [target(0), MaskedPart::Region(&c)],
+        [MaskedPart::Region(&a), MaskedPart::Region(&a)],
+    ] {
         assert!(module.cut(&cuts).unwrap_err().hint.is_some());
     }
-    let masked = module.cut_checked(&[target(1), Cut::Region(&c), Cut::Region(&a), Cut::Region(&b)]).unwrap();
+    let masked = module
+        .cut_checked(&[target(1), MaskedPart::Region(&c), MaskedPart::Region(&a), MaskedPart::Region(&b)])
+        .unwrap();
     assert_eq!(
         String::from_utf8(masked.bytes.clone()).unwrap(),
         "def f():\n    raise NotImplementedError\n    raise NotImplementedError\n    if b:\n        raise NotImplementedError\n    return a\n\ndef g():\n    raise NotImplementedError\n"

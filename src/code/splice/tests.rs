@@ -11,7 +11,7 @@ fn file() -> Module {
     Module::parse("means.py", FILE.into()).unwrap()
 }
 
-fn into(name: &str, reply: &str) -> Result<Spliced, String> {
+fn into(name: &str, reply: &str) -> Result<SplicedFile, String> {
     let file = file();
     let spliced = file.splice(file.find(name).unwrap(), reply)?;
     assert_eq!(spliced.bytes, apply(FILE.as_bytes(), &spliced.edits));

@@ -35,11 +35,11 @@ struct StoredMessage<'a> {
 pub struct ChatMessage<'a> {
     id: String,
     role: Role,
-    content: Content<'a>,
+    content: MessageContent<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<ToolCall<'a>>,
+    tool_calls: Vec<LoggedToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,20 +50,20 @@ pub struct ChatMessage<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum MessageContent<'a> {
     Text(&'a str),
-    Parts([Part<'a>; 2]),
+    Parts([MessagePart<'a>; 2]),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'a> {
+enum MessagePart<'a> {
     Reasoning { reasoning: &'a str },
     Text { text: &'a str },
 }
 
 #[derive(Serialize)]
-struct ToolCall<'a> {
+struct LoggedToolCall<'a> {
     id: &'a str,
     function: &'a str,
     arguments: &'a Value,
@@ -180,8 +180,11 @@ impl<'a> MessagePool<'a> {
         let StoredMessage { message, reasoning, is_input, .. } = &self.said[index];
         let is_reply = message.role == Role::Assistant;
         let content = match reasoning {
-            Some(reasoning) => Content::Parts([Part::Reasoning { reasoning }, Part::Text { text: &message.content }]),
-            None => Content::Text(&message.content),
+            Some(reasoning) => MessageContent::Parts([
+                MessagePart::Reasoning { reasoning },
+                MessagePart::Text { text: &message.content },
+            ]),
+            None => MessageContent::Text(&message.content),
         };
         let calls = message.tool_calls.iter();
         ChatMessage {
@@ -194,7 +197,7 @@ impl<'a> MessagePool<'a> {
                 _ => None,
             },
             tool_calls: calls
-                .map(|call| ToolCall {
+                .map(|call| LoggedToolCall {
                     id: &call.id,
                     function: &call.name,
                     arguments: &call.arguments,

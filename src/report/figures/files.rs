@@ -15,7 +15,7 @@ const DPI: f32 = 300.0;
 const UNITS: f32 = 384.0;
 
 /// One figure in three formats.
-pub struct Files {
+pub struct FigureFiles {
     /// The SVG as drawn, with its size in inches.
     pub svg: String,
     /// The PDF, as vectors with embedded fonts.
@@ -28,7 +28,7 @@ pub struct Files {
 ///
 /// # Errors
 /// Kind `Machine` if no font is installed, `Internal` if drawing or conversion fails.
-pub fn files(chart: &Chart) -> Result<Files> {
+pub fn files(chart: &Chart) -> Result<FigureFiles> {
     let drawn = draw(chart, Canvas::PRINT)?.replace(INK, "#000000");
     let svg = in_inches(&drawn);
     let failed = |error: &dyn std::fmt::Display| Error::internal(format!("failed to convert a figure: {error}"));
@@ -43,7 +43,7 @@ pub fn files(chart: &Chart) -> Result<Files> {
     pixels.fill(resvg::tiny_skia::Color::WHITE);
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     let png = pixels.encode_png().map_err(|error| failed(&error))?;
-    Ok(Files { svg, pdf, png })
+    Ok(FigureFiles { svg, pdf, png })
 }
 
 /// Replaces the drawing's size in units by its size in inches.

@@ -4,7 +4,7 @@ use super::chart::Chart;
 use crate::error::{Error, Result};
 
 /// One figure in three formats.
-pub struct Files {
+pub struct FigureFiles {
     /// The SVG.
     pub svg: String,
     /// The PDF.
@@ -17,6 +17,6 @@ pub struct Files {
 ///
 /// # Errors
 /// Kind `Usage`.
-pub fn files(_: &Chart) -> Result<Files> {
+pub fn files(_: &Chart) -> Result<FigureFiles> {
     Err(Error::left_out("figures as PDF and PNG", "figures"))
 }

@@ -12,9 +12,9 @@ use futures_util::{StreamExt, TryStreamExt};
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::engine::{Engine, KIND, LABEL};
-use super::pack::{self, Archive, Style};
+use super::pack::{self, Style, TarArchive};
 use super::{USER, registry};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use autoexperiment_init::HOME;
 
 /// The image that the base is made from, unless the user names another one.
@@ -175,7 +175,7 @@ async fn import(
     while told.try_next().await.map_err(failed)?.is_some() {}
     let written = writing.await.map_err(io::Error::other).and_then(|written| written);
     written.map_err(|error| {
-        Error::new(Kind::Infrastructure, format!("failed to send the base image to {}", engine.flavour.name()))
+        Error::new(FailureKind::Infrastructure, format!("failed to send the base image to {}", engine.flavour.name()))
             .because(error)
     })?;
     let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
@@ -188,7 +188,7 @@ fn is_left_out(path: &Path) -> bool {
     LEFT_OUT.iter().any(|left_out| path.starts_with(left_out))
 }
 
-fn from_archive(to: &mut Archive, from: impl Read) -> io::Result<()> {
+fn from_archive(to: &mut TarArchive, from: impl Read) -> io::Result<()> {
     let mut from = tar::Archive::new(from);
     for entry in from.entries()? {
         let mut entry = entry?;
@@ -205,7 +205,7 @@ fn from_archive(to: &mut Archive, from: impl Read) -> io::Result<()> {
     Ok(())
 }
 
-fn from_folder(to: &mut Archive, folder: &Path) -> io::Result<()> {
+fn from_folder(to: &mut TarArchive, folder: &Path) -> io::Result<()> {
     let style = Style { owner: 0, stamped: false };
     let mut names: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().into())).collect::<io::Result<_>>()?;
@@ -217,7 +217,7 @@ fn from_folder(to: &mut Archive, folder: &Path) -> io::Result<()> {
 }
 
 /// Adds files that every sandbox needs and that the source image may lack.
-fn own_files(to: &mut Archive) -> io::Result<()> {
+fn own_files(to: &mut TarArchive) -> io::Result<()> {
     for folder in ["dev", "proc", "sys", "run", "var/lib/dpkg"] {
         to.folder(Path::new(folder), 0)?;
     }

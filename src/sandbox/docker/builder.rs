@@ -36,7 +36,7 @@ pub(super) async fn upload(
     engine: &Engine,
     id: &str,
     to: &str,
-    fill: impl FnOnce(&mut pack::Archive) -> io::Result<()> + Send + 'static,
+    fill: impl FnOnce(&mut pack::TarArchive) -> io::Result<()> + Send + 'static,
 ) -> Result<()> {
     let (body, writing) = pack::stream(fill);
     let options = UploadToContainerOptionsBuilder::default().path(to).build();

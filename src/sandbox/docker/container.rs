@@ -19,14 +19,14 @@ use tokio_util::io::StreamReader;
 use super::engine::{Engine, Flavour};
 use super::tools::Tools;
 use super::{USER, store, upper};
-use crate::error::{Error, Kind, Result};
-use crate::sandbox::conversation::Conversation;
+use crate::error::{Error, FailureKind, Result};
+use crate::sandbox::conversation::InitConversation;
 use crate::sandbox::{
-    Command, Entry, EvidenceKind, Exec, ExecLimits, Fault, Gpu, Gpus, Listener, Loss, Sandbox, SandboxLimits, Spec,
-    WORKDIR,
+    Command, EvidenceKind, Exec, ExecLimits, Fault, FolderEntry, Gpu, Gpus, Listener, Loss, Sandbox, SandboxLimits,
+    Spec, WORKDIR,
 };
 use autoexperiment_init::tree;
-use autoexperiment_init::wire::{Job, Place, Setup};
+use autoexperiment_init::wire::{InitJob, Setup, Surroundings};
 
 /// Time limit of the init for the setup.
 const SETUP: Duration = Duration::from_mins(1);
@@ -42,7 +42,7 @@ const LAST_WORDS: usize = 2000;
 
 /// A running container.
 struct Container {
-    conversation: Conversation,
+    conversation: InitConversation,
     engine: Arc<Engine>,
     id: String,
     tree: PathBuf,
@@ -75,9 +75,9 @@ pub(super) async fn start(
     engine.docker.start_container(&id, None::<StartContainerOptions>).await.map_err(failed("start a container"))?;
     let last_words = Arc::new(Mutex::new(Vec::new()));
     let from = StreamReader::new(standard_output(attached.output, last_words.clone()));
-    let mut conversation = Conversation::new(from, attached.input, None);
+    let mut conversation = InitConversation::new(from, attached.input, None);
     let setup = Setup {
-        place: Place::Container,
+        place: Surroundings::Container,
         owner: None,
         source: (&spec.layers).into(),
         read_only: Vec::new(),
@@ -96,7 +96,7 @@ pub(super) async fn start(
         let words = last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let words = String::from_utf8_lossy(&words).trim().to_owned();
         let why = if words.is_empty() { why } else { format!("{why} ({words})") };
-        Error::new(Kind::Infrastructure, format!("failed to start a `{}` sandbox: {why}", engine.flavour.name()))
+        Error::new(FailureKind::Infrastructure, format!("failed to start a `{}` sandbox: {why}", engine.flavour.name()))
     };
     match ready {
         Ok(Ok(())) => {}
@@ -105,7 +105,7 @@ pub(super) async fn start(
     }
     if !laid.is_empty() {
         let list = tree::encode_laid(&laid).map_err(|error| lost(error.to_string()))?;
-        let written = conversation.file_job("write", Path::new(WORKDIR), Job::Lay, &list, 4096).await;
+        let written = conversation.file_job("write", Path::new(WORKDIR), InitJob::Lay, &list, 4096).await;
         written.map_err(|fault| lost(fault.to_string()))?;
     }
     let (tree, upper) = (tree.to_owned(), upper.to_owned());
@@ -236,7 +236,7 @@ fn body(
 impl Container {
     /// Copies the attempt's changes into the folder `to` on the host, which is the upper layer or a copy of it. `job`
     /// lists the workspace and determines what happens to the processes inside.
-    async fn bring_back(&mut self, job: &Job, to: &Path) -> Result<(), Fault> {
+    async fn bring_back(&mut self, job: &InitJob, to: &Path) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
         // A workspace that cannot be read is a lost sandbox, not an observation for the model.
@@ -261,10 +261,10 @@ impl Container {
         let wanted = left.wanted.iter().map(|(path, size)| (path.as_slice(), *size));
         let wanted = tree::encode_wanted(wanted).map_err(lost)?;
         let most: u64 = left.wanted.iter().map(|(_, size)| size + 10).sum();
-        let bytes = if left.wanted.is_empty() && *job == Job::Survey {
+        let bytes = if left.wanted.is_empty() && *job == InitJob::Survey {
             Vec::new()
         } else {
-            self.conversation.file_job("read", here, Job::Collect, &wanted, most).await.map_err(gone)?
+            self.conversation.file_job("read", here, InitJob::Collect, &wanted, most).await.map_err(gone)?
         };
         let to = to.to_owned();
         blocking(move || upper::write_back(&to, &left, &tree::decode_collected(&bytes)?)).await.map_err(lost)
@@ -309,7 +309,7 @@ impl Sandbox for Container {
         self.checked(result).await
     }
 
-    async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
+    async fn list(&mut self, path: &Path) -> Result<Vec<FolderEntry>, Fault> {
         let result = self.conversation.list(path).await;
         self.checked(result).await
     }
@@ -327,12 +327,12 @@ impl Sandbox for Container {
             let evidence = EvidenceKind::Harness.because(format!("the harness failed to copy its own files: {error}"));
             Fault::Lost(Loss::new("failed to copy the workspace's files").because(error).proven(evidence))
         })?;
-        let brought = self.bring_back(&Job::Look, upper).await;
+        let brought = self.bring_back(&InitJob::Look, upper).await;
         self.checked(brought).await.map(|()| true)
     }
 
     async fn destroy(mut self: Box<Self>) -> Result<(), Fault> {
-        let brought = self.bring_back(&Job::Survey, &self.upper.clone()).await;
+        let brought = self.bring_back(&InitJob::Survey, &self.upper.clone()).await;
         let brought = self.checked(brought).await;
         // Removing the attempt's files may take long; do not lose its changes because of that.
         self.removal.wait(REMOVAL).await;

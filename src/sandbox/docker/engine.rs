@@ -11,7 +11,7 @@ use bollard::models::SystemInfo;
 
 use super::removals::Removals;
 use super::watch::EngineWatch;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use autoexperiment_init::processes;
 
 pub(super) use super::LABEL;
@@ -196,7 +196,7 @@ impl Engine {
 
     /// The error for a failed request, which is never the fault of the code inside.
     pub(super) fn failed(&self, what: &str, error: &bollard::errors::Error) -> Error {
-        Error::new(Kind::Infrastructure, format!("{} failed to {what}: {error}", self.flavour.name()))
+        Error::new(FailureKind::Infrastructure, format!("{} failed to {what}: {error}", self.flavour.name()))
             .hint(format!("check the engine with `{} info` and the disk with `df`", self.flavour.name()))
     }
 }

@@ -16,9 +16,9 @@ use tokio::sync::OnceCell;
 
 use super::builder::{create_alone, upload};
 use super::engine::{Engine, KIND, LABEL, OWNER, is_missing};
-use super::pack::{self, Archive, Style};
+use super::pack::{self, Style, TarArchive};
 use super::{USER, base, libraries, registry};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::hex;
 use crate::sandbox::WORKDIR;
 use crate::sandbox::exposed::exposures;
@@ -31,17 +31,17 @@ pub(super) const PREFIX: &str = "localhost/autoexperiment";
 const LIBRARIES: &str = "/usr/lib";
 
 /// Host folders to show, and folders in them to hide.
-type Shown<'a> = (&'a [PathBuf], &'a [PathBuf]);
+type ShownFolders<'a> = (&'a [PathBuf], &'a [PathBuf]);
 
 type Cells = std::sync::Mutex<HashMap<String, Arc<OnceCell<String>>>>;
 
 /// The images of one engine, and the names that this process has found so far.
-pub(super) struct Images {
+pub(super) struct EngineImages {
     engine: Arc<Engine>,
     known: Cells,
 }
 
-impl Images {
+impl EngineImages {
     pub(super) fn new(engine: Arc<Engine>) -> Self {
         Self { engine, known: Cells::default() }
     }
@@ -61,7 +61,7 @@ impl Images {
     }
 
     /// Makes all images for these folders and, if given, a repo's snapshot. Returns their names, the base first.
-    pub(super) async fn build(&self, shown: Shown<'_>, repo: Option<(&Path, &str)>) -> Result<Vec<String>> {
+    pub(super) async fn build(&self, shown: ShownFolders<'_>, repo: Option<(&Path, &str)>) -> Result<Vec<String>> {
         let mut names = vec![self.base().await?, self.env(shown).await?];
         if let Some((tree, digest)) = repo {
             names.push(self.repo(shown, tree, digest).await?);
@@ -103,7 +103,7 @@ impl Images {
 
     /// Makes or finds the image of an env: the base with these host folders at their own paths, and the libraries that
     /// their programs need. Each folder is a layer; interpreters come first, so that envs share them.
-    pub(super) async fn env(&self, (read_only, hidden): Shown<'_>) -> Result<String> {
+    pub(super) async fn env(&self, (read_only, hidden): ShownFolders<'_>) -> Result<String> {
         let base = self.base().await?;
         let mut folders: Vec<PathBuf> = read_only.to_vec();
         folders.sort();
@@ -157,7 +157,7 @@ impl Images {
     }
 
     /// Makes or finds the image of an env with the snapshot at `tree` as its workspace.
-    pub(super) async fn repo(&self, shown: Shown<'_>, tree: &Path, digest: &str) -> Result<String> {
+    pub(super) async fn repo(&self, shown: ShownFolders<'_>, tree: &Path, digest: &str) -> Result<String> {
         let key = format!("repo {digest} {shown:?}");
         self.once(
             &key,
@@ -192,7 +192,7 @@ impl Images {
         let about = about.map_err(|error| self.engine.failed("find an image", &error))?;
         let layers = about.root_fs.and_then(|files| files.layers).unwrap_or_default();
         match layers.as_slice() {
-            [] => Err(Error::new(Kind::Infrastructure, format!("the image `{base}` has no layers"))),
+            [] => Err(Error::new(FailureKind::Infrastructure, format!("the image `{base}` has no layers"))),
             [one] => Ok(one.clone()),
             several => Ok(format!("sha256:{}", hex(&Sha256::digest(several.join("\n"))))),
         }
@@ -212,7 +212,7 @@ impl Images {
         kind: &str,
         below: &str,
         programs: Option<&Path>,
-        fill: impl FnOnce(&mut Archive) -> io::Result<()> + Send + 'static,
+        fill: impl FnOnce(&mut TarArchive) -> io::Result<()> + Send + 'static,
     ) -> Result<()> {
         if self.is_there(name).await? {
             return Ok(());

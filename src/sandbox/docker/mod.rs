@@ -27,14 +27,14 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 
 use super::{Backend, Evidence, EvidenceKind, Gpus, Sandbox, Spec, canary};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::workspace::{Layers, LayersKind};
 use engine::Engine;
-use images::Images;
+use images::EngineImages;
 use tools::Tools;
 
 pub use engine::Flavour;
-pub use store::{Store, Swept};
+pub use store::{EngineStore, SweepResult};
 
 /// Label of everything that this program makes in an engine. Objects without it are never removed.
 const LABEL: &str = "autoexperiment";
@@ -60,7 +60,7 @@ pub(super) async fn inspect(flavour: Flavour) -> Result<String> {
 pub struct DockerBackend {
     engine: Arc<Engine>,
     gpus: Option<Gpus>,
-    images: Images,
+    images: EngineImages,
     /// The init's volume, found or made when the first sandbox starts.
     tools: Mutex<Option<Arc<Tools>>>,
     /// A sentence for each container of a dead process that could not be removed.
@@ -78,7 +78,8 @@ impl DockerBackend {
             return Err(Error::machine(format!("{} does not run Linux containers here", flavour.name())));
         }
         let leftovers = store::sweep(&engine).await?.failures;
-        let backend = Self { images: Images::new(engine.clone()), engine, tools: Mutex::new(None), gpus, leftovers };
+        let backend =
+            Self { images: EngineImages::new(engine.clone()), engine, tools: Mutex::new(None), gpus, leftovers };
         if let Some(gpus) = backend.gpus {
             canary::try_out(&backend).await.map_err(|why| {
                 Error::machine(format!("no container with `--gpus {gpus}` starts here: {why}"))
@@ -92,14 +93,14 @@ impl DockerBackend {
     ///
     /// # Errors
     /// Returns an error of kind `Machine` if no engine answers, and of kind `Infrastructure` if the engine fails.
-    pub async fn sweep(flavour: Flavour) -> Result<Swept> {
+    pub async fn sweep(flavour: Flavour) -> Result<SweepResult> {
         store::sweep(&Engine::connect(flavour).await?).await
     }
 
     /// The images and volumes that this program keeps in the engine.
     #[must_use]
-    pub fn store(&self) -> Store {
-        Store::new(self.engine.clone())
+    pub fn store(&self) -> EngineStore {
+        EngineStore::new(self.engine.clone())
     }
 
     /// Makes or finds the images for these folders, without the hidden folders in them: the base, the env on top of it
@@ -173,7 +174,7 @@ impl Backend for DockerBackend {
     }
 
     fn conceals(&self, shown: &[PathBuf], hidden: &[PathBuf]) -> Result<()> {
-        Images::left_out(shown, hidden).map(drop)
+        EngineImages::left_out(shown, hidden).map(drop)
     }
 
     async fn examine(&self, place: &Path) -> Option<Evidence> {
@@ -200,7 +201,7 @@ impl Backend for DockerBackend {
         let mut again = false;
         loop {
             match Box::pin(self.start_once(spec)).await {
-                Err(error) if error.kind == Kind::Infrastructure && begun.elapsed() < RESTART => {
+                Err(error) if error.kind == FailureKind::Infrastructure && begun.elapsed() < RESTART => {
                     // Another process may have removed an image that this process had found.
                     self.images.forget();
                     *self.tools.lock().await = None;

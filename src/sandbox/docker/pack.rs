@@ -32,11 +32,11 @@ pub(super) struct Style {
 
 /// Streams the archive that `fill` writes, on a thread for blocking work.
 pub(super) fn stream(
-    fill: impl FnOnce(&mut Archive) -> io::Result<()> + Send + 'static,
+    fill: impl FnOnce(&mut TarArchive) -> io::Result<()> + Send + 'static,
 ) -> (impl Stream<Item = io::Result<Bytes>> + Send + 'static, JoinHandle<io::Result<()>>) {
     let (from, to) = tokio::io::duplex(BUFFER);
     let writing = tokio::task::spawn_blocking(move || {
-        let mut archive = Archive { tar: Builder::new(Box::new(SyncIoBridge::new(to))), made: BTreeSet::new() };
+        let mut archive = TarArchive { tar: Builder::new(Box::new(SyncIoBridge::new(to))), made: BTreeSet::new() };
         fill(&mut archive)?;
         archive.tar.into_inner()?.flush()
     });
@@ -44,12 +44,12 @@ pub(super) fn stream(
 }
 
 /// An archive that is being written.
-pub(super) struct Archive {
+pub(super) struct TarArchive {
     tar: Builder<Box<dyn Write + Send>>,
     made: BTreeSet<PathBuf>,
 }
 
-impl Archive {
+impl TarArchive {
     /// Adds the tree or file at `from` under the path `to`, and the folders above `to`, which belong to root.
     pub(super) fn tree(&mut self, from: &Path, to: &Path, style: Style) -> io::Result<()> {
         self.tree_without(from, to, style, &|_| false)

@@ -19,7 +19,7 @@ pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_REGISTRY";
 /// Time limit for pulling one image.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-type Result<T> = std::result::Result<T, bollard::errors::Error>;
+type EngineResult<T> = std::result::Result<T, bollard::errors::Error>;
 
 /// The registry named by the user, if any.
 pub(super) fn named() -> Option<String> {
@@ -40,7 +40,7 @@ fn split(image: &str) -> (&str, &str) {
 }
 
 /// Pulls an image unless the engine has it. Returns whether it was pulled.
-pub(super) async fn pull(engine: &Engine, image: &str) -> Result<bool> {
+pub(super) async fn pull(engine: &Engine, image: &str) -> EngineResult<bool> {
     match engine.docker.inspect_image(image).await {
         Ok(_) => return Ok(false),
         Err(error) if is_missing(&error) => {}
@@ -61,14 +61,14 @@ pub(super) async fn pull(engine: &Engine, image: &str) -> Result<bool> {
 }
 
 /// Fetches an image from a registry and gives it this program's own name.
-pub(super) async fn fetch(engine: &Engine, registry: &str, name: &str) -> Result<()> {
+pub(super) async fn fetch(engine: &Engine, registry: &str, name: &str) -> EngineResult<()> {
     let there = name_in(registry, name);
     let is_new = pull(engine, &there).await?;
     rename(engine, &there, name, is_new).await
 }
 
 /// Gives an image another name, and removes the first name if it is unwanted.
-pub(super) async fn rename(engine: &Engine, from: &str, to: &str, is_unwanted: bool) -> Result<()> {
+pub(super) async fn rename(engine: &Engine, from: &str, to: &str, is_unwanted: bool) -> EngineResult<()> {
     let (repo, tag) = split(to);
     let options = TagImageOptionsBuilder::default().repo(repo).tag(tag).build();
     engine.docker.tag_image(from, Some(options)).await?;
@@ -79,7 +79,7 @@ pub(super) async fn rename(engine: &Engine, from: &str, to: &str, is_unwanted: b
 }
 
 /// Pushes an image to a registry and returns its name there.
-pub(super) async fn push(engine: &Engine, image: &str, registry: &str) -> Result<String> {
+pub(super) async fn push(engine: &Engine, image: &str, registry: &str) -> EngineResult<String> {
     let name = name_in(registry, image);
     let was_there = engine.docker.inspect_image(&name).await.is_ok();
     rename(engine, image, &name, false).await?;

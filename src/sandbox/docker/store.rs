@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 
 /// An image or volume of this program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Object {
+pub struct EngineObject {
     /// Name of the object, or the id of an image that has lost its name.
     pub name: String,
     /// Purpose of the object: `base`, `env`, `repo` or `init`.
@@ -30,7 +30,7 @@ pub struct Object {
 
 /// The result of removing the containers of dead processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Swept {
+pub struct SweepResult {
     /// Number of containers that were removed.
     pub containers: usize,
     /// A sentence for each container that could not be removed, with the reason.
@@ -38,7 +38,7 @@ pub struct Swept {
 }
 
 /// Access to this program's images and volumes in an engine.
-pub struct Store {
+pub struct EngineStore {
     engine: Arc<Engine>,
 }
 
@@ -47,7 +47,7 @@ fn labelled() -> HashMap<&'static str, Vec<&'static str>> {
     HashMap::from([("label", vec![LABEL])])
 }
 
-impl Store {
+impl EngineStore {
     pub(super) fn new(engine: Arc<Engine>) -> Self {
         Self { engine }
     }
@@ -56,11 +56,11 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error of kind `Infrastructure` if the engine fails.
-    pub async fn list(&self) -> Result<Vec<Object>> {
+    pub async fn list(&self) -> Result<Vec<EngineObject>> {
         let options = ListImagesOptionsBuilder::default().filters(&labelled()).build();
         let images = self.engine.docker.list_images(Some(options)).await;
         let images = images.map_err(|error| self.engine.failed("list images", &error))?;
-        let mut objects: Vec<Object> = images
+        let mut objects: Vec<EngineObject> = images
             .into_iter()
             // Some engines ignore the filter.
             .filter(|image| image.labels.contains_key(LABEL))
@@ -70,7 +70,7 @@ impl Store {
                 if names.is_empty() {
                     names.push(image.id.clone());
                 }
-                names.into_iter().map(move |name| Object {
+                names.into_iter().map(move |name| EngineObject {
                     name,
                     kind: image.labels.get(KIND).cloned().unwrap_or_default(),
                     size: u64::try_from(image.size).ok(),
@@ -79,7 +79,7 @@ impl Store {
             })
             .collect();
         for volume in self.volumes().await? {
-            objects.push(Object { name: volume, kind: "init".into(), size: None, created: None });
+            objects.push(EngineObject { name: volume, kind: "init".into(), size: None, created: None });
         }
         objects.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
         Ok(objects)
@@ -110,9 +110,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error of kind `Infrastructure` if the engine fails.
-    pub async fn prune(&self) -> Result<Vec<Object>> {
+    pub async fn prune(&self) -> Result<Vec<EngineObject>> {
         let mut objects = self.list().await?;
-        let rank = |object: &Object| ["repo", "env", "init", "base"].iter().position(|kind| object.kind == *kind);
+        let rank = |object: &EngineObject| ["repo", "env", "init", "base"].iter().position(|kind| object.kind == *kind);
         objects.sort_by_key(rank);
         let mut removed = Vec::new();
         for object in objects {
@@ -140,11 +140,11 @@ fn is_in_use(error: &bollard::errors::Error) -> bool {
 
 /// Removes labelled containers whose owner was a process of this machine that has ended. A failure does not keep the
 /// others from being removed.
-pub(super) async fn sweep(engine: &Engine) -> Result<Swept> {
+pub(super) async fn sweep(engine: &Engine) -> Result<SweepResult> {
     let options = ListContainersOptionsBuilder::default().all(true).filters(&labelled()).build();
     let containers = engine.docker.list_containers(Some(options)).await;
     let containers = containers.map_err(|error| engine.failed("list containers", &error))?;
-    let mut swept = Swept::default();
+    let mut swept = SweepResult::default();
     for container in containers {
         let labels = container.labels.unwrap_or_default();
         let owner = labels.get(OWNER).filter(|_| labels.contains_key(LABEL)).and_then(|text| Owner::parse(text));
@@ -201,7 +201,7 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
         }
     }
     Err(Error::new(
-        crate::error::Kind::Infrastructure,
+        crate::error::FailureKind::Infrastructure,
         format!("{} failed to remove a container", engine.flavour.name()),
     ))
 }

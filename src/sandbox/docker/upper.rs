@@ -12,7 +12,7 @@ use nix::sys::stat::{Mode, SFlag, mknod};
 
 use crate::workspace::remove_tree;
 use autoexperiment_init::tree::lay::{make_room, write};
-use autoexperiment_init::tree::{Laid, Sort, Surveyed};
+use autoexperiment_init::tree::{NodeType, PreparedEntry, Surveyed};
 
 /// Size from which only the size of a file is copied back, because workspaces skip larger files.
 const FILE: u64 = (16 << 20) + 1;
@@ -22,16 +22,16 @@ const TOTAL: u64 = 80 << 20;
 const NEW: usize = 20_000;
 
 /// Reads an upper layer: files to write and, for whiteouts, files to remove.
-pub(super) fn laid(upper: &Path) -> io::Result<Vec<(Vec<u8>, Laid)>> {
+pub(super) fn laid(upper: &Path) -> io::Result<Vec<(Vec<u8>, PreparedEntry)>> {
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(upper).min_depth(1).sort_by_file_name() {
         let entry = entry?;
         let Ok(path) = entry.path().strip_prefix(upper) else { continue };
         let about = entry.metadata()?;
         let laid = if is_whiteout(&about) {
-            Laid::Gone
+            PreparedEntry::Gone
         } else if about.is_file() {
-            Laid::File { executable: about.mode() & 0o100 != 0, bytes: fs::read(entry.path())? }
+            PreparedEntry::File { executable: about.mode() & 0o100 != 0, bytes: fs::read(entry.path())? }
         } else {
             continue;
         };
@@ -45,8 +45,10 @@ pub(super) fn copy(upper: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for (path, laid) in laid(upper)? {
         match laid {
-            Laid::Gone => whiteout(to, &to_path(&path))?,
-            Laid::File { executable, bytes } => write(to, &to_path(&path), executable, |file| file.write_all(&bytes))?,
+            PreparedEntry::Gone => whiteout(to, &to_path(&path))?,
+            PreparedEntry::File { executable, bytes } => {
+                write(to, &to_path(&path), executable, |file| file.write_all(&bytes))?
+            }
         }
     }
     Ok(())
@@ -62,14 +64,14 @@ fn is_whiteout(about: &fs::Metadata) -> bool {
 }
 
 /// An entry of the tree that the attempt was given.
-enum Given {
+enum LowerEntry {
     Folder,
     File { executable: bool, size: u64 },
     Link(Vec<u8>),
 }
 
 /// Differences between the tree that an attempt was given and the tree that it left.
-pub(super) struct Left {
+pub(super) struct TreeDifferences {
     /// Files whose contents must be copied back, with their sizes.
     pub(super) wanted: Vec<(Vec<u8>, u64)>,
     modes: BTreeMap<Vec<u8>, bool>,
@@ -88,53 +90,58 @@ pub(super) fn known(tree: &Path, upper: &Path) -> io::Result<BTreeSet<Vec<u8>>> 
 }
 
 /// Entries of the snapshot by path, and the paths of the upper layer's files.
-type Before = (BTreeMap<Vec<u8>, Given>, BTreeSet<Vec<u8>>);
+type SnapshotEntries = (BTreeMap<Vec<u8>, LowerEntry>, BTreeSet<Vec<u8>>);
 
 /// Returns the entries of the snapshot's `tree` that the upper layer does not remove, and the paths of the files in
 /// `upper`.
-fn before(tree: &Path, upper: &Path) -> io::Result<Before> {
+fn before(tree: &Path, upper: &Path) -> io::Result<SnapshotEntries> {
     let mut given = BTreeMap::new();
     for entry in walkdir::WalkDir::new(tree).min_depth(1) {
         let entry = entry?;
         let Ok(path) = entry.path().strip_prefix(tree) else { continue };
         let about = entry.metadata()?;
         let kind = if about.is_dir() {
-            Given::Folder
+            LowerEntry::Folder
         } else if about.is_symlink() {
-            Given::Link(fs::read_link(entry.path())?.into_os_string().into_vec())
+            LowerEntry::Link(fs::read_link(entry.path())?.into_os_string().into_vec())
         } else {
-            Given::File { executable: about.mode() & 0o100 != 0, size: about.len() }
+            LowerEntry::File { executable: about.mode() & 0o100 != 0, size: about.len() }
         };
         given.insert(path.as_os_str().as_bytes().to_vec(), kind);
     }
     let mut over = BTreeSet::new();
     for (path, laid) in laid(upper)? {
         match laid {
-            Laid::Gone => _ = given.remove(&path),
-            Laid::File { .. } => _ = over.insert(path),
+            PreparedEntry::Gone => _ = given.remove(&path),
+            PreparedEntry::File { .. } => _ = over.insert(path),
         }
     }
     Ok((given, over))
 }
 
 /// Compares a survey with the snapshot's `tree` and the upper layer.
-pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::Result<Left> {
+pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::Result<TreeDifferences> {
     let (mut given, mut over) = before(tree, upper)?;
-    let mut left =
-        Left { wanted: Vec::new(), modes: BTreeMap::new(), named: Vec::new(), gone: Vec::new(), lifted: Vec::new() };
+    let mut left = TreeDifferences {
+        wanted: Vec::new(),
+        modes: BTreeMap::new(),
+        named: Vec::new(),
+        gone: Vec::new(),
+        lifted: Vec::new(),
+    };
     let (mut total, mut new) = (0, 0);
     for entry in survey {
         let before = given.remove(&entry.path);
         let was_laid = over.remove(&entry.path);
-        if before.is_none() && !was_laid && entry.sort != Sort::Folder {
+        if before.is_none() && !was_laid && entry.sort != NodeType::Folder {
             new += 1;
             if new > NEW {
                 continue;
             }
         }
         match (&entry.sort, before) {
-            (Sort::Folder, Some(Given::Folder)) => {}
-            (Sort::Folder, before) => {
+            (NodeType::Folder, Some(LowerEntry::Folder)) => {}
+            (NodeType::Folder, before) => {
                 if before.is_some() {
                     left.gone.push(to_path(&entry.path));
                 }
@@ -142,10 +149,12 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
                     left.lifted.push(to_path(&entry.path));
                 }
             }
-            (Sort::Link(now), Some(Given::Link(then))) if *now == then && !was_laid => {}
-            (Sort::File { executable, size, fresh: false }, Some(Given::File { executable: mode, size: length }))
-                if *executable == mode && *size == length && !was_laid => {}
-            (Sort::File { executable, size, .. }, _) => {
+            (NodeType::Link(now), Some(LowerEntry::Link(then))) if *now == then && !was_laid => {}
+            (
+                NodeType::File { executable, size, fresh: false },
+                Some(LowerEntry::File { executable: mode, size: length }),
+            ) if *executable == mode && *size == length && !was_laid => {}
+            (NodeType::File { executable, size, .. }, _) => {
                 if *size < FILE && total + size <= TOTAL {
                     total += size;
                     left.modes.insert(entry.path.clone(), *executable);
@@ -154,11 +163,12 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
                     left.named.push(entry);
                 }
             }
-            (Sort::Link(_) | Sort::Other, _) => left.named.push(entry),
+            (NodeType::Link(_) | NodeType::Other, _) => left.named.push(entry),
         }
     }
     // Missing folders need no entry: their missing files imply them.
-    left.gone.extend(given.iter().filter(|(_, kind)| !matches!(kind, Given::Folder)).map(|(path, _)| to_path(path)));
+    left.gone
+        .extend(given.iter().filter(|(_, kind)| !matches!(kind, LowerEntry::Folder)).map(|(path, _)| to_path(path)));
     left.lifted.extend(over.iter().map(|path| to_path(path)));
     Ok(left)
 }
@@ -167,8 +177,8 @@ fn to_path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsString::from_vec(bytes.to_vec()))
 }
 
-/// Writes the differences into the upper layer, with `contents` in the order of [`Left::wanted`].
-pub(super) fn write_back(upper: &Path, left: &Left, contents: &[&[u8]]) -> io::Result<()> {
+/// Writes the differences into the upper layer, with `contents` in the order of [`TreeDifferences::wanted`].
+pub(super) fn write_back(upper: &Path, left: &TreeDifferences, contents: &[&[u8]]) -> io::Result<()> {
     if contents.len() != left.wanted.len() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "not all files arrived"));
     }
@@ -185,11 +195,11 @@ pub(super) fn write_back(upper: &Path, left: &Left, contents: &[&[u8]]) -> io::R
     for entry in &left.named {
         match &entry.sort {
             // Sparse file of the same size; the content is not kept.
-            Sort::File { executable, size, .. } => {
+            NodeType::File { executable, size, .. } => {
                 write(upper, &to_path(&entry.path), *executable, |file| file.set_len(*size))?;
             }
-            Sort::Link(target) => symlink(to_path(target), make_room(upper, &to_path(&entry.path))?)?,
-            Sort::Folder | Sort::Other => {
+            NodeType::Link(target) => symlink(to_path(target), make_room(upper, &to_path(&entry.path))?)?,
+            NodeType::Folder | NodeType::Other => {
                 nix::unistd::mkfifo(&make_room(upper, &to_path(&entry.path))?, Mode::S_IRUSR | Mode::S_IWUSR)?;
             }
         }
@@ -330,8 +340,10 @@ mod tests {
     fn only_so_many_new_files_are_made_on_the_host_and_those_that_were_given_come_beside_them() {
         let place = tempfile::tempdir().unwrap();
         sh(place.path(), "mkdir tree upper; echo > tree/zoo");
-        let file =
-            |path: String| Surveyed { path: path.into(), sort: Sort::File { executable: false, size: 0, fresh: true } };
+        let file = |path: String| Surveyed {
+            path: path.into(),
+            sort: NodeType::File { executable: false, size: 0, fresh: true },
+        };
         let new = (0..NEW + 5).map(|number| file(format!("new{number:06}")));
         let survey = new.chain([file("zoo".into())]).collect();
         let left = compare(&place.path().join("tree"), &place.path().join("upper"), survey).unwrap();
@@ -345,7 +357,7 @@ mod tests {
         for folder in ["tree", "upper"] {
             fs::create_dir(place.path().join(folder)).unwrap();
         }
-        let sort = Sort::File { executable: false, size: 3, fresh: true };
+        let sort = NodeType::File { executable: false, size: 3, fresh: true };
         let survey = vec![Surveyed { path: b"new".to_vec(), sort }];
         let left = compare(&place.path().join("tree"), &place.path().join("upper"), survey).unwrap();
         assert!(write_back(&place.path().join("upper"), &left, &[]).is_err());

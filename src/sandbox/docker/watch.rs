@@ -27,12 +27,12 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 /// Events of one engine.
 #[derive(Debug, Default)]
 pub(super) struct EngineWatch {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<SeenEvents>>,
     begun: OnceLock<()>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenEvents {
     /// Time at which the stream of events last broke.
     broken: Option<Instant>,
     /// The last of [`ACTIONS`] for each container, by container id.
@@ -73,11 +73,11 @@ impl EngineWatch {
     }
 }
 
-fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+fn locked(seen: &Mutex<SeenEvents>) -> MutexGuard<'_, SeenEvents> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn of(seen: &Seen, id: &str, ended: Instant) -> Option<Evidence> {
+fn of(seen: &SeenEvents, id: &str, ended: Instant) -> Option<Evidence> {
     if let Some(action) = seen.stopped.get(id) {
         let what = format!("somebody else ended its container through the engine (`{action}`)");
         return Some(EvidenceKind::StoppedByOthers.because(what));
@@ -89,7 +89,7 @@ fn of(seen: &Seen, id: &str, ended: Instant) -> Option<Evidence> {
 }
 
 /// Records events until the stream breaks.
-async fn listen(events: impl Stream<Item = Result<EventMessage, bollard::errors::Error>>, seen: &Mutex<Seen>) {
+async fn listen(events: impl Stream<Item = Result<EventMessage, bollard::errors::Error>>, seen: &Mutex<SeenEvents>) {
     let begun = Instant::now();
     let mut events = std::pin::pin!(events);
     while let Some(Ok(event)) = events.next().await {
@@ -111,11 +111,11 @@ mod tests {
     #[test]
     fn only_what_happened_at_the_same_time_or_to_the_same_container_is_evidence() {
         let now = Instant::now();
-        let seen = |broken, stopped: &[&str]| Seen {
+        let seen = |broken, stopped: &[&str]| SeenEvents {
             broken,
             stopped: stopped.iter().map(|id| ((*id).to_owned(), "kill".to_owned())).collect(),
         };
-        let kind = |seen: &Seen| of(seen, "abc", now).map(|evidence| evidence.kind);
+        let kind = |seen: &SeenEvents| of(seen, "abc", now).map(|evidence| evidence.kind);
         assert_eq!(kind(&seen(None, &[])), None);
         assert_eq!(kind(&seen(None, &["def"])), None);
         assert_eq!(kind(&seen(None, &["abc"])), Some(EvidenceKind::StoppedByOthers));

@@ -28,7 +28,7 @@ const OVERHEAD: u64 = 8 << 20;
 
 /// Makes disks of one size, as copies of one empty file system.
 #[derive(Debug, Default)]
-pub(super) struct Images(Mutex<Template>);
+pub(super) struct DiskImages(Mutex<Template>);
 
 #[derive(Debug, Default)]
 enum Template {
@@ -40,7 +40,7 @@ enum Template {
     Missing,
 }
 
-impl Images {
+impl DiskImages {
     /// Makes a new disk of `bytes` bytes, stored in `folder`. Returns `None` if disks cannot be made here.
     pub(super) fn disk(&self, bytes: u64, folder: &Path) -> Option<Disk> {
         let mut template = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,7 +189,7 @@ mod tests {
     #[ignore = "needs root and loop devices"]
     fn a_disk_holds_what_it_is_for_and_no_more_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let images = Images::default();
+        let images = DiskImages::default();
         let bytes = 64 << 20;
         let begun = std::time::Instant::now();
         let disks: Vec<Disk> = (0..8).map(|_| images.disk(bytes, folder.path()).unwrap()).collect();

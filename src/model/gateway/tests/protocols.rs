@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::super::{Ask, Given, anthropic, gemini, openai, responses};
+use super::super::{AgentCall, AnsweredCall, anthropic, gemini, openai, responses};
 use super::{PATHS, ask_for};
-use crate::model::{Choice, Effort, Format, Reply, Request, Role, Thought, ToolCall, Usage};
+use crate::model::{Effort, Reply, ReplyFormat, Request, Role, Thought, ToolCall, ToolCallChoice, Usage};
 
 /// A small picture.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -27,9 +27,9 @@ fn thinking() -> Reply {
 async fn asked(path: &str, streams: bool, more: Value) -> (String, Request, Vec<String>) {
     let kept = Arc::new(Mutex::new(None));
     let keeps = kept.clone();
-    let (status, body) = ask_for(path, streams, more, move |ask: Ask| {
+    let (status, body) = ask_for(path, streams, more, move |ask: AgentCall| {
         *keeps.lock().unwrap() = Some((ask.request, ask.left_out));
-        ask.answer.send(Ok(Given { reply: thinking(), most: None, refusal: None })).unwrap();
+        ask.answer.send(Ok(AnsweredCall { reply: thinking(), most: None, refusal: None })).unwrap();
     })
     .await;
     assert_eq!(status, 200, "{body}");
@@ -70,9 +70,9 @@ async fn what_a_program_asks_for_is_read_in_every_protocol() {
         let (sampling, wishes) = (&request.sampling, &request.wishes);
         assert_eq!((sampling.effort, wishes.top_p), (Some(Effort::High), Some(0.9)), "{path}");
         assert_eq!((sampling.temperature, sampling.max_tokens), (Some(0.3), Some(99)), "{path}");
-        assert_eq!(wishes.choice, Some(Choice::Tool("bash".into())), "{path}");
+        assert_eq!(wishes.choice, Some(ToolCallChoice::Tool("bash".into())), "{path}");
         assert!(
-            matches!(&wishes.format, Some(Format::Schema { schema: asked, .. }) if *asked == schema),
+            matches!(&wishes.format, Some(ReplyFormat::Schema { schema: asked, .. }) if *asked == schema),
             "{path}: {wishes:?}"
         );
         assert_eq!((request.tools.len(), &request.tools[0].parameters), (1, &schema), "{path}");
@@ -119,7 +119,7 @@ fn a_token_is_read_where_it_was_written() {
     for read in [anthropic::read(&messages), responses::read(&items), gemini::read(&contents)] {
         let mut messages = read.unwrap().request.messages;
         assert_eq!((messages.len(), messages[0].role, messages[0].content.as_str()), (1, Role::Assistant, "yes"));
-        let mut given = super::super::thoughts::Given::default();
+        let mut given = super::super::thoughts::ThoughtStore::default();
         given.put_back(&mut messages.clone());
         given.keep(0, &thinking().thoughts);
         given.put_back(&mut messages);
@@ -216,8 +216,9 @@ async fn a_reply_that_is_cut_or_stopped_says_so() {
     ] {
         for streams in [false, true] {
             let reply = reply.clone();
-            let answers =
-                move |ask: Ask| ask.answer.send(Ok(Given { reply: reply.clone(), most: None, refusal: None })).unwrap();
+            let answers = move |ask: AgentCall| {
+                ask.answer.send(Ok(AnsweredCall { reply: reply.clone(), most: None, refusal: None })).unwrap()
+            };
             let (_, body) = ask_for(path, streams, json!({"stop_sequences": ["END"]}), answers).await;
             assert!(body.contains(word), "{path}: {body}");
         }
