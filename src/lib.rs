@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → files → code → sample → suite → stats → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → proof → cluster → report → export → view → cli
+//! error → files → code → sample → suite → stats → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → soundness → cluster → report → export → view → cli
 //! ```
 //!
 //! The following example is equivalent to `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop`. (It is
@@ -72,7 +72,6 @@ mod kernel;
 pub mod masked;
 pub mod model;
 mod notebook;
-mod proof;
 pub mod report;
 pub mod run;
 pub mod sample;
@@ -81,6 +80,7 @@ pub mod sandbox;
 pub mod score;
 pub mod scrub;
 pub mod session;
+mod soundness;
 pub mod stats;
 pub mod suite;
 mod verifier;

@@ -186,8 +186,12 @@ pub(super) fn filters(place: Surroundings, memory_cgroup: bool) -> io::Result<Ve
         absent.insert(libc::SYS_memfd_create, Vec::new());
         denied.extend(UNCOUNTED.iter().map(|call| (*call, Vec::new())));
     }
-    let mut filters =
-        vec![unknown_calls(), filter(absent, libc::ENOSYS)?, filter(denied, libc::EPERM)?, filter(seen()?, 0)?];
+    let mut filters = vec![
+        unknown_calls(),
+        filter(absent, libc::ENOSYS)?,
+        filter(denied, libc::EPERM)?,
+        filter(process_hiding_calls()?, 0)?,
+    ];
     if !memory_cgroup {
         // Each socket counts for the most that it may hold, so its limit must not be raised. Report success: programs
         // cope with the smaller limit.
@@ -332,7 +336,7 @@ fn pretended() -> io::Result<SyscallRules> {
 
 /// Returns the call by which a process hides from other processes of its user. The call reports success without any
 /// effect, because the open files of all processes must be visible to be counted.
-fn seen() -> io::Result<SyscallRules> {
+fn process_hiding_calls() -> io::Result<SyscallRules> {
     let hides = vec![dword(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64)?, dword(1, SeccompCmpOp::Eq, 0)?];
     Ok([(libc::SYS_prctl, vec![rule(hides)?])].into())
 }

@@ -199,7 +199,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     let oom_score = OomScore::open();
     // If the kernel does not report the memory of sockets, a cgroup counts most of it; without a cgroup, count the open
     // sockets.
-    let sockets = SocketMeasurement::told(most_of_a_socket).ok();
+    let sockets = SocketMeasurement::ask_kernel(most_of_a_socket).ok();
     let sockets = sockets.or_else(|| (!setup.memory_cgroup).then_some(SocketMeasurement::Guessed(most_of_a_socket)));
     if root {
         nix::unistd::setgroups(&[])?;
@@ -256,7 +256,7 @@ fn start_contained(setup: &Setup) -> io::Result<ProcessRole> {
     nix::sys::prctl::set_dumpable(false)?;
     doing("make the home", fs::create_dir_all(root::HOME))?;
     // The container's cgroup counts the memory of hidden sockets; version 1 does not count connections.
-    let sockets = SocketMeasurement::told(0).ok();
+    let sockets = SocketMeasurement::ask_kernel(0).ok();
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);

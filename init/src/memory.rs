@@ -104,7 +104,7 @@ fn kill_all_but(children: &Children, job: Option<i32>) {
 
 impl SocketMeasurement {
     /// Asks the kernel about this network namespace. `most` is the size in bytes that a hidden socket counts for.
-    pub(super) fn told(most: u64) -> io::Result<Self> {
+    pub(super) fn ask_kernel(most: u64) -> io::Result<Self> {
         Ok(Self::Told(RefCell::new(Sockets::open(most)?)))
     }
 

@@ -100,7 +100,7 @@ impl Budget {
         self.watched = Some(so_far);
     }
 
-    fn tell(&self) {
+    fn publish_usage(&self) {
         if let Some(watched) = &self.watched {
             watched.set(self.steps, self.cost);
         }
@@ -185,7 +185,7 @@ impl Budget {
     /// Counts a step without a model call, such as a script's.
     pub fn charge_step(&mut self) {
         self.steps += 1;
-        self.tell();
+        self.publish_usage();
     }
 
     /// Counts a model call that is not a step, such as one made by a tool.
@@ -195,7 +195,7 @@ impl Budget {
         self.usage += reply.usage;
         self.cost += reply.cost;
         self.model_time += waited;
-        self.tell();
+        self.publish_usage();
     }
 
     /// Counts a model call that failed. It may have cost something.
@@ -204,7 +204,7 @@ impl Budget {
         self.usage += failed.usage;
         self.cost += failed.cost;
         self.model_time += waited;
-        self.tell();
+        self.publish_usage();
     }
 
     /// The number of the next call.

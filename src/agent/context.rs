@@ -113,7 +113,7 @@ impl Context<'_> {
     }
 
     /// Records an event and adds what the model sees of it to `messages`.
-    pub fn tell(&mut self, messages: &mut Vec<Message>, event: &Event) {
+    pub fn record_message(&mut self, messages: &mut Vec<Message>, event: &Event) {
         conversation::take(messages, event);
         self.trajectory.push(event);
     }

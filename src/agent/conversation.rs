@@ -93,7 +93,7 @@ fn sendable(call: &ToolCall) -> ToolCall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Sampling, Usage, Wishes};
+    use crate::model::{RequestOptions, Sampling, Usage};
 
     fn reply(text: &str, tool_calls: Vec<ToolCall>) -> Event {
         Event::Reply {
@@ -111,14 +111,19 @@ mod tests {
         }
     }
 
-    fn said(role: Role, content: &str) -> Event {
+    fn message_event(role: Role, content: &str) -> Event {
         Event::Message { role, content: content.into(), call_id: None }
     }
 
     #[test]
     fn user_messages_in_a_row_become_one() {
         let mut messages = Vec::new();
-        for event in [said(Role::System, "s"), said(Role::User, "a"), said(Role::User, "b"), reply("c", vec![])] {
+        for event in [
+            message_event(Role::System, "s"),
+            message_event(Role::User, "a"),
+            message_event(Role::User, "b"),
+            reply("c", vec![]),
+        ] {
             take(&mut messages, &event);
         }
         assert_eq!(messages.len(), 3);
@@ -133,7 +138,7 @@ mod tests {
             messages: words.iter().map(|word| Message::new(Role::User, *word)).collect(),
             tools: None,
             sampling: Sampling::default(),
-            wishes: Wishes::default(),
+            wishes: RequestOptions::default(),
         };
         let mut messages = Vec::new();
         for event in [asked(0, &["a", "b"]), reply("c", vec![]), asked(3, &["d"]), reply("e", vec![]), asked(1, &["f"])]

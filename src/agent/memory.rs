@@ -91,7 +91,7 @@ impl ConversationMemory {
                     let index = self.checked;
                     self.checked += 1;
                     if let Some(end) = messages.get(index).and_then(tail) {
-                        context.tell(messages, &Event::Shortened { message: index, content: end });
+                        context.record_message(messages, &Event::Shortened { message: index, content: end });
                         self.sizes.truncate(index);
                     }
                 }
@@ -149,7 +149,7 @@ impl ConversationMemory {
     fn forget(&mut self, count: usize, messages: &mut Vec<Message>, context: &mut Context<'_>) {
         let note = dynamic::left_out(self.summary.as_deref());
         let event = Event::Forgotten { from: self.head, count, keep: self.keep, note };
-        context.tell(messages, &event);
+        context.record_message(messages, &event);
         self.checked = self.checked.saturating_sub(count).max(self.head);
         self.sizes.clear();
     }
@@ -161,7 +161,7 @@ impl ConversationMemory {
         messages: &[Message],
         context: &mut Context<'_>,
     ) -> Result<(), AttemptEnd> {
-        let steps = transcript::of(&messages[self.head..self.head + count]);
+        let steps = transcript::render(&messages[self.head..self.head + count]);
         let question = Message::new(Role::User, dynamic::summarise(self.summary.as_deref(), &steps));
         match ask("summary", vec![question], context).await {
             Ok(summary) if !summary.trim().is_empty() => self.summary = Some(summary.trim().to_owned()),
@@ -226,7 +226,7 @@ fn is_long(message: &Message, most: usize) -> bool {
 
 fn shorten(index: usize, most: usize, messages: &mut Vec<Message>, context: &mut Context<'_>) {
     let content = cut_middle(&messages[index].content, most).into_owned();
-    context.tell(messages, &Event::Shortened { message: index, content });
+    context.record_message(messages, &Event::Shortened { message: index, content });
 }
 
 /// The end of an observation if it is too long.

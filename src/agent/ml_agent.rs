@@ -10,10 +10,10 @@ use std::fmt::Write as _;
 
 use async_trait::async_trait;
 
+use super::ml_agent_limits::MlAgentLimits;
+use super::plain_chat::{NoReply, PlainChat};
 use super::prompts::ml_agent as prompts;
-use super::reach::MlAgentLimits;
 use super::retrieval::bm25::{Bm25, ranked};
-use super::talk::{NoReply, PlainChat};
 use super::tools::cut_middle;
 use super::{Agent, AttemptEnd, Context, End, OneReply, ShownRepo, Task, experiment};
 use crate::model::{Model, Role};
@@ -76,7 +76,7 @@ async fn work(
     context: &mut Context<'_>,
 ) -> Result<Option<String>, NoReply> {
     let mut talk = PlainChat::over(model, Vec::new());
-    talk.say(Role::User, prompts::keywords(&task.unplaced, reach.words), context);
+    talk.add_message(Role::User, prompts::keywords(&task.unplaced, reach.words), context);
     let words = talk.ask(None, context).await?.text;
     let docs = task.shelf.iter().map(|repo| repo.docs.as_str());
     let found = ranked(&Bm25::new(docs).scores(&words));
@@ -84,7 +84,7 @@ async fn work(
     let beginnings: Vec<(&str, String)> =
         found.iter().map(|repo| (repo.id.as_str(), repo.docs.chars().take(BEGINNING).collect())).collect();
     let shown: Vec<(&str, &str)> = beginnings.iter().map(|(id, text)| (*id, text.as_str())).collect();
-    talk.say(Role::User, prompts::sort(&shown), context);
+    talk.add_message(Role::User, prompts::sort(&shown), context);
     let order = talk.ask(None, context).await?.text;
     for repo in sorted(found, &order) {
         let program = attempt(repo, (task, reach), model, context).await?;
@@ -119,16 +119,16 @@ async fn attempt(
     }
     let mut talk = PlainChat::over(model, Vec::new());
     let prompt = prompts::plan(&task.unplaced, &repo.id, &files, &cut_middle(&repo.docs, reach.docs));
-    talk.say(Role::User, prompt, context);
+    talk.add_message(Role::User, prompt, context);
     let accepts = talk.ask(None, context).await?.text;
     if first_word(&accepts) != "accept" {
         return Ok(None);
     }
     let mut question = prompts::generate(task.fence, reach.replies);
     for done in 1..=reach.replies {
-        talk.say(Role::User, question, context);
+        talk.add_message(Role::User, question, context);
         let reply = talk.ask(None, context).await?.text;
-        let told = match Action::of(&reply) {
+        let told = match Action::parse(&reply) {
             Action::Write => return Ok(Some(reply)),
             Action::Reject => return Ok(None),
             Action::Read(path) => match repo.files.iter().find(|(known, _)| *known == path) {
@@ -141,7 +141,7 @@ async fn attempt(
                 told
             }
         };
-        question = prompts::told(&told, reach.replies - done);
+        question = prompts::ask_for_program(&told, reach.replies - done);
     }
     Ok(None)
 }
@@ -156,7 +156,7 @@ enum Action {
 }
 
 impl Action {
-    fn of(reply: &str) -> Self {
+    fn parse(reply: &str) -> Self {
         if reply.contains("```") {
             return Self::Write;
         }
@@ -191,7 +191,7 @@ mod tests {
             ("I would read main.py", Action::Unclear),
             ("", Action::Unclear),
         ] {
-            assert_eq!(Action::of(reply), action, "{reply}");
+            assert_eq!(Action::parse(reply), action, "{reply}");
         }
     }
 

@@ -53,7 +53,7 @@ pub async fn to_end(code: &str, context: &mut Context<'_>) -> Result<CellOutput,
 /// # Errors
 /// Same as [`cell`].
 pub async fn execute(code: &str, context: &mut Context<'_>) -> Result<String, Fault> {
-    Ok(told(&cell(code, context).await?, context))
+    Ok(format_cell(&cell(code, context).await?, context))
 }
 
 /// Waits for running code and returns its output as shown to a model.
@@ -61,7 +61,7 @@ pub async fn execute(code: &str, context: &mut Context<'_>) -> Result<String, Fa
 /// # Errors
 /// [`Fault::Refused`] if nothing is running, and the errors of the sandbox.
 pub async fn wait(context: &mut Context<'_>) -> Result<String, Fault> {
-    Ok(told(&wait_on(context).await?, context))
+    Ok(format_cell(&wait_on(context).await?, context))
 }
 
 async fn wait_on(context: &mut Context<'_>) -> Result<CellOutput, Fault> {
@@ -80,7 +80,7 @@ pub async fn interrupt(context: &mut Context<'_>) -> Result<String, Fault> {
     let begun = Instant::now();
     let shown = kernel.interrupt(context).await;
     let shown = keep(kernel, shown, None, begun, context)?;
-    Ok(told(&shown, context))
+    Ok(format_cell(&shown, context))
 }
 
 /// Interrupts code still running from an earlier call, if any.
@@ -138,7 +138,7 @@ pub fn record(by: CellAuthor, code: Option<&str>, shown: &CellOutput, took: Dura
 }
 
 /// Formats a cell's outcome for a model.
-fn told(shown: &CellOutput, context: &Context<'_>) -> String {
+fn format_cell(shown: &CellOutput, context: &Context<'_>) -> String {
     let CellOutput { state, output } = shown;
     let output = output.strip_suffix('\n').unwrap_or(output);
     let so_far = if output.is_empty() { "no output so far".to_owned() } else { format!("output so far:\n{output}") };

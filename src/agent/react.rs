@@ -7,11 +7,11 @@ use async_trait::async_trait;
 
 use super::account::{Asker, Unanswered};
 use super::memory::ConversationMemory;
+use super::plain_chat::PlainChat;
 use super::prompts::dynamic;
 use super::retrieval::{CodeChoice, PaperChoice, Retriever};
 use super::settings::{Preset, Settings};
 use super::step::{self, AfterStep};
-use super::talk::PlainChat;
 use super::tool_calling::ToolCalling;
 use super::tools::{Session, ToolSet};
 use super::{
@@ -61,7 +61,7 @@ impl React {
         }
         let retriever = settings.retriever(cache)?;
         let tool_calling = ToolCalling {
-            tools: ToolSet::of(settings.tools),
+            tools: ToolSet::from_choice(settings.tools),
             protocol: settings.protocol,
             one_call: settings.one_call,
         };
@@ -75,7 +75,7 @@ impl React {
         let tries = self.settings.reflexion;
         let mut why = None;
         let mut lesson = None;
-        let mut session = Session::of(self.settings.history);
+        let mut session = Session::with_history(self.settings.history);
         let mut number = 0;
         loop {
             number += 1;
@@ -150,15 +150,15 @@ impl React {
         } else {
             dynamic::general_system(prompt, tool_calling, history)
         };
-        say(Role::System, system, &mut request.messages, context);
-        say(Role::User, dynamic::task(task, limits, tool_calling, paper_file), &mut request.messages, context);
+        add_message(Role::System, system, &mut request.messages, context);
+        add_message(Role::User, dynamic::task(task, limits, tool_calling, paper_file), &mut request.messages, context);
         match material::gather(&self.retriever, task, context).await {
-            Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
+            Ok(Some(material)) => add_message(Role::User, material, &mut request.messages, context),
             Ok(None) => {}
             Err(ended) => return ended,
         }
         if let Some(lesson) = lesson.take() {
-            say(Role::User, lesson, &mut request.messages, context);
+            add_message(Role::User, lesson, &mut request.messages, context);
         }
         if self.settings.reasoning_tokens > 0 && context.budget.steps_left() > 1 {
             let mut talk = PlainChat::over(model, std::mem::take(&mut request.messages));
@@ -166,7 +166,7 @@ impl React {
             let thought = talk.think(dynamic::reason(tokens), &dynamic::wait(), tokens, context).await;
             request.messages = talk.into_messages();
             match thought {
-                Ok(()) => say(Role::User, dynamic::begin(), &mut request.messages, context),
+                Ok(()) => add_message(Role::User, dynamic::begin(), &mut request.messages, context),
                 Err(stop) => return stop.into(),
             }
         }
@@ -187,7 +187,7 @@ impl React {
             let last = context.budget.last_step();
             if let Some(why) = last.filter(|_| !told) {
                 told = true;
-                say(Role::User, dynamic::submit(why, tool_calling), &mut request.messages, context);
+                add_message(Role::User, dynamic::submit(why, tool_calling), &mut request.messages, context);
             }
             request.sampling = context.next_sampling();
             memory.measure(&request.messages);
@@ -259,12 +259,12 @@ impl Agent for React {
             return self.reflect(task, model, context).await;
         }
         let limits = *context.budget.limits();
-        let session = Session::of(self.settings.history);
+        let session = Session::with_history(self.settings.history);
         let mut work = ReactTry { limits, lesson: None, request: Request::default(), session };
         self.work(task, model, &mut work, context).await
     }
 }
 
-fn say(role: Role, content: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
-    context.tell(messages, &Event::Message { role, content, call_id: None });
+fn add_message(role: Role, content: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
+    context.record_message(messages, &Event::Message { role, content, call_id: None });
 }

@@ -54,7 +54,7 @@ pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) 
 /// Asks for a plan for the next try; `None` if the model may not be asked or replies nothing. An error ends the
 /// attempt.
 pub async fn plan(why: &str, messages: &[Message], context: &mut Context<'_>) -> Result<Option<String>, AttemptEnd> {
-    let question = Message::new(Role::User, dynamic::reflect(why, &transcript::of(messages)));
+    let question = Message::new(Role::User, dynamic::reflect(why, &transcript::render(messages)));
     match ask("reflexion", vec![question], context).await {
         Ok(plan) => Ok(Some(plan.trim().to_owned()).filter(|plan| !plan.is_empty())),
         Err(ToolFailure::Refused(_) | ToolFailure::Arguments(_)) => Ok(None),

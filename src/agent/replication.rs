@@ -87,7 +87,7 @@ impl TaskFunction {
 
     /// The description for agents, with a sentence about the masked part of a region.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn full_description(&self) -> String {
         let description = self.description.trim();
         let Some(region) = &self.region else { return description.to_owned() };
         let lines = if region.lines == 1 { "1 line".to_owned() } else { format!("{} lines", region.lines) };
@@ -153,7 +153,8 @@ impl Replication {
 
     fn instructions(&self) -> String {
         let missing = self.functions.iter().map(|function| {
-            let told = if function.region.is_some() { function.told() } else { function.description.clone() };
+            let told =
+                if function.region.is_some() { function.full_description() } else { function.description.clone() };
             format!("- `{}`: {told}\n", function.at)
         });
         let missing: String = missing.collect();

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::talk::PlainChat;
+use super::plain_chat::PlainChat;
 use super::{Agent, AttemptEnd, Context, End, OneReply, Task, experiment};
 use crate::model::Role;
 use crate::sample::COMMAND;
@@ -31,7 +31,7 @@ impl Agent for Single {
             Err(ended) => return ended,
         };
         let mut talk = PlainChat::over(model, Vec::new());
-        talk.say(Role::User, task.prompt.clone(), context);
+        talk.add_message(Role::User, task.prompt.clone(), context);
         match talk.ask(None, context).await {
             Ok(reply) => {
                 experiment::answer_raw(reply.text, context);

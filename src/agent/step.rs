@@ -78,7 +78,7 @@ pub async fn act(
                 let (step, call_id, tool) = (context.budget.steps, call.id.clone(), call.name.clone());
                 let arguments = call.arguments.clone().unwrap_or_default().into();
                 let observation = Event::Observation { step, call_id, tool, arguments, content, seconds };
-                context.tell(messages, &observation);
+                context.record_message(messages, &observation);
             }
             CallEffect::Wrong(what) => {
                 let what = in_short(&what, reply, context);
@@ -88,7 +88,7 @@ pub async fn act(
                 wrong = true;
                 let content = dynamic::format_error(&what, tool_calling);
                 let role = if call.id.is_some() { Role::Tool } else { Role::User };
-                context.tell(messages, &Event::Message { role, content, call_id: call.id.clone() });
+                context.record_message(messages, &Event::Message { role, content, call_id: call.id.clone() });
             }
             CallEffect::End(ended) => return AfterStep::End(ended),
         }
@@ -98,7 +98,7 @@ pub async fn act(
     }
     for other in others.iter().filter(|other| other.id.is_some()) {
         let content = format!("not run: {}", too_many(calls.len(), to_run.len()));
-        context.tell(messages, &Event::Message { role: Role::Tool, content, call_id: other.id.clone() });
+        context.record_message(messages, &Event::Message { role: Role::Tool, content, call_id: other.id.clone() });
     }
     if acted { AfterStep::Step } else { AfterStep::Retry }
 }
@@ -164,13 +164,13 @@ pub fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, co
     let open: Vec<String> =
         reply.tool_calls.iter().filter(|call| is_open(&call.id)).map(|call| call.id.clone()).collect();
     let Some((first, others)) = open.split_first() else {
-        context.tell(messages, &Event::Message { role: Role::User, content: told, call_id: None });
+        context.record_message(messages, &Event::Message { role: Role::User, content: told, call_id: None });
         return;
     };
-    context.tell(messages, &Event::Message { role: Role::Tool, content: told, call_id: Some(first.clone()) });
+    context.record_message(messages, &Event::Message { role: Role::Tool, content: told, call_id: Some(first.clone()) });
     for other in others {
         let call_id = Some(other.clone());
-        context.tell(messages, &Event::Message { role: Role::Tool, content: "not run".to_owned(), call_id });
+        context.record_message(messages, &Event::Message { role: Role::Tool, content: "not run".to_owned(), call_id });
     }
 }
 
@@ -236,14 +236,14 @@ fn refuse(
     context.count_format_error(&what);
     let content = dynamic::format_error(&what, tool_calling);
     match reply.tool_calls.split_first() {
-        None => context.tell(messages, &Event::Message { role: Role::User, content, call_id: None }),
+        None => context.record_message(messages, &Event::Message { role: Role::User, content, call_id: None }),
         Some((first, others)) => {
             let call_id = Some(first.id.clone());
-            context.tell(messages, &Event::Message { role: Role::Tool, content, call_id });
+            context.record_message(messages, &Event::Message { role: Role::Tool, content, call_id });
             for other in others {
                 let content = "not run".to_owned();
                 let call_id = Some(other.id.clone());
-                context.tell(messages, &Event::Message { role: Role::Tool, content, call_id });
+                context.record_message(messages, &Event::Message { role: Role::Tool, content, call_id });
             }
         }
     }

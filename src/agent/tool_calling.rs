@@ -20,7 +20,7 @@ impl ToolCalling {
     #[must_use]
     pub const fn offered(&self) -> &'static [model::Tool] {
         match self.protocol {
-            ToolProtocol::Tools => self.tools.shown(),
+            ToolProtocol::Tools => self.tools.definitions(),
             ToolProtocol::Text => &[],
         }
     }

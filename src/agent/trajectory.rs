@@ -11,7 +11,7 @@ use super::End;
 use crate::error::{Error, FailureKind, Result};
 use crate::files::{Appender, JsonLine, json_lines};
 use crate::kernel::CellRecord;
-use crate::model::{Message, Reply, Role, Sampling, Thought, Tool, ToolCall, Usage, Wishes};
+use crate::model::{Message, Reply, RequestOptions, Role, Sampling, Thought, Tool, ToolCall, Usage};
 
 /// An event of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -147,8 +147,8 @@ pub enum Event {
         sampling: Sampling,
         /// Other options that the agent requested: `top_p`, `top_k`, penalties, stop sequences, a choice of tools, a
         /// format.
-        #[serde(default, skip_serializing_if = "Wishes::is_none")]
-        wishes: Wishes,
+        #[serde(default, skip_serializing_if = "RequestOptions::is_none")]
+        wishes: RequestOptions,
     },
     /// An external program requested something that is not passed on to the model. Recorded once per attempt.
     NotPassed {

@@ -127,7 +127,7 @@ type ExperimentAndFunction = (usize, usize);
 
 /// Returns the place of a function in the manifest, or of the function that contains a region.
 fn place(loaded: &LoadedPaper, unit: usize) -> Option<TracedFunction> {
-    loaded.function_of(unit).map(|index| TracedFunction::of(loaded.source(unit), index))
+    loaded.function_of(unit).map(|index| TracedFunction::locate(loaded.source(unit), index))
 }
 
 /// Returns the files for a trial with one function masked.

@@ -299,7 +299,7 @@ impl Tests {
     }
 
     /// Returns the experiments that need a function, as indices in the manifest, the quickest first.
-    fn of(&self, bench: &Bench, function: usize) -> Vec<usize> {
+    fn for_function(&self, bench: &Bench, function: usize) -> Vec<usize> {
         let mut tests = bench.loaded().tests(&[function]);
         let quickest = |place: &usize| seconds(&self.gold, &self.experiments[*place].id).fold(f64::MAX, f64::min);
         tests.sort_by(|one, other| quickest(one).total_cmp(&quickest(other)));
@@ -326,7 +326,7 @@ impl Tests {
     async fn fate(&self, bench: &Bench, function: usize, mutant: &Mutant) -> Result<MutantOutcome> {
         let module = bench.loaded().source(function);
         let files: [(PathBuf, Vec<u8>); 1] = [(module.path().to_owned(), module.mutant_text(mutant))];
-        for place in self.of(bench, function) {
+        for place in self.for_function(bench, function) {
             let outcome = bench.run(&Trial { files: &files, experiment: &self.experiments[place] }).await?;
             if self.agrees(bench, place, &outcome) {
                 continue;

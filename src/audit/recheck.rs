@@ -72,7 +72,7 @@ async fn pairs(
     let all: Vec<(usize, usize)> = (0..paper.experiments.len())
         .flat_map(|experiment| (0..paper.units.len()).map(move |function| (experiment, function)))
         .collect();
-    let chosen = part.of(all, |&(experiment, function)| {
+    let chosen = part.select(all, |&(experiment, function)| {
         format!("{} {} {}", paper.id, paper.experiments[experiment].id, paper.units[function].at)
     });
     let mut jobs = Vec::with_capacity(chosen.len());
@@ -125,7 +125,8 @@ async fn mutants(
         let drawn = mutation::drawn(loaded, &stored, place, evidence.mutants)?;
         all.extend(drawn.into_iter().map(|mutant| (place, mutant)));
     }
-    let chosen = part.of(all, |(function, mutant)| format!("{} {} {}", paper.id, paper.units[*function].at, mutant.id));
+    let chosen =
+        part.select(all, |(function, mutant)| format!("{} {} {}", paper.id, paper.units[*function].at, mutant.id));
     let total = chosen.len();
     observer.on(RunEvent::Stage(Stage::new("running mutants again of", &paper.id).counted(0, total, "mutants")));
     let killed = mutation::again(bench, &chosen).await?;
@@ -177,7 +178,7 @@ fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
 
 impl RecheckShare {
     /// Returns the items selected by the hash of their names; if none is selected, the one with the smallest hash.
-    fn of<T>(self, items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<T> {
+    fn select<T>(self, items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<T> {
         let weight = |item: &T| {
             let hash = Sha256::digest(format!("recheck {} {}", self.seed, name(item)));
             let head: [u8; 8] = std::array::from_fn(|at| hash[at]);
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn a_part_is_about_as_large_as_asked_differs_by_seed_and_is_never_empty() {
         let items: Vec<u32> = (0..2000).collect();
-        let draw = |fraction, seed| RecheckShare { fraction, seed }.of(items.clone(), u32::to_string);
+        let draw = |fraction, seed| RecheckShare { fraction, seed }.select(items.clone(), u32::to_string);
         assert!((150..250).contains(&draw(0.1, 1).len()));
         assert_eq!(draw(0.1, 1), draw(0.1, 1));
         assert_ne!(draw(0.1, 1), draw(0.1, 2));

@@ -39,7 +39,7 @@ pub struct TracedFunction {
 impl TracedFunction {
     /// Returns the place of a function of a module. `function` is an index into the module's functions.
     #[must_use]
-    pub fn of(module: &Module, function: usize) -> Self {
+    pub fn locate(module: &Module, function: usize) -> Self {
         let function: &Function = &module.functions()[function];
         let above = &module.source()[function.whole.start..function.header.start];
         let breaks = |(at, &byte): (usize, &u8)| {
@@ -71,7 +71,7 @@ impl Trace {
     /// imported, because a call enters nothing before the first step.
     #[must_use]
     pub fn may_call(&self, module: &Module, function: usize) -> bool {
-        let place = TracedFunction::of(module, function);
+        let place = TracedFunction::locate(module, function);
         let it = &module.functions()[function];
         self.blind.is_some()
             || self.entered.contains(&place)
@@ -152,7 +152,7 @@ mod tests {
         let source = b"import x\r\n\r\n@x.a\r\n@x.b(\r\n  1)\r\nasync def f(): pass\r\nclass C:\r\n  def g(self):\r\n    pass\r\n";
         let module = Module::parse("m.py", source.to_vec()).unwrap();
         let places: Vec<(usize, String)> =
-            (0..2).map(|at| TracedFunction::of(&module, at)).map(|at| (at.line, at.name)).collect();
+            (0..2).map(|at| TracedFunction::locate(&module, at)).map(|at| (at.line, at.name)).collect();
         assert_eq!(places, [(3, "f".to_owned()), (8, "g".to_owned())]);
     }
 }

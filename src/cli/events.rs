@@ -12,7 +12,7 @@ pub fn print_event(event: &RunEvent) {
         // The stage's text is made here, so it is borrowed only for this line.
         RunEvent::Stage(stage) => print_line(EventPayload::Stage { what: &stage.to_string() }),
         event => {
-            if let Some(told) = told(event) {
+            if let Some(told) = event_payload(event) {
                 print_line(told);
             }
         }
@@ -32,7 +32,7 @@ fn print_line(told: EventPayload<'_>) {
 }
 
 /// Converts an event to its line; `None` for events that only move a progress bar.
-fn told(event: &RunEvent) -> Option<EventPayload<'_>> {
+fn event_payload(event: &RunEvent) -> Option<EventPayload<'_>> {
     Some(match event {
         RunEvent::Env(EnvProgress::Task(what)) => EventPayload::Stage { what },
         RunEvent::Stage(_) | RunEvent::Env(EnvProgress::Step(..) | EnvProgress::Detail(_)) => return None,

@@ -44,7 +44,7 @@ impl ProgramExit {
     }
 
     /// Maps the outcome of a session to an exit code. `failed` is whether an attempt failed that was required to pass.
-    pub const fn of(outcome: &RunOutcome, failed: bool) -> Self {
+    pub const fn from_outcome(outcome: &RunOutcome, failed: bool) -> Self {
         match outcome {
             RunOutcome::Complete | RunOutcome::Left(_) if failed => Self::Failed,
             RunOutcome::Complete | RunOutcome::Left(_) => Self::Done,
@@ -91,7 +91,7 @@ mod tests {
             (RunOutcome::Interrupted, true, 130),
             (RunOutcome::NotStarted, false, 130),
         ] {
-            assert_eq!(ProgramExit::of(&outcome, failed).code(), code, "{outcome:?}");
+            assert_eq!(ProgramExit::from_outcome(&outcome, failed).code(), code, "{outcome:?}");
         }
         assert_eq!(ProgramExit::from(FailureKind::Taken), ProgramExit::Usage);
     }

@@ -13,9 +13,9 @@ use crate::error::{Error, FailureKind, Result};
 use crate::masked::gold::{GoldComparison, compare, record};
 use crate::masked::ready::ReadyPaper;
 use crate::notebook::{Notebook, RECORD};
-use crate::proof::ProofSetup;
 use crate::run::family::Family as _;
 use crate::sample::{COMMAND, MASKED};
+use crate::soundness::ProofSetup;
 use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
@@ -93,7 +93,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         }
         talk!("wrote {}", path.display());
     }
-    if arguments.check { tell(&checks, machine.backend.name(), arguments.json) } else { Ok(()) }
+    if arguments.check { print_comparisons(&checks, machine.backend.name(), arguments.json) } else { Ok(()) }
 }
 
 /// Records the results of the right programs of instructions.
@@ -142,7 +142,7 @@ async fn notebooks(arguments: &Arguments) -> Result<()> {
     };
     for id in Notebook.items(&place.suite, &arguments.papers.some()?)? {
         let progress = ProgressDisplay::new(false);
-        let (answer, gold) = crate::proof::record(&place, &id, &progress).await?;
+        let (answer, gold) = crate::soundness::record(&place, &id, &progress).await?;
         progress.finish();
         let folder = place.suite.join("tasks").join(&id);
         let answer = serde_json::to_string_pretty(&answer)
@@ -155,7 +155,7 @@ async fn notebooks(arguments: &Arguments) -> Result<()> {
 }
 
 /// Prints the comparisons, by paper.
-fn tell(checks: &[(String, Env, Vec<GoldComparison>)], sandbox: &str, json: bool) -> Result<()> {
+fn print_comparisons(checks: &[(String, Env, Vec<GoldComparison>)], sandbox: &str, json: bool) -> Result<()> {
     if json {
         let papers = checks.iter().map(|(paper, env, compared)| {
             json!({

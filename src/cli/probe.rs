@@ -47,7 +47,7 @@ pub async fn probe(
     let reply = reply.map_err(|QueryFailed { error, usage, cost }| {
         asked += ProbeCost { usage, cost };
         let kind = if matches!(error, ModelError::Unavailable(_)) { FailureKind::Provider } else { FailureKind::Model };
-        let cost = asked.told().map(|told| format!("; {told}")).unwrap_or_default();
+        let cost = asked.describe().map(|told| format!("; {told}")).unwrap_or_default();
         Error::new(kind, format!("`{spec}` does not answer: {error}{cost}"))
             .hint("check the name, the key and the address; `autoexperiment doctor` shows which keys are set")
     })?;
@@ -60,7 +60,7 @@ pub async fn probe(
         "this call:  ${:.6}; {} tokens read, {} written, {} of them to reason\n",
         reply.cost, reply.usage.input, reply.usage.output, reply.usage.reasoning
     ))?;
-    if let Some(told) = asked.told() {
+    if let Some(told) = asked.describe() {
         print(&format!("before it:  {told}\n"))?;
     }
     print(&format!("tools:      {}\n", tools(&reply)))?;

@@ -11,9 +11,9 @@ use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Result, with_causes};
 use crate::model::Cutoffs;
 use crate::report::{self, Course, Detailed, Label, Labelled, Labels, Merged, MergedRun, SummaryOptions, clean};
-use crate::run::brief::RecordIndex;
 use crate::run::family::{Families, Family, Item, ScoringBasis};
 use crate::run::reading::Detail;
+use crate::run::record_index::RecordIndex;
 use crate::run::{AttemptRecord, RunFile};
 use crate::sample::Sample;
 use crate::stats::{Intervals, Population};
@@ -259,7 +259,7 @@ fn show_dates(
         let item = families.sample(record).ok()?.item().to_owned();
         dates.since.get(&(record.family.clone(), item)).copied()
     };
-    let rows = report::by_date(records, options, |model| cutoffs.of(model), since);
+    let rows = report::by_date(records, options, |model| cutoffs.cutoff(model), since);
     let notes: Vec<String> = options.notes.iter().chain(&dates.notes).cloned().collect();
     if arguments.output.json {
         return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": notes }));

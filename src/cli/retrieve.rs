@@ -91,7 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return print_json(&found);
     }
     match (found.as_slice(), &arguments.function) {
-        ([one], Some(_)) => print(&shown(one)),
+        ([one], Some(_)) => print(&format_retrieval(one)),
         _ => print(&recalls(&ids, &found)),
     }
 }
@@ -134,7 +134,7 @@ async fn retrieve(
     })
 }
 
-fn shown(found: &FunctionRetrieval) -> String {
+fn format_retrieval(found: &FunctionRetrieval) -> String {
     let mut text =
         format!("{}  {}\n\npassages ('*' marks those that the manifest names)\n", found.paper, found.function);
     for (number, passage) in found.passages.iter().enumerate() {

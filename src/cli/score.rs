@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut basis = ScoringBasis::from(&run.configuration);
     basis.rule = arguments.scoring.unwrap_or(basis.rule);
     let stored = store.records()?;
-    let catalogue = Catalogue::of(&Families::standard(), suite, basis, &stored).whole()?;
+    let catalogue = Catalogue::load(&Families::standard(), suite, basis, &stored).whole()?;
     let mut records = Vec::new();
     for record in stored {
         let Some((sample, item)) = catalogue.find(&record) else { continue };

@@ -32,7 +32,7 @@ pub async fn show(run: Run, shown: &SessionOutput) -> Result<ProgramExit> {
     if finished.outcome != RunOutcome::NotStarted {
         print_results(&finished, shown)?;
     }
-    let exit = ProgramExit::of(&finished.outcome, shown.require_pass && finished.any_failed());
+    let exit = ProgramExit::from_outcome(&finished.outcome, shown.require_pass && finished.any_failed());
     let end = end(&finished, exit);
     if let Some(error) = finished.unverified {
         return Err(error);

@@ -207,7 +207,7 @@ pub struct CancelArguments {
 
 pub fn cancel(arguments: &CancelArguments) -> Result<()> {
     let folder = run_folder(&arguments.run, &arguments.runs)?;
-    let array = of(&folder)?;
+    let array = load(&folder)?;
     let tasks = array.queue().tasks()?.len();
     array.cancel()?;
     talk!("cancelled {tasks} tasks; go on with `autoexperiment resume {} --slurm`", folder.display());
@@ -215,7 +215,7 @@ pub fn cancel(arguments: &CancelArguments) -> Result<()> {
 }
 
 /// Returns the job of a run, which must have one.
-pub fn of(folder: &Path) -> Result<JobArray> {
+pub fn load(folder: &Path) -> Result<JobArray> {
     JobArray::read(folder)?.ok_or_else(|| {
         Error::usage(format!("run `{}` has no Slurm job", folder.display()))
             .hint("start one with `run --slurm`; a run on this machine is stopped with Ctrl-C")

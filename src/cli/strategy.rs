@@ -122,7 +122,7 @@ impl RetrievalOptions {
             embedding_url: self.embedding_url.clone(),
             ..Settings::default()
         };
-        settings.settle(&places.cache()?)?;
+        settings.choose_embedding(&places.cache()?)?;
         Ok(settings)
     }
 }

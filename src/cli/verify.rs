@@ -18,9 +18,9 @@ use crate::audit::verify::{Measures, PaperMeasurement, verify};
 use crate::audit::{Bench, MatrixMethod};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
-use crate::proof::{ProofSetup, SoundnessScope};
 use crate::run::machine::Machine;
 use crate::sample::{COMMAND, MASKED};
+use crate::soundness::{ProofSetup, SoundnessScope};
 use crate::suite::{LoadedPaper, PaperEvidence, Protocol, Suite};
 
 /// Measure how far papers can be trusted
@@ -144,7 +144,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                         } else {
                             print(&console(&loaded, &verified, arguments.survivors))?;
                         }
-                        tell(id, &verified, begun);
+                        print_measurement(id, &verified, begun);
                         Ok(arguments.judge(&loaded, verified))
                     }
                     Err(errors) => Err(errors),
@@ -258,7 +258,7 @@ impl Arguments {
 }
 
 /// Prints what was done, and notes.
-fn tell(id: &str, verified: &PaperMeasurement, begun: Instant) {
+fn print_measurement(id: &str, verified: &PaperMeasurement, begun: Instant) {
     for note in &verified.matrix.notes {
         talk!("note: paper `{id}`, {}", crate::report::clean(note));
     }

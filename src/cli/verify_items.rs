@@ -8,9 +8,9 @@ use serde_json::json;
 use super::progress::ProgressDisplay;
 use super::shared::{print, print_json, table};
 use crate::error::{Error, FailureKind, Result};
-use crate::proof::{ProofSetup, SoundnessScope, items, prove};
 use crate::run::family::Families;
-use crate::run::proof::{ConstantChanges, PassCount, Soundness, SoundnessFault};
+use crate::run::soundness::{ConstantChanges, PassCount, Soundness, SoundnessFault};
+use crate::soundness::{ProofSetup, SoundnessScope, items, prove};
 
 /// Faults found, over all papers or tasks.
 #[derive(Default)]
@@ -59,7 +59,7 @@ pub async fn run(place: &ProofSetup, family: &str, asked: &[String], scope: &Sou
                 }
                 let seconds = begun.elapsed().as_secs_f64();
                 talk!("{id}: {} attempts, {:.0} s of them in {seconds:.0} s", made(&proof), proof.seconds);
-                let errors: Vec<Error> = proof.faults.iter().map(|fault| told(id, fault)).collect();
+                let errors: Vec<Error> = proof.faults.iter().map(|fault| fault_error(id, fault)).collect();
                 documents.push(json!(proof));
                 faults.add(id, &errors);
             }
@@ -80,7 +80,7 @@ fn made(proof: &Soundness) -> usize {
     proof.gold.made + proof.noop.made + proof.forger.made + proof.units.len() + proof.trials.len()
 }
 
-fn told(item: &str, fault: &SoundnessFault) -> Error {
+fn fault_error(item: &str, fault: &SoundnessFault) -> Error {
     let what = format!("`{item}`: {}", fault.what);
     if fault.baseline { Error::new(FailureKind::Baseline, what) } else { Error::suite(what) }
 }

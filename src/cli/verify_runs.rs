@@ -75,7 +75,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let specs = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
     let verifiers = open_all(&specs, arguments.orders, choice.as_ref(), None)?;
     let probed = reach(&verifiers, None).await?;
-    if let Some(told) = probed.told() {
+    if let Some(told) = probed.describe() {
         talk!("{told}");
     }
     let suite = arguments.suite.as_deref().or_else(|| run.as_ref().map(|run| run.configuration.suite.as_path()));
@@ -83,12 +83,12 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         Error::usage("the run does not say where its suite is").hint("name the suite's folder with `--suite DIR`")
     })?;
     let basis = run.as_ref().map(|run| ScoringBasis::from(&run.configuration)).unwrap_or_default();
-    let catalogue = Catalogue::of(&Families::standard(), suite, basis, &records);
-    for (id, error) in catalogue.gone() {
+    let catalogue = Catalogue::load(&Families::standard(), suite, basis, &records);
+    for (id, error) in catalogue.unloadable() {
         talk!("`{}` cannot be read, so its samples are left out: {}", clean(id), clean(&error.to_string()));
     }
     records.retain(|record| catalogue.find(record).is_some());
-    if records.is_empty() && !catalogue.gone().is_empty() {
+    if records.is_empty() && !catalogue.unloadable().is_empty() {
         return catalogue.whole().map(drop);
     }
     for item in catalogue.items() {

@@ -66,7 +66,7 @@ pub async fn watch(
             Err(error) => tell(WatchEvent::Unanswered(&error)),
             Ok(tasks) => {
                 let run = tokio::task::block_in_place(|| look(array))?;
-                let seen = run.seen(&tasks);
+                let seen = run.job_progress(&tasks);
                 if seen != last {
                     tell(WatchEvent::Progress(&seen));
                 }
@@ -115,7 +115,7 @@ fn look(array: &JobArray) -> Result<RunProgress> {
 }
 
 impl RunProgress {
-    fn seen(&self, tasks: &Tasks) -> JobProgress {
+    fn job_progress(&self, tasks: &Tasks) -> JobProgress {
         let flags = counting(&self.records);
         let counted = || self.records.iter().zip(&flags).filter(|(_, counts)| **counts).map(|(record, _)| record);
         let mut states = BTreeMap::new();
@@ -131,7 +131,7 @@ impl RunProgress {
     }
 
     fn is_done(&self) -> bool {
-        let seen = self.seen(&Tasks::new());
+        let seen = self.job_progress(&Tasks::new());
         seen.finished == seen.planned
     }
 

@@ -114,29 +114,29 @@ def other(n):
     return n
 "#;
 
-    fn of(a: &str, b: &str, identifiers: Identifiers) -> f64 {
+    fn similarity(a: &str, b: &str, identifiers: Identifiers) -> f64 {
         let module = Module::parse("a.py", SOURCE.into()).unwrap();
-        let body = |name: &str| CodeTokens::of(module.source(), module.body_code(module.find(name).unwrap()));
+        let body = |name: &str| CodeTokens::split(module.source(), module.body_code(module.find(name).unwrap()));
         containment(&body(a), &body(b), identifiers)
     }
 
     #[test]
     #[allow(clippy::float_cmp)]
     fn a_body_copied_into_a_longer_function_is_wholly_contained_and_not_the_other_way_round() {
-        assert_eq!(of("distances", "cost", Identifiers::Kept), 1.0);
-        assert!(of("cost", "distances", Identifiers::Kept) < 0.7);
+        assert_eq!(similarity("distances", "cost", Identifiers::Kept), 1.0);
+        assert!(similarity("cost", "distances", Identifiers::Kept) < 0.7);
     }
 
     #[test]
     #[allow(clippy::float_cmp)]
     fn a_copy_with_other_names_is_found_once_identifiers_are_normalised() {
-        assert!(of("distances", "renamed", Identifiers::Kept) < 0.1);
-        assert_eq!(of("distances", "renamed", Identifiers::Normalised), 1.0);
+        assert!(similarity("distances", "renamed", Identifiers::Kept) < 0.1);
+        assert_eq!(similarity("distances", "renamed", Identifiers::Normalised), 1.0);
     }
 
     #[test]
     fn unrelated_bodies_share_nothing() {
-        assert!(of("distances", "other", Identifiers::Normalised) < 0.05);
+        assert!(similarity("distances", "other", Identifiers::Normalised) < 0.05);
     }
 
     #[test]

@@ -35,12 +35,12 @@ impl<'source> CodeTokens<'source> {
     /// Splits any text into tokens, broken code included.
     #[must_use]
     pub fn new(source: &'source [u8]) -> Self {
-        Self::of(source, 0..source.len())
+        Self::split(source, 0..source.len())
     }
 
     /// Splits a part of a text into tokens. Their ranges are those in the whole text.
     #[must_use]
-    pub fn of(source: &'source [u8], part: Range<usize>) -> Self {
+    pub fn split(source: &'source [u8], part: Range<usize>) -> Self {
         let mut lexer = Lexer { source, end: part.end, at: part.start, tokens: Vec::with_capacity(part.len() / 4) };
         while lexer.at < lexer.end {
             lexer.step();

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::files::{DiskCache, PartsDigest};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
-use crate::run::proof::ConstantChanges;
+use crate::run::soundness::ConstantChanges;
 use crate::sandbox::Exit;
 use crate::score::Rule;
 
@@ -138,7 +138,7 @@ pub async fn noticed_by(
     reads_text: bool,
     machine: &Machine,
 ) -> Result<Option<&'static str>> {
-    let asked = instruction.asked().map_err(Error::suite)?;
+    let asked = instruction.required_arguments().map_err(Error::suite)?;
     let judge = InstructionJudge { instruction, gold, asked, rule: Rule::Strict, reads_text };
     let plan = gold.plan(&ready.loaded.set);
     if let [_] = gold.calls[..] {

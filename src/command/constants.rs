@@ -39,7 +39,7 @@ pub fn changes(instruction: &Instruction, others: &dyn Fn(&str) -> Vec<String>) 
         if place.is_text {
             instead.extend(others(text));
         }
-        let asked = instruction.asked().unwrap_or_default();
+        let asked = instruction.required_arguments().unwrap_or_default();
         let named = asked.iter().filter(|argument| argument.value == text);
         instead.extend(named.filter_map(|argument| instruction.expect.instead.get(&argument.name).cloned()));
         let instead: BTreeSet<String> = instead.into_iter().filter(|other| other != text).collect();
@@ -60,7 +60,7 @@ struct ReplaceableConstant {
 }
 
 impl ReplaceableConstant {
-    fn of(range: Range<usize>, instead: Vec<String>) -> Self {
+    fn new(range: Range<usize>, instead: Vec<String>) -> Self {
         Self { range, instead, is_text: false }
     }
 
@@ -72,7 +72,7 @@ impl ReplaceableConstant {
             let range = at..at + part.len();
             at = range.end + 1;
             if let Some(instead) = numbers(part) {
-                places.push(Self::of(range, instead));
+                places.push(Self::new(range, instead));
             } else if !part.trim().is_empty() {
                 places.push(Self { range, instead: texts(part), is_text: true });
             }
@@ -124,10 +124,10 @@ fn visit(node: Node<'_>, code: &str, start: usize, places: &mut Vec<ReplaceableC
     let range = start + node.start_byte()..start + node.end_byte();
     let text = &code[node.byte_range()];
     match node.kind() {
-        "integer" | "float" => places.extend(numbers(text).map(|instead| ReplaceableConstant::of(range, instead))),
-        "true" => places.push(ReplaceableConstant::of(range, vec!["False".to_owned()])),
-        "false" => places.push(ReplaceableConstant::of(range, vec!["True".to_owned()])),
-        "none" => places.push(ReplaceableConstant::of(range, vec!["0".to_owned(), "1".to_owned()])),
+        "integer" | "float" => places.extend(numbers(text).map(|instead| ReplaceableConstant::new(range, instead))),
+        "true" => places.push(ReplaceableConstant::new(range, vec!["False".to_owned()])),
+        "false" => places.push(ReplaceableConstant::new(range, vec!["True".to_owned()])),
+        "none" => places.push(ReplaceableConstant::new(range, vec!["0".to_owned(), "1".to_owned()])),
         "string_content" => places.extend(ReplaceableConstant::in_text(text, range.start)),
         // A docstring decides nothing.
         "expression_statement" if node.child(0).is_some_and(|child| child.kind() == "string") => {}
@@ -157,7 +157,7 @@ fn bash(code: &str) -> Vec<ReplaceableConstant> {
                 let next =
                     command.get(index + 1).filter(|next| value.is_none() && !code[(*next).clone()].starts_with('-'));
                 let end = next.map_or(word.end, |next| next.end);
-                places.push(ReplaceableConstant::of(word.start..end, vec![String::new()]));
+                places.push(ReplaceableConstant::new(word.start..end, vec![String::new()]));
             } else if inside.contains(['{', '(']) {
                 places.extend(python(inside, inside_start));
             } else {

@@ -13,7 +13,7 @@ use super::manifest::Instruction;
 use super::program::{AnswerProgram, find};
 use super::ready::ReadyCommands;
 use super::sample_id::parts;
-use super::task::told;
+use super::task::describe_task;
 use crate::error::{Error, FailureKind, Result};
 use crate::run::SampleDraw;
 use crate::run::event::Observer;
@@ -41,7 +41,7 @@ impl CommandItem {
         let instruction = self.instruction(sample)?;
         let missing = || missing(&self.loaded.id, &format!("instruction `{}` has no gold", instruction.id));
         let gold = self.loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)).ok_or_else(missing)?;
-        let asked = instruction.asked().map_err(Error::suite)?;
+        let asked = instruction.required_arguments().map_err(Error::suite)?;
         Ok(InstructionJudge { instruction, gold, asked, rule: self.rule, reads_text: true })
     }
 }
@@ -118,7 +118,7 @@ impl Item for CommandItem {
         let instruction = self.instruction(sample)?;
         Ok(Question {
             sample: sample.id().to_owned(),
-            task: told(&self.loaded, instruction, sample.n()),
+            task: describe_task(&self.loaded, instruction, sample.n()),
             before: "the repository as it was given".to_owned(),
             criterion: "does exactly what the instruction says, with the options that it names and no others"
                 .to_owned(),
@@ -155,7 +155,7 @@ impl Item for CommandItem {
 
     fn parts(&self, sample: &Sample) -> Result<SampleParts> {
         Ok(SampleParts {
-            asked: Some(told(&self.loaded, self.instruction(sample)?, sample.n())),
+            asked: Some(describe_task(&self.loaded, self.instruction(sample)?, sample.n())),
             ..SampleParts::default()
         })
     }

@@ -156,7 +156,7 @@ impl Instruction {
     ///
     /// # Errors
     /// The fault, as a fragment.
-    pub fn asked(&self) -> Result<Vec<Argument>, String> {
+    pub fn required_arguments(&self) -> Result<Vec<Argument>, String> {
         read_arguments(&Value::Object(self.arguments.clone()))
     }
 }
@@ -240,7 +240,7 @@ impl CommandSet {
                     wrong("a tolerance needs the reason why two right programs differ".to_owned());
                 }
             }
-            if let Err(what) = instruction.asked() {
+            if let Err(what) = instruction.required_arguments() {
                 wrong(format!("arguments: {what}"));
             }
         }

@@ -116,7 +116,7 @@ impl ReadyCommands {
             let Some(gold) = loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)) else { continue };
             let plan = gold.plan(&loaded.set);
             let observed = self.run(&right(instruction), instruction, &plan, machine).await?;
-            let asked = instruction.asked().map_err(Error::suite)?;
+            let asked = instruction.required_arguments().map_err(Error::suite)?;
             let judge = InstructionJudge { instruction, gold, asked, rule: self.rule, reads_text: true };
             let result = serde_json::json!({ "result": observed });
             let verdict = judge.verified(&serde_json::Map::from_iter([(RUN.to_owned(), result)]));

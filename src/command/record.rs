@@ -75,7 +75,7 @@ pub async fn record(
         }
         let mut gold = gold_of(instruction, &runs);
         let mut changes = BTreeMap::new();
-        for argument in instruction.asked().map_err(&named)? {
+        for argument in instruction.required_arguments().map_err(&named)? {
             let program = changed(instruction, &argument)
                 .ok_or_else(|| named(format!("its right program does not hold the argument `{}`", argument.name)))?;
             let Some(what) = noticed_by(ready, instruction, &gold, &program, false, machine).await? else {

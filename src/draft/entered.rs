@@ -64,7 +64,7 @@ pub async fn entered(
         }
         for (path, module) in &sources.modules {
             for function in 0..module.functions().len() {
-                if seen.entered.contains(&TracedFunction::of(module, function)) {
+                if seen.entered.contains(&TracedFunction::locate(module, function)) {
                     entered.entry((path.clone(), function)).or_default().insert(place);
                 }
             }

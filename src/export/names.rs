@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 
 use crate::files::{bounded, hex};
-use crate::run::brief::IndexedRecord;
+use crate::run::record_index::IndexedRecord;
 
 /// Hexadecimal digits that distinguish names which would otherwise become equal.
 const DIGITS: usize = 8;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::ExportSource;
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
-use crate::run::brief::IndexedRecord;
+use crate::run::record_index::IndexedRecord;
 
 /// One line of a predictions file.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -8,8 +8,8 @@ use super::names::ContenderFileNames;
 use crate::agent::TimedEvent;
 use crate::error::{Error, Result};
 use crate::files::{JsonLine, json_lines};
-use crate::run::brief::{IndexedRecord, RecordIndex};
 use crate::run::family::Families;
+use crate::run::record_index::{IndexedRecord, RecordIndex};
 use crate::run::{AttemptRecord, RunFile, Store, is_file_name};
 
 /// Number of attempts that are named individually in notes on the same problem.

@@ -172,7 +172,8 @@ fn tell_apart(
             .copied()
             .filter(|&at| {
                 let whole = &module.functions()[at].whole;
-                containment(&tokens, &CodeTokens::of(module.source(), whole.clone()), Identifiers::Kept) >= SAME_SOURCE
+                containment(&tokens, &CodeTokens::split(module.source(), whole.clone()), Identifiers::Kept)
+                    >= SAME_SOURCE
             })
             .collect();
         if let [one] = same.as_slice() {

@@ -154,7 +154,7 @@ pub fn import(
     let proven = LoadedPaper::load(draft.suite(), &paper.id)
         .and_then(|loaded| (0..functions.len()).try_for_each(|place| loaded.prove_mask(place)));
     proven.map_err(|error| draft.outside(error))?;
-    draft.settle()?;
+    draft.move_into_suite()?;
     Ok(Imported {
         paper: paper.id.clone(),
         functions: functions.into_iter().map(|found| (found.selector, found.number)).collect(),

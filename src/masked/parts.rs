@@ -35,8 +35,8 @@ pub fn parts(loaded: &LoadedPaper, units: &[usize]) -> Result<Vec<WrittenPart>> 
         let original = String::from_utf8_lossy(loaded.source(unit).source()).into_owned();
         WrittenPart {
             at: loaded.paper.units[unit].at.clone(),
-            original: shown(&original, &place).unwrap_or_default(),
-            masked: masked(&files, &place).and_then(|text| shown(&text, &place).ok()).unwrap_or_default(),
+            original: excerpt(&original, &place).unwrap_or_default(),
+            masked: masked(&files, &place).and_then(|text| excerpt(&text, &place).ok()).unwrap_or_default(),
         }
     };
     Ok(units.iter().map(part).collect())
@@ -49,7 +49,7 @@ pub fn written(loaded: &LoadedPaper, units: &[usize], patch: &str) -> Result<(Ve
     let written = units.iter().map(|&unit| {
         let place = place(loaded, unit);
         let before = masked(&files, &place)?;
-        let after = patched(patch, &place.file.to_string_lossy(), &before).and_then(|text| shown(&text, &place));
+        let after = patched(patch, &place.file.to_string_lossy(), &before).and_then(|text| excerpt(&text, &place));
         after.map_err(|why| problem = Some(why)).ok()
     });
     let written = written.collect();
@@ -57,7 +57,7 @@ pub fn written(loaded: &LoadedPaper, units: &[usize], patch: &str) -> Result<(Ve
 }
 
 /// Extracts a function's text from a file.
-fn shown(text: &str, place: &FunctionLocation) -> Result<String, String> {
+fn excerpt(text: &str, place: &FunctionLocation) -> Result<String, String> {
     let Some(name) = &place.function else { return Ok(text.to_owned()) };
     let module = Module::parse(&place.file, text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
     let index = module.find(name).map_err(|error| error.to_string())?;

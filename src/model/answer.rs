@@ -113,7 +113,7 @@ impl Provider {
                     }
                     None => wire::reply(kind, response),
                 };
-                Ok((said.ending(kind, reply, stop.as_ref())?, told))
+                Ok((said.classify(kind, reply, stop.as_ref())?, told))
             }
             Err(genai::Error::ChatResponseGeneration { ref response_body, .. })
                 if kind == AdapterKind::OpenAI
@@ -121,7 +121,7 @@ impl Provider {
             {
                 let stop = response_body.pointer("/choices/0/finish_reason").and_then(serde_json::Value::as_str);
                 let stop = stop.map(|reason| StopReason::from(reason.to_owned()));
-                Ok((ReplyErrors::in_body(kind, response_body).ending(kind, reply, stop.as_ref())?, Usage::default()))
+                Ok((ReplyErrors::in_body(kind, response_body).classify(kind, reply, stop.as_ref())?, Usage::default()))
             }
             Err(error) => Err(FailedTry::from_genai(&error, key, first)),
         }
@@ -187,7 +187,7 @@ impl Provider {
                         }
                         kind => wire::streamed_reply(kind, text, thoughts, end),
                     };
-                    return Ok((said.ending(kind, reply, stop.as_ref())?, Usage::default()));
+                    return Ok((said.classify(kind, reply, stop.as_ref())?, Usage::default()));
                 }
                 _ => continue,
             };

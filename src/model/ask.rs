@@ -119,7 +119,9 @@ pub(crate) fn finish<C: Caller>(
         Err(failed) => (failed.cost, failed.usage),
     };
     let settled = match (&begun.tab, &begun.reserved) {
-        (Some(tab), Some(reserved)) if is_known => tokio::task::block_in_place(|| tab.settle(reserved, cost, usage)),
+        (Some(tab), Some(reserved)) if is_known => {
+            tokio::task::block_in_place(|| tab.record_cost(reserved, cost, usage))
+        }
         _ => Ok(()),
     };
     let kept = caller.keep(&outcome, waited)?;

@@ -144,7 +144,7 @@ const OPENAI: [(&str, bool, bool, bool); 12] = [
 
 impl Features {
     /// Returns the known features of a provider's model, or of a model on the user's server.
-    pub(super) fn of(kind: AdapterKind, model: &str, own_server: bool) -> Self {
+    pub(super) fn known(kind: AdapterKind, model: &str, own_server: bool) -> Self {
         let plain = Self { responses: false, images: true, reasoning: true, one_call: true, sampling: true };
         match kind {
             AdapterKind::OpenAI if own_server => {
@@ -198,7 +198,7 @@ impl ModelTarget {
     /// Determines protocol and features of a model from its name and the user's description.
     pub(super) fn new(kind: AdapterKind, model: &str, has_url: bool, said: &Description) -> Self {
         let own_server = has_url && kind == AdapterKind::OpenAI;
-        let features = Features::of(kind, model, own_server).described(said);
+        let features = Features::known(kind, model, own_server).described(said);
         let kind = if features.responses && kind == AdapterKind::OpenAI { AdapterKind::OpenAIResp } else { kind };
         Self { kind, model: model.to_owned(), own_server, features }
     }
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     fn openai(model: &str) -> Features {
-        Features::of(AdapterKind::OpenAI, model, false)
+        Features::known(AdapterKind::OpenAI, model, false)
     }
 
     #[test]
@@ -227,8 +227,8 @@ mod tests {
         }
         assert!(!openai("gpt-4o").reasoning && openai("o3").reasoning && !openai("o3").one_call);
         assert!(!openai("gpt-4-0613").images && openai("gpt-4.1").images);
-        assert!(!Features::of(AdapterKind::Anthropic, "claude-3-5-haiku-latest", false).reasoning);
-        assert!(!Features::of(AdapterKind::OpenAI, "qwen", true).images);
+        assert!(!Features::known(AdapterKind::Anthropic, "claude-3-5-haiku-latest", false).reasoning);
+        assert!(!Features::known(AdapterKind::OpenAI, "qwen", true).images);
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl ReplyErrors {
     }
 
     /// Turns a refusal, a failure or a full context into an error.
-    pub(super) fn ending(
+    pub(super) fn classify(
         self,
         kind: AdapterKind,
         mut reply: Reply,

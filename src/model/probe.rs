@@ -232,7 +232,7 @@ pub async fn reach(model: &dyn Model) -> Result<ProbeCost> {
                 "start its server or correct `--base-url`, then give the same command again; nothing was run",
             ),
         };
-        let cost = ProbeCost { usage, cost }.told().map(|told| format!("; {told}")).unwrap_or_default();
+        let cost = ProbeCost { usage, cost }.describe().map(|told| format!("; {told}")).unwrap_or_default();
         Error::new(kind, format!("`{}` cannot be asked: {error}{cost}", model.name())).hint(hint)
     })
 }

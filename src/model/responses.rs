@@ -11,7 +11,7 @@ use genai::chat::{ChatFrameSink, ChatOptions, FrameCtx, RawFrameRef, StopReason}
 use serde_json::{Map, Value, json};
 
 use super::features::ModelTarget;
-use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, shown};
+use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, message_text};
 
 /// Adds what `genai` does not support to a request: its items, and the wish to get reasoning encrypted.
 pub(super) fn complete(
@@ -32,7 +32,7 @@ pub(super) fn complete(
 fn items(target: &ModelTarget, messages: &[Message]) -> Vec<Value> {
     let mut items = Vec::new();
     for message in messages {
-        let text = shown::text(target, message);
+        let text = message_text::text(target, message);
         match (message.role, &message.tool_call_id) {
             (Role::System, _) => items.push(json!({"role": "developer", "content": text})),
             (Role::Tool, Some(id)) => {

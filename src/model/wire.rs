@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 use super::features::ModelTarget;
 use super::quote::most_read;
 use super::{
-    Effort, Image, Message, Reply, Request, Role, Thought, ToolCall, Usage, extra as more, responses, shown, thinking,
-    wished,
+    Effort, Image, Message, Reply, Request, Role, Thought, ToolCall, Usage, extra as more, message_text,
+    provider_options, responses, thinking,
 };
 use crate::files::hex;
 
@@ -91,7 +91,7 @@ fn is_result(message: &Message) -> bool {
 }
 
 fn message(target: &ModelTarget, message: &Message, names: &HashMap<&str, &str>) -> ChatMessage {
-    let text = shown::text(target, message);
+    let text = message_text::text(target, message);
     match (message.role, &message.tool_call_id) {
         (Role::System, _) => ChatMessage::system(text),
         (Role::Tool, Some(id)) => {
@@ -220,7 +220,7 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
             options.temperature = None;
         }
     }
-    let left_out = wished::apply(target, request, &mut options, &mut extra);
+    let left_out = provider_options::apply(target, request, &mut options, &mut extra);
     if target.kind == AdapterKind::OpenAIResp {
         responses::complete(target, request, &mut options, &mut extra);
     }

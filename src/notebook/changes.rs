@@ -101,7 +101,7 @@ pub fn permitted_patches(
 
 /// Reports Python files of a solution that contain values of the gold answer, as fragments.
 pub fn written_answers(tree: &Path, changes: &Changes, permitted: &PermittedChanges, gold: &Value) -> Vec<String> {
-    let gold = GoldValues::of("answer", gold);
+    let gold = GoldValues::collect("answer", gold);
     let mut found = Vec::new();
     for change in changes.files.iter().filter(|change| is_python(&change.path)) {
         if permitted.allows_file(&change.path, !tree.join(&change.path).exists()) {

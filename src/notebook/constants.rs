@@ -20,7 +20,7 @@ pub fn changes(task: &LoadedTask) -> Vec<TrialSolution> {
                 let taken = |name: &str| trials.iter().any(|trial| trial.name == name);
                 let numbered = (2..).map(|count| format!("{base} ({count})"));
                 let name = std::iter::once(base.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or_default();
-                trials.push(TrialSolution::of(task, name, &[place], cells));
+                trials.push(TrialSolution::from_gold(task, name, &[place], cells));
             }
         }
     }

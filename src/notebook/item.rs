@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::check;
 use super::ids::sample;
+use super::instructions::instructions;
 use super::judge;
 use super::ready::ReadyTask;
 use super::task::TaskItem;
-use super::told::instructions;
 use crate::error::{Error, Result};
 use crate::run::SampleDraw;
 use crate::run::event::Observer;

@@ -11,15 +11,15 @@ mod constants;
 mod family;
 mod forgery;
 mod ids;
+mod instructions;
 mod item;
 mod judge;
 mod layer;
 mod loaded;
 mod manifest;
-pub mod proof;
 mod ready;
+pub mod soundness;
 mod task;
-mod told;
 mod trace;
 pub mod trials;
 

@@ -14,8 +14,8 @@ use super::judge::{self, ENTRY, REPLAY, landmark_id};
 use super::loaded::LoadedTask;
 use super::manifest::{Landmark, LandmarkCheck};
 use super::task::TaskItem;
-use super::{changes, forgery, layer, told, trace};
-use crate::agent::ending::ending;
+use super::{changes, forgery, instructions, layer, trace};
+use crate::agent::tail::tail;
 use crate::agent::{Check, Context, Limits, Solution, Task, python};
 use crate::env::{Env, wheelhouse};
 use crate::error::{Error, FailureKind, Result};
@@ -103,7 +103,7 @@ impl ReadyTask {
             let shown = kernel.run(&cell, patience, host).await?;
             ran(&cell, &shown, begun.elapsed());
             if !matches!(shown.state, CellState::Done | CellState::Failed) {
-                let end = ending(&shown.output, 500);
+                let end = tail(&shown.output, 500);
                 return Err(Fault::Refused(format!("a cell before the agent began failed ({:?}): {end}", shown.state)));
             }
         }
@@ -179,7 +179,7 @@ impl ReadyTask {
             let why = if last.is_empty() { errors.trim_end().lines().last().unwrap_or_default() } else { last };
             Err(format!("not reached: {}", why.chars().take(200).collect::<String>()))
         };
-        Ok(Measurement::of(&landmark_id(&landmark.id), &exec, result))
+        Ok(Measurement::from_exec(&landmark_id(&landmark.id), &exec, result))
     }
 
     /// Repeats the prefix and the agent's cells on the original repo.
@@ -256,8 +256,8 @@ impl Ready for ReadyTask {
         let task = Task {
             sample: sample.id().to_owned(),
             attempt,
-            instructions: told::instructions(task, &blocks),
-            answer: told::ANSWER.to_owned(),
+            instructions: instructions::instructions(task, &blocks),
+            answer: instructions::ANSWER.to_owned(),
             solution,
             forgery: Some(forgery::forgery(task)),
             part: None,

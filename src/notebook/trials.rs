@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::kernel::split_cells;
 use crate::run::family::{Family, Item, ScoringBasis};
-use crate::run::proof::{Soundness, TrialOutcome};
+use crate::run::soundness::{Soundness, TrialOutcome};
 use crate::sample::Sample;
 use crate::score::Rule;
 use crate::workspace::repo_digest;
@@ -24,7 +24,7 @@ use crate::workspace::repo_digest;
 impl TrialSolution {
     /// Creates a solution from the gold cells of a task, with other cells in place of some blocks. Blocks that only run
     /// the experiment are left to verification, and gold is submitted, unless such a block is among the replaced ones.
-    pub fn of(task: &LoadedTask, name: String, replaced: &[usize], cells: Vec<String>) -> Self {
+    pub fn from_gold(task: &LoadedTask, name: String, replaced: &[usize], cells: Vec<String>) -> Self {
         let blocks = &task.manifest.blocks;
         let is_goal = |place: &usize| blocks[*place].category == Category::Goal;
         let mut all = Vec::new();
@@ -101,7 +101,7 @@ impl Family for GoldRecordingFamily {
         loaded.record = Some(GoldRecord::default());
         loaded.answer.get_or_insert_with(|| serde_json::json!({ "unrecorded": true }));
         // Verification runs the experiment itself.
-        let gold = TrialSolution::of(&loaded, "gold".to_owned(), &[], Vec::new());
+        let gold = TrialSolution::from_gold(&loaded, "gold".to_owned(), &[], Vec::new());
         let solutions = Solutions::Trials(Arc::new(vec![gold; RECORDED as usize]));
         Ok(Arc::new(TaskItem { loaded: Arc::new(loaded), rule: Rule::Strict, solutions }))
     }
@@ -159,7 +159,7 @@ impl TrialPlan {
                 let place = plan.task.manifest.blocks.iter().position(|it| it.id == block);
                 replaced.push(place.ok_or_else(|| fault(format!("the task has no block `{block}`")))?);
             }
-            plan.trials.push(TrialSolution::of(&plan.task, file.to_owned(), &replaced, split_cells(cells)));
+            plan.trials.push(TrialSolution::from_gold(&plan.task, file.to_owned(), &replaced, split_cells(cells)));
             plan.must_pass.push(Some(must_pass));
         }
         Ok(plan)

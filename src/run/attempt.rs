@@ -257,7 +257,7 @@ impl RunContext {
         cancel: &CancellationToken,
     ) -> Result<()> {
         let AttemptInProgress { ready, job, .. } = under;
-        let reported = ready.item().reported_by(&job.sample, &ScoringInput::of(record))?;
+        let reported = ready.item().reported_by(&job.sample, &ScoringInput::from_record(record))?;
         record.pass = reported.pass;
         record.reported = Some(reported);
         if !self.configuration.verify {
@@ -270,11 +270,12 @@ impl RunContext {
                 record.ignored = verification.ignored;
                 record.results = verification.results;
                 record.cached_checks = verification.cached;
-                let mut verified: Verdict = ready.item().verified_by(&job.sample, &ScoringInput::of(record))?;
+                let mut verified: Verdict =
+                    ready.item().verified_by(&job.sample, &ScoringInput::from_record(record))?;
                 verified.warnings.extend(left_behind(record));
                 // Score the report again: if a check varies on purpose, the report is compared with verification's
                 // results.
-                let reported = ready.item().reported_by(&job.sample, &ScoringInput::of(record))?;
+                let reported = ready.item().reported_by(&job.sample, &ScoringInput::from_record(record))?;
                 record.pass = reported.pass && verified.pass;
                 record.reported = Some(reported);
                 record.verified = Some(verified);

@@ -38,7 +38,7 @@ pub struct Measurement {
 
 impl Measurement {
     /// Builds the outcome of a command that was run.
-    pub fn of(id: &str, exec: &Exec, result: Result<Value, String>) -> Self {
+    pub fn from_exec(id: &str, exec: &Exec, result: Result<Value, String>) -> Self {
         let stderr = if result.is_err() { tail(&exec.stderr) } else { String::new() };
         let (id, starved) = (id.to_owned(), exec.starved);
         Self { id, exit: exec.exit, wall: exec.wall, cpu: exec.cpu, starved, result, stderr }
@@ -111,7 +111,7 @@ pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Re
         NoResult::Misfit(what) => what,
     });
     let output = [String::from_utf8_lossy(&exec.stdout), String::from_utf8_lossy(&exec.stderr)].concat();
-    Ok((Measurement::of(&check.id, &exec, result), output))
+    Ok((Measurement::from_exec(&check.id, &exec, result), output))
 }
 
 /// The end of stderr to keep, from a character boundary.

@@ -339,7 +339,7 @@ pub struct ScoringInput<'a> {
 impl<'a> ScoringInput<'a> {
     /// Takes the inputs from a record.
     #[must_use]
-    pub fn of(record: &'a AttemptRecord) -> Self {
+    pub fn from_record(record: &'a AttemptRecord) -> Self {
         Self { answer: record.answer.as_deref(), observed: &record.observed, results: &record.results }
     }
 }
@@ -547,11 +547,11 @@ pub fn rescored(item: &dyn Item, sample: &Sample, record: &AttemptRecord) -> Res
     if record.is_infrastructure() {
         return Ok(again);
     }
-    let reported = item.reported_by(sample, &ScoringInput::of(record))?;
+    let reported = item.reported_by(sample, &ScoringInput::from_record(record))?;
     again.pass = reported.pass;
     again.reported = Some(reported);
     if record.verified.is_some() {
-        let verified = item.verified_by(sample, &ScoringInput::of(record))?;
+        let verified = item.verified_by(sample, &ScoringInput::from_record(record))?;
         again.pass &= verified.pass;
         again.verified = Some(verified);
     }

@@ -141,7 +141,7 @@ impl Machine {
         Workspace::create_on(snapshot, files, &self.scratch.next(), kind, owner, disk)
     }
 
-    /// Looks for evidence that the machine failed, after a sandbox ended without any. See [`EnvBackend::examine`].
+    /// Looks for evidence that the machine failed, after a sandbox ended without any. See [`Backend::examine`].
     pub async fn examine(&self) -> Option<Evidence> {
         self.backend.examine(self.scratch.folder()).await
     }

@@ -58,7 +58,7 @@ pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<
     let mut read = gather_on(folder, keep, Tail::default())?
         .ok_or_else(|| Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again"))?;
     if read.tail.files() > 1 {
-        super::twice::settle(&mut read.records, &mut read.lines);
+        super::duplicates::resolve_duplicates(&mut read.records, &mut read.lines);
     }
     Ok(read)
 }

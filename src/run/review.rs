@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::score::{Expected, Rule, Tolerance, score_answer, score_results};
 
-    fn told(level: u32, results: &Value, errors: &[(&str, &str)]) -> String {
+    fn write_feedback(level: u32, results: &Value, errors: &[(&str, &str)]) -> String {
         let expected = |id: &str, gold: Value| Expected {
             id: id.to_owned(),
             key: id.to_owned(),
@@ -200,7 +200,7 @@ mod tests {
     fn each_level_tells_what_it_may_and_none_a_gold_value() {
         let wrong = json!({"means": {"a": 50.0, "b": [7.125, 1.0]}});
         let errors = [("table", "exit code 1")];
-        let all: Vec<String> = (0..=4).map(|level| told(level, &wrong, &errors)).collect();
+        let all: Vec<String> = (0..=4).map(|level| write_feedback(level, &wrong, &errors)).collect();
         for text in &all {
             for gold in ["41.375", "8.625", "3.0625"] {
                 assert!(!text.contains(gold), "{text}");

@@ -288,7 +288,7 @@ pub async fn execute_part(
         };
         // Store everything else that has ended by now with the same flush.
         let others: Vec<_> = std::iter::from_fn(|| scheduler.running.try_join_next()).collect();
-        let settled = std::iter::once(first).chain(others).filter_map(|ended| scheduler.settle(ended));
+        let settled = std::iter::once(first).chain(others).filter_map(|ended| scheduler.finish_attempt(ended));
         let mut ended: Vec<_> = settled.collect();
         match scheduler.work.keep(&mut ended) {
             Ok(()) => ended.into_iter().for_each(|(job, record)| scheduler.conclude(job, record)),
@@ -382,7 +382,7 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
     }
 
     /// Updates the state after an attempt has ended, and returns the record to store, if any.
-    fn settle(
+    fn finish_attempt(
         &mut self,
         ended: Result<(AttemptJob, Result<AttemptRecord>), JoinError>,
     ) -> Option<(AttemptJob, AttemptRecord)> {

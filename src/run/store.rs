@@ -16,7 +16,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use super::run_file::{FORMAT, RunFile, SessionFacts};
-use super::{AttemptRecord, shared, twice};
+use super::{AttemptRecord, duplicates, shared};
 use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Error, FailureKind, Result};
 use crate::files::{Appender, Temporary, bounded, json_lines, may_be_bounded, write_all, write_durably};
@@ -315,7 +315,7 @@ impl Store {
             }
         }
         if files.len() > 1 {
-            twice::settle(&mut records, &mut [(); 0]);
+            duplicates::resolve_duplicates(&mut records, &mut [(); 0]);
         }
         Ok(records)
     }

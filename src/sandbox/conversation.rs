@@ -115,7 +115,7 @@ impl InitConversation {
             }
             Ok(InitReply::Failed(reason)) => Err(self.give_up(Loss::new(reason))),
             Ok(_) => Err(self.give_up(unexpected())),
-            Err(error) => Err(self.give_up(gone(error))),
+            Err(error) => Err(self.give_up(lost_connection(error))),
         }
     }
 
@@ -251,8 +251,8 @@ impl InitConversation {
             }
             Ok(Ok(InitReply::Refused(reason))) => Err(Fault::Refused(reason)),
             Ok(Ok(_)) => Err(self.give_up(unexpected())),
-            Ok(Err(error)) => Err(self.give_up(gone(error))),
-            Err(_) => Err(self.give_up(gone(late()))),
+            Ok(Err(error)) => Err(self.give_up(lost_connection(error))),
+            Err(_) => Err(self.give_up(lost_connection(late()))),
         }
     }
 
@@ -283,7 +283,7 @@ impl InitConversation {
     }
 
     /// Ends an abandoned job, so that the workspace can still be read.
-    pub(super) async fn settle(&mut self) -> Result<(), Fault> {
+    pub(super) async fn end_abandoned_job(&mut self) -> Result<(), Fault> {
         let Some(most) = self.waiting else {
             return self.broken.clone().map_or(Ok(()), |loss| Err(Fault::Lost(loss)));
         };
@@ -292,8 +292,8 @@ impl InitConversation {
                 self.broken = None;
                 Ok(())
             }
-            Ok(Err(error)) => Err(self.give_up(gone(error))),
-            Err(_) => Err(self.give_up(gone(late()))),
+            Ok(Err(error)) => Err(self.give_up(lost_connection(error))),
+            Err(_) => Err(self.give_up(lost_connection(late()))),
         }
     }
 
@@ -357,7 +357,7 @@ fn unexpected() -> Loss {
 }
 
 /// Loss for an init whose connection has failed.
-fn gone(error: io::Error) -> Loss {
+fn lost_connection(error: io::Error) -> Loss {
     let message = match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
             "its first process was killed, or died"

@@ -107,7 +107,7 @@ impl TableReader<'_> {
         for row in self.table.rows.iter().take(self.table.header) {
             let mut column = 0;
             for cell in row {
-                let says = self.says(&self.tokens(&cell.range), true);
+                let says = self.content_hint(&self.tokens(&cell.range), true);
                 // A name that spans several columns only groups them.
                 let says = if cell.span > 1 && says == ContentHint::Setting { ContentHint::Nothing } else { says };
                 for place in column..column + cell.span {
@@ -174,10 +174,10 @@ impl TableReader<'_> {
 
     /// Classifies a row by its label.
     fn label(&self, row: &[TableCell]) -> ContentHint {
-        row.first().map_or(ContentHint::Nothing, |cell| self.says(&self.tokens(&cell.range), false))
+        row.first().map_or(ContentHint::Nothing, |cell| self.content_hint(&self.tokens(&cell.range), false))
     }
 
-    fn says(&self, tokens: &[TextToken], header: bool) -> ContentHint {
+    fn content_hint(&self, tokens: &[TextToken], header: bool) -> ContentHint {
         let words: Vec<&str> =
             tokens.iter().filter(|token| token.kind == TokenKind::Word).map(|token| self.str(token)).collect();
         // A quantity per time is a measurement, and so is one with a unit of time in its header.

@@ -290,7 +290,7 @@ impl Run {
         };
         probed += choosing::reach(&verifiers, own).await?;
         // Report the cost of probing even if the run stops here.
-        if let Some(told) = probed.told() {
+        if let Some(told) = probed.describe() {
             observer.on(RunEvent::Warning(told));
         }
         let items = tokio::select! {
@@ -471,7 +471,7 @@ async fn choose(
     groups.retain(|group| group.records.len() == configuration.k as usize);
     let spent = store.books()?.unwrap_or_default().total().dollars();
     let cost_cap = CostCap::new(spent, configuration.max_cost, Some(ledger.clone()), cancel.clone());
-    let catalogue = Catalogue::of(families, &configuration.suite, configuration.into(), &records).whole()?;
+    let catalogue = Catalogue::load(families, &configuration.suite, configuration.into(), &records).whole()?;
     choosing::choose_all(store, &groups, &catalogue, verifiers, &cost_cap, observer).await
 }
 

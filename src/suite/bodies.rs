@@ -50,7 +50,7 @@ impl Bodies {
     pub fn new(loaded: &LoadedPaper) -> Self {
         let mut this = Self { sizes: Vec::new(), tables: Vec::new() };
         for function in 0..loaded.paper.units.len() {
-            let body = CodeTokens::of(loaded.source(function).source(), loaded.code(function));
+            let body = CodeTokens::split(loaded.source(function).source(), loaded.code(function));
             this.sizes.push([0, 0]);
             for (way, &identifiers) in WAYS.iter().enumerate() {
                 if body.len() < LEAST[way] {

@@ -238,13 +238,13 @@ impl LoadedPaper {
     /// Returns the parsed file of a function or region.
     #[must_use]
     pub fn source(&self, unit: usize) -> &Module {
-        self.sources.of(unit).0
+        self.sources.unit(unit).0
     }
 
     /// Returns the function or region in its parsed file.
     #[must_use]
     pub fn piece(&self, unit: usize) -> &Piece {
-        self.sources.of(unit).1
+        self.sources.unit(unit).1
     }
 
     /// Returns the function that a unit is or is in, as an index into its module's functions.
@@ -259,7 +259,7 @@ impl LoadedPaper {
     /// Returns the code that masking a unit removes, without docstrings, as bytes of its file.
     #[must_use]
     pub fn code(&self, unit: usize) -> Range<usize> {
-        let (module, piece) = self.sources.of(unit);
+        let (module, piece) = self.sources.unit(unit);
         match piece {
             Piece::Function(function) => module.body_code(*function),
             Piece::Region(region) => region.range.clone(),
@@ -289,7 +289,7 @@ impl LoadedPaper {
     #[must_use]
     pub fn statistics(&self) -> Vec<FunctionStatistics> {
         let figures = |(place, unit): (usize, &super::Unit)| {
-            let (module, piece) = self.sources.of(place);
+            let (module, piece) = self.sources.unit(place);
             let (lines, calls) = match piece {
                 Piece::Function(function) => (module.functions()[*function].lines(), module.calls(*function).len()),
                 Piece::Region(region) => (region.last_line - region.first_line + 1, 0),
@@ -304,7 +304,7 @@ impl LoadedPaper {
         let mut grouped: BTreeMap<usize, Vec<(usize, MaskedPart<'_>)>> = BTreeMap::new();
         for &unit in units {
             let description = self.paper.units[unit].description.as_str();
-            let cut = self.sources.of(unit).1.cut(Some(description));
+            let cut = self.sources.unit(unit).1.cut(Some(description));
             grouped.entry(self.sources.places[unit].0).or_default().push((unit, cut));
         }
         grouped

@@ -39,7 +39,7 @@ pub(super) struct PaperSources {
 
 impl PaperSources {
     /// Returns a unit's module, and the part of it.
-    pub(super) fn of(&self, unit: usize) -> (&Module, &Piece) {
+    pub(super) fn unit(&self, unit: usize) -> (&Module, &Piece) {
         let (module, piece) = &self.places[unit];
         (&self.modules[*module], piece)
     }
@@ -126,7 +126,7 @@ fn place_of(at: &str, region: bool) -> Result<(PathBuf, Option<String>)> {
 pub(super) fn nesting(paper: &Paper, sources: &PaperSources, manifest: &Path) -> Result<Nesting> {
     let extents: Vec<_> = (0..sources.places.len())
         .map(|unit| {
-            let (module, piece) = sources.of(unit);
+            let (module, piece) = sources.unit(unit);
             (sources.places[unit].0, module.extent(&piece.cut(None)))
         })
         .collect();

@@ -200,7 +200,7 @@ async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
 }
 
 /// Generates valid and invalid replies of a verifier's model.
-fn said() -> impl Strategy<Value = String> {
+fn arbitrary_reply() -> impl Strategy<Value = String> {
     let letter = prop_oneof!["[A-F]", "[A-Za-z0-9]{0,3}", ".{0,3}"];
     prop_oneof![
         letter.prop_map(|letter| format!("I compare.\n{{\"choice\": \"{letter}\"}}")),
@@ -216,7 +216,7 @@ proptest! {
 
     #[test]
     fn for_any_reply_a_verifier_chooses_a_candidate_or_fails(
-        replies in vec(said(), 0..10),
+        replies in vec(arbitrary_reply(), 0..10),
         values in vec((prop::option::of(-1.0..1.0), prop::option::of(any::<bool>()), any::<bool>()), 1..30),
         orders in 1u32..5,
         name in proptest::sample::select(vec!["model", "execution+model", "majority", "execution", "none", "oracle"]),

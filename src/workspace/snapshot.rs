@@ -272,7 +272,7 @@ fn pour<'a>(
     hasher.update(FORMAT);
     let mut buffer = vec![0_u8; 1 << 17];
     if let Some((tree, owner)) = to {
-        settle(tree, 0o755, owner).map_err(|error| Error::io("set the owner of", tree, error))?;
+        set_owner_and_mode(tree, 0o755, owner).map_err(|error| Error::io("set the owner of", tree, error))?;
     }
     for (path, node) in manifest {
         let source = root(path).join(path);
@@ -288,7 +288,7 @@ fn pour<'a>(
                 head(b'd', 0);
                 if let Some((copy, owner)) = copy {
                     create_dir(&copy)
-                        .and_then(|()| settle(&copy, 0o755, owner))
+                        .and_then(|()| set_owner_and_mode(&copy, 0o755, owner))
                         .map_err(|error| Error::io("create", &copy, error))?;
                 }
             }
@@ -318,7 +318,7 @@ fn pour<'a>(
                     }
                 }
                 if let Some((copy, owner)) = copy {
-                    settle(&copy, file_mode(*executable), owner)
+                    set_owner_and_mode(&copy, file_mode(*executable), owner)
                         .map_err(|error| Error::io("set the owner of", &copy, error))?;
                 }
             }
@@ -333,7 +333,7 @@ pub(super) const fn file_mode(executable: bool) -> u32 {
 }
 
 /// Sets owner and mode of a new file or folder.
-pub(super) fn settle(path: &Path, mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
+pub(super) fn set_owner_and_mode(path: &Path, mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
     set_permissions(path, Permissions::from_mode(mode))?;
     match owner {
         Some((user, group)) => lchown(path, Some(user), Some(group)),

@@ -97,7 +97,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     assert_eq!((resumed.outcome, resumed.records.len()), (RunOutcome::Complete, finished.records.len()));
 
     // Scoring again gives the same verdicts.
-    let catalogue = Catalogue::of(&families(), base, ScoringBasis::default(), &resumed.records).whole().unwrap();
+    let catalogue = Catalogue::load(&families(), base, ScoringBasis::default(), &resumed.records).whole().unwrap();
     for record in &resumed.records {
         let (sample, item) = catalogue.find(record).unwrap();
         assert_eq!(rescored(item, &sample, record).unwrap(), *record);

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::manifest::{AgentManifest, AnswerPlace, Placeholders};
 use super::meter::Meter;
-use crate::agent::ending::ending;
+use crate::agent::tail::tail;
 use crate::agent::tools::cut_middle;
 use crate::agent::trajectory::seconds;
 use crate::agent::{AttemptEnd, Context, End, Event, Task, prompts};
@@ -117,7 +117,7 @@ pub(super) async fn run(
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
     let unheard = || {
         let what = match unreadable {
-            0 => format!("`{name}` failed before its first call: {}", said(&exec)),
+            0 => format!("`{name}` failed before its first call: {}", describe_exit(&exec)),
             _ => format!("none of its {unreadable} requests could be answered: {last}"),
         };
         AttemptEnd::lost("", EvidenceKind::NothingAsked.because(what))
@@ -154,8 +154,8 @@ pub(super) async fn run(
         return end.into();
     }
     failed.unwrap_or_else(|| match short_of {
-        Some(_) => End::GaveUp.because(format!("it exceeded the memory of its sandbox; {}", said(&exec))),
-        None => End::GaveUp.because(said(&exec)),
+        Some(_) => End::GaveUp.because(format!("it exceeded the memory of its sandbox; {}", describe_exit(&exec))),
+        None => End::GaveUp.because(describe_exit(&exec)),
     })
 }
 
@@ -164,12 +164,12 @@ pub(super) async fn run(
 fn of_the_machine(is_broken: bool, short_of: Option<&OutOfMemory>, exec: &Exec) -> Option<AttemptEnd> {
     if is_broken {
         return Some(AttemptEnd::lost(
-            said(exec),
+            describe_exit(exec),
             EvidenceKind::Harness.because("the gateway to the model broke down"),
         ));
     }
     match short_of {
-        Some(OutOfMemory::Outer(evidence)) => Some(AttemptEnd::lost(said(exec), evidence.clone())),
+        Some(OutOfMemory::Outer(evidence)) => Some(AttemptEnd::lost(describe_exit(exec), evidence.clone())),
         _ => None,
     }
 }
@@ -236,7 +236,7 @@ fn record(exec: &Exec, tool_time: Duration, context: &mut Context<'_>) {
 }
 
 /// Describes how the program ended, with its last output.
-fn said(exec: &Exec) -> String {
+fn describe_exit(exec: &Exec) -> String {
     let how = match exec.exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),
@@ -245,7 +245,7 @@ fn said(exec: &Exec) -> String {
     };
     let words = [&exec.stderr, &exec.stdout].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
     let Some(words) = words.into_iter().find(|words| !words.is_empty()) else { return how };
-    format!("{how}: {}", ending(&words, DETAIL))
+    format!("{how}: {}", tail(&words, DETAIL))
 }
 
 /// The end of an attempt whose program could not be started.

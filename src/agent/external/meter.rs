@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::account::{Account, Asker, NotAsked};
-use crate::agent::asked::RequestRecord;
+use crate::agent::request_record::RequestRecord;
 use crate::agent::{AttemptEnd, Budget, End, Event, Trajectory};
 use crate::model::ask::{self, Caller, MadeCall, ReservedCall};
 use crate::model::gateway::{AgentCall, AnsweredCall, GatewayRequest, Refusal, RefusalKind};
@@ -202,7 +202,7 @@ impl<'a> Meter<'a> {
         let begun = ask::begin(self.model, &mut ask.request, self)?;
         for what in left_out {
             if self.not_passed.len() < NOT_PASSED && self.not_passed.insert(what.clone()) {
-                self.tell(&Event::NotPassed { what });
+                self.record_event(&Event::NotPassed { what });
             }
         }
         self.budget.hold(begun.most);
@@ -291,7 +291,7 @@ impl<'a> Meter<'a> {
         *count = count.saturating_add(1);
         last.clone_from(&refusal.message);
         if *count <= UNREADABLE {
-            self.tell(&Event::CallRefused { what: refusal.message });
+            self.record_event(&Event::CallRefused { what: refusal.message });
         }
     }
 
@@ -302,7 +302,7 @@ impl<'a> Meter<'a> {
             end => end.used_up(),
         };
         let message = format!("{what}: make no further call, and write the answer now");
-        self.tell(&Event::CallRefused { what: message.clone() });
+        self.record_event(&Event::CallRefused { what: message.clone() });
         self.refused = Some(end);
         self.first_refusal.get_or_insert_with(Instant::now);
         self.refusals += 1;
@@ -369,7 +369,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    fn tell(&mut self, event: &Event) {
+    fn record_event(&mut self, event: &Event) {
         self.record.take(event);
         self.trajectory.push(event);
     }
@@ -397,7 +397,7 @@ impl Caller for Meter<'_> {
 
     fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<(), Refusal> {
         let event = self.account().charge(outcome, waited);
-        self.tell(&event);
+        self.record_event(&event);
         Ok(())
     }
 

@@ -7,7 +7,7 @@
 //! repair its functions, for a number of rounds.
 
 mod order;
-mod shown;
+mod visible_code;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 
 use super::experiment::{self, ReplicationOutcome};
+use super::plain_chat::{NoReply, PlainChat};
 use super::prompts::fixed::Missing;
 use super::retrieval::{Code, CodeChoice, Passage, RetrievalQuery, Retriever};
 use super::settings::{Fill, Settings};
-use super::talk::{NoReply, PlainChat};
 use super::{Agent, AttemptEnd, Context, End, Replication, Task, TaskFunction, prompts, repo};
 use crate::code::{Module, SplicedFile};
 use crate::error::{Error, Result};
 use crate::model::{Model, Reply, Role};
 use crate::sample::MASKED;
-use shown::{described, described_part, others, shown, source, stub};
+use visible_code::{described, described_part, others, source, stub, visible_code};
 
 /// Maximum number of files the model may name, as in the original.
 const MOST_FILES: usize = 10;
@@ -199,7 +199,7 @@ impl Fixed {
         let failed = |what: String| NoReply::End(End::ModelError.because(what));
         let passages: Vec<Passage> = self.retriever.passages(&work.task.text, &wanted).await.map_err(failed)?;
         let files = self.localise(function, &stub, code, work, context).await?;
-        let (file, left_out) = shown(module, wanted.function, self.retriever.code);
+        let (file, left_out) = visible_code(module, wanted.function, self.retriever.code);
         let whole = (self.retriever.code == CodeChoice::Full).then_some(wanted.file.as_path());
         let snippets = self.retriever.snippets(code, &wanted, files.as_deref(), whole).await.map_err(failed)?;
         let mut snippets: Vec<(String, String)> = snippets.into_iter().map(|it| (it.at, it.text)).collect();
@@ -225,9 +225,9 @@ impl Fixed {
         for _ in 0..MOST_ASKED {
             // The conversation leaves out the unusable reply: small models would repeat it.
             let mut talk = begin(work.model, context);
-            talk.say(Role::User, told.clone(), context);
+            talk.add_message(Role::User, told.clone(), context);
             for more in broken.iter().chain(&unusable) {
-                talk.say(Role::User, more.clone(), context);
+                talk.add_message(Role::User, more.clone(), context);
             }
             let reply = write(&mut talk, &missing_one, self.settings.reasoning_tokens, context).await?;
             self.put(place, &reply.text, work, context).await?;
@@ -254,7 +254,7 @@ impl Fixed {
         }
         let paths: Vec<String> = code.modules.keys().map(|path| path.display().to_string()).collect();
         let mut talk = begin(work.model, context);
-        talk.say(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
+        talk.add_message(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
         let reply = talk.ask(Some(LIST_TOKENS), context).await?;
         let named = named(&reply.text, &paths);
         // A reply without any known path means no restriction.
@@ -298,7 +298,7 @@ impl Fixed {
 /// Begins a conversation with the system prompt.
 fn begin<'a>(model: &'a dyn Model, context: &mut Context<'_>) -> PlainChat<'a> {
     let mut talk = PlainChat::over(model, Vec::new());
-    talk.say(Role::System, prompts::fixed::system(), context);
+    talk.add_message(Role::System, prompts::fixed::system(), context);
     talk
 }
 
@@ -316,7 +316,7 @@ async fn write(
         let question = prompts::fixed::reason(&missing.called, reasoning);
         talk.think(question, &prompts::fixed::wait(), reasoning, context).await?;
     }
-    talk.say(Role::User, prompts::fixed::write(missing), context);
+    talk.add_message(Role::User, prompts::fixed::write(missing), context);
     let before = context.sampling.reasoning_tokens;
     context.sampling.reasoning_tokens = native.then_some(reasoning);
     let reply = talk.ask(None, context).await;

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use super::child::{Child, ChildInput};
 use super::wire::{self, CallFailureKind, CallReply, FunctionRequest};
 use crate::agent::account::{Asker, NotAsked, Unanswered};
-use crate::agent::asked::RequestRecord;
-use crate::agent::ending::ending;
+use crate::agent::request_record::RequestRecord;
+use crate::agent::tail::tail;
 use crate::agent::tools::{cut_middle, show_exec};
 use crate::agent::trajectory::seconds;
 use crate::agent::{AttemptEnd, Context, End, Event, Task, experiment};
@@ -74,9 +74,9 @@ pub(super) async fn run(
         }
         FunctionEnd::Raised { error, budget } => match session.refused.filter(|_| budget) {
             Some(end) => end.into(),
-            None => End::GaveUp.because(format!("it raised {}{}", tail(&error), of_memory(&error, context.memory))),
+            None => End::GaveUp.because(format!("it raised {}{}", shorten(&error), of_memory(&error, context.memory))),
         },
-        FunctionEnd::Gone => gone(exit, &printed),
+        FunctionEnd::Gone => end_without_message(exit, &printed),
     }
 }
 
@@ -105,8 +105,8 @@ enum FunctionEnd {
 
 /// The end of a process that sent no last message. Counts as the function's own failure: a function can kill its own
 /// process, which cannot be told from a signal sent by anybody else.
-fn gone(exit: Exit, printed: &str) -> AttemptEnd {
-    let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", tail(printed)) };
+fn end_without_message(exit: Exit, printed: &str) -> AttemptEnd {
+    let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", shorten(printed)) };
     match exit {
         Exit::Signal(signal) => End::GaveUp.because(format!("its process died of signal {signal}{words}")),
         Exit::Code(code) => End::GaveUp.because(format!("its process ended by itself with exit code {code}{words}")),
@@ -115,8 +115,8 @@ fn gone(exit: Exit, printed: &str) -> AttemptEnd {
 }
 
 /// The end of a function's output.
-fn tail(text: &str) -> &str {
-    ending(text.trim(), DETAIL)
+fn shorten(text: &str) -> &str {
+    tail(text.trim(), DETAIL)
 }
 
 /// State of an attempt's exchange with its function.
@@ -156,7 +156,7 @@ impl FunctionExchange {
                     Ok(call) => call,
                     Err(error) => {
                         let text = String::from_utf8_lossy(&message);
-                        let words = tail(&text);
+                        let words = shorten(&text);
                         let what = format!("message {number} is not one of the protocol ({error}): {words}");
                         return FunctionEnd::Stopped(End::GaveUp.because(what));
                     }
@@ -237,7 +237,7 @@ impl FunctionExchange {
             ..ours
         };
         request.call = context.budget.calls;
-        if !self.record.asked(&request, context.trajectory) {
+        if !self.record.record(&request, context.trajectory) {
             return self.not_asked(NotAsked::Limit(End::DiskLimit), context);
         }
         match context.ask(model, Asker::Agent, &mut request).await {

@@ -46,7 +46,7 @@ fn system_of(
     paper: bool,
 ) -> String {
     // Tools offered through the provider's interface are described to the model by the provider.
-    let told: &[Tool] = if tool_calling.offered().is_empty() { tool_calling.tools.shown() } else { &[] };
+    let told: &[Tool] = if tool_calling.offered().is_empty() { tool_calling.tools.definitions() } else { &[] };
     let tools: Vec<Value> = told
         .iter()
         .map(|tool| {
@@ -136,7 +136,7 @@ pub fn submit(why: End, tool_calling: &ToolCalling) -> String {
 /// Renders the message after a reply that could not be carried out.
 #[must_use]
 pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
-    let shown = tool_calling.tools.shown();
+    let shown = tool_calling.tools.definitions();
     let names: Vec<String> = shown.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let names = names.join(", ");
     match tool_calling.protocol {

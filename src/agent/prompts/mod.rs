@@ -112,7 +112,7 @@ fn task_values(task: &Replication, limits: &Limits) -> Value {
         .functions
         .iter()
         .map(|function| {
-            context! { at => &function.at, description => function.told() }
+            context! { at => &function.at, description => function.full_description() }
         })
         .collect();
     let experiments: Vec<Value> = task
@@ -234,7 +234,8 @@ mod tests {
 
     #[test]
     fn every_prompt_renders() {
-        let tool_calling = |choice, protocol| ToolCalling { tools: ToolSet::of(choice), protocol, one_call: false };
+        let tool_calling =
+            |choice, protocol| ToolCalling { tools: ToolSet::from_choice(choice), protocol, one_call: false };
         let original = tool_calling(ToolChoice::Autoexperiment, ToolProtocol::Tools);
         let by_text = tool_calling(ToolChoice::Bash, ToolProtocol::Text);
         let told = task().task("doubling_0", 0);
@@ -297,7 +298,7 @@ mod tests {
             ml_agent::sort(&[("adder", "# Adder")]),
             ml_agent::plan("Add.", "adder", "main.py", "# Adder"),
             ml_agent::generate("bash", 8),
-            ml_agent::told("There is no file `x`.", 7),
+            ml_agent::ask_for_program("There is no file `x`.", 7),
         ];
         for prompt in &rendered {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");
@@ -315,11 +316,14 @@ mod tests {
 
     #[test]
     fn tools_are_described_once_and_only_what_is_there_is_named() {
-        let tool_calling =
-            |protocol| ToolCalling { tools: ToolSet::of(ToolChoice::Autoexperiment), protocol, one_call: false };
+        let tool_calling = |protocol| ToolCalling {
+            tools: ToolSet::from_choice(ToolChoice::Autoexperiment),
+            protocol,
+            one_call: false,
+        };
         let system = |protocol| dynamic::system(Prompting::React, &tool_calling(protocol), History::Full, true);
         // If the provider is given the schemas, the prompt leaves them out.
-        for tool in ToolSet::of(ToolChoice::Autoexperiment).shown() {
+        for tool in ToolSet::from_choice(ToolChoice::Autoexperiment).definitions() {
             let description = tool.description.as_str();
             assert_eq!(system(ToolProtocol::Tools).matches(description).count(), 0, "{description}");
             assert_eq!(system(ToolProtocol::Text).matches(description).count(), 1, "{description}");

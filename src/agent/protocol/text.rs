@@ -66,12 +66,12 @@ fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<ParsedCall>, St
         }
         "bash" | "sh" | "shell" | "console" if !known(&fence.label) => tools.shell()?,
         label if PYTHON.contains(&label) && !known(label) => tools.python()?,
-        label => tools.shown().iter().find(|tool| tool.name == label)?.name.as_str(),
+        label => tools.definitions().iter().find(|tool| tool.name == label)?.name.as_str(),
     };
     if !fence.closed {
         return Some(Err(format!("the code fence `{}` is not closed", fence.label)));
     }
-    let tool = tools.shown().iter().find(|tool| tool.name == name)?;
+    let tool = tools.definitions().iter().find(|tool| tool.name == name)?;
     let arguments = arguments(&tool.parameters, fence.body);
     Some(Ok(vec![ParsedCall { id: None, name: name.to_owned(), arguments }]))
 }
@@ -174,7 +174,7 @@ mod tests {
     type Named = (String, Result<Value, String>);
 
     fn read(choice: ToolChoice, text: &str) -> Result<Vec<Named>, String> {
-        let calls = calls(text, &ToolSet::of(choice))?;
+        let calls = calls(text, &ToolSet::from_choice(choice))?;
         Ok(calls.into_iter().map(|call| (call.name, call.arguments.map(Value::from))).collect())
     }
 
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn the_calls_that_models_are_shown_are_calls_of_their_set() {
         for choice in [ToolChoice::Autoexperiment, ToolChoice::SweAgent, ToolChoice::Super, ToolChoice::Bash] {
-            let set = ToolSet::of(choice);
+            let set = ToolSet::from_choice(choice);
             for shown in [format!("```json\n{}\n```", set.first()), set.example().to_owned()] {
                 let calls = read(choice, &shown).unwrap();
                 assert!(

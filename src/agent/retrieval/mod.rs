@@ -132,7 +132,7 @@ impl Retriever {
     /// # Errors
     /// The errors of the embedding model.
     pub async fn rank_passages(&self, all: &[Passage], wanted: &RetrievalQuery) -> Result<Vec<usize>, String> {
-        let shown: Vec<String> = all.iter().map(Passage::shown).collect();
+        let shown: Vec<String> = all.iter().map(Passage::heading_and_text).collect();
         Ok(ranked(&self.scores(&shown, &wanted.query, self.paper == PaperChoice::Embedding).await?))
     }
 

@@ -12,9 +12,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::history::History;
+use super::ml_agent_limits::MlAgentLimits;
 use super::prompts::dynamic::Prompting;
 use super::protocol::ToolProtocol;
-use super::reach::MlAgentLimits;
 use super::retrieval::{CodeChoice, PaperChoice};
 use super::tools::ToolChoice;
 use keys::KEYS;
@@ -234,9 +234,9 @@ mod tests {
     fn embeddings_without_a_model_are_refused() {
         let cache = tempfile::tempdir().unwrap();
         let mut settings = Settings { paper: Some(PaperChoice::Embedding), ..Settings::default() };
-        let refused = settings.settle(cache.path()).unwrap_err();
+        let refused = settings.choose_embedding(cache.path()).unwrap_err();
         assert!(refused.hint.is_some_and(|hint| hint.contains("--embedding")));
         settings.paper = Some(PaperChoice::Bm25);
-        settings.settle(cache.path()).unwrap();
+        settings.choose_embedding(cache.path()).unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! The history as one message: thoughts, actions and observations. Only the newest observation is long.
 
-use crate::agent::ending::ending;
 use crate::agent::history::SHORT;
+use crate::agent::tail::tail;
 use crate::model::{Message, Role};
 
 /// Maximum characters of the newest observation.
@@ -43,7 +43,7 @@ fn cut_end(text: &str, most: usize) -> String {
     if cut == 0 {
         return text.to_owned();
     }
-    format!("[... {cut} characters cut ...]\n{}", ending(text, most))
+    format!("[... {cut} characters cut ...]\n{}", tail(text, most))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::prompts::super_task;
 use super::step::{CallEffect, use_tool};
 use super::tools::{Session, ToolChoice, ToolSet, cut_middle};
 use super::{AttemptEnd, Context, End, Event, Limits, Task};
-use crate::model::{Message, Model, Request, Role, Wishes};
+use crate::model::{Message, Model, Request, RequestOptions, Role};
 use history::PastTurns;
 
 /// Sampling settings of SUPER's agent, used unless the run sets others.
@@ -49,7 +49,7 @@ async fn steps(
     session: &mut Session,
     context: &mut Context<'_>,
 ) -> AttemptEnd {
-    let tools = ToolSet::of(ToolChoice::Super);
+    let tools = ToolSet::from_choice(ToolChoice::Super);
     let (mut errors, mut first) = (0, true);
     loop {
         if let Err(refused) = context.may_ask() {
@@ -58,7 +58,7 @@ async fn steps(
         let mut sampling = context.next_sampling();
         sampling.temperature.get_or_insert(TEMPERATURE);
         sampling.max_tokens.get_or_insert(MOST_TOKENS);
-        let wishes = Wishes { top_p: Some(TOP_P), ..Wishes::default() };
+        let wishes = RequestOptions { top_p: Some(TOP_P), ..RequestOptions::default() };
         let messages = past.messages(prompt);
         let kept = usize::from(!first);
         first = false;
@@ -104,7 +104,7 @@ async fn run(
     context: &mut Context<'_>,
 ) -> CallEffect {
     let Some(tool) = tools.get(&name) else {
-        let known: Vec<String> = tools.shown().iter().map(|tool| format!("`{}`", tool.name)).collect();
+        let known: Vec<String> = tools.definitions().iter().map(|tool| format!("`{}`", tool.name)).collect();
         let name: String = name.chars().take(80).collect();
         return CallEffect::Wrong(format!("there is no action `{name}`; the actions are {}", known.join(", ")));
     };

@@ -25,7 +25,7 @@ fn spending(reply: Reply, output: u64) -> Reply {
 }
 
 /// Everything the model was shown in its n-th call.
-fn shown(attempt: &Attempt, call: usize) -> String {
+fn call_text(attempt: &Attempt, call: usize) -> String {
     attempt.asked[call].messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
 }
 
@@ -38,7 +38,7 @@ async fn it_writes_the_function_runs_the_experiments_and_reports_their_results()
     assert_eq!(attempt.answer.as_deref(), Some(BOTH));
     assert_eq!((attempt.budget.steps, attempt.budget.calls), (1, 1));
     assert_eq!(attempt.file("main.py"), "def double(x):\n    return 2 * x\n");
-    let shown = shown(&attempt, 0);
+    let shown = call_text(&attempt, 0);
     for part in
         ["To double a number, add it to itself.", "`main.py::double`", "## The file `main.py`", "Doubles a number."]
     {
@@ -79,7 +79,7 @@ async fn after_a_reply_that_cannot_be_used_the_model_is_told_why_and_asked_once_
     let attempt = run("", AttemptFixture::new(replies).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
     assert_eq!(attempt.format_errors(), ["`double` still only raises NotImplementedError"]);
-    let told = shown(&attempt, 1);
+    let told = call_text(&attempt, 1);
     let why = "An earlier answer could not be used: `double` still only raises NotImplementedError.";
     assert!(told.contains(why), "{told}");
     assert!(!told.contains("```python\ndef double(x):\n    raise"), "small models write a reply again that they see");
@@ -90,7 +90,7 @@ async fn the_line_that_stands_for_the_missing_code_is_not_shown_for_small_models
     for code in ["bm25", "none"] {
         let attempt =
             run(&format!("code={code}"), AttemptFixture::new(vec![writing("return 2 * x")]).await, &task()).await;
-        let shown = shown(&attempt, 0);
+        let shown = call_text(&attempt, 0);
         assert!(
             shown.contains("```python\ndef double(x):\n```") && !shown.contains("raise NotImplementedError"),
             "{shown}"
@@ -108,9 +108,9 @@ async fn a_repair_is_shown_the_code_and_the_errors_and_ends_once_everything_runs
     let attempt = run("repair=3", AttemptFixture::new(replies).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
     assert_eq!(attempt.budget.calls, 4);
-    let third = shown(&attempt, 2);
+    let third = call_text(&attempt, 2);
     assert!(third.contains("The last reply could not be used: `double` does not parse"), "{third}");
-    let last = shown(&attempt, 3);
+    let last = call_text(&attempt, 3);
     assert!(last.contains("return two * x") && last.contains("NameError: name 'two' is not defined"), "{last}");
     assert!(last.contains("Experiment 1 gave no result: exit code 1."), "{last}");
     let results = attempt.observations();
@@ -133,7 +133,7 @@ async fn reasoning_goes_on_until_its_tokens_are_spent() {
     assert_eq!(attempt.answer.as_deref(), Some(BOTH));
     let most: Vec<_> = attempt.asked.iter().map(|request| request.sampling.max_tokens.unwrap()).collect();
     assert_eq!(most, [100, 70, 500], "what is left after the second is not worth another call");
-    assert!(shown(&attempt, 1).contains("Wait."));
+    assert!(call_text(&attempt, 1).contains("Wait."));
     let last = &attempt.asked[2].messages;
     assert!(
         last[2].content == "Add."
@@ -171,8 +171,8 @@ async fn functions_are_written_callees_first_the_others_filled_or_masked() {
         let (world, task) = two(vec![writing("return 2 * x"), outer]).await;
         let attempt = run(own, world, &task).await;
         assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1":{"value":84},"Experiment 2":{"value":3.0}}"#));
-        assert!(shown(&attempt, 0).contains("Complete the code of the function `double`"));
-        assert_eq!(shown(&attempt, 1).contains("return 2 * x"), sees, "{own}");
+        assert!(call_text(&attempt, 0).contains("Complete the code of the function `double`"));
+        assert_eq!(call_text(&attempt, 1).contains("return 2 * x"), sees, "{own}");
     }
 }
 
@@ -198,8 +198,8 @@ async fn where_there_are_many_files_the_model_names_those_that_matter() {
     }
     let attempt = run("", world, &task()).await;
     assert_eq!(attempt.answer.as_deref(), Some(BOTH));
-    assert!(shown(&attempt, 0).contains("b/helper_11.py"));
-    let second = shown(&attempt, 1);
+    assert!(call_text(&attempt, 0).contains("b/helper_11.py"));
+    let second = call_text(&attempt, 1);
     assert!(second.contains("# b/helper_3.py::double_number_3") && !second.contains("helper_4"), "{second}");
 }
 
@@ -324,7 +324,7 @@ async fn of_a_region_the_statements_alone_are_asked_for_and_taken() {
         let attempt = run("", world, &task).await;
         assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)), "{:?}", attempt.detail);
         assert_eq!(attempt.file("main.py"), file);
-        let shown = shown(&attempt, 0);
+        let shown = call_text(&attempt, 0);
         for said in [
             "    for part in (x, x):\n        # The missing statements go here.\n    return total",
             "missing part of the function `double`, about 1 line of code",
@@ -343,5 +343,5 @@ async fn a_region_is_repaired_in_its_place() {
     let attempt = run("repair=1", world, &task).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)), "{:?}", attempt.detail);
     assert!(attempt.file("main.py").contains("        keep = part\n        total += keep\n    return total\n"));
-    assert!(shown(&attempt, 1).contains("NameError: name 'parts' is not defined"));
+    assert!(call_text(&attempt, 1).contains("NameError: name 'parts' is not defined"));
 }

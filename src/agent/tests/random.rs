@@ -56,7 +56,7 @@ fn name(all: bool) -> impl Strategy<Value = String> {
     let runs = |name: &str| ["move", "command_line", "bash"].contains(&name) || name.starts_with("execute");
     let names: Vec<String> = ToolChoice::value_variants()
         .iter()
-        .flat_map(|choice| ToolSet::of(*choice).shown())
+        .flat_map(|choice| ToolSet::from_choice(*choice).definitions())
         .map(|tool| tool.name.clone())
         .filter(|name| all || !runs(name))
         .collect();
@@ -99,7 +99,7 @@ proptest! {
     fn reading_a_reply_never_panics(text in prop_oneof![damaged(true), fenced(), ".{0,200}", "[{}\"\\\\:, \n`]{0,300}"]) {
         let _ = calls(&text, &[], &|name| name == "read_file");
         for choice in ToolChoice::value_variants() {
-            let _ = by_text::calls(&text, &ToolSet::of(*choice));
+            let _ = by_text::calls(&text, &ToolSet::from_choice(*choice));
         }
     }
 }

@@ -184,7 +184,7 @@ pub struct Session {
 impl Session {
     /// Creates the session of a model that is shown these steps again.
     #[must_use]
-    pub fn of(history: History) -> Self {
+    pub fn with_history(history: History) -> Self {
         Self { history, ..Self::default() }
     }
 
@@ -291,7 +291,7 @@ fn wall(seconds: Option<f64>, budget: &Budget) -> Result<Duration, ToolFailure> 
 }
 
 /// Describes tools for the model.
-fn shown(tools: &[&dyn AnyTool]) -> Vec<model::Tool> {
+fn describe_tools(tools: &[&dyn AnyTool]) -> Vec<model::Tool> {
     let show = |tool: &&dyn AnyTool| model::Tool {
         name: tool.name().to_owned(),
         description: tool.description().to_owned(),

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AnyTool, bash, change_directory, command_line, edit_file, execute_bash_script, execute_python_script, final_answer,
-    inspect_file_lines, list_files, move_file, read_file, shown, super_agent, swe_agent, understand_file, write_file,
+    AnyTool, bash, change_directory, command_line, describe_tools, edit_file, execute_bash_script,
+    execute_python_script, final_answer, inspect_file_lines, list_files, move_file, read_file, super_agent, swe_agent,
+    understand_file, write_file,
 };
 use crate::model;
 
@@ -73,7 +74,7 @@ static AUTOEXPERIMENT: &[&dyn AnyTool] = &[
     &final_answer::FINAL_ANSWER,
 ];
 
-static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(AUTOEXPERIMENT));
+static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(AUTOEXPERIMENT));
 
 /// The tools of SWE-agent. Its shell is `command_line`, whose folder is set by `change_directory`.
 static SWE_AGENT: &[&dyn AnyTool] = &[
@@ -90,7 +91,7 @@ static SWE_AGENT: &[&dyn AnyTool] = &[
     &final_answer::SUBMIT,
 ];
 
-static SWE_AGENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SWE_AGENT));
+static SWE_AGENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(SWE_AGENT));
 
 /// The tools of SUPER's agents.
 static SUPER: &[&dyn AnyTool] = &[
@@ -101,17 +102,17 @@ static SUPER: &[&dyn AnyTool] = &[
     &final_answer::SUBMIT,
 ];
 
-static SUPER_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SUPER));
+static SUPER_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(SUPER));
 
 /// The only tool of mini-swe-agent.
 static BASH: &[&dyn AnyTool] = &[&bash::Bash];
 
-static BASH_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(BASH));
+static BASH_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(BASH));
 
 impl ToolSet {
     /// Returns the set of this choice.
     #[must_use]
-    pub fn of(choice: ToolChoice) -> Self {
+    pub fn from_choice(choice: ToolChoice) -> Self {
         match choice {
             ToolChoice::Autoexperiment => Self {
                 choice,
@@ -160,12 +161,12 @@ impl ToolSet {
     /// Returns the original's tools.
     #[must_use]
     pub fn autoexperiment() -> Self {
-        Self::of(ToolChoice::Autoexperiment)
+        Self::from_choice(ToolChoice::Autoexperiment)
     }
 
     /// The tools as described to the model.
     #[must_use]
-    pub const fn shown(&self) -> &'static [model::Tool] {
+    pub const fn definitions(&self) -> &'static [model::Tool] {
         self.shown
     }
 

@@ -33,7 +33,7 @@ impl<'bytes> FileReading<'bytes> {
 
     /// Splits the part into tokens.
     pub fn tokens(&self) -> CodeTokens<'_> {
-        CodeTokens::of(&self.bytes, self.part.clone())
+        CodeTokens::split(&self.bytes, self.part.clone())
     }
 }
 

@@ -154,7 +154,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         talk!("nothing was written: correct what is wrong and repeat the command");
         error
     })?;
-    draft.settle()?;
+    draft.move_into_suite()?;
     print(&found.tables())?;
     let mut todo = found.todo(arguments, &suite)?;
     let mut refused = None;

@@ -201,7 +201,8 @@ impl Module {
         let before = self.encoding.text(&self.source()[range.clone()]);
         let after = self.encoding.text(&replacement);
         let place = (line + 1).saturating_sub(first);
-        let mut id = format!("{}:{place}.{column} {} -> {}", kind.name(), shown(&before), shown(&after));
+        let mut id =
+            format!("{}:{place}.{column} {} -> {}", kind.name(), shorten_for_id(&before), shorten_for_id(&after));
         let number = ids.entry(id.clone()).and_modify(|number| *number += 1).or_insert(1);
         if *number > 1 {
             id = format!("{id} #{number}");
@@ -234,7 +235,7 @@ impl Module {
 }
 
 /// Formats a text for an id: on one line, and cut to [`SHOWN`] characters.
-fn shown(text: &str) -> String {
+fn shorten_for_id(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() {
         return "nothing".to_owned();

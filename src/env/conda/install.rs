@@ -10,7 +10,7 @@ use rattler_conda_types::{RepoDataRecord, Subdir};
 use rattler_networking::LazyClient;
 
 use super::failure::explained;
-use super::progress::{BuildListener, events, tell};
+use super::progress::{BuildListener, events, forward_events};
 use crate::env::{BuildProgress, OnProgress};
 use crate::error::{Error, Result};
 
@@ -48,7 +48,7 @@ pub(super) async fn install(
         .with_link_options(LinkOptions::default())
         .with_installed_packages(Vec::new())
         .with_reporter(BuildListener::new(sender));
-    tell(installer.install(prefix, records), receiver, on_progress)
+    forward_events(installer.install(prefix, records), receiver, on_progress)
         .await
         .map(drop)
         .map_err(|error| explained("failed to install the conda packages", error))

@@ -24,7 +24,7 @@ pub(super) fn events() -> (UnboundedSender<BuildProgress>, UnboundedReceiver<Bui
 }
 
 /// Waits for some work, and forwards its events meanwhile.
-pub(super) async fn tell<T>(
+pub(super) async fn forward_events<T>(
     work: impl Future<Output = T>,
     mut events: UnboundedReceiver<BuildProgress>,
     on_progress: OnProgress<'_>,

@@ -12,7 +12,7 @@ use rattler_virtual_packages::{VirtualPackageOverrides, VirtualPackages};
 use super::channels::LocatedChannel;
 use super::client::answers;
 use super::failure::explained;
-use super::progress::{BuildListener, events, tell};
+use super::progress::{BuildListener, events, forward_events};
 use super::settings::Priority;
 use super::spec::CondaRequest;
 use crate::env::{BuildProgress, OnProgress};
@@ -60,7 +60,7 @@ pub(super) async fn solve(
         .recursive(true)
         .with_reporter(BuildListener::new(sender));
     let names = wanted.channels.iter().map(|channel| format!("`{}`", channel.name)).collect::<Vec<_>>().join(", ");
-    let found = tell(query.execute(), receiver, on_progress)
+    let found = forward_events(query.execute(), receiver, on_progress)
         .await
         .map_err(|error| explained(&format!("failed to read the channels {names}"), error))?;
 

@@ -278,7 +278,7 @@ fn instruction(task: &Replication, sample: &str) -> String {
         for function in &task.functions {
             let passages = function.passages.join(", ");
             let passages = if passages.is_empty() { passages } else { format!(" (in the paper: {passages})") };
-            let _ = writeln!(text, "- `{}`: {}{passages}", function.at, function.told());
+            let _ = writeln!(text, "- `{}`: {}{passages}", function.at, function.full_description());
         }
     }
     text.push_str("\n## Experiments to report\n\n");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{AttemptMoment, InspectUsage, Log};
 use crate::model::Usage;
-use crate::run::brief::IndexedRecord;
+use crate::run::record_index::IndexedRecord;
 use crate::run::{AttemptRecord, RunFile};
 
 /// Version of Inspect's log format.

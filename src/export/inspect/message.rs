@@ -164,7 +164,7 @@ impl<'a> MessagePool<'a> {
     }
 
     /// Adds a message in place of a conversation, for an agent without a model.
-    pub fn say(&mut self, content: &str) {
+    pub fn add_message(&mut self, content: &str) {
         self.live.push(Message::new(Role::User, content));
         self.add(None, false);
     }
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use crate::model::{Sampling, Usage};
 
-    fn said(role: Role, content: &str) -> Event {
+    fn message_event(role: Role, content: &str) -> Event {
         Event::Message { role, call_id: None, content: content.to_owned() }
     }
 
@@ -261,20 +261,24 @@ mod tests {
     }
 
     /// Contents of the messages that a call would include now.
-    fn seen(pool: &mut MessagePool<'_>) -> Vec<String> {
+    fn visible_contents(pool: &mut MessagePool<'_>) -> Vec<String> {
         let indices = pool.included_ranges().into_iter().flat_map(|(from, to)| from..to);
         indices.map(|index| pool.said[index].message.content.clone()).collect()
     }
 
     #[test]
     fn an_earlier_calls_messages_stay_when_the_conversation_changes() {
-        let mut events =
-            vec![said(Role::System, "s"), said(Role::User, "t"), reply("1"), said(Role::User, "a long one")];
-        events.extend([reply("2"), said(Role::User, "b"), reply("3"), said(Role::User, "c")]);
+        let mut events = vec![
+            message_event(Role::System, "s"),
+            message_event(Role::User, "t"),
+            reply("1"),
+            message_event(Role::User, "a long one"),
+        ];
+        events.extend([reply("2"), message_event(Role::User, "b"), reply("3"), message_event(Role::User, "c")]);
         let shortened = Event::Shortened { message: 3, content: "short".to_owned() };
         let forgotten = Event::Forgotten { from: 2, count: 4, keep: 1, note: "four left".to_owned() };
-        let more = [said(Role::User, "and d"), Event::Try { number: 2, why: None }];
-        let again = [said(Role::System, "s"), said(Role::User, "again")];
+        let more = [message_event(Role::User, "and d"), Event::Try { number: 2, why: None }];
+        let again = [message_event(Role::System, "s"), message_event(Role::User, "again")];
 
         let mut pool = MessagePool::new("u", Some("m"));
         for event in &events {
@@ -283,13 +287,13 @@ mod tests {
         let whole = pool.included_ranges();
         assert_eq!(whole, [(0, 8)]);
         pool.add_event(&shortened);
-        assert_eq!(seen(&mut pool), ["s", "t", "1", "short", "2", "b", "3", "c"]);
+        assert_eq!(visible_contents(&mut pool), ["s", "t", "1", "short", "2", "b", "3", "c"]);
         pool.add_event(&forgotten);
-        assert_eq!(seen(&mut pool), ["s", "t\n\nfour left", "3", "c"]);
+        assert_eq!(visible_contents(&mut pool), ["s", "t\n\nfour left", "3", "c"]);
         pool.add_event(&more[0]);
-        assert_eq!(seen(&mut pool), ["s", "t\n\nfour left", "3", "c\n\nand d"]);
+        assert_eq!(visible_contents(&mut pool), ["s", "t\n\nfour left", "3", "c\n\nand d"]);
         more[1..].iter().chain(&again).for_each(|event| pool.add_event(event));
-        assert_eq!(seen(&mut pool), ["s", "again"]);
+        assert_eq!(visible_contents(&mut pool), ["s", "again"]);
 
         let first: Vec<&str> = pool.said[..8].iter().map(|said| said.message.content.as_str()).collect();
         assert_eq!(first, ["s", "t", "1", "a long one", "2", "b", "3", "c"]);
@@ -308,7 +312,7 @@ mod tests {
             messages: said.iter().map(|text| Message::new(Role::User, *text)).collect(),
             tools: None,
             sampling: Sampling::default(),
-            wishes: crate::model::Wishes::default(),
+            wishes: crate::model::RequestOptions::default(),
         };
         let events = [asked(0, 0, &["s", "t"]), reply("1"), asked(1, 3, &["a"]), reply("2"), asked(2, 1, &["other"])];
         let mut pool = MessagePool::new("u", Some("m"));
@@ -317,7 +321,7 @@ mod tests {
         }
         assert_eq!(pool.included_ranges(), [(0, 5)]);
         pool.add_event(&events[4]);
-        assert_eq!(seen(&mut pool), ["s", "other"]);
+        assert_eq!(visible_contents(&mut pool), ["s", "other"]);
         assert_eq!(pool.included_ranges(), [(0, 1), (5, 6)]);
     }
 }

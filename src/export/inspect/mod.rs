@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::files::hex;
 use crate::model::Usage;
-use crate::run::brief::IndexedRecord;
+use crate::run::record_index::IndexedRecord;
 
 /// Name of the task in Inspect's logs.
 const TASK: &str = "autoexperiment";

@@ -100,7 +100,7 @@ pub fn write<E>(
     let mut entries = entries(lines, begun, &uuid, &mut pool);
     let input = pool.task().unwrap_or(sentence).to_owned();
     if pool.len() == 0 {
-        pool.say(&input);
+        pool.add_message(&input);
     }
     if !entries.iter().any(|entry| matches!(entry, LogEntry::Model(_))) {
         entries.insert(0, LogEntry::Model(ModelCallDraft::nothing(begun, &uuid, pool.included_ranges())));

@@ -6,7 +6,8 @@ use super::parts::{self, RequestReader, list, text};
 use super::stream::EventWriter;
 use super::{CallContext, Finish, ParsedRequest, Refusal, RefusalKind, thoughts};
 use crate::model::{
-    Message, Reply, ReplyFormat, ReplyPiece, Request, Role, Sampling, Tool, ToolCall, ToolCallChoice, Usage, Wishes,
+    Message, Reply, ReplyFormat, ReplyPiece, Request, RequestOptions, Role, Sampling, Tool, ToolCall, ToolCallChoice,
+    Usage,
 };
 
 /// Fields that are read or can be ignored; for instance, the gateway places its own cache marks.
@@ -67,7 +68,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
                 ..Sampling::default()
             },
             one_call: body.pointer("/tool_choice/disable_parallel_tool_use").and_then(Value::as_bool) == Some(true),
-            wishes: Wishes {
+            wishes: RequestOptions {
                 choice: choice(body.get("tool_choice")),
                 format: format.and_then(|format| format.get("schema")).map(|schema| ReplyFormat::Schema {
                     name: "reply".to_owned(),
@@ -77,7 +78,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
                 top_p: body.get("top_p").and_then(Value::as_f64),
                 top_k: body.get("top_k").and_then(Value::as_u64),
                 stops: stops.clone(),
-                ..Wishes::default()
+                ..RequestOptions::default()
             },
             foreign: true,
             ..Request::default()

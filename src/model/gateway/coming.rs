@@ -36,12 +36,12 @@ pub(super) enum ReplyEvent {
 impl ReplyInProgress {
     pub(super) async fn answer(&mut self) -> Result<AnsweredCall, Refusal> {
         let answer = (&mut self.answered).await;
-        self.told(answer)
+        self.reply_for_agent(answer)
     }
 
     /// Converts the answer to what the agent gets. An exhausted budget becomes a reply that says so: an agent that gets
     /// an error believes that the key is wrong or the provider is down, and retries or exits with an error.
-    fn told(
+    fn reply_for_agent(
         &self,
         answer: Result<Result<AnsweredCall, Refusal>, oneshot::error::RecvError>,
     ) -> Result<AnsweredCall, Refusal> {
@@ -65,7 +65,7 @@ impl ReplyInProgress {
             // Deliver all pieces before the answer.
             biased;
             Some((number, piece)) = self.pieces.next() => ReplyEvent::Piece(number, piece),
-            answer = &mut self.answered => ReplyEvent::Answer(self.told(answer)),
+            answer = &mut self.answered => ReplyEvent::Answer(self.reply_for_agent(answer)),
             () = tokio::time::sleep(SILENCE) => ReplyEvent::Silence,
         }
     }
@@ -100,7 +100,7 @@ pub(super) async fn write(
             }
             ReplyEvent::Silence => (protocol.patience().to_owned(), true),
             ReplyEvent::Answer(Ok(given)) => {
-                let finish = Finish::of(&given, stream.stops());
+                let finish = Finish::classify(&given, stream.stops());
                 (stream.end(&given.reply, &finish), false)
             }
             ReplyEvent::Answer(Err(refusal)) => (protocol.error_events(&refusal), false),

@@ -6,7 +6,8 @@ use super::parts::{self, RequestReader, list, text};
 use super::stream::EventWriter;
 use super::{CallContext, Finish, ParsedRequest, Refusal, RefusalKind, thoughts};
 use crate::model::{
-    Message, Reply, ReplyFormat, ReplyPiece, Request, Role, Sampling, Tool, ToolCall, ToolCallChoice, Usage, Wishes,
+    Message, Reply, ReplyFormat, ReplyPiece, Request, RequestOptions, Role, Sampling, Tool, ToolCall, ToolCallChoice,
+    Usage,
 };
 
 /// Fields that are read or can be ignored.
@@ -76,7 +77,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
                 effort: parts::effort(thinking.get("thinkingLevel")),
                 ..Sampling::default()
             },
-            wishes: Wishes {
+            wishes: RequestOptions {
                 choice: choice(body.pointer("/toolConfig/functionCallingConfig")),
                 format: format(settings),
                 top_p: settings.get("topP").and_then(Value::as_f64),
@@ -85,7 +86,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
                 frequency_penalty: settings.get("frequencyPenalty").and_then(Value::as_f64),
                 presence_penalty: settings.get("presencePenalty").and_then(Value::as_f64),
                 stops: stops.clone(),
-                ..Wishes::default()
+                ..RequestOptions::default()
             },
             foreign: true,
             ..Request::default()
@@ -242,7 +243,7 @@ pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value 
         parts.push(json!({"text": reply.text}));
     }
     parts.extend(calls(head, reply));
-    said(head, &parts, Some(finish), &reply.usage)
+    reply_json(head, &parts, Some(finish), &reply.usage)
 }
 
 /// A reply as a stream.
@@ -256,7 +257,7 @@ impl GeminiChunks {
     }
 
     fn chunk(&self, parts: &[Value]) -> String {
-        format!("data: {}\n\n", said(&self.head, parts, None, &Usage::default()))
+        format!("data: {}\n\n", reply_json(&self.head, parts, None, &Usage::default()))
     }
 }
 
@@ -278,7 +279,7 @@ impl EventWriter for GeminiChunks {
         if parts.is_empty() {
             parts.push(json!({"text": ""}));
         }
-        format!("data: {}\n\n", said(&self.head, &parts, Some(finish), &reply.usage))
+        format!("data: {}\n\n", reply_json(&self.head, &parts, Some(finish), &reply.usage))
     }
 }
 
@@ -299,7 +300,7 @@ fn calls(head: &CallContext, reply: &Reply) -> Vec<Value> {
     reply.tool_calls.iter().enumerate().map(part).collect()
 }
 
-fn said(head: &CallContext, parts: &[Value], finish: Option<&Finish>, usage: &Usage) -> Value {
+fn reply_json(head: &CallContext, parts: &[Value], finish: Option<&Finish>, usage: &Usage) -> Value {
     let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": parts}});
     let mut said = json!({"modelVersion": head.model, "responseId": format!("reply-{}", head.number)});
     if let Some(finish) = finish {

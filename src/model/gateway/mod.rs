@@ -152,7 +152,7 @@ enum Finish {
 }
 
 impl Finish {
-    fn of(AnsweredCall { reply, most, refusal }: &AnsweredCall, stops: &[String]) -> Self {
+    fn classify(AnsweredCall { reply, most, refusal }: &AnsweredCall, stops: &[String]) -> Self {
         if let Some(refusal) = refusal {
             Self::Refused(refusal.clone())
         } else if reply.cut || most.is_some_and(|most| reply.usage.output >= u64::from(most)) {

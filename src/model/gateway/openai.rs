@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::parts::{self, RequestReader, list, text};
 use super::stream::EventWriter;
 use super::{CallContext, Finish, ParsedRequest, Refusal, RefusalKind};
-use crate::model::{Message, Reply, ReplyPiece, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
+use crate::model::{Message, Reply, ReplyPiece, Request, RequestOptions, Role, Sampling, Tool, ToolCall, Usage};
 
 /// Fields that are read or can be ignored.
 const FIELDS: [&str; 26] = [
@@ -61,7 +61,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
                 ..Sampling::default()
             },
             one_call: body.get("parallel_tool_calls").and_then(Value::as_bool) == Some(false),
-            wishes: Wishes {
+            wishes: RequestOptions {
                 choice: parts::choice(body.get("tool_choice"), "/function/name"),
                 format: parts::format(body.get("response_format"), Some("json_schema")),
                 top_p: body.get("top_p").and_then(Value::as_f64),

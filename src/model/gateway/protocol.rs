@@ -34,7 +34,7 @@ impl WireProtocol {
 
     /// Writes a reply as one body.
     pub(super) fn body(self, head: CallContext, mut given: AnsweredCall, stops: &[String]) -> Value {
-        let finish = Finish::of(&given, stops);
+        let finish = Finish::classify(&given, stops);
         given.reply.text.truncate(stop_at(&given.reply.text, stops).len());
         match self {
             Self::Chat => openai::body(&head, &given.reply, &finish),

@@ -143,7 +143,7 @@ async fn contents(State(shared): State<Arc<GatewayState>>, Path(name): Path<Stri
         }
         Some((_, "streamGenerateContent")) => {
             let refusal = Refusal::invalid("this gateway streams events: ask with `alt=sse`");
-            shared.tell(&refusal).await;
+            shared.report_refusal(&refusal).await;
             refuse(protocol, &refusal)
         }
         Some((_, "countTokens")) => count(protocol, &shared, request, gemini::count).await,
@@ -186,7 +186,7 @@ async fn unknown(State(shared): State<Arc<GatewayState>>, request: Request) -> R
     // Report only real calls, not a client's check whether the server is there.
     if request.method() == Method::POST && shared.admit_to(&request).is_ok() {
         let path: String = request.uri().path().chars().take(LONGEST_NAME).collect();
-        shared.tell(&Refusal::invalid(format!("`{path}`: {message}"))).await;
+        shared.report_refusal(&Refusal::invalid(format!("`{path}`: {message}"))).await;
     }
     json_response(404, &json!({"error": {"message": message, "type": "not_found_error", "code": "not_found"}}))
 }

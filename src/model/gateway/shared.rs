@@ -63,14 +63,14 @@ impl GatewayState {
                 Ok((read, permit))
             }
             Err(refusal) => {
-                self.tell(&refusal).await;
+                self.report_refusal(&refusal).await;
                 Err(refusal)
             }
         }
     }
 
     /// Reports a refused request to the receiver of calls.
-    pub(super) async fn tell(&self, refusal: &Refusal) {
+    pub(super) async fn report_refusal(&self, refusal: &Refusal) {
         // Without a receiver, there is no record to add to.
         let _ = self.asks.send(GatewayRequest::Refused(refusal.clone())).await;
     }

@@ -49,7 +49,7 @@ impl Stream {
                 // Text that was sent cannot be the beginning of a stop, so only search the rest.
                 let (length, stopped) = safe(&self.text[self.sent..], &self.stops);
                 self.stopped = stopped;
-                self.say(self.sent + length)
+                self.send_text(self.sent + length)
             }
             ReplyPiece::Reasoning(_) => {
                 self.reasoned = true;
@@ -69,7 +69,7 @@ impl Stream {
             self.text.clone_from(&reply.text);
         }
         let whole = stop_at(&self.text, &self.stops).len();
-        events += &self.say(whole);
+        events += &self.send_text(whole);
         events += &self.begin();
         events + &self.events.end(reply, finish)
     }
@@ -79,7 +79,7 @@ impl Stream {
     }
 
     /// Sends the text up to byte `end`.
-    fn say(&mut self, end: usize) -> String {
+    fn send_text(&mut self, end: usize) -> String {
         if end <= self.sent {
             return String::new();
         }

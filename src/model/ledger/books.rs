@@ -53,7 +53,7 @@ impl RunLedgers {
     ///
     /// # Errors
     /// Kind `Store` if it cannot be read.
-    pub fn of(path: &Path) -> Result<Self> {
+    pub fn from_file(path: &Path) -> Result<Self> {
         let mut books = Self::default();
         books.read(path).map_err(|error| read_failed(path, error))?;
         Ok(books)

@@ -220,7 +220,7 @@ impl PayerLedger {
     ///
     /// # Errors
     /// If the ledger cannot be written; the reservation then counts as spent.
-    pub fn settle(&self, reserved: &Reservation, dollars: f64, usage: Usage) -> io::Result<()> {
+    pub fn record_cost(&self, reserved: &Reservation, dollars: f64, usage: Usage) -> io::Result<()> {
         let is_durable = dollars > 0.0 || reserved.dollars > 0.0;
         self.ledger.lock().write(&LedgerEntry::Settled { call: reserved.call, dollars, usage }, is_durable)
     }

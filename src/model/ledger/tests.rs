@@ -17,7 +17,7 @@ fn what_was_cut_off_counts_as_reserved_and_all_files_of_a_run_are_summed_up() {
         let tab = PayerLedger::new(ledger.clone(), payer(0));
         let first = tab.reserve(0.25).unwrap();
         let _cut_off = PayerLedger::new(ledger, payer(1)).reserve(0.125).unwrap();
-        tab.settle(&first, 0.0625, usage).unwrap();
+        tab.record_cost(&first, 0.0625, usage).unwrap();
     }
     // A continued ledger does not reuse call numbers, and drops a torn line.
     let path = folder.path().join("ledger.jsonl");
@@ -28,7 +28,7 @@ fn what_was_cut_off_counts_as_reserved_and_all_files_of_a_run_are_summed_up() {
     let tab = PayerLedger::new(Arc::new(Ledger::open(&path).unwrap()), verifier);
     let third = tab.reserve(1.0).unwrap();
     assert_eq!(third.call, 2);
-    tab.settle(&third, 0.5, Usage::default()).unwrap();
+    tab.record_cost(&third, 0.5, Usage::default()).unwrap();
     let books = books(folder.path()).unwrap().unwrap();
     assert_eq!(books.payers[&payer(0)], PaidTotals { settled: 0.125, open: 0.0, usage: Usage { output: 14, ..usage } });
     assert_eq!(books.payers[&payer(1)], PaidTotals { open: 0.25, ..PaidTotals::default() });

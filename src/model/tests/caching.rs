@@ -50,7 +50,7 @@ async fn sent(spec: &str, version: &str, describe: &str, answer: Value) -> Vec<V
     for step in 0..STEPS {
         model.query(&after(step)).await.unwrap();
     }
-    server.asked().into_iter().map(|asked| asked.body).collect()
+    server.requests().into_iter().map(|asked| asked.body).collect()
 }
 
 /// Returns the cached share, in bytes, of all requests; `cached` gives the number of a request's leading parts that are
@@ -187,7 +187,7 @@ async fn a_response_is_asked_for_with_items_and_its_encrypted_reasoning_goes_bac
     let result = Message { tool_call_id: Some("c1".into()), images: vec![image], ..Message::new(Role::Tool, "done") };
     asked.messages.extend([said, result]);
     model.query(&asked).await.unwrap();
-    let sent = &server.asked()[1];
+    let sent = &server.requests()[1];
     assert!(sent.head.starts_with("post /v1/responses "), "{}", sent.head);
     let items = sent.body["input"].as_array().unwrap();
     let last: Vec<&Value> = items.iter().rev().take(3).rev().collect();
@@ -217,7 +217,7 @@ async fn a_picture_goes_to_models_that_see_and_a_note_to_the_others() {
         let description = if describe.is_empty() { Description::default() } else { describe.parse().unwrap() };
         let model = open_here(spec, &ModelAccess { description, ..options(&format!("{}/v1", server.url)) });
         model.query(&asked).await.unwrap();
-        let sent = server.asked()[0].body.to_string();
+        let sent = server.requests()[0].body.to_string();
         assert_eq!((sent.contains("iVBORw=="), sent.contains("a picture stood here")), (sees, !sees), "{spec} {sent}");
         assert_eq!(model.leaves_out(&asked).is_empty(), sees, "{spec}");
     }
@@ -240,7 +240,7 @@ async fn a_picture_that_a_call_showed_goes_where_each_provider_takes_it() {
         let description = "images=true".parse().unwrap();
         let model = open_here(spec, &ModelAccess { description, ..options(&format!("{}/v1", server.url)) });
         model.query(&asked).await.unwrap();
-        let sent = server.asked()[0].body[turns].clone();
+        let sent = server.requests()[0].body[turns].clone();
         let of_result = |part: &&Value| {
             ["tool_result", "functionResponse"].iter().any(|name| part.to_string().contains(name))
                 || part["role"] == "tool"

@@ -49,7 +49,7 @@ async fn what_may_pass_is_tried_again() {
     for (what, answer) in passing {
         let (reply, server) = ask(vec![answer, good()]).await;
         assert_eq!(reply.unwrap_or_else(|error| panic!("{what}: {error}")).text, "ok");
-        assert_eq!(server.asked().len(), 2, "{what}");
+        assert_eq!(server.requests().len(), 2, "{what}");
     }
 }
 
@@ -63,7 +63,7 @@ async fn what_cannot_pass_is_not_tried_again() {
             error.to_string(),
             format!("the model cannot be used: status {status}: Incorrect API key provided: [key].")
         );
-        assert_eq!(server.asked().len(), 1, "{status}");
+        assert_eq!(server.requests().len(), 1, "{status}");
     }
 }
 
@@ -73,7 +73,7 @@ async fn a_conversation_that_is_too_long_is_an_error_of_its_own() {
         "message": "request (20030 tokens) exceeds the available context size (16384 tokens), try increasing it"}});
     let (answer, server) = ask(vec![CannedAnswer::status(400, too_long), good()]).await;
     assert!(matches!(answer.unwrap_err().error, ModelError::ContextLength(text) if text.contains("20030 tokens")));
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn tries_run_out_with_the_last_cause() {
     let limited = CannedAnswer::status(429, json!({"error": {"message": "slow down"}}));
     let (answer, server) = ask(vec![limited, CannedAnswer::status(503, json!({"error": {"message": "down"}}))]).await;
     assert_eq!(answer.unwrap_err().to_string(), "the provider failed: status 503: down (after 3 tries)");
-    assert_eq!(server.asked().len(), 3);
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_s
     // An external agent writes its first request itself.
     let strange = model.query(&Request { call: 0, foreign: true, ..request() }).await.unwrap_err();
     assert_eq!(strange.error, later.error);
-    assert_eq!(server.asked().len(), 3);
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn a_reply_that_a_filter_withheld_is_refused_and_charged() {
         let told = format!("the provider refused the conversation: {reason}: the reply was withheld");
         assert_eq!(failed.to_string(), told, "{spec}");
         assert!((failed.cost - 0.0011).abs() < 1e-12, "{spec}: {}", failed.cost);
-        assert_eq!(server.asked().len(), 1, "{spec}");
+        assert_eq!(server.requests().len(), 1, "{spec}");
     }
 }
 
@@ -197,7 +197,7 @@ async fn a_wait_that_the_provider_asks_for_is_kept() {
         let limited = CannedAnswer::Json(429, vec![(name, value)], json!({"error": {"message": "slow down"}}));
         let (reply, server) = ask(vec![limited, good()]).await;
         assert_eq!(reply.unwrap().text, "ok");
-        let asked = server.asked();
+        let asked = server.requests();
         let waited = asked[1].at - asked[0].at;
         let range = Duration::from_millis(least)..Duration::from_millis(least + 5000);
         assert!(range.contains(&waited), "{name}: waited {waited:?}");
@@ -212,7 +212,7 @@ async fn a_wait_until_a_date_is_kept() {
     let limited = CannedAnswer::Json(503, vec![("retry-after", value)], json!({}));
     let (reply, server) = ask(vec![limited, good()]).await;
     assert_eq!(reply.unwrap().text, "ok");
-    let waited = server.asked()[1].at - server.asked()[0].at;
+    let waited = server.requests()[1].at - server.requests()[0].at;
     assert!((Duration::from_millis(800)..Duration::from_secs(6)).contains(&waited), "waited {waited:?}");
 }
 
@@ -251,7 +251,7 @@ async fn a_prompt_that_gemini_blocks_is_refused() {
     let error = open_here("gemini:m", &options(&server.url)).query(&request()).await.unwrap_err();
     assert_eq!(error.to_string(), "the provider refused the conversation: the prompt was blocked: SAFETY");
     assert_eq!((error.usage.input, error.cost), (1000, 0.001));
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 
     // Also in a stream, whose reader does not say why there is no reply.
     let event = super::providers::events(&[&format!("data: {blocked}")]);

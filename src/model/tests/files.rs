@@ -151,7 +151,7 @@ async fn a_recording_that_cannot_be_written_charges_its_reply_and_stops_all_call
     assert!((failed.cost - 0.002).abs() < 1e-12, "{}", failed.cost);
     let again = model.query(&request()).await.unwrap_err();
     assert_eq!((again.error, again.cost), (failed.error, 0.0));
-    assert_eq!(server.asked().len(), 1, "the provider is not asked again");
+    assert_eq!(server.requests().len(), 1, "the provider is not asked again");
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ pub(super) fn gemini_text() -> Value {
 async fn sent(spec: &str, reply: Value, request: &Request) -> Value {
     let server = TestServer::start(vec![CannedAnswer::ok(reply)]).await;
     open_here(spec, &options(&format!("{}/v1", server.url))).query(request).await.unwrap();
-    server.asked()[0].body.clone()
+    server.requests()[0].body.clone()
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ async fn openai_is_asked_and_read_in_its_own_shape() {
     assert_eq!(reply.usage, Usage { input: 1000, cached: 600, cache_written: 0, output: 200, reasoning: 150 });
     assert!((reply.cost - 0.003).abs() < 1e-12, "1000 tokens at $1 and 200 at $10 a million: {}", reply.cost);
 
-    let asked = &server.asked()[0];
+    let asked = &server.requests()[0];
     assert!(asked.head.starts_with("post /v1/chat/completions http/1.1"), "{}", asked.head);
     assert!(asked.head.contains(&format!("authorization: bearer {KEY}")), "{}", asked.head);
     let sent = &asked.body;
@@ -71,7 +71,7 @@ async fn anthropic_is_asked_and_read_in_its_own_shape() {
     assert_eq!(reply.tool_calls, [call]);
     assert_eq!(reply.usage, Usage { input: 1000, cached: 600, cache_written: 300, output: 200, reasoning: 0 });
 
-    let asked = &server.asked()[0];
+    let asked = &server.requests()[0];
     assert!(asked.head.starts_with("post /v1/messages http/1.1"), "{}", asked.head);
     assert!(asked.head.contains(&format!("x-api-key: {KEY}")), "{}", asked.head);
     let sent = &asked.body;
@@ -106,7 +106,7 @@ async fn gemini_is_asked_and_read_in_its_own_shape() {
     );
     assert_eq!(reply.usage, Usage { input: 1000, cached: 600, cache_written: 0, output: 200, reasoning: 150 });
 
-    let asked = &server.asked()[0];
+    let asked = &server.requests()[0];
     assert!(asked.head.starts_with("post /v1beta/models/gemini-m:generatecontent"), "{}", asked.head);
     assert!(asked.head.contains(&format!("x-goog-api-key: {KEY}")), "{}", asked.head);
     let sent = &asked.body;
@@ -142,7 +142,7 @@ async fn arguments_that_are_no_json_are_kept_as_the_model_wrote_them() {
     let calls: Vec<_> = reply.tool_calls.iter().map(|call| (call.id.as_str(), &call.arguments)).collect();
     assert_eq!(calls, [("a", &json!("{\"path\": \"x")), ("c00001000", &json!({"path": "."})), ("c", &json!({}))]);
     assert_eq!(reply.usage, Usage { input: 5, cached: 3, output: 6, ..Usage::default() });
-    assert_eq!(server.asked().len(), 1, "a malformed call is the model's doing and not asked for again");
+    assert_eq!(server.requests().len(), 1, "a malformed call is the model's doing and not asked for again");
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn malformed_calls_go_back_as_the_object_that_providers_demand() {
     let ok = json!({"content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": 1, "output_tokens": 1}});
     let server = TestServer::start(vec![CannedAnswer::ok(ok)]).await;
     open_here("anthropic:m", &options(&server.url)).query(&again).await.unwrap();
-    let sent = &server.asked()[0].body;
+    let sent = &server.requests()[0].body;
     let parts = sent["messages"][1]["content"].as_array().unwrap();
     assert_eq!(parts.len(), 1, "no empty text beside the call: {sent}");
     assert_eq!(parts[0]["input"], json!({"malformed_arguments": "{\"path\": \"x"}));
@@ -174,7 +174,7 @@ async fn an_own_servers_model_keeps_its_whole_name() {
     for name in ["openai:org/model-low", "qwen2.5:7b-high"] {
         open_here(name, &options(&server.url)).query(&Request::default()).await.unwrap();
     }
-    let sent: Vec<_> = server.asked().into_iter().map(|asked| asked.body).collect();
+    let sent: Vec<_> = server.requests().into_iter().map(|asked| asked.body).collect();
     assert_eq!((&sent[0]["model"], &sent[1]["model"]), (&json!("org/model-low"), &json!("qwen2.5:7b-high")));
     assert!(sent.iter().all(|body| body.get("reasoning_effort").is_none()), "{sent:?}");
 }
@@ -185,7 +185,7 @@ async fn seeds_are_cut_to_what_every_provider_takes() {
     let mut wide = request();
     wide.sampling.seed = Some(u64::MAX - 1);
     open_here("m", &options(&server.url)).query(&wide).await.unwrap();
-    assert_eq!(server.asked()[0].body["seed"], 0x7fff_fffe);
+    assert_eq!(server.requests()[0].body["seed"], 0x7fff_fffe);
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
         let mut asked = request();
         asked.sampling.reasoning_tokens = Some(budget);
         open_here(spec, &options(&server.url)).query(&asked).await.unwrap();
-        server.asked()[0].body.clone()
+        server.requests()[0].body.clone()
     };
     let sent = asked("anthropic:claude-sonnet-4-5", anthropic.clone(), 2000).await;
     assert_eq!(sent["thinking"]["budget_tokens"], 2000, "{sent:#}");
@@ -275,7 +275,7 @@ async fn a_stream_ends_in_the_same_reply() {
         assert_eq!(reply.tool_calls, [call], "{name}");
         assert_eq!((reply.usage.input, reply.usage.cached, reply.usage.output), (1000, 600, 200), "{name}");
         assert_eq!(came(&mut from), ("Next.".to_owned(), thoughts.to_owned()), "{name}");
-        assert_eq!(server.asked()[0].body["stream"], json!(true));
+        assert_eq!(server.requests()[0].body["stream"], json!(true));
     }
 }
 
@@ -304,7 +304,7 @@ async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
                 text += &piece;
             }
         }
-        (reply, text, server.asked().len())
+        (reply, text, server.requests().len())
     };
     let (reply, text, tries) = asked(vec![limited(), CannedAnswer::Close, events(&[]), good()]).await;
     assert!(reply.is_err(), "two more tries than the first: {reply:?}");
@@ -333,7 +333,7 @@ async fn a_stream_of_which_something_was_passed_on_is_not_begun_again() {
     let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
     let failed = open_here("m", &free).stream(&request(), &to).await.unwrap_err();
     assert!(matches!(failed.error, ModelError::Unavailable(why) if why.contains("breaks off")));
-    assert_eq!(server.asked().len(), 1, "what was said cannot be said again");
+    assert_eq!(server.requests().len(), 1, "what was said cannot be said again");
 }
 
 #[tokio::test]
@@ -342,7 +342,7 @@ async fn where_a_stream_may_not_be_counted_and_costs_money_the_whole_reply_is_as
     let (to, mut from) = pieces();
     let reply = open_here("m", &options(&server.url)).stream(&request(), &to).await.unwrap();
     assert_eq!((reply.text.as_str(), came(&mut from).0.as_str()), ("yes", ""));
-    assert!(server.asked()[0].body.get("stream").is_none_or(|stream| stream == false));
+    assert!(server.requests()[0].body.get("stream").is_none_or(|stream| stream == false));
 }
 
 #[tokio::test]
@@ -357,6 +357,6 @@ async fn a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() {
         let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
         let reply = open_here("m", &free).stream(&request(), &to).await.unwrap();
         assert_eq!((reply.text.as_str(), came(&mut from).0.as_str()), ("yes", ""));
-        assert_eq!(server.asked().len(), 2);
+        assert_eq!(server.requests().len(), 2);
     }
 }

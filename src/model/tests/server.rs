@@ -72,12 +72,12 @@ impl TestServer {
     }
 
     /// Gives this answer from now on.
-    pub(super) fn says(&self, answer: CannedAnswer) {
+    pub(super) fn answer_with(&self, answer: CannedAnswer) {
         *self.answers.lock().unwrap() = vec![answer];
     }
 
     /// Returns all requests so far.
-    pub(super) fn asked(&self) -> Vec<ReceivedRequest> {
+    pub(super) fn requests(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().clone()
     }
 }

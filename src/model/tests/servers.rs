@@ -10,7 +10,7 @@ use crate::model::{
 };
 
 /// A request with this many bytes of text, without a bound by the user, and with money for `affordable` tokens.
-fn asked(affordable: Option<u32>, bytes: usize) -> Request {
+fn request_of_size(affordable: Option<u32>, bytes: usize) -> Request {
     let mut request = request();
     request.sampling.max_tokens = None;
     request.messages.push(Message::new(Role::User, "word ".repeat(bytes / 5)));
@@ -62,12 +62,12 @@ async fn a_bound_of_our_own_that_a_server_refuses_is_lowered_or_left_out() {
         for (status, words) in BOUNDS {
             let server = TestServer::start(vec![refused(status, words), CannedAnswer::ok(openai_text("ok"))]).await;
             let model = open_here("m", &options(&server.url));
-            let request = Request { call, ..asked(Some(8000), 5000) };
+            let request = Request { call, ..request_of_size(Some(8000), 5000) };
             assert_eq!(model.query(&request).await.unwrap_or_else(|error| panic!("{words}: {error}")).text, "ok");
             // The bound is lowered to what fits, or left out if the words do not say what fits; both are remembered.
             model.query(&request).await.unwrap();
             model.query(&Request { affordable: Some(700), ..request }).await.unwrap();
-            let bounds: Vec<_> = server.asked().iter().map(bound).collect();
+            let bounds: Vec<_> = server.requests().iter().map(bound).collect();
             assert_eq!((bounds[0], bounds[3]), (Some(8000), Some(700)), "{words}");
             for lowered in &bounds[1..3] {
                 match lowered {
@@ -85,10 +85,10 @@ async fn a_bound_that_was_asked_for_is_lowered_to_what_fits() {
     for (status, words) in &BOUNDS[..7] {
         let server = TestServer::start(vec![refused(*status, words), CannedAnswer::ok(openai_text("ok"))]).await;
         let model = open_here("m", &options(&server.url));
-        let mut request = asked(None, 5000);
+        let mut request = request_of_size(None, 5000);
         request.sampling.max_tokens = Some(8000);
         model.query(&request).await.unwrap_or_else(|error| panic!("{words}: {error}"));
-        let lowered = bound(&server.asked()[1]).unwrap();
+        let lowered = bound(&server.requests()[1]).unwrap();
         assert!((1024..=8192 - 1512).contains(&lowered), "{words}: {lowered}");
     }
 }
@@ -100,8 +100,8 @@ async fn an_unknown_server_gets_no_large_bound_and_one_with_a_known_context_only
         let description: Description =
             if description.is_empty() { Description::default() } else { description.parse().unwrap() };
         let model = open_here("m", &ModelAccess { description, ..options(&server.url) });
-        model.query(&asked(Some(affordable), bytes)).await.unwrap();
-        bound(&server.asked()[0])
+        model.query(&request_of_size(Some(affordable), bytes)).await.unwrap();
+        bound(&server.requests()[0])
     };
     assert_eq!(sent("", 99_643, 500).await, None);
     assert_eq!(sent("", 5000, 500).await, Some(5000));
@@ -124,11 +124,11 @@ async fn the_context_is_learned_from_the_list_of_models() {
         let model = open_here("m", &options(&format!("{}/v1", server.url)));
         // The list has another name, so the model is asked; this answer is not a reply.
         let _ = model.probe().await;
-        server.says(CannedAnswer::ok(openai_text("ok")));
-        let before = server.asked().len();
-        model.query(&asked(Some(8000), 3000)).await.unwrap();
-        model.query(&asked(Some(3000), 3000)).await.unwrap();
-        let bounds: Vec<_> = server.asked()[before..].iter().map(bound).collect();
+        server.answer_with(CannedAnswer::ok(openai_text("ok")));
+        let before = server.requests().len();
+        model.query(&request_of_size(Some(8000), 3000)).await.unwrap();
+        model.query(&request_of_size(Some(3000), 3000)).await.unwrap();
+        let bounds: Vec<_> = server.requests()[before..].iter().map(bound).collect();
         assert!(bounds[0].unwrap() < 8192 - 600, "{entry}: {bounds:?}");
         assert_eq!(bounds[1], Some(3000), "{entry}");
     }
@@ -139,7 +139,7 @@ async fn a_short_first_prompt_that_is_too_long_is_no_score() {
     let words = "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (1000 in the messages, 8000 in the completion).";
     let refusing = async |words: &str, bytes: usize| {
         let server = TestServer::start(vec![refused(400, words)]).await;
-        let first = Request { call: 0, ..asked(None, bytes) };
+        let first = Request { call: 0, ..request_of_size(None, bytes) };
         open_here("m", &options(&server.url)).query(&first).await.unwrap_err().error
     };
     let error = refusing(words, 500).await;
@@ -190,7 +190,7 @@ async fn ask(spec: &str, answers: Vec<CannedAnswer>) -> (Result<Reply, QueryFail
     let description = if spec.contains("gpt-5") { "api=responses".parse().unwrap() } else { Description::default() };
     let options = ModelAccess { description, ..options(&format!("{}/v1", server.url)) };
     let reply = open_here(spec, &options).query(&request()).await;
-    (reply, server.asked().len())
+    (reply, server.requests().len())
 }
 
 #[tokio::test]
@@ -293,7 +293,7 @@ async fn anthropics_full_context_is_overflow_and_a_paused_turn_goes_on() {
     let model = open_here("anthropic:claude-m", &options(&format!("{}/v1", server.url)));
     let reply = model.query(&request()).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.usage.input, reply.usage.output), ("One, two.", 20, 10));
-    let sent = server.asked()[1].body["messages"].clone();
+    let sent = server.requests()[1].body["messages"].clone();
     let last = sent.as_array().unwrap().last().unwrap();
     assert_eq!((&last["role"], last.to_string().contains("One, ")), (&json!("assistant"), true), "{sent:#}");
 }
@@ -334,7 +334,7 @@ async fn geminis_thoughts_never_take_more_than_the_reply_may_have() {
         }
         (request.foreign, request.affordable) = (foreign, affordable);
         open_here(spec, &options(&format!("{}/v1", server.url))).query(&request).await.unwrap();
-        let config = server.asked()[0].body["generationConfig"].clone();
+        let config = server.requests()[0].body["generationConfig"].clone();
         (config["thinkingConfig"]["thinkingBudget"].as_u64().unwrap(), config["maxOutputTokens"].as_u64().unwrap())
     };
     // In addition to the bound asked for.

@@ -32,7 +32,7 @@ async fn sent_after(spec: &str, version: &str, answer: Value) -> Value {
     let model = open_here(spec, &options(&format!("{}/{version}", server.url)));
     let reply = model.query(&request()).await.unwrap();
     model.query(&next(&reply)).await.unwrap();
-    server.asked()[1].body.clone()
+    server.requests()[1].body.clone()
 }
 
 const SIGNED: [&str; 2] = [
@@ -92,7 +92,7 @@ async fn the_signature_of_a_stream_goes_back_too() {
     let reply = model.stream(&request(), &to).await.unwrap();
     assert_eq!(reply.reasoning.as_deref(), Some("I think."));
     model.stream(&next(&reply), &to).await.unwrap();
-    let sent = &server.asked()[1].body;
+    let sent = &server.requests()[1].body;
     assert_eq!(sent["messages"][3]["content"].as_array().unwrap()[..2], signed(), "{sent:#}");
 }
 
@@ -133,6 +133,6 @@ async fn more_tokens_than_any_model_takes_are_the_servers_fault_and_cost_nothing
         let server = TestServer::start(vec![CannedAnswer::ok(body)]).await;
         let failed = open_here("m", &options(&format!("{}/v1", server.url))).query(&request()).await.unwrap_err();
         assert!(failed.to_string().contains("which no model takes"), "{failed}");
-        assert!(failed.cost.abs() < 1e-12 && server.asked().len() == 1, "{failed:?}");
+        assert!(failed.cost.abs() < 1e-12 && server.requests().len() == 1, "{failed:?}");
     }
 }

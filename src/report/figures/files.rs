@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
+use super::FigureFiles;
 use super::chart::{Canvas, Chart, INK, draw};
 use crate::error::{Error, Result};
 
@@ -13,16 +14,6 @@ const DPI: f32 = 300.0;
 
 /// Units per inch of [`Canvas::PRINT`].
 const UNITS: f32 = 384.0;
-
-/// One figure in three formats.
-pub struct FigureFiles {
-    /// The SVG as drawn, with its size in inches.
-    pub svg: String,
-    /// The PDF, as vectors with embedded fonts.
-    pub pdf: Vec<u8>,
-    /// The PNG at 300 dots per inch, on white.
-    pub png: Vec<u8>,
-}
 
 /// Draws a chart 5.5 inches wide and converts it to all formats.
 ///

@@ -44,6 +44,16 @@ pub struct Figure {
     pub table: NumberTable,
 }
 
+/// One figure in three formats.
+pub struct FigureFiles {
+    /// The SVG as drawn, with its size in inches.
+    pub svg: String,
+    /// The PDF, as vectors with embedded fonts.
+    pub pdf: Vec<u8>,
+    /// The PNG at 300 dots per inch, on white.
+    pub png: Vec<u8>,
+}
+
 /// The table of numbers below a chart.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct NumberTable {

@@ -57,7 +57,7 @@ impl ScriptedTries {
         plan(&samples, 1, 1)
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, SeenTries> {
+    fn lock_seen(&self) -> std::sync::MutexGuard<'_, SeenTries> {
         self.seen.lock().unwrap()
     }
 }
@@ -74,7 +74,7 @@ impl AttemptRunner for ScriptedTries {
     async fn attempt(&self, job: &AttemptJob, _: &Arc<LiveUsage>, cancel: &CancellationToken) -> Result<AttemptRecord> {
         let place: usize = job.sample.id().trim_start_matches("p_").parse().unwrap();
         let one = {
-            let mut seen = self.seen();
+            let mut seen = self.lock_seen();
             let one = self.tries[place][seen.begun[place].min(self.tries[place].len() - 1)].clone();
             seen.begun[place] += 1;
             seen.running += 1;
@@ -87,7 +87,7 @@ impl AttemptRunner for ScriptedTries {
         let record = tokio::select! {
             () = sleep(Duration::from_secs(one.seconds)) => AttemptRecord {
                 end: one.end,
-                end_detail: Some(format!("try {}", self.seen().begun[place])),
+                end_detail: Some(format!("try {}", self.lock_seen().begun[place])),
                 cost: one.cost,
                 verification_lost: one.verification_lost,
                 ..blank
@@ -95,7 +95,7 @@ impl AttemptRunner for ScriptedTries {
             // A stopped try has spent half its cost.
             () = cancel.cancelled() => AttemptRecord { end: End::Cancelled, cost: one.cost / 2.0, ..blank },
         };
-        let mut seen = self.seen();
+        let mut seen = self.lock_seen();
         seen.running -= 1;
         seen.spent += record.cost;
         match one.error {
@@ -160,7 +160,7 @@ async fn as_many_attempts_run_at_once_as_there_are_jobs() {
     let attempts = ScriptedTries::new(0.0, vec![vec![PlannedTry::new(10, 0.0, End::Answered)]; 6]);
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
-    assert_eq!((attempts.seen().most_running, ran.seconds, ran.kept.len(), ran.events.finished()), (2, 30, 6, 6));
+    assert_eq!((attempts.lock_seen().most_running, ran.seconds, ran.kept.len(), ran.events.finished()), (2, 30, 6, 6));
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +170,7 @@ async fn an_attempt_waits_for_money_that_running_ones_may_leave_over() {
     let terms = SchedulingLimits { max_cost: Some(1.25), ..TERMS };
     let ran = run(&attempts, terms, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
-    assert_eq!((attempts.seen().most_running, ran.seconds), (1, 30));
+    assert_eq!((attempts.lock_seen().most_running, ran.seconds), (1, 30));
     // The spending of earlier sessions counts: there is no room for a second attempt.
     let attempts = ScriptedTries::new(1.0, vec![vec![PlannedTry::new(10, 0.1, End::Answered)]; 3]);
     let ran = run(&attempts, SchedulingLimits { spent: 0.2, ..terms }, &CancellationToken::new()).await;
@@ -185,7 +185,7 @@ async fn a_lost_attempt_is_tried_again_until_its_tries_are_used_up() {
         ScriptedTries::new(0.0, vec![vec![lost.clone(), PlannedTry::new(1, 0.0, End::Answered)], vec![lost]]);
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Lost(vec!["try 3".to_owned()]));
-    assert_eq!(attempts.seen().begun, [2, 3]);
+    assert_eq!(attempts.lock_seen().begun, [2, 3]);
     // Every try is recorded with its cost; each attempt is reported as finished once.
     assert_eq!((ran.kept.len(), ran.events.retried(), ran.events.finished()), (5, 3, 2));
 }
@@ -196,7 +196,10 @@ async fn an_attempt_that_ended_its_sandbox_is_not_tried_again() {
     let attempts = ScriptedTries::new(0.0, vec![vec![killed, PlannedTry::new(1, 0.0, End::Answered)]]);
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
-    assert_eq!((attempts.seen().begun.clone(), ran.events.retried(), ran.kept[0].1), (vec![1], 0, End::SandboxKilled));
+    assert_eq!(
+        (attempts.lock_seen().begun.clone(), ran.events.retried(), ran.kept[0].1),
+        (vec![1], 0, End::SandboxKilled)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,7 +208,7 @@ async fn an_attempt_whose_verification_was_lost_is_not_paid_again() {
     let attempts = ScriptedTries::new(0.0, vec![vec![lost]]);
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Lost(vec!["try 1".to_owned()]));
-    assert_eq!((attempts.seen().begun.clone(), ran.events.retried()), (vec![1], 0));
+    assert_eq!((attempts.lock_seen().begun.clone(), ran.events.retried()), (vec![1], 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,7 +229,7 @@ async fn a_model_that_refuses_all_work_stops_the_run_and_what_had_ended_is_kept(
     // The third was running and is stopped with its cost so far; the fourth never began.
     let ends: Vec<_> = ran.kept.iter().map(|(sample, end, _)| (sample.as_str(), *end)).collect();
     assert_eq!(ends, [("p_0", End::Answered), ("p_1", End::ModelDenied), ("p_2", End::Cancelled)]);
-    assert_eq!((attempts.seen().begun.clone(), ran.seconds), (vec![1, 1, 1, 0], 5));
+    assert_eq!((attempts.lock_seen().begun.clone(), ran.seconds), (vec![1, 1, 1, 0], 5));
     assert!(cancel.is_cancelled());
 }
 
@@ -285,7 +288,7 @@ async fn a_store_that_is_full_stops_the_run() {
         execute(attempts.clone(), attempts.jobs(), SchedulingLimits { jobs: 1, ..TERMS }, keep, &events, &cancel).await;
     assert_eq!(ended.unwrap_err().kind, FailureKind::Store);
     // An attempt that is not on disk is not reported.
-    assert_eq!((attempts.seen().begun.iter().sum::<usize>(), events.finished()), (1, 0));
+    assert_eq!((attempts.lock_seen().begun.iter().sum::<usize>(), events.finished()), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -328,7 +331,7 @@ proptest! {
         let terms = SchedulingLimits { jobs, tries: 2, max_cost: Some(max_cost), spent };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let ran = runtime.block_on(run(&scripted, terms, &CancellationToken::new()));
-        let seen = scripted.seen();
+        let seen = scripted.lock_seen();
         prop_assert!(seen.most_spent == 0.0 || spent + seen.most_spent <= max_cost + 1e-9, "{}", seen.most_spent);
         prop_assert!(seen.most_running <= jobs);
         let outcome = ran.outcome.unwrap();

@@ -88,7 +88,7 @@ fn save(folder: &Path, name: &str, facts: &SessionFacts) -> Result<()> {
 pub(super) fn books(store: &Store, name: &str) -> Result<RunLedgers> {
     let path = store.shard_ledger_path(name);
     // A process that died early has no ledger.
-    if path.exists() { RunLedgers::of(&path) } else { Ok(RunLedgers::default()) }
+    if path.exists() { RunLedgers::from_file(&path) } else { Ok(RunLedgers::default()) }
 }
 
 /// Finds an unused name by creating its file, which only one process can do.

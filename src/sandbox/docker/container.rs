@@ -244,7 +244,7 @@ impl Container {
             Fault::Refused(why) => Fault::lost(why),
             lost @ Fault::Lost(_) => lost,
         };
-        self.conversation.settle().await?;
+        self.conversation.end_abandoned_job().await?;
         let survey = self.conversation.file_job("read", here, job.clone(), &[], SURVEY).await.map_err(gone)?;
         let mut survey = tree::decode_survey(&survey).map_err(lost)?;
         if survey.is_cut {

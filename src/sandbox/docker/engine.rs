@@ -110,7 +110,7 @@ pub(super) struct Quota(AtomicBool);
 
 impl Quota {
     /// Assumes that drivers that may support quotas do, until one refuses.
-    fn of(info: &SystemInfo) -> Self {
+    fn from_info(info: &SystemInfo) -> Self {
         let driver = info.driver.as_deref().unwrap_or_default();
         let below =
             info.driver_status.iter().flatten().find(|line| line.first().is_some_and(|key| key.contains("Backing")));
@@ -171,7 +171,7 @@ impl Engine {
             builder: with(BUILD_PATIENCE),
             owner: Owner::this(),
             is_local: address.starts_with("unix://"),
-            quota: Arc::new(Quota::of(&info)),
+            quota: Arc::new(Quota::from_info(&info)),
             watch: Arc::default(),
             removals: Arc::default(),
             info,
@@ -334,9 +334,9 @@ mod tests {
             driver_status: Some(vec![vec!["Backing Filesystem".into(), below.into()]]),
             ..SystemInfo::default()
         };
-        assert!(!Quota::of(&info("overlay2", "extfs")).is_expected());
-        assert!(Quota::of(&info("btrfs", "")).is_expected());
-        let quota = Quota::of(&info("overlay2", "xfs"));
+        assert!(!Quota::from_info(&info("overlay2", "extfs")).is_expected());
+        assert!(Quota::from_info(&info("btrfs", "")).is_expected());
+        let quota = Quota::from_info(&info("overlay2", "xfs"));
         assert!(quota.is_expected());
         let error = |message: &str| bollard::errors::Error::DockerResponseServerError {
             status_code: 500,

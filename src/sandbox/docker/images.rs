@@ -235,7 +235,8 @@ impl EngineImages {
             if self.is_there(name).await? {
                 return Ok(());
             }
-            let mut needed = programs.map(|folder| libraries::of(&libraries::programs(folder))).unwrap_or_default();
+            let mut needed =
+                programs.map(|folder| libraries::find_libraries(&libraries::programs(folder))).unwrap_or_default();
             let own = programs.and_then(|folder| folder.canonicalize().ok());
             needed.retain(|library| {
                 // Leave out libraries inside the folder: a conda prefix has its own, which other programs must not use.

@@ -13,7 +13,7 @@ const AT_ONCE: usize = 50;
 
 /// Returns the full paths of the libraries of these programs, as the host's loader finds them, and of the loader
 /// itself. Empty for static programs, and if there is no `ldd`.
-pub(super) fn of(programs: &[PathBuf]) -> BTreeSet<PathBuf> {
+pub(super) fn find_libraries(programs: &[PathBuf]) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for some in programs.chunks(AT_ONCE) {
         let said = Command::new("ldd").args(some).env("LC_ALL", "C").stdin(Stdio::null()).output();
@@ -64,7 +64,7 @@ mod tests {
     fn this_program_s_own_libraries_are_found() {
         let own = std::env::current_exe().unwrap();
         assert!(programs(&own).contains(&own));
-        let found = of(&[own]);
+        let found = find_libraries(&[own]);
         assert!(found.iter().all(|path| path.is_file()), "{found:?}");
     }
 }

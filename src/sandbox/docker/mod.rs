@@ -185,14 +185,14 @@ impl Backend for DockerBackend {
             Ok(Ok(_)) => {}
         }
         // As long as the attempt's own container exists, it may be the cause of a failure.
-        if !self.engine.removals.settle(REMOVALS).await {
+        if !self.engine.removals.wait_until_idle(REMOVALS).await {
             return None;
         }
         canary::examine(self, place, CANARY).await
     }
 
     async fn removals(&self) -> Vec<String> {
-        self.engine.removals.settle(REMOVALS).await;
+        self.engine.removals.wait_until_idle(REMOVALS).await;
         self.engine.removals.report()
     }
 

@@ -36,7 +36,7 @@ impl Removals {
     }
 
     /// Waits until no removal is under way, for at most `longest`. Returns whether that was reached.
-    pub(super) async fn settle(&self, longest: Duration) -> bool {
+    pub(super) async fn wait_until_idle(&self, longest: Duration) -> bool {
         let settled = async {
             loop {
                 let ended = self.ended.notified();
@@ -70,13 +70,13 @@ mod tests {
     async fn removals_are_waited_for_and_failed_ones_are_reported() {
         let removals = Removals::default();
         let moment = Duration::from_millis(10);
-        assert!(removals.settle(moment).await && removals.report().is_empty());
+        assert!(removals.wait_until_idle(moment).await && removals.report().is_empty());
         removals.begin("first");
-        assert!(!removals.settle(moment).await && removals.report()[0].contains("still being removed"));
+        assert!(!removals.wait_until_idle(moment).await && removals.report()[0].contains("still being removed"));
         removals.end("first", Ok(()));
         removals.begin("second");
         removals.end("second", Err("busy".into()));
-        assert!(removals.settle(moment).await);
+        assert!(removals.wait_until_idle(moment).await);
         assert_eq!(removals.report(), ["container second of an attempt that has ended is still there: busy"]);
     }
 }

@@ -111,7 +111,7 @@ impl Tools {
 
 /// Returns the init's libraries and the digest of the init and its libraries.
 fn examine() -> io::Result<(Vec<PathBuf>, String)> {
-    let needed: Vec<PathBuf> = libraries::of(&[program::path()?]).into_iter().collect();
+    let needed: Vec<PathBuf> = libraries::find_libraries(&[program::path()?]).into_iter().collect();
     let mut hasher = Sha256::new();
     hasher.update(program::BYTES);
     for path in &needed {

@@ -64,7 +64,7 @@ impl EngineWatch {
     pub(super) async fn evidence(&self, id: &str) -> Option<Evidence> {
         let begun = Instant::now();
         loop {
-            let found = of(&locked(&self.seen), id, begun);
+            let found = find_evidence(&locked(&self.seen), id, begun);
             if found.is_some() || begun.elapsed() > LATER {
                 return found;
             }
@@ -77,7 +77,7 @@ fn locked(seen: &Mutex<SeenEvents>) -> MutexGuard<'_, SeenEvents> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn of(seen: &SeenEvents, id: &str, ended: Instant) -> Option<Evidence> {
+fn find_evidence(seen: &SeenEvents, id: &str, ended: Instant) -> Option<Evidence> {
     if let Some(action) = seen.stopped.get(id) {
         let what = format!("somebody else ended its container through the engine (`{action}`)");
         return Some(EvidenceKind::StoppedByOthers.because(what));
@@ -115,7 +115,7 @@ mod tests {
             broken,
             stopped: stopped.iter().map(|id| ((*id).to_owned(), "kill".to_owned())).collect(),
         };
-        let kind = |seen: &SeenEvents| of(seen, "abc", now).map(|evidence| evidence.kind);
+        let kind = |seen: &SeenEvents| find_evidence(seen, "abc", now).map(|evidence| evidence.kind);
         assert_eq!(kind(&seen(None, &[])), None);
         assert_eq!(kind(&seen(None, &["def"])), None);
         assert_eq!(kind(&seen(None, &["abc"])), Some(EvidenceKind::StoppedByOthers));

@@ -4,7 +4,7 @@
 
 mod cgroup;
 mod client;
-mod image;
+mod disk_image;
 mod probe;
 
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ pub struct LocalBackend {
     owner: Option<(u32, u32)>,
     cgroups: cgroup::Parents,
     landlock_abi: i32,
-    images: image::DiskImages,
+    images: disk_image::DiskImages,
 }
 
 impl LocalBackend {
@@ -86,7 +86,7 @@ impl LocalBackend {
             owner: getuid().is_root().then_some((NOBODY_ELSE, NOBODY_ELSE)),
             cgroups: cgroup::Parents::find(),
             landlock_abi: probe::landlock_abi(),
-            images: image::DiskImages::default(),
+            images: disk_image::DiskImages::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::openai::no_arguments;
 use super::super::parts::{self, RequestReader, list, text};
 use super::super::{HashMap, ParsedRequest, Refusal, SpecialTool, thoughts};
-use crate::model::{Message, Request, Role, Sampling, Tool, ToolCall, Wishes};
+use crate::model::{Message, Request, RequestOptions, Role, Sampling, Tool, ToolCall};
 
 /// Fields that are read or can be ignored.
 const FIELDS: [&str; 24] = [
@@ -83,12 +83,12 @@ pub(in super::super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
                 ..Sampling::default()
             },
             one_call: body.get("parallel_tool_calls").and_then(Value::as_bool) == Some(false),
-            wishes: Wishes {
+            wishes: RequestOptions {
                 choice: parts::choice(body.get("tool_choice"), "/name"),
                 format: parts::format(body.pointer("/text/format"), None),
                 top_p: body.get("top_p").and_then(Value::as_f64),
                 verbosity: body.pointer("/text/verbosity").and_then(Value::as_str).map(str::to_owned),
-                ..Wishes::default()
+                ..RequestOptions::default()
             },
             foreign: true,
             ..Request::default()

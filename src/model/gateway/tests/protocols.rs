@@ -24,7 +24,7 @@ fn thinking() -> Reply {
 }
 
 /// Sends a request; returns the body, the request that reached the model, and the left-out parts.
-async fn asked(path: &str, streams: bool, more: Value) -> (String, Request, Vec<String>) {
+async fn send_request(path: &str, streams: bool, more: Value) -> (String, Request, Vec<String>) {
     let kept = Arc::new(Mutex::new(None));
     let keeps = kept.clone();
     let (status, body) = ask_for(path, streams, more, move |ask: AgentCall| {
@@ -66,7 +66,7 @@ async fn what_a_program_asks_for_is_read_in_every_protocol() {
             {"browser": {}}],
     });
     for (path, more) in PATHS.into_iter().zip([chat, messages, of_responses, contents]) {
-        let (_, request, left_out) = asked(path, false, more).await;
+        let (_, request, left_out) = send_request(path, false, more).await;
         let (sampling, wishes) = (&request.sampling, &request.wishes);
         assert_eq!((sampling.effort, wishes.top_p), (Some(Effort::High), Some(0.9)), "{path}");
         assert_eq!((sampling.temperature, sampling.max_tokens), (Some(0.3), Some(99)), "{path}");
@@ -98,7 +98,7 @@ async fn thoughts_are_shown_as_each_protocol_has_them_and_come_back_whole() {
     };
     for path in PATHS {
         for streams in [false, true] {
-            let (body, ..) = asked(path, streams, wants(path)).await;
+            let (body, ..) = send_request(path, streams, wants(path)).await;
             assert!(body.contains("Hm."), "{path}: {body}");
             // Chat completions have no field for a token; there, thoughts are found again by a call's id.
             assert_eq!(body.contains("autoexperiment-thoughts-0"), path != PATHS[0], "{path} {streams}: {body}");
@@ -151,8 +151,8 @@ fn pictures_are_passed_on_and_a_note_stands_for_what_is_no_picture() {
 
 #[tokio::test]
 async fn a_response_is_streamed_in_items_that_add_up_to_the_whole() {
-    let (whole, ..) = asked("/v1/responses", false, json!({})).await;
-    let (text, ..) = asked("/v1/responses", true, json!({})).await;
+    let (whole, ..) = send_request("/v1/responses", false, json!({})).await;
+    let (text, ..) = send_request("/v1/responses", true, json!({})).await;
     let events: Vec<Value> =
         text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect();
     let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
@@ -177,7 +177,7 @@ async fn a_tool_that_is_no_plain_function_is_called_back_as_what_it_is() {
     let tools = json!({"tools": [{"type": "custom", "name": "bash", "description": "runs",
         "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}},
         {"type": "namespace", "name": "agents", "tools": [{"type": "function", "name": "spawn"}]}]});
-    let (body, request, left_out) = asked("/v1/responses", false, tools).await;
+    let (body, request, left_out) = send_request("/v1/responses", false, tools).await;
     let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!((names, left_out.len()), (vec!["bash", "agents__spawn"], 0));
     assert!(request.tools[0].description.contains("start: /.+/"));

@@ -174,12 +174,16 @@ fn wrong(outcome: &Result<Reply, QueryFailed>) -> Option<String> {
 }
 
 /// Asks once for each fault, whole or streamed; returns the number of replies, and the defects.
-async fn asked(protocol: &ProtocolCase, faults: Vec<(String, CannedAnswer)>, streamed: bool) -> (usize, Vec<String>) {
+async fn count_replies(
+    protocol: &ProtocolCase,
+    faults: Vec<(String, CannedAnswer)>,
+    streamed: bool,
+) -> (usize, Vec<String>) {
     let server = TestServer::start(vec![CannedAnswer::Close]).await;
     let model = protocol.model(&server, if streamed { (0.0, 0.0) } else { (1.0, 10.0) });
     let (mut replies, mut all) = (0, Vec::new());
     for (what, answer) in faults {
-        server.says(answer);
+        server.answer_with(answer);
         let outcome = if streamed {
             let (to, _from) = crate::model::pieces();
             model.stream(&request(), &to).await
@@ -190,7 +194,7 @@ async fn asked(protocol: &ProtocolCase, faults: Vec<(String, CannedAnswer)>, str
         if let Ok(reply) = outcome {
             replies += 1;
             if !streamed {
-                server.says(CannedAnswer::ok(protocol.whole.clone()));
+                server.answer_with(CannedAnswer::ok(protocol.whole.clone()));
                 let gone_on = model.query(&next(&reply)).await;
                 all.extend(gone_on.err().map(|error| format!("{}, {what}: no way on: {error}", protocol.spec)));
             }
@@ -206,7 +210,7 @@ async fn hold(kind: &str, least: usize, faults: impl Fn(&ProtocolCase, bool) -> 
         for streamed in [false, true] {
             let faults = faults(&protocol, streamed);
             let count = faults.len();
-            let (replies, wrong) = asked(&protocol, faults, streamed).await;
+            let (replies, wrong) = count_replies(&protocol, faults, streamed).await;
             let way = if streamed { "in a stream" } else { "whole" };
             println!("{kind}, {}, {way}: {count} faults, {replies} replies, {} wrong", protocol.spec, wrong.len());
             assert!(count >= least, "{kind}, {}, {way}: {count}", protocol.spec);
@@ -221,7 +225,7 @@ async fn what_no_fault_is_in_is_read() {
     for protocol in protocols() {
         let server = TestServer::start(vec![CannedAnswer::ok(protocol.whole.clone())]).await;
         let whole = protocol.model(&server, (1.0, 10.0)).query(&request()).await.unwrap();
-        server.says(bytes::events(&ProtocolCase::written(&protocol.stream)));
+        server.answer_with(bytes::events(&ProtocolCase::written(&protocol.stream)));
         let (to, _from) = crate::model::pieces();
         let streamed = protocol.model(&server, (0.0, 0.0)).stream(&request(), &to).await.unwrap();
         for reply in [whole, streamed] {

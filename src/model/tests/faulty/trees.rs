@@ -184,7 +184,7 @@ async fn a_stream_that_breaks_off_before_its_reply_is_whole_is_no_reply() {
         let server = TestServer::start(vec![CannedAnswer::Close]).await;
         let model = protocol.model(&server, (0.0, 0.0));
         for length in 0..protocol.stream.len() {
-            server.says(events(&ProtocolCase::written(&protocol.stream[..length])));
+            server.answer_with(events(&ProtocolCase::written(&protocol.stream[..length])));
             let (to, _from) = crate::model::pieces();
             let reply = model.stream(&request(), &to).await;
             let (name, enough) = (protocol.spec, length >= protocol.enough);

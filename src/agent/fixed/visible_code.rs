@@ -73,7 +73,7 @@ fn dedented(text: &str) -> String {
 /// or the part around the function if the outline is too long; with [`CodeChoice::Full`] the whole file, with
 /// [`CodeChoice::None`] only the imports and the function. Less is better here, because small models copy a file that
 /// they are shown.
-pub(super) fn shown(module: &Module, function: usize, choice: CodeChoice) -> (String, Vec<String>) {
+pub(super) fn visible_code(module: &Module, function: usize, choice: CodeChoice) -> (String, Vec<String>) {
     let text = String::from_utf8_lossy(module.source()).into_owned();
     if choice == CodeChoice::Full {
         return (text, Vec::new());
@@ -215,7 +215,7 @@ mod tests {
                     class Other:\n    def __init__(self):\n        self.x = 1\n\n\n\
                     class Best(Policy):\n    def __init__(self):\n        self.width = 2\n\n    def index(self):\n        \"\"\"An index.\"\"\"\n        raise NotImplementedError\n";
         let module = Module::parse("policies.py", file.into()).unwrap();
-        let (text, left_out) = shown(&module, module.find("Best.index").unwrap(), CodeChoice::Bm25);
+        let (text, left_out) = visible_code(&module, module.find("Best.index").unwrap(), CodeChoice::Bm25);
         assert_eq!(
             text,
             "class Policy:\n    def start(self, n):\n        self.sums, self.counts = zeros(2, n)\n\n\

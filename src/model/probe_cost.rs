@@ -14,7 +14,7 @@ pub struct ProbeCost {
 impl ProbeCost {
     /// Describes the cost in words; `None` if it is zero.
     #[must_use]
-    pub(crate) fn told(&self) -> Option<String> {
+    pub(crate) fn describe(&self) -> Option<String> {
         let Usage { input, output, .. } = self.usage;
         let told =
             || format!("a question whether it answers cost ${:.6} ({input} tokens read, {output} written)", self.cost);

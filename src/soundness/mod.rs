@@ -10,18 +10,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::command::Commands;
 use crate::command::changes::search;
-use crate::command::proof::{self as instructions, LEAST};
+use crate::command::soundness::{self as instructions, LEAST};
 use crate::error::{Error, FailureKind, Result};
 use crate::files::{hex, write_whole};
 use crate::notebook::Notebook;
-use crate::notebook::proof::{IncompleteSolutions, REPEATS, SoundnessPlan};
+use crate::notebook::soundness::{IncompleteSolutions, REPEATS, SoundnessPlan};
 use crate::notebook::trials::{GoldRecordingFamily, RECORDED, TrialFamily, TrialPlan};
 use crate::notebook::{GoldRecord, LoadedTask, TrialSolution};
 use crate::run::event::Observer;
 use crate::run::family::{Families, Family};
 use crate::run::machine::{Machine, MachineOptions};
-use crate::run::proof::{Soundness, TrialOutcome, why};
 use crate::run::scheduler::RunOutcome;
+use crate::run::soundness::{Soundness, TrialOutcome, why};
 use crate::run::{AttemptRecord, Configuration, Store};
 use crate::sample::{COMMAND, Sample};
 use crate::session::{Run, RunFolder, SessionOptions};
@@ -111,7 +111,7 @@ pub async fn record(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Re
 }
 
 async fn notebook(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Result<Soundness> {
-    let plan = SoundnessPlan::of(&place.suite, id)?;
+    let plan = SoundnessPlan::plan(&place.suite, id)?;
     let digest = plan.digest()?;
     let trials = |name: &'static str, agents: &'static [&'static str], samples: Vec<String>, k| SoundnessAttempts {
         family: Notebook.name(),

@@ -7,7 +7,7 @@ use super::counting::TryRecord;
 
 /// Keeps the first finished record of each attempt, in the order of file names and lines. Then sorts the records, and
 /// the parallel slice `beside`, by the start of the attempts.
-pub(super) fn settle<T: TryRecord, U: Clone>(records: &mut [T], beside: &mut [U]) {
+pub(super) fn resolve_duplicates<T: TryRecord, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
     for record in records.iter_mut() {
         let one = record.which();
@@ -49,7 +49,7 @@ mod tests {
             record(1, End::GaveUp, false, 0.3),
             record(0, End::Answered, false, 0.4),
         ];
-        settle(&mut records, &mut [(); 0]);
+        resolve_duplicates(&mut records, &mut [(); 0]);
         let counting: Vec<_> = super::super::scored(&records).map(|record| (record.attempt, record.pass)).collect();
         assert_eq!(counting, [(0, true), (1, false)]);
         assert!((records.iter().map(|record| record.cost).sum::<f64>() - 1.0).abs() < 1e-9);

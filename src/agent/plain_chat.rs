@@ -62,8 +62,8 @@ impl<'a> PlainChat<'a> {
     }
 
     /// Adds a message.
-    pub(crate) fn say(&mut self, role: Role, content: String, context: &mut Context<'_>) {
-        context.tell(&mut self.request.messages, &Event::Message { role, content, call_id: None });
+    pub(crate) fn add_message(&mut self, role: Role, content: String, context: &mut Context<'_>) {
+        context.record_message(&mut self.request.messages, &Event::Message { role, content, call_id: None });
     }
 
     /// Asks for a reply of at most `most` tokens, within the run's maximum.
@@ -87,7 +87,7 @@ impl<'a> PlainChat<'a> {
         let mut question = Some(question);
         let mut left = reasoning;
         for _ in 0..MOST_ROUNDS {
-            self.say(Role::User, question.take().unwrap_or_else(|| wait.to_owned()), context);
+            self.add_message(Role::User, question.take().unwrap_or_else(|| wait.to_owned()), context);
             let reply = self.ask(Some(left), context).await?;
             let counted = if reply.usage.output > 0 { reply.usage.output } else { (reply.text.len() / BYTES) as u64 };
             left = left.saturating_sub(u32::try_from(counted.max(1)).unwrap_or(u32::MAX));

@@ -2,7 +2,7 @@
 
 use super::context::LAYERS;
 use crate::run::AttemptRecord;
-use crate::run::proof::{Soundness, why};
+use crate::run::soundness::{Soundness, why};
 
 /// The n used for the evidence: the instruction only.
 pub const LEAST: usize = LAYERS.len() - 1;

@@ -35,7 +35,7 @@ pub struct IndexedRecord {
 }
 
 impl IndexedRecord {
-    fn of(record: AttemptRecord, place: LinePosition, length: usize) -> Self {
+    fn new(record: AttemptRecord, place: LinePosition, length: usize) -> Self {
         Self {
             counts: false,
             started: record.started,
@@ -93,7 +93,7 @@ impl RecordIndex {
     /// # Errors
     /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
     pub fn open(folder: &Path) -> Result<Self> {
-        let brief = |line: &[u8], place| Ok(IndexedRecord::of(parse(line, Detail::Outcome)?, place, line.len()));
+        let brief = |line: &[u8], place| Ok(IndexedRecord::new(parse(line, Detail::Outcome)?, place, line.len()));
         let ReadableRun { store, run, mut records, tail, notes, .. } = gather(folder, &brief)?;
         for (place, counts) in counting(&records).into_iter().enumerate() {
             records[place].counts = counts;

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Options that an external agent asks for. The provider decides those that are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Wishes {
+#[schemars(rename = "Wishes")]
+pub struct RequestOptions {
     /// Which tools the reply should call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ToolCallChoice>,
@@ -32,7 +33,7 @@ pub struct Wishes {
     pub verbosity: Option<String>,
 }
 
-impl Wishes {
+impl RequestOptions {
     /// Whether no option is set.
     #[must_use]
     pub fn is_none(&self) -> bool {

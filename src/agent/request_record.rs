@@ -25,7 +25,7 @@ impl Default for RequestRecord {
 
 impl RequestRecord {
     /// Records what is new in a request. Returns false, and records nothing, if there is no room left.
-    pub(super) fn asked(&mut self, request: &Request, trajectory: &mut Trajectory) -> bool {
+    pub(super) fn record(&mut self, request: &Request, trajectory: &mut Trajectory) -> bool {
         let has_room = self.reserve(request);
         if has_room {
             self.write(request, trajectory);

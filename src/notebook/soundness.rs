@@ -15,7 +15,7 @@ use super::trace::{TRACE, stable};
 use crate::error::{Error, FailureKind, Result};
 use crate::run::AttemptRecord;
 use crate::run::family::{Family, Item, ScoringBasis};
-use crate::run::proof::{Soundness, UnitProof, why};
+use crate::run::soundness::{Soundness, UnitProof, why};
 use crate::sample::{Sample, Withheld};
 use crate::workspace::repo_digest;
 
@@ -55,7 +55,7 @@ impl SoundnessPlan {
     ///
     /// # Errors
     /// Returns the errors of [`LoadedTask::load`]; kind `Baseline` without a gold answer.
-    pub fn of(suite: &Path, id: &str) -> Result<Self> {
+    pub fn plan(suite: &Path, id: &str) -> Result<Self> {
         let task = LoadedTask::load(suite, id)?;
         task.gold()?;
         Ok(Self { task })
