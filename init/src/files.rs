@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_proc_is_read_written_or_listed_by_whatever_path() {
+    fn no_path_reads_writes_or_lists_proc() {
         let place = tempfile::tempdir().unwrap();
         let link = place.path().join("link");
         std::os::unix::fs::symlink("/proc/self/maps", &link).unwrap();

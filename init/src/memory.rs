@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_has_at_most_what_is_resident_and_swapped() {
+    fn a_process_counts_at_most_its_resident_and_swapped_memory() {
         let own = std::process::id() as i32;
         assert!(resident(own) > 1 << 20);
         assert!(share(own) > 1 << 18 && share(own) <= 2 * resident(own), "{} {}", share(own), resident(own));

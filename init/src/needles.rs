@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_found_wherever_it_stands_and_however_it_is_indented_and_other_text_is_not() {
+    fn only_secrets_are_found_at_any_position_and_indentation() {
         let secret = b"def answer(points, weights):\n    total = sum(weights) / len(points)\n    centre = points.mean(axis=0)\n    \
                        return numpy.linalg.norm(points - centre, axis=1).sum() * total\n";
         let mut wanted = WantedSecrets::default();

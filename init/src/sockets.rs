@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_in_a_socket_is_counted_and_what_is_closed_no_longer() {
+    fn unread_socket_data_counts_until_the_socket_is_closed() {
         use std::net::{TcpListener, TcpStream};
         let mut sockets = Sockets::open(most_of_one()).unwrap();
         let families = families();

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_held_up_by_as_long_as_it_waited() {
+    fn a_task_is_delayed_by_its_waiting_time() {
         for (ran, waited, held_up) in
             [(1.0, 0.0, 0.0), (0.5, 0.5, 0.5), (0.1, 0.6, 0.6), (0.0, 0.0, 0.0), (0.0, 1.0, 1.0)]
         {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_wait_for_each_other_are_held_up_by_nobody() {
+    fn tasks_that_wait_for_each_other_are_not_delayed_by_others() {
         // Eight tasks on two processors, which they have to themselves; then with a quarter of that.
         assert!(without(2.0, 6.0, 1.0, 2.0).abs() < 1e-12);
         assert!((without(0.5, 7.5, 1.0, 2.0) - 0.75).abs() < 1e-12);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_processes_ran_is_counted() {
+    fn run_time_of_ended_processes_is_counted() {
         let others = [std::process::id() as i32];
         let mut starved = Starved::of_sandbox(Instant::now(), others);
         let before = starved.ran;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_counts_of_this_process_is_read() {
+    fn the_kernels_counts_of_this_process_are_read() {
         let mut starved = Starved::since(Instant::now());
         starved.look([std::process::id() as i32, -1]);
         assert!(starved.total() <= Duration::from_secs(1));

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setup_arrives_as_it_was_sent_and_the_end_of_the_stream_is_none() {
+    fn a_setup_arrives_unchanged_and_the_end_of_the_stream_gives_none() {
         let setup = setup();
         assert_eq!(arrived(&frame(&setup)).unwrap(), Some(setup));
         assert!(arrived::<Setup>(b"").unwrap().is_none());

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_a_reply_costs_what_it_cost_but_is_no_step() {
+    fn a_call_without_a_reply_is_charged_but_not_counted_as_a_step() {
         let mut budget = spent(Limits { cost: 0.5, ..Limits::default() }, 0.1, 10);
         let usage = Usage { input: 7, ..Usage::default() };
         let failed = QueryFailed { error: ModelError::Unavailable("503".into()), usage, cost: 0.4 };

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_of_its_own_asks_replaces_what_it_no_longer_says() {
+    fn a_new_request_replaces_messages_that_the_agent_dropped() {
         let asked = |kept, words: &[&str]| Event::Asked {
             call: 0,
             kept,
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_providers_refuse_to_read_back_is_made_good() {
+    fn conversations_that_providers_refuse_are_repaired() {
         let mut messages = Vec::new();
         take(&mut messages, &reply("", vec![]));
         let broken = ToolCall { id: "1".into(), name: "x".into(), arguments: Value::String("{".repeat(1 << 20)) };

@@ -104,7 +104,7 @@ mod tests {
     use crate::agent::tests::support::task;
 
     #[test]
-    fn the_answer_has_the_shape_that_is_asked_for() {
+    fn the_random_answer_has_the_requested_shape() {
         let mut experiment = task().experiments.remove(0);
         experiment.description =
             "Rates. Answer: {\"a, k=1\": {\"mean\": x, \"min\": x}, ..., \"area\": x} per row.".into();

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_says_what_differs_from_the_agents_own_defaults() {
+    fn a_label_lists_settings_that_differ_from_the_agents_defaults() {
         let run = Settings::default();
         for (spec, label) in [
             ("react", "react"),

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_stands_where_python_says_that_its_code_begins() {
+    fn a_functions_position_is_the_one_python_reports() {
         let source = b"import x\r\n\r\n@x.a\r\n@x.b(\r\n  1)\r\nasync def f(): pass\r\nclass C:\r\n  def g(self):\r\n    pass\r\n";
         let module = Module::parse("m.py", source.to_vec()).unwrap();
         let places: Vec<(usize, String)> =

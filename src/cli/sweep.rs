@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_makes_a_sweep_fail_and_nothing_left_does_not() {
+    fn a_sweep_fails_only_if_something_could_not_be_removed() {
         assert!(left_over(Flavour::Docker, 0).is_none());
         let error = left_over(Flavour::Podman, 2).unwrap();
         assert_eq!(error.kind, FailureKind::Infrastructure);

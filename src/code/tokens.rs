@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_are_no_names() {
+    fn keywords_are_not_names() {
         let tokens = CodeTokens::new(b"for name in yield lambda False match");
         let names: Vec<bool> = tokens.tokens().iter().map(|token| token.is_identifier).collect();
         assert_eq!(names, [false, true, false, false, false, false, true]);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_tells_what_a_listing_shows() {
+    fn a_row_contains_the_fields_of_a_listing() {
         let source = "@cache\ndef f(x=g(1)):\n    async def h():\n        yield a.b(c(x))\n    return \"\".join(x)\n";
         let module = Module::parse("p/m.py", source.into()).unwrap();
         let rows = serde_json::to_value(module.rows()).unwrap();

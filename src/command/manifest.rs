@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_faults_of_a_manifest_are_told_with_their_lines() {
+    fn all_errors_of_an_instruction_manifest_are_reported_with_lines() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.toml");
         let told = |text: &str| {

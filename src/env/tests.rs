@@ -95,7 +95,7 @@ fn the_nearest_target_gives_the_versions_and_its_hashes_hold_only_there() {
 }
 
 #[test]
-fn a_lock_that_is_missing_broken_or_outdated_says_to_lock_again() {
+fn a_missing_broken_or_outdated_lock_gives_the_hint_to_lock_again() {
     let dir = folder("dependencies: [python]\n");
     let environment = Environment::read(dir.path()).unwrap();
     let id = environment.id.clone();

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_program_writes_itself_cannot_be_overridden() {
+    fn fields_that_the_program_sets_cannot_be_overridden() {
         assert_eq!(
             Value::Object(parse("{\"top_k\": 20, \"a\": {\"b\": 1}}").unwrap()),
             json!({"top_k": 20, "a": {"b": 1}})

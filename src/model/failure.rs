@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_is_too_long_is_told_from_a_limited_rate() {
+    fn context_overflow_is_distinguished_from_rate_limits() {
         let long = r#"{"error":{"message":"This model's maximum context length is 128000 tokens."}}"#;
         for status in [400, 413, 422, 500] {
             let failure = FailedTry::from_status(status, long, None, false);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_provider_is_asked_again_under_whatever_status_it_says_so() {
+    fn a_busy_provider_is_retried_under_any_status() {
         for (status, message) in [
             (400, "Rate limit reached for requests"),
             (400, "ThrottlingException: Too many requests, please wait before trying again."),
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_works_is_denied_whatever_its_status() {
+    fn permanent_failures_are_denied_under_any_status() {
         for status in [301, 401, 402, 403, 404, 405] {
             let failure = FailedTry::from_status(status, "no", None, false);
             assert!(matches!(failure.error, ModelError::Denied(_)), "{status}");

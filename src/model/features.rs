@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_s_name_says_what_it_can_and_a_newer_one_can_what_the_newest_known_can() {
+    fn features_follow_from_a_models_name_and_newer_models_get_those_of_the_newest_known() {
         for model in ["gpt-5", "gpt-5.1-codex-mini", "gpt-5-pro", "gpt-6-astra", "o3-pro", "codex-mini-latest"] {
             assert!(openai(model).responses && openai(model).reasoning, "{model}");
         }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_described_in_a_line_or_a_file_and_a_wrong_description_says_what_it_takes() {
+    fn models_are_described_in_a_line_or_file_and_invalid_descriptions_list_valid_fields() {
         let said: Description = "api=responses,images=true,output=32000,price=1:2:0.1:1.25".parse().unwrap();
         assert_eq!((said.api, said.images, said.output), (Some(Api::Responses), Some(true), Some(32_000)));
         assert_eq!(said.price.as_deref(), Some(&[1.0, 2.0, 0.1, 1.25][..]));

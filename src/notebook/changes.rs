@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changed_functions_are_found_and_comments_are_none() {
+    fn changed_functions_are_found_and_changed_comments_ignored() {
         let original = "import os\n\ndef f(x):\n    return x\n\nclass A:\n    def g(self):\n        return 1\n";
         let changed = |now: &str| changed_functions(original.into(), now.into()).join(" ");
         assert_eq!(

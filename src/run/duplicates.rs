@@ -35,7 +35,7 @@ mod tests {
     use crate::run::AttemptRecord;
 
     #[test]
-    fn of_two_whole_records_the_first_counts_and_what_the_other_cost_is_kept() {
+    fn the_first_of_two_complete_records_counts_and_the_others_cost_is_kept() {
         let sample = crate::sample::masked("x_0");
         let record = |attempt, end, pass, cost| AttemptRecord {
             end,

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_half_written_line_of_a_run_that_goes_on_is_nothing_to_tell() {
+    fn a_half_written_line_of_a_running_run_is_not_reported() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("attempts.jsonl"), line(0) + "{\"agent\"").unwrap();
         let is_told = || {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn wherever_blocks_end_each_line_is_read_once_and_in_its_place() {
+    fn each_line_is_read_once_at_any_block_boundary() {
         for first in [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK] {
             // It is followed by a line of several blocks, a broken one, an empty one, and many more.
             let mut text = padded(0, first) + &padded(1, 3 * BLOCK - 7) + "garbage\n\n";
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_cost_is_told_and_lowers_no_sum() {
+    fn a_negative_cost_is_reported_and_not_subtracted() {
         let text = line(0) + &line(1).replace("\"cost\":0.25", "\"cost\":-9.0");
         for detail in [Detail::Whole, Detail::Outcome] {
             let read = reading(text.as_bytes(), detail);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_read_on_and_a_file_that_changed_is_told() {
+    fn appended_lines_are_read_and_changed_files_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("attempts.jsonl");
         let append = |text: &str| {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_file_and_one_that_is_gone_are_read_anew() {
+    fn shortened_and_deleted_files_are_read_again() {
         let folder = tempfile::tempdir().unwrap();
         for (name, attempt) in [("attempts-0.jsonl", 0), ("attempts-1.jsonl", 1)] {
             std::fs::write(folder.path().join(name), line(attempt)).unwrap();

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_a_result_decides_its_key_and_nothing_else_does() {
+    fn the_cache_key_depends_on_exactly_the_inputs_of_a_result() {
         let folder = tempfile::tempdir().unwrap();
         let results = Results::at(folder.path());
         let (env_a, env_b, check_a, limits) = (env("a"), env("b"), check(20.0), SandboxLimits::default());

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn each_level_tells_what_it_may_and_none_a_gold_value() {
+    fn feedback_keeps_to_its_level_and_never_contains_gold_values() {
         let wrong = json!({"means": {"a": 50.0, "b": [7.125, 1.0]}});
         let errors = [("table", "exit code 1")];
         let all: Vec<String> = (0..=4).map(|level| write_feedback(level, &wrong, &errors)).collect();

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_base_image_is_a_difference_and_none_on_both_sides_is_not() {
+    fn different_base_images_differ_and_two_missing_ones_do_not() {
         let over = |base: Option<&str>| Digests { base: base.map(ToOwned::to_owned), ..Digests::default() };
         assert!(over(None).differences(&over(None)).is_empty());
         assert!(over(Some("sha256:a")).differences(&over(Some("sha256:a"))).is_empty());

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_finding_that_is_not_fine_says_what_to_do_and_no_other_does() {
+    fn exactly_the_failed_checks_have_a_remedy() {
         let failed = || Err("unshare the user namespace: EPERM".to_owned());
         let broken = MachineReport {
             kernel: "5.4.0".into(),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_seen_is_a_finding_that_names_both_folders() {
+    fn visible_secrets_are_reported_with_both_folders() {
         let seen = |is_whole| ExposedFolder { hidden: "/usr/local/src/s".into(), shown: "/usr".into(), is_whole };
         assert!(out_of_sight(&[]).ok);
         for (found, ok) in [(seen(false), true), (seen(true), false)] {

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_starts_from_memory_and_from_disk_and_cannot_be_changed() {
+    fn the_init_starts_from_memory_and_disk_and_is_immutable() {
         let memory = in_memory().unwrap();
         assert!(File::options().write(true).open(memory.path()).and_then(|mut file| file.write_all(b"x")).is_err());
         assert_eq!(std::fs::read(memory.path()).unwrap(), BYTES);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_small_and_holds_nothing_of_the_suite() {
+    fn the_init_is_small_and_does_not_contain_the_suite() {
         assert!(BYTES.starts_with(b"\x7fELF"));
         assert!(BYTES.len() < 3 << 20, "{} bytes", BYTES.len());
         let holds = |text: &str| BYTES.windows(text.len()).any(|window| window == text.as_bytes());

@@ -185,7 +185,7 @@ fn gold_zero_is_compared_absolutely() {
 }
 
 #[test]
-fn numbers_in_strings_are_read_and_what_is_no_plain_number_is_refused_with_a_reason() {
+fn plain_numbers_in_strings_are_read_and_others_refused_with_a_reason() {
     for text in [".5", "5e-1", " 0.5 ", "+0.5", "0.50", "5E-1"] {
         assert!(strict(json!(0.5), json!(text)).pass, "{text}");
     }
@@ -204,7 +204,7 @@ fn numbers_in_strings_are_read_and_what_is_no_plain_number_is_refused_with_a_rea
 }
 
 #[test]
-fn gold_leaves_that_are_no_numbers_are_compared_for_equality() {
+fn gold_values_other_than_numbers_are_compared_for_equality() {
     let gold = json!({"best": "kmeans++", "converged": true});
     assert!(strict(gold.clone(), gold.clone()).pass);
     assert!(!strict(gold.clone(), json!({"best": "random", "converged": true})).pass);
@@ -240,7 +240,7 @@ fn the_last_readable_object_of_an_answer_counts() {
 }
 
 #[test]
-fn the_answer_in_a_programs_output_is_found_as_it_stands_whatever_is_printed_around_it() {
+fn the_answer_is_found_in_a_programs_output() {
     let printed = "{\"a\": 1}\n```json\n{\"Experiment 1\": {\"x\": NaN}}\n```\nDone {really}.\n{\"cut\": ";
     assert_eq!(find_answer(printed), Some("{\"Experiment 1\": {\"x\": NaN}}"));
     // A line that is cut off does not hide the lines after it, and objects inside it are not answers.
@@ -253,7 +253,7 @@ fn the_answer_in_a_programs_output_is_found_as_it_stands_whatever_is_printed_aro
 }
 
 #[test]
-fn what_is_no_json_object_is_refused_with_what_was_found() {
+fn text_without_a_json_object_is_refused_with_the_value_found() {
     let wrong = |raw: &str| parse_answer(raw).unwrap_err();
     assert_eq!(wrong("  "), "the answer is empty");
     assert_eq!(wrong("[1, 2]"), "the answer must be a JSON object, found `[1,2]`");
@@ -264,7 +264,7 @@ fn what_is_no_json_object_is_refused_with_what_was_found() {
 }
 
 #[test]
-fn odd_leaves_of_an_answer_fail_alone() {
+fn invalid_values_of_an_answer_fail_alone() {
     let raw = r#"{"Experiment 1": {"a": NaN, "b": -Infinity, "c": 1e999, "d": .5, "h": nan, "i": -inf, "e": 1_000, "f": 3, "f": 4, "g": 5, "g": 5}}"#;
     let gold = json!({"a": 1, "b": 1, "c": 1, "d": 0.5, "e": 1000, "f": 3, "g": 5, "h": 1, "i": 1});
     let verdict = score_answer(Rule::Strict, &[expected(1, gold)], Some(raw), &ExperimentRuns::new());

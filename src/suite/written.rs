@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_years_and_other_numbers_are_no_leaks() {
+    fn settings_years_and_other_numbers_are_not_leaks() {
         for (text, value) in [
             ("tolerance 0.05", 0.050_000_4),
             ("0.873", 0.8746),
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_of_names_versions_and_digests_are_no_numbers() {
+    fn digits_of_names_versions_and_digests_are_not_numbers() {
         assert_eq!(tokens("sha_2345 x0.1234 9acb4712345f6 1.2.3456 mnist_784"), [""; 0]);
         assert_eq!(tokens("1,234,567 1,234 12345,678"), ["1,234,567", "234,567", "1,234", "12345"]);
     }
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_counts_are_no_results() {
+    fn sizes_and_counts_are_not_results() {
         let mut found = Vec::new();
         result_numbers(&serde_json::json!({"size": 150, "loss": 0.25, "list": [1e4]}), &mut |value| found.push(value));
         assert_eq!(found, [0.25, 1e4]);

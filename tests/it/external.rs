@@ -382,7 +382,7 @@ fn an_agent_that_ignores_its_limits_is_refused_then_stopped_and_its_answer_still
 }
 
 #[test]
-fn an_agent_that_is_told_of_its_last_step_may_still_report() {
+fn an_agent_may_report_after_notice_of_its_last_step() {
     let lab = Lab::new();
     let script = "while 'write the answer' not in json.dumps(call()): pass\nanswer(json.loads(subprocess.run(['python', '-m', 'tiny', 'means'], \
                   capture_output=True, text=True).stdout.splitlines()[-1]))\n";
@@ -477,7 +477,7 @@ fn an_agent_that_eats_the_disk_ends_at_the_disk_limit() {
 }
 
 #[test]
-fn an_agent_that_cannot_begin_is_no_failure_of_the_model() {
+fn an_agent_that_cannot_start_is_not_a_failure_of_the_model() {
     let lab = Lab::new();
     let upstream = Upstream::new(vec![text("no")]);
     let ran = run(&lab, own_agent(&lab, "sys.exit('no such option')\n"), &upstream, &[]);
@@ -556,7 +556,7 @@ fn a_request_that_the_provider_does_not_take_is_the_programs_and_no_end_of_the_r
 }
 
 #[test]
-fn a_program_whose_requests_cannot_be_passed_on_is_told_of_by_what_was_wrong_with_them() {
+fn unsupported_requests_of_an_agent_are_reported_with_the_fault() {
     let lab = Lab::new();
     let script = r"
 def post(path, body):
@@ -588,7 +588,7 @@ post('/chat/completions', {'messages': [{'role': 'user', 'content': 'hi'}], 'n':
 }
 
 #[test]
-fn a_reply_that_the_run_has_cut_off_is_told_to_the_program_as_cut_off() {
+fn a_reply_cut_by_the_run_is_marked_as_cut_for_the_agent() {
     let lab = Lab::new();
     let agent = own_agent(&lab, "print(call()[1]['choices'][0]['finish_reason'])\n");
     // The replies have 100 tokens.
@@ -602,7 +602,7 @@ fn a_reply_that_the_run_has_cut_off_is_told_to_the_program_as_cut_off() {
 }
 
 #[test]
-fn ctrl_c_while_a_program_runs_leaves_what_it_printed_its_time_and_the_price_of_its_last_call_on_record() {
+fn ctrl_c_during_an_attempt_records_output_time_and_cost_of_the_last_call() {
     let lab = Lab::new();
     let agent = own_agent(&lab, "print('begun', flush=True)\ncall()\ntime.sleep(0.3)\ncall()\ntime.sleep(600)\n");
     let upstream = Upstream::late(vec![text("no")], Duration::from_secs(1));
@@ -654,7 +654,7 @@ fn without_a_sandbox_a_killed_run_leaves_no_files_that_the_next_one_does_not_swe
 }
 
 #[test]
-fn settings_that_a_program_of_its_own_cannot_heed_are_told_of() {
+fn settings_that_a_command_line_agent_ignores_are_reported() {
     let lab = Lab::new();
     let agent = own_agent(&lab, "call()\n");
     let upstream = Upstream::new(vec![text("no")]);

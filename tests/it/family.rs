@@ -1,5 +1,5 @@
 //! A second family passes through every part of the program that does not know families by name: it is run, verified,
-//! resumed, rescored, reported, shown in a browser, chosen among and exported, without code outside `puzzles.rs` except
+//! resumed, rescored, reported, shown in a browser, chosen among and exported, without code outside `example_family.rs` except
 //! the line that lists it.
 
 use std::io::Read as _;
@@ -18,7 +18,7 @@ use autoexperiment::stats::Intervals;
 use autoexperiment::view::RunReader;
 use tokio_util::sync::CancellationToken;
 
-use crate::puzzles::Puzzles;
+use crate::example_family::Puzzles;
 
 struct Silent;
 
@@ -152,7 +152,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_family_does_not_have_is_refused_before_anything_is_spent() {
+async fn options_that_a_family_lacks_are_refused_before_anything_is_spent() {
     let base = tempfile::tempdir().unwrap();
     let base = base.path();
     let refused = async |change: fn(&mut Configuration)| {

@@ -88,7 +88,7 @@ async fn a_whole_run_is_made_from_rust_and_comes_back_as_values() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_stopped_is_an_outcome_and_goes_on_from_its_store() {
+async fn a_stopped_run_is_an_outcome_and_resumes_from_its_store() {
     let lab = Lab::new();
     let folder = lab.path("runs/r");
     let mut configuration = configuration(&lab);

@@ -91,7 +91,7 @@ fn mutants_of_code_that_matters_are_killed_and_the_others_survive_until_they_are
 }
 
 #[test]
-fn a_mark_of_an_unknown_mutant_is_an_error_and_one_of_a_killed_mutant_is_told() {
+fn marks_of_unknown_mutants_are_errors_and_marks_of_killed_ones_are_reported() {
     let lab = lab_with_a_blind_line();
     let mark = |from: &str, to: &str| {
         lab.edit("papers/tiny/paper.toml", from, &format!("equivalent = [{{ mutant = {to:?}, reason = \"r\" }}]\n"));

@@ -88,7 +88,7 @@ fn plain(dir: PathBuf, gpu: Option<Gpu>) -> Spec {
 }
 
 #[tokio::test]
-async fn a_workspace_that_is_not_there_is_named() {
+async fn a_missing_workspace_is_named() {
     let backend = LocalBackend::with_mode(ConfinementMode::Namespaces);
     let spec = plain(PathBuf::from("/nowhere/at/all"), None);
     let error = backend.start(&spec).await.map(drop).unwrap_err();
@@ -99,7 +99,7 @@ async fn a_workspace_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn backends_are_chosen_by_name_and_none_warns_loudly() {
+async fn backends_are_chosen_by_name_and_the_backend_none_warns() {
     let none = choose(SandboxKind::Unconfined).await.map_err(|error| error.to_string()).unwrap();
     assert!(none.warnings().iter().all(|warning| warning.contains("NO SANDBOX")) && !none.warnings().is_empty());
     match choose(SandboxKind::Local).await {
@@ -160,7 +160,7 @@ fn an_engine_that_does_not_answer_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn the_doctor_says_what_to_do_about_everything_that_does_not_work() {
+async fn the_doctor_has_a_remedy_for_every_failed_check() {
     let findings = doctor::examine(Path::new("/tmp"), Path::new("/tmp"), &[], &[]).await;
     for finding in &findings {
         println!("{} {}: {} {:?}", finding.ok, finding.name, finding.detail, finding.remedy);
@@ -197,7 +197,7 @@ impl Drop for Crowd {
 /// never end. `AUTOEXPERIMENT_COMMANDS` sets the number of each.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs minutes, and takes the machine's processors"]
-async fn on_a_crowded_machine_what_is_fast_enough_ends_and_what_never_ends_is_stopped() {
+async fn on_a_busy_machine_fast_commands_finish_and_endless_ones_are_stopped() {
     let count: usize = std::env::var("AUTOEXPERIMENT_COMMANDS").map_or(6, |count| count.parse().unwrap());
     // About 0.3 s of work, with a limit of 0.8 s.
     let work = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";

@@ -118,28 +118,28 @@ impl std::fmt::Display for Counts {
 }
 
 #[test]
-fn results_are_told_from_settings_in_the_excerpts_that_the_rules_were_written_with() {
+fn results_are_separated_from_settings_in_the_training_excerpts() {
     let counts = Counts::of("development");
     println!("development: {counts}\n{}", counts.wrong);
     assert!(counts.precision() > 0.955 && counts.recall() > 0.96, "{counts}\n{}", counts.wrong);
 }
 
 #[test]
-fn results_are_told_from_settings_in_excerpts_that_no_rule_was_fitted_to() {
+fn results_are_separated_from_settings_in_held_out_excerpts() {
     let counts = Counts::of("held-out");
     println!("held-out: {counts}");
     assert!(counts.precision() > 0.96 && counts.recall() > 0.86, "{counts}");
 }
 
 #[test]
-fn results_are_told_from_settings_in_a_text_that_was_written_after_the_rules() {
+fn results_are_separated_from_settings_in_a_text_newer_than_the_rules() {
     let counts = Counts::of("later");
     println!("later: {counts}");
     assert!(counts.precision() > 0.8 && counts.recall() > 0.86, "{counts}");
 }
 
 #[test]
-fn results_are_told_from_settings_in_whole_papers_of_three_other_fields() {
+fn results_are_separated_from_settings_in_whole_papers_of_three_other_fields() {
     let counts = Counts::of("practice");
     println!("practice: {counts}");
     assert!(counts.precision() > 0.85 && counts.recall() > 0.83, "{counts}\n{}", counts.wrong);
@@ -232,7 +232,7 @@ fn the_command_shows_a_diff_and_writes_nothing_unless_asked_to() {
 }
 
 #[test]
-fn the_check_names_what_is_left_and_fails() {
+fn the_check_names_remaining_results_and_fails() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("paper.md"), TEXT).unwrap();
     std::fs::write(folder.path().join("scrubbed.md"), SCRUBBED).unwrap();
@@ -249,7 +249,7 @@ fn the_check_names_what_is_left_and_fails() {
 }
 
 #[test]
-fn the_audit_tells_of_every_number_what_became_of_it() {
+fn the_audit_lists_every_number_with_its_decision() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("paper.md"), TEXT).unwrap();
     for _ in 0..2 {
@@ -266,7 +266,7 @@ fn the_audit_tells_of_every_number_what_became_of_it() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("latin.md"), b"Accuracy \xe9 93.4%").unwrap();
     let refused = command(folder.path(), &["latin.md"]);

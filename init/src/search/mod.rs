@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plant_is_found_in_a_file_an_open_file_and_an_environment() {
+    fn planted_secrets_are_found_in_files_open_files_and_environments() {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir(place.path().join("deep")).unwrap();
         fs::write(place.path().join("deep/innocent.bin"), [&[0; 5000], SECRET].concat()).unwrap();

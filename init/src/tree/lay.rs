@@ -60,7 +60,7 @@ mod tests {
     use crate::tree::encode_laid;
 
     #[test]
-    fn files_are_laid_over_a_tree_in_place_of_what_is_there() {
+    fn files_replace_existing_entries_of_a_tree() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("folder")).unwrap();
         fs::write(root.path().join("folder/old"), "old").unwrap();

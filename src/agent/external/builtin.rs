@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_builtin_manifest_is_read_in_all_its_modes_and_its_env_is_unpacked_once() {
+    fn every_bundled_manifest_loads_in_all_modes_and_its_env_is_unpacked_once() {
         let open = |spec: &str| External::open(&spec.parse().unwrap()).unwrap();
         let cache = tempfile::tempdir().unwrap();
         for builtin in &ALL {

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_machine_or_the_gateway_did_is_infrastructure_and_its_own_limit_is_its_own() {
+    fn failures_of_machine_and_gateway_count_as_infrastructure_but_own_limits_do_not() {
         let exec = Exec {
             exit: Exit::Signal(9),
             stdout: Vec::new(),

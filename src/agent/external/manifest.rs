@@ -173,7 +173,7 @@ mod tests {
                         [mode.x]\nvariables = { B = '3' }\n[mode.y]\ncommand = ['b']\n";
 
     #[test]
-    fn all_faults_of_a_manifest_are_told() {
+    fn all_errors_of_an_agent_manifest_are_reported() {
         let told = |text: &str| AgentManifest::parse(text, Path::new("agent.toml")).unwrap_err().to_string();
         let misread = told("command = 'x'\nanswer = 'stdout'\nstdn = ''\n");
         assert!(
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_changes_what_it_names_and_nothing_else() {
+    fn a_mode_changes_only_the_settings_that_it_names() {
         let plain = AgentManifest::parse(TEXT, Path::new("agent.toml")).unwrap();
         let x = plain.clone().in_mode(Some("x")).unwrap();
         assert_eq!((&x.command, x.variables["A"].as_str(), x.variables["B"].as_str()), (&plain.command, "1", "3"));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_braces_is_put_in_once_and_other_braces_stay() {
+    fn known_placeholders_are_replaced_once_and_other_braces_stay() {
         let places = Placeholders { entries: vec![("task", "do {key} {x}".into()), ("key", "K".into())] };
         assert_eq!(places.fill("{\"a\": \"{key}\"} {task}{"), "{\"a\": \"K\"} do {key} {x}{");
     }

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_method_s_file_what_says_what_the_object_holds_is_shown_and_else_signatures() {
+    fn a_methods_file_is_shown_with_its_fields_and_other_signatures() {
         let file = "class Policy:\n    def start(self, n):\n        self.sums, self.counts = zeros(2, n)\n\n    def see(self, x):\n        self.sums[x] = 1\n\n\n\
                     class Other:\n    def __init__(self):\n        self.x = 1\n\n\n\
                     class Best(Policy):\n    def __init__(self):\n        self.width = 2\n\n    def index(self):\n        \"\"\"An index.\"\"\"\n        raise NotImplementedError\n";

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_described_once_and_only_what_is_there_is_named() {
+    fn tools_are_described_once_and_only_existing_ones_are_named() {
         let tool_calling = |protocol| ToolCalling {
             tools: ToolSet::from_choice(ToolChoice::Autoexperiment),
             protocol,

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn json_that_is_no_call_is_none() {
+    fn json_that_is_not_a_call_is_ignored() {
         let none = Err("the reply has no tool call".to_owned());
         assert_eq!(read(r#"The result is {"Experiment 1": {"x": 1}}."#), none);
         assert_eq!(read(r#"{"name": "Ann", "age": 3}"#), none);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_found_wherever_they_stand() {
+    fn results_are_found_at_any_position() {
         let text = "First {\"Experiment 1\": {\"x\": 1}}.\n```json\n{\"experiment 1\": {\"x\": 2}}\n``` {\"a\": 1}";
         assert_eq!(results(text).as_deref(), Some(r#"{"experiment 1":{"x":2}}"#));
         assert_eq!(results("{\"a\": {\"b\": 1}} {\"Experiment 1\": "), None);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_argument_stands_below_the_short_ones_as_it_is() {
+    fn a_long_argument_is_written_verbatim_below_the_short_ones() {
         let content = "def f():\n    return \"\"\"a: b\"\"\"\n";
         let expected = ("write_file".to_owned(), json!({"path": "a.py", "content": content}));
         assert_eq!(one(&format!("```write_file\npath: a.py\n{content}```")), expected);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_that_are_no_calls_are_part_of_the_thought() {
+    fn fences_without_calls_belong_to_the_thought() {
         let text = "As in\n```python\nx = 1\n```\nand\n```json\n{\"x\": 1}\n```\nso\n```list_files\n```";
         assert_eq!(one(text), ("list_files".to_owned(), json!({})));
         let none = "the reply has no code fence with a call";
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_fence_is_said() {
+    fn errors_in_a_fenced_call_are_explained() {
         let error = |text: &str| read(ToolChoice::Autoexperiment, text).unwrap_err();
         assert_eq!(error("```bash\nls"), "the code fence `bash` is not closed");
         let broken = error("```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": ls}}\n```");

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_turn_says_what_is_wrong() {
+    fn an_invalid_turn_is_explained() {
         let wrong = |text: &str| read(text).1.unwrap_err();
         assert!(wrong("I think.").starts_with("the reply has no line `Action:`"));
         assert!(wrong("").starts_with("the reply has no line `Action:`"));

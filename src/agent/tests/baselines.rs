@@ -20,7 +20,7 @@ async fn gold_restores_the_originals_runs_the_experiments_and_reports_their_resu
 }
 
 #[tokio::test]
-async fn gold_says_which_experiment_failed_and_reports_the_others() {
+async fn gold_names_the_failed_experiment_and_reports_the_others() {
     let mut task = task();
     task.experiments[0].command = "echo trouble >&2; exit 7".into();
     let attempt =

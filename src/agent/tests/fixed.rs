@@ -32,7 +32,7 @@ fn call_text(attempt: &Attempt, call: usize) -> String {
 const BOTH: &str = r#"{"Experiment 1":{"value":42},"Experiment 2":{"value":3.0}}"#;
 
 #[tokio::test]
-async fn it_writes_the_function_runs_the_experiments_and_reports_their_results() {
+async fn fixed_writes_the_function_runs_the_experiments_and_reports_results() {
     let attempt = run("", AttemptFixture::new(vec![writing("return 2 * x")]).await, &task()).await;
     assert_eq!((attempt.end, attempt.detail.as_deref()), (End::Answered, None));
     assert_eq!(attempt.answer.as_deref(), Some(BOTH));
@@ -57,7 +57,7 @@ async fn a_reply_without_the_function_leaves_it_masked_and_is_a_format_error() {
 }
 
 #[tokio::test]
-async fn whatever_else_it_is_answered_with_ends_with_a_reason() {
+async fn other_replies_end_the_attempt_with_a_reason() {
     let ten = Reply { tool_calls: (0..10).flat_map(|_| submit().tool_calls).collect(), ..Reply::default() };
     let broken = call("final_answer", Value::String("{\"answer\": {\"Experiment 1\"".into()));
     let huge = call("write_file", Value::String("x".repeat(1 << 20)));
@@ -74,7 +74,7 @@ async fn whatever_else_it_is_answered_with_ends_with_a_reason() {
 }
 
 #[tokio::test]
-async fn after_a_reply_that_cannot_be_used_the_model_is_told_why_and_asked_once_more() {
+async fn an_unusable_reply_is_explained_to_the_model_and_asked_for_once_more() {
     let replies = vec![writing("raise NotImplementedError"), writing("return 2 * x")];
     let attempt = run("", AttemptFixture::new(replies).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
@@ -118,7 +118,7 @@ async fn a_repair_is_shown_the_code_and_the_errors_and_ends_once_everything_runs
 }
 
 #[tokio::test]
-async fn without_repair_a_failure_is_reported_with_what_there_is() {
+async fn without_repair_the_available_results_are_reported() {
     let attempt =
         run("", AttemptFixture::new(vec![writing("return x * 2 if x > 2 else None.no")]).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1":{"value":42}}"#)));
@@ -126,7 +126,7 @@ async fn without_repair_a_failure_is_reported_with_what_there_is() {
 }
 
 #[tokio::test]
-async fn reasoning_goes_on_until_its_tokens_are_spent() {
+async fn reasoning_continues_until_its_tokens_are_spent() {
     let replies =
         vec![spending(text("Add."), 30), spending(text("Or double."), 60), spending(writing("return x + x"), 12)];
     let attempt = run("reasoning=100", AttemptFixture::new(replies).await.max_tokens(500), &task()).await;
@@ -177,7 +177,7 @@ async fn functions_are_written_callees_first_the_others_filled_or_masked() {
 }
 
 #[tokio::test]
-async fn at_a_limit_what_was_written_is_still_run() {
+async fn functions_written_before_a_limit_are_still_run() {
     let (world, task) = two(vec![writing("return 2 * x")]).await;
     let attempt = run("", world.limits(|limits| limits.steps = 1), &task).await;
     assert_eq!((attempt.end, attempt.budget.steps), (End::StepLimit, 1));
@@ -188,7 +188,7 @@ async fn at_a_limit_what_was_written_is_still_run() {
 }
 
 #[tokio::test]
-async fn where_there_are_many_files_the_model_names_those_that_matter() {
+async fn in_large_repos_the_model_selects_the_relevant_files() {
     let replies = vec![text("1. `b/helper_3.py`\n2. nothing.py"), writing("return 2 * x")];
     let world = AttemptFixture::new(replies).await;
     std::fs::create_dir(world.dir.path().join("b")).unwrap();
@@ -216,7 +216,7 @@ async fn nothing_missing_is_only_run_and_reported() {
 }
 
 #[tokio::test]
-async fn infrastructure_ends_are_told_apart() {
+async fn infrastructure_failures_are_distinguished() {
     let failed = AttemptFixture::new(vec![]).await.then_fails(ModelError::Unavailable("503".into()));
     assert_eq!(run("", failed, &task()).await.end, End::ModelError);
     let long = AttemptFixture::new(vec![]).await.then_fails(ModelError::ContextLength("too long".into()));
@@ -238,7 +238,7 @@ async fn an_old_result_file_is_never_taken_for_a_new_one() {
 }
 
 #[test]
-fn what_does_not_fit_a_fixed_agent_is_refused_and_its_name_tells_its_settings() {
+fn unsuitable_settings_of_a_fixed_agent_are_refused_and_its_label_lists_the_others() {
     assert_eq!(fixed("").name(), "fixed");
     assert_eq!(fixed("paper=oracle,code=ast,repair=2").name(), "fixed+paper=oracle+code=ast+repair=2");
     let refused = open("fixed:paper=embedding", &Settings::default(), None).err().map(|error| error.message);
@@ -310,7 +310,7 @@ async fn part(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
 }
 
 #[tokio::test]
-async fn of_a_region_the_statements_alone_are_asked_for_and_taken() {
+async fn for_a_region_only_its_statements_are_requested_and_used() {
     let statements = text("```python\ntotal = total + part\n```");
     let whole = text("```python\ndef double(x):\n    return 2 * x\n```");
     for (reply, file) in [

@@ -19,7 +19,7 @@ fn shown_messages(attempt: &Attempt) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_window_shows_the_last_steps_and_says_that_others_were_left_out() {
+async fn a_window_shows_the_last_steps_and_notes_the_omitted_ones() {
     let attempt = AttemptFixture::new(steps(6)).await.react_with("history=window:2").await;
     let shown = shown_messages(&attempt);
     assert_eq!(shown.len(), 4, "{shown:?}");

@@ -139,7 +139,7 @@ async fn a_tool_does_not_ask_the_model_when_the_money_is_used_up() {
 }
 
 #[tokio::test]
-async fn a_command_has_a_time_limit_of_its_own_in_every_set_of_tools() {
+async fn every_tool_set_has_a_time_limit_per_command() {
     for (tools, name, argument) in [
         ("autoexperiment", "command_line", "command"),
         ("swe-agent", "command_line", "command"),

@@ -21,13 +21,13 @@ async fn is_answered(reply: Reply, expected: &str) {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_answered_with_the_tools_there_are() {
+async fn an_unknown_tool_is_answered_with_the_available_tools() {
     is_answered(call("run_shell", json!({"command": "ls"})), "there is no tool `run_shell`").await;
     is_answered(text(r#"{"name": "run_shell", "arguments": {}}"#), "there is no tool `run_shell`").await;
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_json_are_answered() {
+async fn arguments_that_are_not_json_are_answered_with_an_error() {
     let broken = call("command_line", Value::String("{\"command\": \"ls".into()));
     is_answered(broken, "the arguments of `command_line` are not a JSON object").await;
     is_answered(call("command_line", json!(["ls"])), "not a JSON object but a list").await;
@@ -111,7 +111,7 @@ async fn arguments_of_a_megabyte_are_handled() {
 }
 
 #[tokio::test]
-async fn every_set_of_tools_answers_every_bad_reply_and_goes_on() {
+async fn every_tool_set_answers_bad_replies_and_continues() {
     let answer = r#"{"Experiment 1": {"x": 1}}"#;
     let printed = |answer: &str| format!("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{answer}'");
     for tools in ["autoexperiment", "swe-agent", "super", "bash"] {

@@ -186,7 +186,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_model_and_sandbox_answer_every_agent_with_all_settings_comes_to_an_end(
+    fn every_agent_ends_with_random_replies_of_model_and_sandbox(
         replies in conversation(true),
         fences in vec(fenced(), 0..6),
         large in prop_oneof![9 => Just(None), 1 => large().prop_map(Some)],

@@ -221,7 +221,7 @@ async fn a_cancelled_run_stops_in_the_midst_of_a_command_or_a_model_call() {
 }
 
 #[tokio::test]
-async fn what_tools_ask_the_model_is_charged_and_recorded_but_is_no_step() {
+async fn model_calls_of_tools_are_charged_and_recorded_but_not_counted_as_steps() {
     let edit = call("edit_file", json!({"path": "main.py", "instruction": "return twice x"}));
     let new = text("```python\ndef double(x):\n    return 2 * x\n```");
     let attempt = AttemptFixture::new(vec![costing(edit, 0.1, 5), costing(new, 0.2, 7), submit()]).await.react().await;
@@ -252,7 +252,7 @@ fn an_agent_that_does_not_exist_is_an_error_that_lists_those_that_do() {
 }
 
 #[tokio::test]
-async fn what_is_retrieved_stands_in_the_task_and_in_the_name() {
+async fn retrieved_passages_appear_in_the_task_and_retrieval_in_the_label() {
     let settings = Settings { paper: Some(PaperChoice::Full), code: Some(CodeChoice::Bm25), ..Settings::default() };
     let agent = open("react", &settings, None).unwrap();
     assert_eq!(agent.name(), "react+paper=full+code=bm25");

@@ -69,7 +69,7 @@ async fn calls_that_are_written_into_the_text_are_run_in_order_too_and_each_says
 }
 
 #[tokio::test]
-async fn a_broken_call_is_told_so_and_keeps_no_other_from_being_run() {
+async fn a_broken_call_gets_an_error_and_the_other_calls_still_run() {
     let broken = [call("write_file", Value::String("{".into())), call("nope", json!({}))];
     let reply = several(&[broken[0].clone(), sh("echo fine"), broken[1].clone()]);
     let attempt = AttemptFixture::new(vec![reply, submit()]).await.react().await;
@@ -95,7 +95,7 @@ async fn each_call_stays_within_the_time_that_is_left() {
 }
 
 #[tokio::test]
-async fn many_calls_share_the_room_of_an_observation_and_too_many_are_told() {
+async fn many_calls_share_one_observations_room_and_too_many_are_refused() {
     let long = sh("head -c 30000 /dev/zero | tr '\\0' x");
     let attempt = AttemptFixture::new(vec![several(&vec![long; 40]), submit()]).await.react().await;
     let shown = answers(&attempt.asked[1].messages);
@@ -120,7 +120,7 @@ async fn with_one_call_only_the_first_is_run_and_the_provider_is_asked_for_no_mo
 }
 
 #[tokio::test]
-async fn the_same_result_is_said_to_be_the_same_only_where_it_is_still_shown() {
+async fn a_repeated_result_is_abbreviated_only_while_the_first_is_visible() {
     let replaced = "The result is the same as in the step before";
     let long = "seq 2000";
     for (history, command, expected) in [

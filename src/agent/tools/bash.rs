@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_command_has_a_shell_of_its_own_and_a_printed_answer_ends_the_attempt() {
+    async fn each_command_runs_in_a_new_shell_and_a_printed_answer_ends_the_attempt() {
         let report = format!("cat > a.json <<'E'\n{{\"Experiment 1\": {{\"x\": 1}}}}\nE\necho {MARKER}; cat a.json");
         let world =
             AttemptFixture::new(vec![bash("cd /; x=5"), bash("[[ -f main.py ]] && echo here $x"), bash(&report)]).await;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn in_the_last_reply_results_count_wherever_they_stand_and_nothing_is_run() {
+    async fn in_the_last_reply_results_count_at_any_position_and_nothing_is_run() {
         for last in [
             text("These are the results:\n```json\n{\"Experiment 1\": {\"x\": 1}}\n```"),
             bash(&format!("touch run.txt; echo {MARKER}; echo '{{\"Experiment 1\": {{\"x\": 1}}}}'")),

@@ -121,7 +121,7 @@ fn a_masked_body_is_no_leak_of_itself() {
 type PlantedText<'a> = (&'a str, Box<dyn Fn(&str) -> String + 'a>, &'a str);
 
 #[test]
-fn a_copy_is_found_wherever_agents_see_it_and_other_code_there_is_not() {
+fn a_copy_is_found_in_every_visible_place_and_other_code_is_not() {
     let json = |text: &str| serde_json::to_string(text).unwrap();
     let cell = |text: &str| {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -218,7 +218,7 @@ fn names_that_are_kept_and_names_that_are_not_are_counted_apart() {
 }
 
 #[test]
-fn what_snapshots_leave_out_is_seen_by_no_agent() {
+fn files_left_out_of_snapshots_are_not_visible_to_agents() {
     let lab = LeakFixture::new();
     for path in [".git/core.py", "pkg/__pycache__/core.cpython-313.pyc", "pkg/core.py.orig", "pkg/core.py~"] {
         lab.write(&format!("repos/p/{path}"), BODY);
@@ -228,7 +228,7 @@ fn what_snapshots_leave_out_is_seen_by_no_agent() {
 }
 
 #[test]
-fn what_is_nested_in_a_masked_function_is_masked_with_it() {
+fn functions_nested_in_a_masked_function_are_masked_too() {
     let lab = LeakFixture::new();
     let nested = format!(
         "def outer(values, width):\n    def inner(values, width):\n{}    return inner\n",

@@ -85,7 +85,7 @@ fn one_of_several_places_is_named_by_its_number_and_an_exact_statement_before_a_
 }
 
 #[test]
-fn what_is_not_whole_statements_of_one_block_is_refused() {
+fn partial_statements_and_several_blocks_are_refused_as_regions() {
     assert!(fault(LOOP, statements("total = 0", Some("total += y"))).contains("follows `total = 0` in the same block"));
     assert!(fault(LOOP, statements("nothing", None)).contains("no statement of `f` begins with `nothing`"));
     assert!(fault(LOOP, statements("\"\"\"Doc", Some("total = 0"))).contains("cannot hold the docstring"));
@@ -114,7 +114,7 @@ fn a_statement_of_a_nested_function_is_not_the_outer_one_s() {
 }
 
 #[test]
-fn what_python_would_not_compile_without_is_refused() {
+fn regions_whose_removal_breaks_compilation_are_refused() {
     let source = "def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += 1\n    m = 1\n    return g\n";
     assert!(fault(source, statements("n = 0", None)).contains("bind `n`"));
     assert_eq!(mask(source, statements("m = 1", None)), source.replace("m = 1", "raise NotImplementedError"));

@@ -66,7 +66,7 @@ fn write_lock(folder: &Path, platform: Subdir) -> PlatformPackages {
 }
 
 #[test]
-fn pip_is_added_where_there_are_lines_for_it() {
+fn pip_is_added_if_the_environment_has_pip_lines() {
     let names = |yml: &str| -> Vec<String> {
         wanted(yml).unwrap().specs.iter().map(|spec| spec.name.as_exact().unwrap().as_normalized().to_owned()).collect()
     };

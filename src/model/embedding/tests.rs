@@ -68,7 +68,7 @@ async fn an_endpoint_is_asked_as_openai_is_and_its_order_is_put_right() {
 }
 
 #[test]
-fn without_a_key_or_a_model_the_error_says_what_to_do() {
+fn a_missing_key_or_model_gives_an_error_with_a_remedy() {
     let error = remote::Remote::open("openai:text-embedding-3-small", None, &|_| None).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("OPENAI_API_KEY") && error.hint.is_some());
     assert!(open("/no/such/folder", None, None).map(|_| ()).unwrap_err().hint.is_some());

@@ -7,7 +7,7 @@ fn payer(attempt: u32) -> Payer {
 }
 
 #[test]
-fn what_was_cut_off_counts_as_reserved_and_all_files_of_a_run_are_summed_up() {
+fn unfinished_calls_count_as_reserved_and_all_ledgers_of_a_run_are_summed() {
     let folder = tempfile::tempdir().unwrap();
     assert!(books(folder.path()).unwrap().is_none());
     let usage = Usage { output: 7, ..Usage::default() };
@@ -38,7 +38,7 @@ fn what_was_cut_off_counts_as_reserved_and_all_files_of_a_run_are_summed_up() {
 }
 
 #[test]
-fn no_line_lowers_what_was_spent() {
+fn no_line_lowers_the_sum_spent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Arc::new(Ledger::open(&path).unwrap());
@@ -58,7 +58,7 @@ fn no_line_lowers_what_was_spent() {
 }
 
 #[test]
-fn what_a_probe_cost_is_spent_by_nobody_and_one_that_cost_nothing_is_not_written() {
+fn probe_costs_have_no_payer_and_free_probes_are_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Ledger::open(&path).unwrap();
@@ -71,7 +71,7 @@ fn what_a_probe_cost_is_spent_by_nobody_and_one_that_cost_nothing_is_not_written
 }
 
 #[test]
-fn a_broken_line_is_told_and_hides_no_other() {
+fn a_broken_ledger_line_is_reported_and_the_others_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     std::fs::write(&path, "garbage\n\n{\"entry\":\"carried\",\"attempts\":2.0,\"verifiers\":0.0}\n").unwrap();

@@ -30,7 +30,7 @@ fn raw(content_type: &str, length: usize, body: &str) -> CannedAnswer {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_again() {
+async fn transient_failures_are_retried() {
     let whole = openai_text("ok").to_string();
     let half = &whole[..whole.len() / 2];
     let passing = [
@@ -54,7 +54,7 @@ async fn what_may_pass_is_tried_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_pass_is_not_tried_again() {
+async fn permanent_failures_are_not_retried() {
     for status in [401, 402, 403, 404, 405] {
         let body = json!({"error": {"message": format!("Incorrect API key provided: {KEY}.")}});
         let (answer, server) = ask(vec![CannedAnswer::status(status, body), good()]).await;
@@ -85,7 +85,7 @@ async fn tries_run_out_with_the_last_cause() {
 }
 
 #[tokio::test]
-async fn nothing_listening_is_a_failure_that_says_so() {
+async fn a_refused_connection_is_a_failure_with_its_reason() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
@@ -135,7 +135,7 @@ async fn a_call_that_fails_is_charged_for_its_tries_all_the_same() {
 }
 
 #[tokio::test]
-async fn tries_whose_cost_nobody_tells_are_told_of() {
+async fn tries_of_unknown_cost_are_reported() {
     let down = CannedAnswer::status(503, json!({"error": {"message": "down"}}));
     let (answer, _server) = ask(vec![CannedAnswer::Hang, CannedAnswer::Close, down]).await;
     assert_eq!(

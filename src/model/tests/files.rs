@@ -79,7 +79,7 @@ fn a_wrong_script_is_refused_with_file_and_line() {
 }
 
 #[tokio::test]
-async fn a_replay_gives_what_was_recorded_byte_for_byte() {
+async fn a_replay_returns_the_recorded_replies_byte_for_byte() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.jsonl");
     let mut body = openai_text("Größe: 0.1 \u{1f600}\r\n\t\u{0}");
@@ -109,7 +109,7 @@ async fn a_replay_gives_what_was_recorded_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_played_back_with_what_it_cost_and_older_recordings_without() {
+async fn a_replayed_refusal_has_its_cost_unless_the_recording_is_old() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.jsonl");
     let charged = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 7}});
@@ -187,7 +187,7 @@ async fn failures_of_the_network_are_not_recorded() {
 }
 
 #[tokio::test]
-async fn a_request_that_was_never_recorded_is_told_from_the_nearest_one() {
+async fn an_unrecorded_request_is_compared_with_the_nearest_recorded_one() {
     let folder = tempfile::tempdir().unwrap();
     let (script, path) = (folder.path().join("script"), folder.path().join("calls.jsonl"));
     std::fs::write(&script, "{\"text\": \"a\"}\n{\"text\": \"b\"}").unwrap();
@@ -218,7 +218,7 @@ async fn a_request_that_was_never_recorded_is_told_from_the_nearest_one() {
 }
 
 #[tokio::test]
-async fn a_torn_last_line_is_passed_over_and_cut_before_recording_goes_on() {
+async fn a_torn_last_line_is_removed_before_recording_continues() {
     let folder = tempfile::tempdir().unwrap();
     let (script, path) = (folder.path().join("script"), folder.path().join("calls.jsonl"));
     std::fs::write(&script, "{\"text\": \"a\"}\n{\"text\": \"b\"}").unwrap();
@@ -236,7 +236,7 @@ async fn a_torn_last_line_is_passed_over_and_cut_before_recording_goes_on() {
 }
 
 #[test]
-fn a_file_that_is_no_recording_is_refused_and_left_as_it_is() {
+fn a_file_that_is_not_a_recording_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let (script, path) = (folder.path().join("script"), folder.path().join("notes.md"));
     std::fs::write(&script, "{}").unwrap();

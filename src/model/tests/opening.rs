@@ -74,7 +74,7 @@ fn an_unknown_price_is_refused() {
 }
 
 #[test]
-fn an_address_that_is_none_is_refused() {
+fn an_invalid_address_is_refused() {
     for url in ["localhost:8080", "ftp://host/v1", "http://", "http:///v1", "http://a b/"] {
         let error = refused("m", &ModelAccess { base_url: Some(url.into()), ..at_server() }, None);
         assert_eq!(

@@ -128,7 +128,7 @@ async fn a_gemini_reply_that_is_all_thoughts_is_not_free() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_json_are_kept_as_the_model_wrote_them() {
+async fn arguments_that_are_not_json_are_kept_verbatim() {
     let body = json!({
         "choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "content": null, "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "write_file", "arguments": "{\"path\": \"x"}},
@@ -337,7 +337,7 @@ async fn a_stream_of_which_something_was_passed_on_is_not_begun_again() {
 }
 
 #[tokio::test]
-async fn where_a_stream_may_not_be_counted_and_costs_money_the_whole_reply_is_asked_for() {
+async fn paid_models_without_usage_in_streams_are_asked_for_whole_replies() {
     let server = TestServer::start(vec![CannedAnswer::ok(openai_text("yes"))]).await;
     let (to, mut from) = pieces();
     let reply = open_here("m", &options(&server.url)).stream(&request(), &to).await.unwrap();

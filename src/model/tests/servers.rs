@@ -81,7 +81,7 @@ async fn a_bound_of_our_own_that_a_server_refuses_is_lowered_or_left_out() {
 }
 
 #[tokio::test]
-async fn a_bound_that_was_asked_for_is_lowered_to_what_fits() {
+async fn a_requested_bound_is_lowered_to_the_context() {
     for (status, words) in &BOUNDS[..7] {
         let server = TestServer::start(vec![refused(*status, words), CannedAnswer::ok(openai_text("ok"))]).await;
         let model = open_here("m", &options(&server.url));
@@ -135,7 +135,7 @@ async fn the_context_is_learned_from_the_list_of_models() {
 }
 
 #[tokio::test]
-async fn a_short_first_prompt_that_is_too_long_is_no_score() {
+async fn a_short_first_prompt_that_overflows_is_not_a_failure_of_the_agent() {
     let words = "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (1000 in the messages, 8000 in the completion).";
     let refusing = async |words: &str, bytes: usize| {
         let server = TestServer::start(vec![refused(400, words)]).await;
@@ -281,7 +281,7 @@ async fn an_error_within_a_choice_and_a_busy_400_are_tried_again() {
 }
 
 #[tokio::test]
-async fn anthropics_full_context_is_overflow_and_a_paused_turn_goes_on() {
+async fn anthropics_full_context_is_an_overflow_and_a_paused_turn_continues() {
     let reply = |text: &str, reason: &str| {
         CannedAnswer::ok(json!({"content": [{"type": "text", "text": text}], "stop_reason": reason,
             "usage": {"input_tokens": 10, "output_tokens": 5}}))

@@ -234,7 +234,7 @@ async fn a_model_that_refuses_all_work_stops_the_run_and_what_had_ended_is_kept(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_answers_nobody_stops_the_run_early() {
+async fn a_provider_that_never_answers_stops_the_run_early() {
     let down = || vec![PlannedTry::new(45, 0.0, End::ModelError)];
     let attempts = ScriptedTries::new(0.0, (0..20).map(|_| down()).collect());
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
@@ -256,7 +256,7 @@ async fn a_provider_that_answers_nobody_stops_the_run_early() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_refuses_whatever_is_asked_stops_the_run_early() {
+async fn a_provider_that_refuses_everything_stops_the_run_early() {
     let refused = || vec![PlannedTry::new(1, 0.0, End::Refused)];
     let attempts = ScriptedTries::new(0.0, (0..20).map(|_| refused()).collect());
     let ran = run(&attempts, SchedulingLimits { jobs: 1, ..TERMS }, &CancellationToken::new()).await;
@@ -292,7 +292,7 @@ async fn a_store_that_is_full_stops_the_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_stops_a_run_keeps_what_was_finished() {
+async fn stopping_a_run_keeps_finished_attempts() {
     let attempts = ScriptedTries::new(
         0.0,
         vec![

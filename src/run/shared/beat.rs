@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_shows_no_sign_for_long_enough_is_dead_but_not_because_nobody_looked() {
+    fn a_process_is_dead_after_a_long_watched_silence_only() {
         let mut watch = PeerWatch::new(Path::new("nowhere"), Duration::from_mins(1));
         let begun = Instant::now();
         let mut look = |seconds: u64, text: &str| {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn who_could_not_beat_for_too_long_is_told_only_if_somebody_has_cleared_up_after_it() {
+    fn a_late_process_stops_only_if_another_has_taken_over() {
         let folder = tempfile::tempdir().unwrap();
         let (path, buried) = (file(folder.path(), "a"), folder.path().join("of-a.0"));
         let timeout = Duration::from_millis(120);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beat_goes_on_while_it_is_held_and_says_so_when_it_ends_well() {
+    fn a_heartbeat_continues_until_dropped_and_records_a_clean_end() {
         let folder = tempfile::tempdir().unwrap();
         let timeout = Duration::from_millis(240);
         for is_clean in [false, true] {

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_that_raise_at_once_are_never_allowed_more_than_there_is() {
+    fn concurrent_increases_never_exceed_the_cost_limit() {
         let folder = tempfile::tempdir().unwrap();
         let threads: Vec<_> = (0..8)
             .map(|writer| {

@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_living_owner_a_dead_one_and_a_stranger_are_told_apart() {
+    fn living_dead_and_foreign_owners_are_distinguished() {
         let this = Owner::this();
         assert!(!this.is_dead(true));
         assert_eq!(Owner::parse(&this.to_string()).as_ref(), Some(&this));
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_process_in_another_pid_namespace_nothing_is_known() {
+    fn processes_of_other_pid_namespaces_are_unknown() {
         let other = Owner { namespace: "pid:[1]".into(), ..Owner::dead() };
         assert!(!other.is_dead(true));
         let unknown = Owner { namespace: String::new(), ..Owner::dead() };

@@ -222,7 +222,7 @@ mod tests {
 
     /// A folder plays the container: a copy of the snapshot with the upper layer on top.
     #[test]
-    fn what_an_attempt_left_in_a_container_is_what_its_workspace_tells() {
+    fn a_workspace_lists_the_changes_made_in_its_container() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         sh(
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_is_told_rightly_when_there_is_too_much_new_to_survey() {
+    fn changes_of_given_files_are_found_when_the_survey_is_cut() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         sh(

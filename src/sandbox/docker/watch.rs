@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_that_is_refused_at_once_says_nothing() {
+    async fn a_refused_event_stream_gives_no_evidence() {
         let seen = Mutex::default();
         listen(futures_util::stream::empty(), &seen).await;
         assert!(locked(&seen).broken.is_none());

@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs root and loop devices"]
-    fn a_disk_holds_what_it_is_for_and_no_more_and_leaves_nothing() {
+    fn a_disk_image_has_its_size_and_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let images = DiskImages::default();
         let bytes = 64 << 20;

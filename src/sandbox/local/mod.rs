@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_below_a_closed_one_is_said_to_be_out_of_reach() {
+    fn a_folder_below_an_inaccessible_one_is_reported() {
         let base = tempfile::tempdir().unwrap();
         let inner = base.path().join("closed/inner");
         std::fs::create_dir_all(&inner).unwrap();

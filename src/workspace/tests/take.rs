@@ -105,7 +105,7 @@ fn a_link_that_leads_out_through_another_link_is_refused() {
 }
 
 #[test]
-fn special_files_and_odd_names_are_refused() {
+fn special_files_and_invalid_names_are_refused() {
     for script in ["mkfifo pipe", r#"touch "$(printf 'a\377b')""#] {
         let place = TestRepo::with_repo();
         sh(&place.repo, script);

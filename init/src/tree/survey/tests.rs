@@ -21,7 +21,7 @@ fn surveyed(root: &Path, limits: SurveyLimits) -> (Vec<String>, bool) {
 }
 
 #[test]
-fn a_survey_tells_kinds_and_which_files_are_fresh_whatever_their_permissions() {
+fn a_survey_reports_kinds_and_fresh_files_despite_permissions() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name);
     fs::create_dir(at("closed")).unwrap();
@@ -53,7 +53,7 @@ fn a_survey_tells_kinds_and_which_files_are_fresh_whatever_their_permissions() {
 }
 
 #[test]
-fn a_survey_ends_at_its_limits_and_says_so() {
+fn a_survey_stops_at_its_limits_and_reports_it() {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir_all(root.path().join("a/b")).unwrap();
     for name in ["a/b/one", "a/b/two", "three"] {
@@ -99,7 +99,7 @@ fn a_survey_of_many_new_files_is_cut_in_time() {
 }
 
 #[test]
-fn what_lies_at_the_end_of_a_long_path_is_named_by_a_shorter_one() {
+fn entries_of_overlong_paths_are_named_by_a_shorter_path() {
     let root = tempfile::tempdir().unwrap();
     let long = "x".repeat(250);
     // Change folders step by step, because the whole path is too long for one call.

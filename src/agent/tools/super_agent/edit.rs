@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_twice_is_shown_with_two_lines_around_each() {
+    fn ambiguous_matches_are_shown_with_two_lines_of_context() {
         let error = replaced(FILE, "b = 2", "b = 3").unwrap_err();
         insta::assert_snapshot!(error, @r"
         the lines are there more than once; nothing was changed. Add lines before or after them to `old_lines`, so that they are there once. The first two places:

@@ -93,7 +93,7 @@ async fn files_are_created_and_filled_but_never_replaced() {
 }
 
 #[tokio::test]
-async fn searching_finds_texts_as_they_stand_and_files_by_name() {
+async fn search_finds_literal_texts_and_files_by_name() {
     let attempt = observe(vec![
         call("search_dir", json!({"text": "double(x)"})),
         call("search_dir", json!({"text": "line 25", "path": "sub"})),

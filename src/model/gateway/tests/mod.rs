@@ -117,7 +117,7 @@ async fn streams_hold_the_same_as_bodies() {
 }
 
 #[tokio::test]
-async fn what_a_model_writes_is_passed_on_while_it_writes() {
+async fn replies_are_streamed_to_the_agent() {
     for (path, last) in [("/v1/chat/completions", "data: [DONE]"), ("/v1/messages", "event: message_stop")] {
         let (to, connections) = mpsc::channel::<DuplexStream>(1);
         let (_gateway, mut asked) = serve(connections, None, "m");
@@ -229,7 +229,7 @@ async fn a_reply_that_breaks_off_after_its_beginning_is_an_error_that_clients_tr
 }
 
 #[tokio::test]
-async fn what_would_mean_something_else_without_what_is_missing_is_refused() {
+async fn requests_whose_unsupported_parts_change_their_meaning_are_refused() {
     for (path, body) in [
         ("/v1/chat/completions", json!({"messages": [], "n": 2})),
         ("/v1/chat/completions", json!({"messages": [{"role": "robot"}]})),
@@ -319,7 +319,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn whatever_is_asked_is_read_or_refused(messages in any_json(), tools in any_json()) {
+    fn every_request_is_parsed_or_refused(messages in any_json(), tools in any_json()) {
         let body = json!({"messages": messages, "tools": tools});
         let others = json!({"input": messages, "contents": messages, "tools": tools, "generationConfig": tools});
         for body in [&body, &others, &messages] {
@@ -329,7 +329,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn what_would_make_answering_dear_is_refused() {
+async fn expensive_requests_are_refused() {
     let body = |model: &str, stops: Value| json!({"model": model, "messages": [{"role": "user", "content": "hi"}], "stop": stops});
     for (what, body) in [
         ("the name of the model", body(&"m".repeat(201), json!([]))),
@@ -356,7 +356,7 @@ async fn a_reply_that_the_runs_own_limit_has_cut_ends_for_length() {
 }
 
 #[tokio::test]
-async fn whoever_has_not_the_key_is_refused_before_anything_is_read_and_is_no_request_of_the_agents() {
+async fn requests_without_the_key_are_refused_unread_and_not_counted() {
     let (to, connections) = mpsc::channel::<DuplexStream>(1);
     let (_gateway, mut asked) = serve(connections, Some("secret".into()), "m");
     let refused = async |path: &str, key: &str| {

@@ -38,7 +38,7 @@ async fn send_request(path: &str, streams: bool, more: Value) -> (String, Reques
 }
 
 #[tokio::test]
-async fn what_a_program_asks_for_is_read_in_every_protocol() {
+async fn options_are_parsed_in_every_protocol() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let chat = json!({
         "reasoning_effort": "high", "top_p": 0.9, "temperature": 0.3, "max_completion_tokens": 99, "top_k": 4,
@@ -128,7 +128,7 @@ fn a_token_is_read_where_it_was_written() {
 }
 
 #[test]
-fn pictures_are_passed_on_and_a_note_stands_for_what_is_no_picture() {
+fn pictures_are_passed_on_and_other_attachments_become_notes() {
     let address = format!("data:image/png;base64,{PNG}");
     let chat = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "see"},
         {"type": "image_url", "image_url": {"url": address}}, {"type": "input_audio"}]}]});
@@ -173,7 +173,7 @@ async fn a_response_is_streamed_in_items_that_add_up_to_the_whole() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_no_plain_function_is_called_back_as_what_it_is() {
+async fn special_tools_are_called_in_their_own_format() {
     let tools = json!({"tools": [{"type": "custom", "name": "bash", "description": "runs",
         "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}},
         {"type": "namespace", "name": "agents", "tools": [{"type": "function", "name": "spawn"}]}]});
@@ -207,7 +207,7 @@ fn results_of_gemini_find_their_calls_without_ids() {
 }
 
 #[tokio::test]
-async fn a_reply_that_is_cut_or_stopped_says_so() {
+async fn cut_and_stopped_replies_have_the_matching_finish_reason() {
     for (path, reply, word) in [
         (PATHS[0], Reply { cut: true, ..Reply::default() }, "\"finish_reason\":\"length\""),
         (PATHS[1], Reply { text: "a END".into(), ..Reply::default() }, "\"stop_sequence\":\"END\""),

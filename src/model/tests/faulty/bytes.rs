@@ -141,6 +141,6 @@ fn faults(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, CannedAnswer)
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_reply_are_the_servers_fault_and_nothing_more() {
+async fn invalid_replies_are_server_errors_and_do_no_harm() {
     hold("bytes", 79, faults).await;
 }

@@ -221,7 +221,7 @@ async fn hold(kind: &str, least: usize, faults: impl Fn(&ProtocolCase, bool) -> 
 }
 
 #[tokio::test]
-async fn what_no_fault_is_in_is_read() {
+async fn valid_replies_are_read() {
     for protocol in protocols() {
         let server = TestServer::start(vec![CannedAnswer::ok(protocol.whole.clone())]).await;
         let whole = protocol.model(&server, (1.0, 10.0)).query(&request()).await.unwrap();

@@ -169,7 +169,7 @@ fn items_and_counts(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, Can
 }
 
 #[tokio::test]
-async fn a_reply_with_any_part_replaced_or_gone_is_a_reply_or_the_servers_fault() {
+async fn altered_replies_are_read_or_reported_as_server_errors() {
     hold("parts", 100, replaced).await;
 }
 
@@ -179,7 +179,7 @@ async fn strange_items_repeated_ones_and_counts_of_no_model_are_a_reply_or_the_s
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_before_its_reply_is_whole_is_no_reply() {
+async fn a_stream_that_ends_early_is_not_a_reply() {
     for protocol in protocols() {
         let server = TestServer::start(vec![CannedAnswer::Close]).await;
         let model = protocol.model(&server, (0.0, 0.0));

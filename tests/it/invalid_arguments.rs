@@ -156,7 +156,7 @@ fn odd_lab() -> Lab {
 }
 
 #[test]
-fn odd_invocations_of_every_verb_are_refused_with_what_is_wrong_and_what_to_do() {
+fn invalid_arguments_of_every_verb_are_refused_with_the_fault_and_a_remedy() {
     let lab = odd_lab();
     let mut wrong = String::new();
     for (code, line, what, advice) in ODD {

@@ -3,7 +3,7 @@
 use crate::support::Lab;
 
 #[test]
-fn a_run_refuses_an_unfinished_paper_unless_told_otherwise() {
+fn a_run_refuses_an_unfinished_paper_unless_unchecked() {
     let lab = Lab::new();
     lab.edit("papers/tiny/paper.toml", "description = \"", "description = \"TODO: ");
     let refused = lab.fails(3, &["run", "--sample", "tiny_0", "--agent", "gold", "--name", "r"]);

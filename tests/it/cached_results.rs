@@ -56,7 +56,7 @@ fn kept(lab: &Lab) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn the_same_code_is_verified_once_and_the_record_says_so() {
+fn the_same_code_is_verified_once_and_recorded_as_cached() {
     let lab = lab();
     let run = |name: &str, more: &[&str]| {
         let common = [
@@ -94,7 +94,7 @@ fn the_same_code_is_verified_once_and_the_record_says_so() {
 }
 
 #[test]
-fn the_baseline_is_known_from_before_until_it_is_doubted() {
+fn the_baseline_is_cached_until_its_check_is_requested() {
     let lab = lab();
     let arguments = ["run", "-n", "0", "--agent", "noop", "--no-verify"];
     ok(&lab, &[arguments.as_slice(), &["--name", "a"]].concat());
@@ -114,7 +114,7 @@ fn the_baseline_is_known_from_before_until_it_is_doubted() {
 }
 
 #[test]
-fn replies_are_kept_where_that_is_asked_for_and_are_not_paid_twice() {
+fn cached_replies_are_opt_in_and_paid_once() {
     let lab = lab();
     let (url, plan) = counting_server();
     let served = || plan.lock().unwrap().served;
