@@ -67,7 +67,7 @@ pub use budget::{Budget, Limits};
 pub use check::Check;
 pub use context::Context;
 pub use end::{AttemptEnd, End};
-pub(crate) use external::{builtin_names, listed};
+pub(crate) use external::{bundled_names, list_bundled};
 pub use live_usage::LiveUsage;
 pub(crate) use one_reply::{OneReply, ShownRepo};
 pub(crate) use python_session::PythonSession;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::external::{External, ProgramSpec};
+use super::external::{ExternalAgent, ExternalAgentSpec};
 use super::function::{FunctionAgent, FunctionSpec};
 use super::settings::{AgentKind, Overrides, Settings};
 use super::{Agent, copycat, fixed, forger, gold, ml_agent, mutant, noop, random, react, scripted, single};
@@ -33,8 +33,8 @@ pub enum AgentSpec {
     React(Overrides),
     /// `fixed`: a fixed procedure.
     Fixed(Overrides),
-    /// `cli:NAME`: an external program.
-    Program(ProgramSpec),
+    /// `cli:NAME`: an external agent.
+    External(ExternalAgentSpec),
     /// `python:FILE.py:NAME`: a Python function.
     Function(FunctionSpec),
     /// `scripted:FILE`: a fixed list of tool calls.
@@ -91,7 +91,7 @@ impl AgentSpec {
     #[must_use]
     pub fn label_without(&self, run: &Settings, key: Option<&str>) -> String {
         match self {
-            Self::Program(program) => program.label(),
+            Self::External(program) => program.label(),
             Self::Function(function) => function.label(),
             Self::Mutant(probability) => format!("mutant-{probability}"),
             _ => match (self.configurable(), self.settings(run)) {
@@ -111,7 +111,7 @@ impl AgentSpec {
         match self {
             Self::React(_) => AgentKind::React.name(),
             Self::Fixed(_) => AgentKind::Fixed.name(),
-            Self::Program(_) => "cli",
+            Self::External(_) => "cli",
             Self::Function(_) => "python",
             Self::Scripted(_) => "scripted",
             Self::Mutant(_) => "mutant",
@@ -136,7 +136,7 @@ impl AgentSpec {
         Ok(match self {
             Self::React(_) => Arc::new(react::React::new(label, settings(), cache)?),
             Self::Fixed(_) => Arc::new(fixed::Fixed::new(label, settings(), cache)?),
-            Self::Program(program) => Arc::new(External::open(program)?),
+            Self::External(program) => Arc::new(ExternalAgent::open(program)?),
             Self::Function(function) => Arc::new(FunctionAgent::open(label, function)?),
             Self::Scripted(file) => Arc::new(scripted::ScriptedAgent::open(file)?),
             Self::Mutant(probability) => Arc::new(mutant::Mutants::new(label, *probability)),
@@ -184,7 +184,7 @@ impl FromStr for AgentSpec {
         Ok(match (name, rest) {
             ("react", own) => Self::React(own.parse()?),
             ("fixed", own) => Self::Fixed(own.parse()?),
-            ("cli", program) => Self::Program(program.parse()?),
+            ("cli", program) => Self::External(program.parse()?),
             ("python", function) if !function.is_empty() => match function.parse() {
                 Ok(function) => Self::Function(function),
             },
@@ -217,7 +217,7 @@ impl fmt::Display for AgentSpec {
         match self {
             Self::React(own) | Self::Fixed(own) | Self::MlAgent(own) if own.is_empty() => Ok(()),
             Self::React(own) | Self::Fixed(own) | Self::MlAgent(own) => write!(f, ":{own}"),
-            Self::Program(program) => write!(f, ":{program}"),
+            Self::External(program) => write!(f, ":{program}"),
             Self::Function(function) => write!(f, ":{function}"),
             Self::Scripted(file) => write!(f, ":{}", file.display()),
             Self::Mutant(probability) => write!(f, ":{probability}"),

@@ -130,7 +130,7 @@ pub enum Event {
         /// The format error, as shown to the agent.
         what: String,
     },
-    /// An agent that keeps its own conversation asks the model: an external program, a Python function or SUPER's
+    /// An agent that keeps its own conversation asks the model: an external agent, a Python function or SUPER's
     /// agent.
     Asked {
         /// Number of the call within the attempt, from 0.
@@ -150,7 +150,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "RequestOptions::is_none")]
         wishes: RequestOptions,
     },
-    /// An external program requested something that is not passed on to the model. Recorded once per attempt.
+    /// An external agent requested something that is not passed on to the model. Recorded once per attempt.
     NotPassed {
         /// Name of the omitted feature.
         what: String,
@@ -160,7 +160,7 @@ pub enum Event {
         /// The reason.
         what: String,
     },
-    /// An external program or a Python function has ended.
+    /// An external agent or a Python function has ended.
     Program {
         /// How it ended.
         exit: crate::sandbox::Exit,

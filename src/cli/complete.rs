@@ -7,7 +7,7 @@ use clap::{Arg, Command, CommandFactory};
 
 use super::naming::stored_runs;
 use super::shared::{SuiteOptions, print};
-use crate::agent::{AGENTS, builtin_names};
+use crate::agent::{AGENTS, bundled_names};
 use crate::error::Result;
 use crate::suite::Suite;
 
@@ -113,7 +113,7 @@ fn agents() -> Vec<String> {
         "mutant" | "scripted" | "cli" => format!("{name}:"),
         name => name.to_owned(),
     });
-    own.chain(builtin_names().into_iter().map(|name| format!("cli:{name}"))).collect()
+    own.chain(bundled_names().into_iter().map(|name| format!("cli:{name}"))).collect()
 }
 
 #[cfg(test)]

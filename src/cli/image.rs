@@ -11,7 +11,7 @@ use crate::run::gpus::Graphics;
 use crate::run::machine::{Machine, private};
 use crate::run::results::Results;
 use crate::run::scratch::Scratch;
-use crate::sandbox::{DockerBackend, Flavour, SandboxLimits};
+use crate::sandbox::{ContainerBackend, EngineKind, SandboxLimits};
 use crate::suite::{LoadedPaper, Protocol};
 
 /// Build, push, list and remove container images
@@ -29,7 +29,7 @@ pub struct Arguments {
     verb: ImageVerb,
     /// Container engine: `docker` or `podman`.
     #[arg(long, value_name = "ENGINE", default_value = "docker", value_parser = parse_engine, global = true)]
-    engine: Flavour,
+    engine: EngineKind,
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
@@ -66,16 +66,16 @@ enum ImageVerb {
     Prune,
 }
 
-fn parse_engine(text: &str) -> Result<Flavour, String> {
+fn parse_engine(text: &str) -> Result<EngineKind, String> {
     match text {
-        "docker" => Ok(Flavour::Docker),
-        "podman" => Ok(Flavour::Podman),
+        "docker" => Ok(EngineKind::Docker),
+        "podman" => Ok(EngineKind::Podman),
         _ => Err("use `docker` or `podman`".to_owned()),
     }
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let backend = Arc::new(DockerBackend::open(arguments.engine, None).await?);
+    let backend = Arc::new(ContainerBackend::open(arguments.engine, None).await?);
     match &arguments.verb {
         ImageVerb::Build { papers } => build(arguments, backend, &papers.all()).await,
         ImageVerb::Push { registry, images } => {
@@ -120,7 +120,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[String]) -> Result<()> {
+async fn build(arguments: &Arguments, backend: Arc<ContainerBackend>, papers: &[String]) -> Result<()> {
     if papers.is_empty() {
         for name in backend.build(&[], &[], None).await?.iter().take(1) {
             print(&format!("{name}\n"))?;

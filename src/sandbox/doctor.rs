@@ -8,7 +8,7 @@ use std::process::Command;
 use serde::Serialize;
 
 use super::canary;
-use super::docker::{Flavour, inspect};
+use super::containers::{EngineKind, inspect};
 use super::exposed::{exposures, system};
 use super::local::{LocalBackend, MachineReport};
 use super::search::WantedSecrets;
@@ -43,7 +43,7 @@ pub async fn examine(
 ) -> Vec<DoctorResult> {
     let report = MachineReport::collect().await;
     let mut findings = sandbox(&report);
-    findings.extend([engine(Flavour::Docker).await, engine(Flavour::Podman).await]);
+    findings.extend([engine(EngineKind::Docker).await, engine(EngineKind::Podman).await]);
     let walker = report.walker();
     findings.push(python(walker));
     findings.push(place("cache", CACHE, cache, walker));
@@ -201,10 +201,10 @@ fn namespaces_remedy() -> String {
 }
 
 /// Checks whether a container engine answers, for `--sandbox docker` and `--sandbox podman`.
-async fn engine(flavour: Flavour) -> DoctorResult {
-    let found = inspect(flavour).await;
+async fn engine(engine_kind: EngineKind) -> DoctorResult {
+    let found = inspect(engine_kind).await;
     DoctorResult {
-        name: flavour.name(),
+        name: engine_kind.name(),
         ok: found.is_ok(),
         detail: match &found {
             Ok(about) => about.clone(),

@@ -5,8 +5,8 @@
 //! shown to a model. It counts as the attempt's failure unless there is [`Evidence`] that the machine failed.
 
 mod canary;
+mod containers;
 mod conversation;
-mod docker;
 pub mod doctor;
 mod exposed;
 mod fault;
@@ -36,7 +36,7 @@ use crate::error::{Error, Result};
 use crate::workspace::{Disk, Layers, LayersKind};
 
 pub use autoexperiment_init::{EntryKind, Exec, Exit, FolderEntry, WORKDIR};
-pub use docker::{DockerBackend, Flavour};
+pub use containers::{ContainerBackend, EngineKind};
 pub use fault::{Evidence, EvidenceKind, Fault, Loss, OutOfMemory, evidence_in};
 pub use gpus::{Gpu, Gpus};
 pub use kind::SandboxKind;
@@ -251,11 +251,11 @@ pub async fn choose_with(kind: SandboxKind, gpus: Option<Gpus>) -> Result<Arc<dy
     match kind {
         SandboxKind::Local => Ok(Arc::new(LocalBackend::probe().await?)),
         SandboxKind::Unconfined => Ok(Arc::new(Unconfined)),
-        SandboxKind::Docker => Ok(Arc::new(DockerBackend::open(Flavour::Docker, gpus).await?)),
+        SandboxKind::Docker => Ok(Arc::new(ContainerBackend::open(EngineKind::Docker, gpus).await?)),
         SandboxKind::Podman if gpus.is_some() => {
             Err(Error::machine("podman gives containers no graphics processors by the interface that is used here")
                 .hint("use `--sandbox docker` for `--gpus`"))
         }
-        SandboxKind::Podman => Ok(Arc::new(DockerBackend::open(Flavour::Podman, gpus).await?)),
+        SandboxKind::Podman => Ok(Arc::new(ContainerBackend::open(EngineKind::Podman, gpus).await?)),
     }
 }

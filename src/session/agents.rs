@@ -71,7 +71,7 @@ pub(super) fn ignored_settings(agents: &[LabelledAgent], configuration: &Configu
     let options = configuration.settings.options();
     let programs = agents.iter().filter(|agent| agent.agent.needs_listener() && !options.is_empty());
     let warning = |program: &LabelledAgent| {
-        format!("agent `{}` is an external program and ignores `{}`", program.label, options.join("`, `"))
+        format!("agent `{}` is an external agent and ignores `{}`", program.label, options.join("`, `"))
     };
     programs.map(warning).collect()
 }

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use autoexperiment::sandbox::{Backend, ConfinementMode, DockerBackend, Fault, Flavour, LocalBackend};
+use autoexperiment::sandbox::{Backend, ConfinementMode, ContainerBackend, EngineKind, Fault, LocalBackend};
 
 use super::fixture::{Fixture, limits};
 use super::runner::survivors;
@@ -15,11 +15,11 @@ use super::runner::survivors;
 pub fn doomed(mode: &str, marker: &str) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let engine = |flavour| async move { DockerBackend::open(flavour, None).await.ok().unwrap() };
+        let engine = |engine_kind| async move { ContainerBackend::open(engine_kind, None).await.ok().unwrap() };
         let backend: Box<dyn Backend> = match mode {
             "landlock" => Box::new(LocalBackend::with_mode(ConfinementMode::Landlock)),
-            "docker" => Box::new(engine(Flavour::Docker).await),
-            "podman" => Box::new(engine(Flavour::Podman).await),
+            "docker" => Box::new(engine(EngineKind::Docker).await),
+            "podman" => Box::new(engine(EngineKind::Podman).await),
             _ => Box::new(LocalBackend::with_mode(ConfinementMode::Overlay)),
         };
         let mut fixture = Fixture::new(&*backend, marker.to_owned(), std::env::current_exe().unwrap());
@@ -42,7 +42,7 @@ pub fn doomed(mode: &str, marker: &str) -> ExitCode {
 }
 
 /// Kills a harness in each mode and engine that works here. Returns the failures.
-pub fn run(words: &[&str], modes: &[ConfinementMode], engines: &[Flavour]) -> Vec<String> {
+pub fn run(words: &[&str], modes: &[ConfinementMode], engines: &[EngineKind]) -> Vec<String> {
     const NAME: &str = "killing_the_harness_leaves_nothing";
     if !words.iter().all(|word| NAME.contains(word)) {
         return Vec::new();

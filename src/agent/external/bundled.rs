@@ -9,16 +9,16 @@ use crate::files::hex;
 use crate::files::write_whole;
 
 /// An external agent that comes with this program.
-pub(super) struct Builtin {
+pub(super) struct BundledFiles {
     pub(super) name: &'static str,
     pub(super) manifest: &'static str,
     /// The files of its env: names and contents.
     files: [(&'static str, &'static str); 2],
 }
 
-macro_rules! builtin {
+macro_rules! bundled {
     ($name:literal, $env:literal, $lock:literal) => {
-        Builtin {
+        BundledFiles {
             name: $name,
             manifest: include_str!(concat!("../../../agents/", $name, "/agent.toml")),
             files: [
@@ -28,26 +28,26 @@ macro_rules! builtin {
         }
     };
     (npm $name:literal) => {
-        builtin!($name, "package.json", "package-lock.json")
+        bundled!($name, "package.json", "package-lock.json")
     };
     (pip $name:literal) => {
-        builtin!($name, "environment.yml", "venv.lock")
+        bundled!($name, "environment.yml", "venv.lock")
     };
 }
 
-pub(super) const ALL: [Builtin; 9] = [
-    builtin!(pip "aider"),
-    builtin!(npm "claude-code"),
-    builtin!(npm "codex"),
-    builtin!(npm "gemini-cli"),
-    builtin!(npm "goose"),
-    builtin!(pip "gptme"),
-    builtin!(pip "mini-swe-agent"),
-    builtin!(npm "opencode"),
-    builtin!(npm "qwen-code"),
+pub(super) const ALL: [BundledFiles; 9] = [
+    bundled!(pip "aider"),
+    bundled!(npm "claude-code"),
+    bundled!(npm "codex"),
+    bundled!(npm "gemini-cli"),
+    bundled!(npm "goose"),
+    bundled!(pip "gptme"),
+    bundled!(pip "mini-swe-agent"),
+    bundled!(npm "opencode"),
+    bundled!(npm "qwen-code"),
 ];
 
-impl Builtin {
+impl BundledFiles {
     /// The package index, package and version, such as "npm: NAME VERSION".
     pub(super) fn source(&self) -> String {
         let (name, text) = self.files[0];
@@ -79,19 +79,19 @@ impl Builtin {
 
 #[cfg(test)]
 mod tests {
-    use super::super::External;
+    use super::super::ExternalAgent;
     use super::*;
 
     #[test]
     fn every_bundled_manifest_loads_in_all_modes_and_its_env_is_unpacked_once() {
-        let open = |spec: &str| External::open(&spec.parse().unwrap()).unwrap();
+        let open = |spec: &str| ExternalAgent::open(&spec.parse().unwrap()).unwrap();
         let cache = tempfile::tempdir().unwrap();
-        for builtin in &ALL {
-            open(builtin.name);
-            let folder = builtin.unpack(cache.path()).unwrap();
-            assert_eq!(folder, builtin.unpack(cache.path()).unwrap());
+        for bundled in &ALL {
+            open(bundled.name);
+            let folder = bundled.unpack(cache.path()).unwrap();
+            assert_eq!(folder, bundled.unpack(cache.path()).unwrap());
             assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
-            assert!(builtin.source().rsplit(' ').next().unwrap().starts_with(char::is_numeric), "{}", builtin.source());
+            assert!(bundled.source().rsplit(' ').next().unwrap().starts_with(char::is_numeric), "{}", bundled.source());
         }
         open("mini-swe-agent,mode=text");
         open("gptme,mode=openai");

@@ -16,7 +16,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use tokio_util::bytes::Bytes;
 use tokio_util::io::StreamReader;
 
-use super::engine::{Engine, Flavour};
+use super::engine::{Engine, EngineKind};
 use super::tools::Tools;
 use super::{USER, store, upper};
 use crate::error::{Error, FailureKind, Result};
@@ -96,7 +96,10 @@ pub(super) async fn start(
         let words = last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let words = String::from_utf8_lossy(&words).trim().to_owned();
         let why = if words.is_empty() { why } else { format!("{why} ({words})") };
-        Error::new(FailureKind::Infrastructure, format!("failed to start a `{}` sandbox: {why}", engine.flavour.name()))
+        Error::new(
+            FailureKind::Infrastructure,
+            format!("failed to start a `{}` sandbox: {why}", engine.engine_kind.name()),
+        )
     };
     match ready {
         Ok(Ok(())) => {}
@@ -185,7 +188,7 @@ fn body(
     let half = (limits.memory / 2).max(1 << 20);
     let mut ulimits =
         vec![same("core", 0), same("nofile", 4096), same("fsize", limits.file_size), same("memlock", 8 << 20)];
-    if engine.flavour == Flavour::Podman {
+    if engine.engine_kind == EngineKind::Podman {
         // A podman that is itself confined may not set its own default for this limit. It counts all containers
         // together, so `pids_limit` below is the one that matters.
         let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NPROC)

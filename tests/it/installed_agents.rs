@@ -1,9 +1,9 @@
-//! The external programs with bundled manifests, as installed from npm, end to end in the sandbox without a network:
+//! The external agents with bundled manifests, as installed from npm, end to end in the sandbox without a network:
 //! each solves a sample with the calls of a model that plays replies.
 
 use serde_json::{Value, json};
 
-use crate::external::{REPORT, SOLVE, Upstream, events, run, text, trajectory};
+use crate::external_agents::{REPORT, SOLVE, Upstream, events, run, text, trajectory};
 use crate::support::Lab;
 
 /// Returns a reply that calls a program's shell tool.

@@ -4,18 +4,18 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::builtin;
+use super::bundled;
 use crate::error::{Error, Result};
 
 /// An external agent and its mode, written `NAME` or `FOLDER` (with a `/`, containing a manifest), optionally followed
 /// by `,mode=NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgramSpec {
+pub struct ExternalAgentSpec {
     pub(super) which: String,
     pub(super) mode: Option<String>,
 }
 
-impl ProgramSpec {
+impl ExternalAgentSpec {
     /// The folder, if a folder was given.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
@@ -28,10 +28,10 @@ impl ProgramSpec {
     /// # Errors
     /// Returns the errors of `here`.
     pub fn located(&self, others: &Path, here: impl Fn(&Path) -> Result<PathBuf>) -> Result<Self> {
-        let is_builtin = || builtin::ALL.iter().any(|builtin| builtin.name == self.which);
+        let is_bundled = || bundled::ALL.iter().any(|bundled| bundled.name == self.which);
         let folder = match self.folder() {
             Some(folder) => here(folder)?,
-            None if self.which.is_empty() || is_builtin() => return Ok(self.clone()),
+            None if self.which.is_empty() || is_bundled() => return Ok(self.clone()),
             None => {
                 let folder = here(&others.join(&self.which))?;
                 if !folder.is_dir() {
@@ -59,7 +59,7 @@ impl ProgramSpec {
     }
 }
 
-impl FromStr for ProgramSpec {
+impl FromStr for ExternalAgentSpec {
     type Err = Error;
 
     /// # Errors
@@ -83,7 +83,7 @@ impl FromStr for ProgramSpec {
     }
 }
 
-impl fmt::Display for ProgramSpec {
+impl fmt::Display for ExternalAgentSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.which)?;
         self.mode.iter().try_for_each(|mode| write!(f, ",mode={mode}"))

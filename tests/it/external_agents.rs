@@ -660,7 +660,7 @@ fn settings_that_a_command_line_agent_ignores_are_reported() {
     let upstream = Upstream::new(vec![text("no")]);
     let ran = run(&lab, agent, &upstream, &["--reasoning-tokens", "512", "--paper", "full", "--repair", "2"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let said = "agent `own` is an external program and ignores `--paper-text`, `--repair`, `--reasoning-tokens`";
+    let said = "agent `own` is an external agent and ignores `--paper-text`, `--repair`, `--reasoning-tokens`";
     assert!(ran.stderr.replace('\n', " ").contains(said), "{}", ran.stderr);
     let plain = run(&lab, agent, &upstream, &["--name", "s"]);
     assert!(!plain.stderr.contains("does not heed"), "{}", plain.stderr);

@@ -33,7 +33,7 @@ use engine::Engine;
 use images::EngineImages;
 use tools::Tools;
 
-pub use engine::Flavour;
+pub use engine::EngineKind;
 pub use store::{EngineStore, SweepResult};
 
 /// Label of everything that this program makes in an engine. Objects without it are never removed.
@@ -52,12 +52,12 @@ const REMOVALS: Duration = Duration::from_mins(2);
 ///
 /// # Errors
 /// Returns an error of kind `Machine`, with a hint, if no engine answers.
-pub(super) async fn inspect(flavour: Flavour) -> Result<String> {
-    Engine::connect(flavour).await.map(|engine| engine.describe())
+pub(super) async fn inspect(engine_kind: EngineKind) -> Result<String> {
+    Engine::connect(engine_kind).await.map(|engine| engine.describe())
 }
 
 /// Starts containers as sandboxes.
-pub struct DockerBackend {
+pub struct ContainerBackend {
     engine: Arc<Engine>,
     gpus: Option<Gpus>,
     images: EngineImages,
@@ -67,15 +67,15 @@ pub struct DockerBackend {
     leftovers: Vec<String>,
 }
 
-impl DockerBackend {
+impl ContainerBackend {
     /// Connects to an engine and removes the containers that dead processes left in it.
     ///
     /// # Errors
     /// Returns an error of kind `Machine` if no engine answers or the graphics processors do not exist.
-    pub async fn open(flavour: Flavour, gpus: Option<Gpus>) -> Result<Self> {
-        let engine = Arc::new(Engine::connect(flavour).await?);
+    pub async fn open(engine_kind: EngineKind, gpus: Option<Gpus>) -> Result<Self> {
+        let engine = Arc::new(Engine::connect(engine_kind).await?);
         if engine.info.os_type.as_deref().is_some_and(|os| os != "linux") {
-            return Err(Error::machine(format!("{} does not run Linux containers here", flavour.name())));
+            return Err(Error::machine(format!("{} does not run Linux containers here", engine_kind.name())));
         }
         let leftovers = store::sweep(&engine).await?.failures;
         let backend =
@@ -93,8 +93,8 @@ impl DockerBackend {
     ///
     /// # Errors
     /// Returns an error of kind `Machine` if no engine answers, and of kind `Infrastructure` if the engine fails.
-    pub async fn sweep(flavour: Flavour) -> Result<SweepResult> {
-        store::sweep(&Engine::connect(flavour).await?).await
+    pub async fn sweep(engine_kind: EngineKind) -> Result<SweepResult> {
+        store::sweep(&Engine::connect(engine_kind).await?).await
     }
 
     /// The images and volumes that this program keeps in the engine.
@@ -139,9 +139,9 @@ impl DockerBackend {
 }
 
 #[async_trait]
-impl Backend for DockerBackend {
+impl Backend for ContainerBackend {
     fn name(&self) -> &'static str {
-        self.engine.flavour.name()
+        self.engine.engine_kind.name()
     }
 
     fn layers(&self) -> LayersKind {

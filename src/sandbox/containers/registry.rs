@@ -12,7 +12,7 @@ use bollard::query_parameters::{
 };
 use futures_util::TryStreamExt;
 
-use super::engine::{Engine, Flavour, is_missing};
+use super::engine::{Engine, EngineKind, is_missing};
 
 /// Environment variable that names a registry, with a path in it, where images are looked for before they are made.
 pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_REGISTRY";
@@ -100,7 +100,7 @@ pub(super) async fn push(engine: &Engine, image: &str, registry: &str) -> Engine
 /// Returns the credentials for an image's registry that `docker login` has stored. Podman finds its own. Passwords in a
 /// credential helper cannot be read.
 fn credentials(engine: &Engine, image: &str) -> Option<DockerCredentials> {
-    if engine.flavour == Flavour::Podman {
+    if engine.engine_kind == EngineKind::Podman {
         return None;
     }
     let folder = std::env::var_os("DOCKER_CONFIG")

@@ -101,7 +101,7 @@ impl EngineStore {
         registry::push(&self.engine, image, registry).await.map_err(|error| {
             self.engine.failed("push an image", &error).hint(format!(
                 "log in with `{} login`, or save it with `{0} save {image}` and load it where it is needed",
-                self.engine.flavour.name()
+                self.engine.engine_kind.name()
             ))
         })
     }
@@ -202,7 +202,7 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
     }
     Err(Error::new(
         crate::error::FailureKind::Infrastructure,
-        format!("{} failed to remove a container", engine.flavour.name()),
+        format!("{} failed to remove a container", engine.engine_kind.name()),
     ))
 }
 
@@ -213,7 +213,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::sandbox::docker::engine::Flavour;
+    use crate::sandbox::containers::engine::EngineKind;
 
     /// An engine with three containers of a dead process, the first of which it cannot remove. A real engine cannot be
     /// made to fail like this.
@@ -244,7 +244,7 @@ mod tests {
             }
         });
         let docker = Docker::connect_with_host(&address).unwrap().with_timeout(Duration::from_secs(10));
-        Engine::over(Flavour::Docker, &address, &docker, SystemInfo::default())
+        Engine::over(EngineKind::Docker, &address, &docker, SystemInfo::default())
     }
 
     #[tokio::test]
