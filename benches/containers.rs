@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use autoexperiment::sandbox::{Backend, Command, DockerBackend, ExecLimits, Flavour, SandboxLimits, Spec};
+use autoexperiment::sandbox::{Backend, Command, ContainerBackend, EngineKind, ExecLimits, SandboxLimits, Spec};
 use autoexperiment::workspace::{ChangeLimits, LayersKind, Snapshot, Workspace};
 use bollard::Docker;
 use bollard::exec::StartExecResults;
@@ -33,10 +33,10 @@ const LIMITS: ExecLimits = ExecLimits {
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let has = |word: &str| words.iter().any(|given| given == word);
-    let flavour = if has("podman") { Flavour::Podman } else { Flavour::Docker };
+    let engine_kind = if has("podman") { EngineKind::Podman } else { EngineKind::Docker };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let attempts = words.iter().find_map(|word| word.parse().ok()).unwrap_or(1000);
-    runtime.block_on(measure(flavour, if has("growth") { attempts } else { 0 }));
+    runtime.block_on(measure(engine_kind, if has("growth") { attempts } else { 0 }));
 }
 
 fn median(mut times: Vec<Duration>) -> f64 {
@@ -45,10 +45,10 @@ fn median(mut times: Vec<Duration>) -> f64 {
 }
 
 /// Connects to the same engine without this program.
-async fn bare(flavour: Flavour) -> Docker {
-    let (variable, usual) = match flavour {
-        Flavour::Docker => ("DOCKER_HOST", "unix:///run/docker.sock"),
-        Flavour::Podman => ("CONTAINER_HOST", "unix:///run/podman/podman.sock"),
+async fn bare(engine_kind: EngineKind) -> Docker {
+    let (variable, usual) = match engine_kind {
+        EngineKind::Docker => ("DOCKER_HOST", "unix:///run/docker.sock"),
+        EngineKind::Podman => ("CONTAINER_HOST", "unix:///run/podman/podman.sock"),
     };
     let address = std::env::var(variable).unwrap_or_else(|_| usual.to_owned());
     Docker::connect_with_host(&address).unwrap().negotiate_version().await.unwrap()
@@ -112,9 +112,9 @@ fn repo(folder: &Path) -> PathBuf {
     folder.join("repo")
 }
 
-async fn measure(flavour: Flavour, growth: usize) {
-    let backend = DockerBackend::open(flavour, None).await.expect("no engine answers");
-    let docker = bare(flavour).await;
+async fn measure(engine_kind: EngineKind, growth: usize) {
+    let backend = ContainerBackend::open(engine_kind, None).await.expect("no engine answers");
+    let docker = bare(engine_kind).await;
     let place = tempfile::tempdir().unwrap();
     let snapshot = Snapshot::take(&repo(place.path()), &place.path().join("cache"), None).unwrap();
     let begun = Instant::now();

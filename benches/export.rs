@@ -11,8 +11,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use autoexperiment::agent::End;
-use autoexperiment::export::{Source, inspect};
-use autoexperiment::masked::Masked;
+use autoexperiment::export::{ExportSource, inspect};
+use autoexperiment::masked::MaskedReplication;
 use autoexperiment::run::AttemptRecord;
 use autoexperiment::run::family::{Families, Family};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -28,7 +28,7 @@ fn main() {
     let size = std::fs::metadata(store.join("attempts.jsonl")).unwrap().len();
     let before = peak();
     let (begun, cpu) = (Instant::now(), processor());
-    let source = Source::open(&store, &Families::standard()).unwrap();
+    let source = ExportSource::open(&store, &Families::standard()).unwrap();
     let written = inspect::export(&source, &folder.path().join("big.eval")).unwrap();
     let (took, cpu) = (begun.elapsed().as_secs_f64(), processor() - cpu);
     let log = std::fs::metadata(&written[0]).unwrap().len();
@@ -60,7 +60,7 @@ fn write_store(folder: &Path) {
     let mut random = Random(1);
     let mut records = String::new();
     for number in 0..ATTEMPTS {
-        let sample = Masked.sample(&format!("tiny_{}", number / 5)).unwrap();
+        let sample = MaskedReplication.sample(&format!("tiny_{}", number / 5)).unwrap();
         let attempt = (number % 5) as u32;
         let record = AttemptRecord {
             model: Some("openai:any".into()),

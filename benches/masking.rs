@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use autoexperiment::code::{Module, Target, index_tree};
+use autoexperiment::code::{MaskTarget, Module, index_tree};
 use nix::sys::resource::{UsageWho, getrusage};
 
 const ROUNDS: usize = 5;
@@ -97,10 +97,10 @@ fn render(modules: &[Module], n: usize) {
         }
         chosen
             .into_iter()
-            .map(|function| Target { function, description: Some("Does what it should.") })
+            .map(|function| MaskTarget { function, description: Some("Does what it should.") })
             .collect::<Vec<_>>()
     };
-    let cases: Vec<(&Module, Vec<Target>)> =
+    let cases: Vec<(&Module, Vec<MaskTarget>)> =
         modules.iter().map(|module| (module, targets(module))).filter(|(_, targets)| targets.len() == n).collect();
     let copied =
         best(processor_time, || cases.iter().map(|(module, _)| black_box(module.source().to_vec()).len()).sum());

@@ -19,18 +19,18 @@ use std::time::{Duration, Instant};
 use autoexperiment::agent::{self, End, Event, Limits, Trajectory};
 use autoexperiment::env::{Env, Venv};
 use autoexperiment::masked::ready::{ReadyPaper, task_experiments};
-use autoexperiment::masked::{Masked, PaperItem, ReadyItem};
+use autoexperiment::masked::{MaskedReplication, PaperItem, ReadyItem};
 use autoexperiment::model::{self, Sampling};
 use autoexperiment::run::attempt::{LabelledAgent, RunContext};
 use autoexperiment::run::event::{Observer, RunEvent};
-use autoexperiment::run::family::{Basis, Item, samples};
+use autoexperiment::run::family::{Item, ScoringBasis, samples};
 use autoexperiment::run::gpus::Graphics;
 use autoexperiment::run::machine::Machine;
 use autoexperiment::run::results::Results;
 use autoexperiment::run::run_file::FORMAT;
-use autoexperiment::run::scheduler::{Outcome, Terms, execute, plan};
+use autoexperiment::run::scheduler::{RunOutcome, SchedulingLimits, execute, plan};
 use autoexperiment::run::scratch::Scratch;
-use autoexperiment::run::{AttemptRecord, Configuration, Digests, Draw, RunFile, Store};
+use autoexperiment::run::{AttemptRecord, Configuration, Digests, RunFile, SampleDraw, Store};
 use autoexperiment::sample::{Nesting, UnitChoice, count, draw};
 use autoexperiment::sandbox::{SandboxKind, SandboxLimits, Spec, choose};
 use autoexperiment::score::Rule;
@@ -206,11 +206,16 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         cache: cache.clone(),
     };
     let loaded = LoadedPaper::load(&Suite::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap(), "kmeanspp").unwrap();
-    let asked =
-        Draw { n: vec![3], fractions: Vec::new(), units: UnitChoice::default(), limit: attempts, samples: Vec::new() };
-    let item = Arc::new(PaperItem { loaded: Arc::new(loaded), basis: Basis::default() });
+    let asked = SampleDraw {
+        n: vec![3],
+        fractions: Vec::new(),
+        units: UnitChoice::default(),
+        limit: attempts,
+        samples: Vec::new(),
+    };
+    let item = Arc::new(PaperItem { loaded: Arc::new(loaded), basis: ScoringBasis::default() });
     let items: [Arc<dyn Item>; 1] = [item.clone()];
-    let samples = samples(&Masked, &items, &asked, 0).unwrap();
+    let samples = samples(&MaskedReplication, &items, &asked, 0).unwrap();
     let loaded = &item.loaded;
     assert_eq!(samples.len(), attempts);
     let ready = ReadyPaper {
@@ -275,16 +280,16 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
             label: "react".into(),
             agent: "react".parse::<agent::AgentSpec>().unwrap().open(&agent::Settings::default(), None).unwrap(),
         }],
-        model: Some(model::open(&format!("scripted:{}", script.display()), &model::Options::default()).unwrap()),
+        model: Some(model::open(&format!("scripted:{}", script.display()), &model::ModelAccess::default()).unwrap()),
         store: store.clone(),
         ledger: Arc::new(store.ledger().unwrap()),
     });
     let (jobs, mut writer) = (plan(&samples, 1, 1), store.writer().unwrap());
     let measured = timed(async {
-        let terms = Terms { jobs: AT_ONCE, tries: 1, max_cost: None, spent: 0.0 };
+        let terms = SchedulingLimits { jobs: AT_ONCE, tries: 1, max_cost: None, spent: 0.0 };
         let keep = |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
         let outcome = execute(context, jobs, terms, keep, &Silent, &CancellationToken::new()).await.unwrap();
-        assert_eq!(outcome, Outcome::Complete);
+        assert_eq!(outcome, RunOutcome::Complete);
     })
     .await;
     check(&store, attempts, calls);

@@ -12,7 +12,7 @@ use autoexperiment::report;
 use autoexperiment::run::Configuration;
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::machine::{Machine, MachineOptions};
-use autoexperiment::session::{Folder, Options, Run};
+use autoexperiment::session::{Run, RunFolder, SessionOptions};
 use tokio_util::sync::CancellationToken;
 
 /// Prints the stages of a run, its warnings, and each finished attempt.
@@ -52,9 +52,9 @@ async fn sweep(paper: &str, suite: &Path) -> Result<String> {
     configuration.draw.n = vec![1, 2, 3];
     configuration.draw.limit = 3;
     let machine = Machine::open(&MachineOptions::local()?).await?;
-    let run = Run::open(configuration, Folder::NamedByTime(suite.join("runs")), Options::on(machine))?;
+    let run = Run::open(configuration, RunFolder::NamedByTime(suite.join("runs")), SessionOptions::on(machine))?;
     let finished = run.execute(&Lines, &CancellationToken::new()).await?;
-    let options = report::Options { planned: finished.planned, ..report::Options::default() };
+    let options = report::SummaryOptions { planned: finished.planned, ..report::SummaryOptions::default() };
     let summary = report::summarise(&finished.records, &options);
     Ok(format!("{}\nrun: {}", report::console(&summary), finished.folder.display()))
 }

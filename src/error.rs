@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The category of a failure. The command line maps it to an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FailureKind {
     /// The command line is invalid or names something that doesn't exist.
     Usage,
     /// The name of a new run already exists.
@@ -42,7 +42,7 @@ pub enum Kind {
 #[derive(Debug, thiserror::Error)]
 pub struct Error {
     /// Category of the failure.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// Description of the failure, as a lower-case fragment.
     pub message: String,
     /// The file, and the line (from 1) if known.
@@ -59,13 +59,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// Creates an error of this kind.
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), place: None, hint: None, source: None }
     }
 
     /// Creates an error about an invalid command line or a name that doesn't exist.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self::new(Kind::Usage, message)
+        Self::new(FailureKind::Usage, message)
     }
 
     /// Creates an error about a capability that this program was built without, with the cargo feature that provides
@@ -77,26 +77,26 @@ impl Error {
 
     /// Creates an error about an invalid paper, repo or environment file.
     pub fn suite(message: impl Into<String>) -> Self {
-        Self::new(Kind::Suite, message)
+        Self::new(FailureKind::Suite, message)
     }
 
     /// Creates an error about something that this machine lacks.
     pub fn machine(message: impl Into<String>) -> Self {
-        Self::new(Kind::Machine, message)
+        Self::new(FailureKind::Machine, message)
     }
 
     /// Creates an error about a run store that cannot be read or written.
     pub fn store(message: impl Into<String>) -> Self {
-        Self::new(Kind::Store, message)
+        Self::new(FailureKind::Store, message)
     }
 
     /// Creates an error about a bug in this program.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Kind::Internal, message)
+        Self::new(FailureKind::Internal, message)
     }
 
     /// Creates an error about a failed file operation, such as "failed to read `path`" for the verb "read". Its kind is
-    /// [`Kind::Machine`].
+    /// [`FailureKind::Machine`].
     pub fn io(verb: &str, path: &Path, source: std::io::Error) -> Self {
         Self::machine(format!("failed to {verb} `{}`", path.display())).because(source)
     }
@@ -107,7 +107,7 @@ impl Error {
         use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
         let is_named_wrongly = matches!(source.kind(), NotFound | IsADirectory | NotADirectory);
         let error = Self::io("read", path, source);
-        if is_named_wrongly { Self { kind: Kind::Usage, ..error } } else { error }
+        if is_named_wrongly { Self { kind: FailureKind::Usage, ..error } } else { error }
     }
 
     /// Combines several errors into one, with one line for each; `None` for an empty list. A single error is returned
@@ -238,7 +238,8 @@ mod tests {
     #[test]
     fn too_many_open_files_gives_advice_for_any_error() {
         let full = std::io::Error::from_raw_os_error(nix::libc::EMFILE);
-        let error = Error::new(Kind::Infrastructure, "no sandbox").because(Error::io("open", Path::new("x"), full));
+        let error =
+            Error::new(FailureKind::Infrastructure, "no sandbox").because(Error::io("open", Path::new("x"), full));
         assert!(error.hint("see `doctor`").advice().unwrap().contains("ulimit -n"));
         assert_eq!(Error::usage("x").hint("do y").advice(), Some("do y"));
     }
@@ -259,8 +260,8 @@ mod tests {
         assert_eq!(advice(&error(std::io::ErrorKind::NotFound).hint("do y")), "do y");
         assert_eq!(error(std::io::ErrorKind::TimedOut).advice(), None);
         let gone = |kind: std::io::ErrorKind| Error::unreadable(Path::new("x"), std::io::Error::from(kind)).kind;
-        assert_eq!(gone(std::io::ErrorKind::NotFound), Kind::Usage);
-        assert_eq!(gone(std::io::ErrorKind::PermissionDenied), Kind::Machine);
+        assert_eq!(gone(std::io::ErrorKind::NotFound), FailureKind::Usage);
+        assert_eq!(gone(std::io::ErrorKind::PermissionDenied), FailureKind::Machine);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The families that this program knows; they are listed only here.
 
 use crate::command::Commands;
-use crate::masked::Masked;
+use crate::masked::MaskedReplication;
 use crate::notebook::Notebook;
 use crate::run::family::Families;
 
@@ -9,6 +9,6 @@ impl Families {
     /// Returns all families of this program.
     #[must_use]
     pub fn standard() -> Self {
-        Self::none().with(Masked).with(Commands).with(Notebook)
+        Self::none().with(MaskedReplication).with(Commands).with(Notebook)
     }
 }

@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → files → code → sample → suite → stats → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → proof → cluster → report → export → view → cli
+//! error → files → code → sample → suite → stats → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → soundness → cluster → report → export → view → cli
 //! ```
 //!
 //! The following example is equivalent to `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop`. (It is
@@ -14,7 +14,7 @@
 //!
 //! use autoexperiment::run::Configuration;
 //! use autoexperiment::run::machine::{Machine, MachineOptions};
-//! use autoexperiment::session::{Folder, Options, Run};
+//! use autoexperiment::session::{Run, RunFolder, SessionOptions};
 //! use autoexperiment::{error, report, run};
 //! use tokio_util::sync::CancellationToken;
 //!
@@ -31,9 +31,9 @@
 //!     configuration.agents = vec!["gold".parse()?, "noop".parse()?];
 //!     configuration.draw.n = vec![1, 2, 3];
 //!     let machine = Machine::open(&MachineOptions::local()?).await?;
-//!     let run = Run::open(configuration, Folder::New("runs/sweep".into()), Options::on(machine))?;
+//!     let run = Run::open(configuration, RunFolder::New("runs/sweep".into()), SessionOptions::on(machine))?;
 //!     let finished = run.execute(&Quiet, &CancellationToken::new()).await?;
-//!     let options = report::Options { planned: finished.planned, ..report::Options::default() };
+//!     let options = report::SummaryOptions { planned: finished.planned, ..report::SummaryOptions::default() };
 //!     println!("{}", report::console(&report::summarise(&finished.records, &options)));
 //!     Ok(())
 //! }
@@ -72,7 +72,6 @@ mod kernel;
 pub mod masked;
 pub mod model;
 mod notebook;
-mod proof;
 pub mod report;
 pub mod run;
 pub mod sample;
@@ -81,6 +80,7 @@ pub mod sandbox;
 pub mod score;
 pub mod scrub;
 pub mod session;
+mod soundness;
 pub mod stats;
 pub mod suite;
 mod verifier;

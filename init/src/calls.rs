@@ -10,7 +10,7 @@ use seccompiler::{
     TargetArch, sock_filter,
 };
 
-use super::wire::Place;
+use super::wire::Surroundings;
 
 /// The newest call known to this list: `mseal` of Linux 6.10. New calls have the same number on every architecture.
 const NEWEST: u32 = 462;
@@ -172,22 +172,26 @@ const TIMES: &[libc::c_long] = &[libc::SYS_utime, libc::SYS_utimes, libc::SYS_fu
 #[cfg(not(target_arch = "x86_64"))]
 const TIMES: &[libc::c_long] = &[];
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Returns the filters for commands in this place. `memory_cgroup` is whether a cgroup counts the memory of all
 /// processes together.
-pub(super) fn filters(place: Place, memory_cgroup: bool) -> io::Result<Vec<BpfProgram>> {
+pub(super) fn filters(place: Surroundings, memory_cgroup: bool) -> io::Result<Vec<BpfProgram>> {
     // clone3 takes its flags by pointer, which a filter cannot follow. If the call is absent, glibc falls back to
     // clone.
-    let mut absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
+    let mut absent: SyscallRules = [(libc::SYS_clone3, Vec::new())].into();
     let mut denied = denied(place)?;
     if !memory_cgroup {
         // The limits of a process do not count this memory. Programs fall back to a temporary file.
         absent.insert(libc::SYS_memfd_create, Vec::new());
         denied.extend(UNCOUNTED.iter().map(|call| (*call, Vec::new())));
     }
-    let mut filters =
-        vec![unknown_calls(), filter(absent, libc::ENOSYS)?, filter(denied, libc::EPERM)?, filter(seen()?, 0)?];
+    let mut filters = vec![
+        unknown_calls(),
+        filter(absent, libc::ENOSYS)?,
+        filter(denied, libc::EPERM)?,
+        filter(process_hiding_calls()?, 0)?,
+    ];
     if !memory_cgroup {
         // Each socket counts for the most that it may hold, so its limit must not be raised. Report success: programs
         // cope with the smaller limit.
@@ -195,7 +199,7 @@ pub(super) fn filters(place: Place, memory_cgroup: bool) -> io::Result<Vec<BpfPr
         let option = dword(2, SeccompCmpOp::Eq, libc::SO_SNDBUF as u64)?;
         filters.push(filter([(libc::SYS_setsockopt, vec![rule(vec![level, option])?])].into(), 0)?);
     }
-    if place != Place::Namespaces {
+    if place != Surroundings::Namespaces {
         // The kernel counts inotify instances per user of the host, who may need them. Programs that watch files fall
         // back to polling.
         let inotify = [(libc::SYS_inotify_init1, Vec::new())].into();
@@ -203,7 +207,7 @@ pub(super) fn filters(place: Place, memory_cgroup: bool) -> io::Result<Vec<BpfPr
         #[cfg(target_arch = "x86_64")]
         filters.push(filter([(libc::SYS_inotify_init, Vec::new())].into(), libc::EMFILE)?);
     }
-    if place == Place::Host {
+    if place == Surroundings::Host {
         let attributes = ATTRIBUTES.iter().map(|call| (*call, Vec::new())).collect();
         filters.extend([filter(attributes, libc::EOPNOTSUPP)?, filter(pretended()?, 0)?]);
     }
@@ -223,8 +227,9 @@ fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
 }
 
 /// Returns the calls that fail with EPERM.
-fn denied(place: Place) -> io::Result<Rules> {
-    let mut denied: Rules = DENIED.iter().chain(DENIED_HERE).chain(OUTLIVING).map(|call| (*call, Vec::new())).collect();
+fn denied(place: Surroundings) -> io::Result<SyscallRules> {
+    let mut denied: SyscallRules =
+        DENIED.iter().chain(DENIED_HERE).chain(OUTLIVING).map(|call| (*call, Vec::new())).collect();
 
     // clone with a flag that makes a namespace (the low byte of the flags is the signal).
     let namespace_flags = [
@@ -264,7 +269,7 @@ fn denied(place: Place) -> io::Result<Rules> {
     // With a network namespace, allow the common families of sockets, which reach only the sandbox itself. Without one,
     // allow no sockets, because landlock does not restrict connections to socket files.
     let families: &[i32] = match place {
-        Place::Host => &[],
+        Surroundings::Host => &[],
         _ => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
     };
     let family =
@@ -284,7 +289,7 @@ fn denied(place: Place) -> io::Result<Rules> {
     // Limits and priorities of other processes. In a pid namespace, only the init (process 1) needs protection. On the
     // host, a process may change only its own, and must refer to itself as 0.
     let is_other = |argument| match place {
-        Place::Host => dword(argument, SeccompCmpOp::Ne, 0),
+        Surroundings::Host => dword(argument, SeccompCmpOp::Ne, 0),
         _ => dword(argument, SeccompCmpOp::Eq, 1),
     };
     for call in OF_A_PROCESS {
@@ -294,11 +299,11 @@ fn denied(place: Place) -> io::Result<Rules> {
         denied.insert(*call, vec![rule(vec![is_other(1)?])?, rule(vec![dword(0, SeccompCmpOp::Eq, *user)?])?]);
     }
 
-    if place != Place::Namespaces {
+    if place != Surroundings::Namespaces {
         // Only in an IPC namespace does the kernel limit all shared memory together.
         denied.insert(libc::SYS_shmget, Vec::new());
     }
-    if place == Place::Host {
+    if place == Surroundings::Host {
         denied.extend(DENIED_ON_THE_HOST.iter().chain(DENIED_ON_THE_HOST_HERE).map(|call| (*call, Vec::new())));
         // A datagram socket could send to any socket file.
         let datagram = dword(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_DGRAM as u64)?;
@@ -310,8 +315,8 @@ fn denied(place: Place) -> io::Result<Rules> {
 /// Returns the calls that report success without any effect, only used on the host. Programs set permissions and times
 /// whenever they copy a file, and few continue after an error. Landlock allows these calls, so without the filter they
 /// would change files of other users.
-fn pretended() -> io::Result<Rules> {
-    let mut pretended: Rules = TIMES.iter().map(|call| (*call, Vec::new())).collect();
+fn pretended() -> io::Result<SyscallRules> {
+    let mut pretended: SyscallRules = TIMES.iter().map(|call| (*call, Vec::new())).collect();
     // Let `touch` pass, which sets the times of an open file to the current time.
     let by_path = rule(vec![qword(1, SeccompCmpOp::Ne, 0)?])?;
     let to_another_time = rule(vec![qword(2, SeccompCmpOp::Ne, 0)?])?;
@@ -331,12 +336,12 @@ fn pretended() -> io::Result<Rules> {
 
 /// Returns the call by which a process hides from other processes of its user. The call reports success without any
 /// effect, because the open files of all processes must be visible to be counted.
-fn seen() -> io::Result<Rules> {
+fn process_hiding_calls() -> io::Result<SyscallRules> {
     let hides = vec![dword(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64)?, dword(1, SeccompCmpOp::Eq, 0)?];
     Ok([(libc::SYS_prctl, vec![rule(hides)?])].into())
 }
 
-fn filter(rules: Rules, error: i32) -> io::Result<BpfProgram> {
+fn filter(rules: SyscallRules, error: i32) -> io::Result<BpfProgram> {
     let architecture =
         TargetArch::try_from(std::env::consts::ARCH).map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
     SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(error as u32), architecture)

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_kept_as_it_is() {
+    fn short_output_is_captured_unchanged() {
         assert_eq!(capture(10, &[b"abc", b"defg", b"hij"]), ("abcdefghij".into(), 0));
     }
 

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use crate::processes::{self, Identity};
-use crate::reap::{Ended, reap};
+use crate::reap::{EndedChild, reap};
 
 /// All processes that descend from the init. Orphans become the init's children.
 pub(super) struct Children {
@@ -40,7 +40,7 @@ impl Children {
     }
 
     /// Reaps all children that have died. Returns how `pid` ended if it is among them.
-    pub(super) fn collect(&self, pid: i32) -> Option<Ended> {
+    pub(super) fn collect(&self, pid: i32) -> Option<EndedChild> {
         while let Ok(Some(_)) = self.died.read_signal() {}
         let mut found = None;
         while let Ok(Some((dead, ended))) = reap(None) {

@@ -12,7 +12,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::BpfProgram;
 
-use super::wire::{OsBytes, Place, Setup, Source};
+use super::wire::{OsBytes, Setup, Surroundings, WorkspaceSource};
 use super::{calls, root};
 use crate::processes;
 
@@ -49,7 +49,7 @@ impl Confinement {
     /// Prepares the confinement. `user` is the user to become; `None` if this process already is that user.
     pub(super) fn prepare(setup: &Setup, user: Option<(u32, u32)>) -> io::Result<Self> {
         let landlock = landlock(setup);
-        if setup.place == Place::Host && landlock.is_none() {
+        if setup.place == Surroundings::Host && landlock.is_none() {
             return Err(io::Error::other("landlock is not available"));
         }
         Ok(Self {
@@ -104,7 +104,7 @@ fn drop_bounding_set() {
 
 fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
     // Files can also be in transit in sockets, where they are not counted without a network namespace, so allow fewer.
-    let is_uncounted = setup.place == Place::Host && !setup.memory_cgroup;
+    let is_uncounted = setup.place == Surroundings::Host && !setup.memory_cgroup;
     let mut limits = vec![
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_FSIZE, setup.limits.file_size),
@@ -115,7 +115,7 @@ fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
         // Timers and queued signals take kernel memory and count for the user on the host.
         (Resource::RLIMIT_SIGPENDING, 4096),
     ];
-    if setup.place == Place::Namespaces {
+    if setup.place == Surroundings::Namespaces {
         // The kernel counts within the sandbox's own user namespace.
         limits.push((Resource::RLIMIT_NPROC, setup.limits.processes));
     } else if !setup.processes_cgroup {
@@ -157,7 +157,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
         .ok()?
         .scope(Scope::from_all(LANDLOCK))
         .ok()?;
-    if setup.place == Place::Host {
+    if setup.place == Surroundings::Host {
         rules = rules.handle_access(AccessNet::from_all(LANDLOCK)).ok()?;
     }
     let mut rules = rules.create().ok()?;
@@ -165,7 +165,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
     let all = AccessFs::from_all(LANDLOCK);
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let mut allowed: Vec<(PathBuf, BitFlags<AccessFs>)> = Vec::new();
-    if setup.place == Place::Host {
+    if setup.place == Surroundings::Host {
         // By real paths: `/bin` is a link into `/usr` on most systems.
         let real = |path: &Path| path.canonicalize().ok();
         let masked: Vec<PathBuf> = setup.masked.iter().filter_map(|path| real(path.as_path())).collect();
@@ -175,7 +175,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
         }
         allowed.extend(HOST_FACTS.iter().map(|path| (path.into(), read)));
         allowed.extend(setup.scratch.iter().map(|path| (path.as_path().into(), all)));
-        if let Source::Folder(dir) = &setup.source {
+        if let WorkspaceSource::Folder(dir) = &setup.source {
             allowed.push((dir.as_path().into(), all));
         }
     } else {

@@ -61,7 +61,7 @@ pub fn usage(folder: &Path, enough: u64) -> u64 {
 
 /// Unlinked files that processes hold open.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct HeldFiles {
     /// Size in bytes on disk.
     pub bytes: u64,
     /// Whether a process hides its open files.
@@ -70,7 +70,7 @@ pub struct Held {
 
 /// Measures the unlinked files that these processes hold open, which take room until the last process closes them.
 /// Files in memory count as memory and not here.
-pub fn unlinked(holders: impl Iterator<Item = i32>) -> Held {
+pub fn unlinked(holders: impl Iterator<Item = i32>) -> HeldFiles {
     let (mut files, mut is_hidden) = (BTreeMap::new(), false);
     // A thread may have its own table of files, and the first thread of a process may have ended.
     for task in holders.flat_map(processes::tasks) {
@@ -90,7 +90,7 @@ pub fn unlinked(holders: impl Iterator<Item = i32>) -> Held {
             }
         }
     }
-    Held { bytes: files.values().sum(), is_hidden }
+    HeldFiles { bytes: files.values().sum(), is_hidden }
 }
 
 fn is_in_memory(path: &Path) -> bool {
@@ -103,8 +103,8 @@ fn is_in_memory(path: &Path) -> bool {
 /// that vanish during the walk are skipped. Returns `false` if a folder is kept closed, or a deep one is moved away
 /// while it is read, which only happens to hide files.
 pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> bool {
-    let Some(mut here) = Level::top(top) else { return true };
-    let mut above: Vec<Level> = Vec::new();
+    let Some(mut here) = FolderLevel::top(top) else { return true };
+    let mut above: Vec<FolderLevel> = Vec::new();
     let mut is_whole = true;
     let mut goes_on = here.read(visit).is_continue();
     while goes_on {
@@ -151,7 +151,7 @@ const TRIES: u32 = 16;
 const MOST_OPEN: usize = 64;
 
 /// A folder on the way to the current one.
-struct Level {
+struct FolderLevel {
     /// Closed for folders far above.
     folder: Option<OwnedFd>,
     identity: (u64, u64),
@@ -161,7 +161,7 @@ struct Level {
     folders: Vec<OsString>,
 }
 
-impl Level {
+impl FolderLevel {
     fn top(path: &Path) -> Option<Self> {
         let folder = open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty());
         let mode = std::fs::metadata(path).ok()?.permissions().mode();

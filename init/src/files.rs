@@ -12,7 +12,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, PROC_SUPER_MAGIC, ResolveFlags, fstatfs, openat2, statat};
 
-use super::{Entry, EntryKind};
+use super::{EntryKind, FolderEntry};
 
 /// Opens a file or folder, but not through a magic link of the kernel and not in `/proc`.
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
@@ -65,7 +65,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Lists a folder's entries, sorted by name.
-pub fn list(path: &Path) -> io::Result<Vec<Entry>> {
+pub fn list(path: &Path) -> io::Result<Vec<FolderEntry>> {
     let folder = open(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
     let mut entries = Vec::new();
     for entry in Dir::read_from(&folder)? {
@@ -83,7 +83,7 @@ pub fn list(path: &Path) -> io::Result<Vec<Entry>> {
             _ => EntryKind::Other,
         };
         let size = if kind == EntryKind::File { about.st_size as u64 } else { 0 };
-        entries.push(Entry { name: name.to_owned(), kind, size });
+        entries.push(FolderEntry { name: name.to_owned(), kind, size });
     }
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_proc_is_read_written_or_listed_by_whatever_path() {
+    fn no_path_reads_writes_or_lists_proc() {
         let place = tempfile::tempdir().unwrap();
         let link = place.path().join("link");
         std::os::unix::fs::symlink("/proc/self/maps", &link).unwrap();

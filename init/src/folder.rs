@@ -23,9 +23,9 @@ pub fn is(stat: &FileStat, kind: SFlag) -> bool {
 }
 
 /// An open folder.
-pub struct Folder(File);
+pub struct OpenFolder(File);
 
-impl Folder {
+impl OpenFolder {
     /// Opens a trusted folder; links in `path` are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
         File::open(path).map(Self)
@@ -166,7 +166,7 @@ pub fn overlay_attribute(file: &File, name: &str) -> bool {
 /// # Errors
 /// Returns an error if an entry belongs to another user or the tree changes during the removal.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
-    struct Level {
+    struct PendingFolder {
         name: OsString,
         above: (u64, u64),
         pending: Vec<OsString>,
@@ -181,17 +181,17 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a folder that can be removed"));
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    let mut here = Folder::open(parent)?;
-    let mut levels: Vec<Level> = Vec::new();
+    let mut here = OpenFolder::open(parent)?;
+    let mut levels: Vec<PendingFolder> = Vec::new();
     let mut next = Some(name.to_owned());
     loop {
         if let Some(name) = next {
             let below = here.folder(&name)?;
-            levels.push(Level { name, above: here.identity()?, pending: below.clear_files()? });
+            levels.push(PendingFolder { name, above: here.identity()?, pending: below.clear_files()? });
             here = below;
         } else {
             let Some(done) = levels.pop() else { return Ok(()) };
-            here = Folder(here.open_at(OsStr::new(".."), OFlag::O_RDONLY | OFlag::O_DIRECTORY)?);
+            here = OpenFolder(here.open_at(OsStr::new(".."), OFlag::O_RDONLY | OFlag::O_DIRECTORY)?);
             if here.identity()? != done.above {
                 return Err(io::Error::other("the tree was changed while it was being removed"));
             }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::tree::Moment;
+use super::tree::FileTime;
 use crate::disk::{self, LEAST, WORTH_A_WALK};
 use crate::processes;
 
@@ -27,7 +27,7 @@ const SLOW: [(Duration, u64); 2] = [(Duration::from_secs(3), 10_000), (Duration:
 #[derive(Debug)]
 pub(super) struct Growth {
     folders: Vec<PathBuf>,
-    since: Moment,
+    since: FileTime,
     most: u64,
     unwatched: Cell<Duration>,
 }
@@ -37,7 +37,7 @@ impl Growth {
     pub(super) fn new(folders: &[&Path], limit: u64) -> io::Result<Self> {
         // The clock from which file times are taken.
         let now = clock_gettime(ClockId::CLOCK_REALTIME_COARSE)?;
-        let since = Moment(now.tv_sec(), now.tv_nsec());
+        let since = FileTime(now.tv_sec(), now.tv_nsec());
         Ok(Self {
             folders: folders.iter().map(|folder| folder.to_path_buf()).collect(),
             since,
@@ -47,7 +47,7 @@ impl Growth {
     }
 
     /// Time at which the sandbox began.
-    pub(super) fn since(&self) -> Moment {
+    pub(super) fn since(&self) -> FileTime {
         self.since
     }
 
@@ -78,7 +78,7 @@ impl Growth {
         let (mut sum, mut seen, mut fresh, mut is_slow) = (held.bytes, 0_u64, 0_u64, false);
         for folder in &self.folders {
             let is_whole = disk::walk(folder, &mut |about| {
-                if Moment(about.st_ctime, about.st_ctime_nsec) >= self.since {
+                if FileTime(about.st_ctime, about.st_ctime_nsec) >= self.since {
                     sum += (about.st_blocks as u64 * 512).max(LEAST);
                     fresh += 1;
                 }

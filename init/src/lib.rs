@@ -60,13 +60,13 @@ use nix::unistd::{ForkResult, Pid, fork, getgid, getuid, setsid};
 use channel::Channel;
 use confine::Confinement;
 use growth::Growth;
-use memory::{Memory, Waiting};
+use memory::{MemoryWatch, SocketMeasurement};
 use oom::OomScore;
-use serve::{Server, send};
+use serve::{JobServer, send};
 use start::Starter;
-use wire::{ENVELOPE, OsBytes, Place, Reply, Setup, Source, receive};
+use wire::{ENVELOPE, InitReply, OsBytes, Setup, Surroundings, WorkspaceSource, receive};
 
-pub use outcome::{Entry, EntryKind, Exec, Exit};
+pub use outcome::{EntryKind, Exec, Exit, FolderEntry};
 pub use root::HOME;
 pub use root::readable as shown_to_all;
 
@@ -102,22 +102,22 @@ fn run() -> io::Result<ExitCode> {
     }
     let Some(setup) = receive::<Setup>(&mut channel, ENVELOPE)? else { return Ok(ExitCode::SUCCESS) };
     let result = doing("enter the cgroup", enter_cgroups(&setup.procs_files)).and_then(|()| match setup.place {
-        Place::Namespaces => enter_namespaces(&setup),
-        Place::Host => start_confined(&setup),
-        Place::Container => start_contained(&setup),
+        Surroundings::Namespaces => enter_namespaces(&setup),
+        Surroundings::Host => start_confined(&setup),
+        Surroundings::Container => start_contained(&setup),
     });
     match result {
-        Ok(Role::Init(server)) => {
-            send(&mut channel, &Reply::Ready)?;
+        Ok(ProcessRole::Init(server)) => {
+            send(&mut channel, &InitReply::Ready)?;
             server.serve(&mut channel)?;
             Ok(ExitCode::SUCCESS)
         }
-        Ok(Role::Guardian(init)) => {
+        Ok(ProcessRole::Guardian(init)) => {
             drop(channel);
             Ok(guard(init))
         }
         Err(error) => {
-            send(&mut channel, &Reply::Failed(error.to_string()))?;
+            send(&mut channel, &InitReply::Failed(error.to_string()))?;
             Ok(ExitCode::FAILURE)
         }
     }
@@ -133,9 +133,9 @@ fn default_signals() {
     }
 }
 
-enum Role {
+enum ProcessRole {
     Guardian(Pid),
-    Init(Box<Server>),
+    Init(Box<JobServer>),
 }
 
 fn doing<T, E: std::fmt::Display>(what: &str, result: Result<T, E>) -> io::Result<T> {
@@ -149,7 +149,7 @@ fn enter_cgroups(procs_files: &[OsBytes]) -> io::Result<()> {
 
 /// Leaves the host's namespaces. An ordinary user needs a user namespace first, to be allowed to make the others. Root
 /// makes the others with root's rights and enters a user namespace last, which therefore owns none of them.
-fn enter_namespaces(setup: &Setup) -> io::Result<Role> {
+fn enter_namespaces(setup: &Setup) -> io::Result<ProcessRole> {
     let root = getuid().is_root();
     if !root {
         let (uid, gid) = (getuid(), getgid());
@@ -173,13 +173,13 @@ fn enter_namespaces(setup: &Setup) -> io::Result<Role> {
                 let _ = asked.write_all(&[0]);
             }
         }
-        return Ok(Role::Guardian(child));
+        return Ok(ProcessRole::Guardian(child));
     }
     drop(asked);
-    build_inside(setup, root, asking).map(|server| Role::Init(Box::new(server)))
+    build_inside(setup, root, asking).map(|server| ProcessRole::Init(Box::new(server)))
 }
 
-fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result<Server> {
+fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result<JobServer> {
     let others = CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWNET
         | CloneFlags::CLONE_NEWIPC
@@ -199,8 +199,8 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     let oom_score = OomScore::open();
     // If the kernel does not report the memory of sockets, a cgroup counts most of it; without a cgroup, count the open
     // sockets.
-    let sockets = Waiting::told(most_of_a_socket).ok();
-    let sockets = sockets.or_else(|| (!setup.memory_cgroup).then_some(Waiting::Guessed(most_of_a_socket)));
+    let sockets = SocketMeasurement::ask_kernel(most_of_a_socket).ok();
+    let sockets = sockets.or_else(|| (!setup.memory_cgroup).then_some(SocketMeasurement::Guessed(most_of_a_socket)));
     if root {
         nix::unistd::setgroups(&[])?;
         doing("unshare the user namespace", unshare(CloneFlags::CLONE_NEWUSER))?;
@@ -219,14 +219,14 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);
     let variables = variables(setup, root::HOME.as_ref());
-    let server = Server::new(Starter::new(workdir, variables, None, oom_score, setup)?)?;
+    let server = JobServer::new(Starter::new(workdir, variables, None, oom_score, setup)?)?;
     Ok(weighing(server, setup, sockets))
 }
 
 /// Starts an init without namespaces. It keeps its rights, because it must be able to kill. Each child gives them up
 /// before it begins.
-fn start_confined(setup: &Setup) -> io::Result<Role> {
-    let Source::Folder(dir) = &setup.source else {
+fn start_confined(setup: &Setup) -> io::Result<ProcessRole> {
+    let WorkspaceSource::Folder(dir) = &setup.source else {
         return Err(io::Error::other("an overlay cannot be mounted without namespaces"));
     };
     let oom_score = OomScore::open();
@@ -237,39 +237,39 @@ fn start_confined(setup: &Setup) -> io::Result<Role> {
     let home = setup.scratch.as_ref().unwrap_or(dir).as_path();
     let (workdir, variables) = (dir.as_path().into(), variables(setup, home));
     let starter = Starter::new(workdir, variables, Some(confinement), oom_score, setup)?;
-    let sockets = (!setup.memory_cgroup).then(Waiting::guessed);
-    Ok(Role::Init(Box::new(weighing(Server::new(starter)?, setup, sockets))))
+    let sockets = (!setup.memory_cgroup).then(SocketMeasurement::guessed);
+    Ok(ProcessRole::Init(Box::new(weighing(JobServer::new(starter)?, setup, sockets))))
 }
 
 /// Adds a watch on memory that no cgroup counts.
-fn weighing(server: Server, setup: &Setup, sockets: Option<Waiting>) -> Server {
+fn weighing(server: JobServer, setup: &Setup, sockets: Option<SocketMeasurement>) -> JobServer {
     match sockets {
-        Some(sockets) => server.weighing(Memory::new(setup.limits.memory, sockets, setup.memory_cgroup)),
+        Some(sockets) => server.weighing(MemoryWatch::new(setup.limits.memory, sockets, setup.memory_cgroup)),
         None => server,
     }
 }
 
 /// Starts an init in a container. The engine has done everything that needs privileges. The init only gives up system
 /// calls, resources, and the right to write outside the workspace and the folders for temporary files.
-fn start_contained(setup: &Setup) -> io::Result<Role> {
+fn start_contained(setup: &Setup) -> io::Result<ProcessRole> {
     let oom_score = OomScore::open();
     nix::sys::prctl::set_dumpable(false)?;
     doing("make the home", fs::create_dir_all(root::HOME))?;
     // The container's cgroup counts the memory of hidden sockets; version 1 does not count connections.
-    let sockets = Waiting::told(0).ok();
+    let sockets = SocketMeasurement::ask_kernel(0).ok();
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
     let workdir = PathBuf::from(WORKDIR);
     let growth = Growth::new(&[&workdir, "/tmp".as_ref()], setup.limits.disk)?;
     let starter = Starter::new(workdir, variables(setup, root::HOME.as_ref()), None, oom_score, setup)?;
-    let server = Server::new(starter)?.watching(growth);
-    Ok(Role::Init(Box::new(weighing(server, setup, sockets))))
+    let server = JobServer::new(starter)?.watching(growth);
+    Ok(ProcessRole::Init(Box::new(weighing(server, setup, sockets))))
 }
 
 /// Returns the sandbox's environment variables: the given ones, and defaults for a few that most programs need.
 fn variables(setup: &Setup, home: &Path) -> std::collections::BTreeMap<String, String> {
     let mut variables = setup.variables.clone();
-    let temporary = if setup.place == Place::Host { home.display().to_string() } else { "/tmp".into() };
+    let temporary = if setup.place == Surroundings::Host { home.display().to_string() } else { "/tmp".into() };
     for (name, value) in [
         ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
         ("HOME", home.display().to_string()),

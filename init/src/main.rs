@@ -16,7 +16,7 @@ fn main() -> ExitCode {
 fn search() -> std::io::Result<()> {
     let mut wanted = Vec::new();
     std::io::stdin().read_to_end(&mut wanted)?;
-    let wanted: needles::Wanted = wire::decode(&wanted)?;
+    let wanted: needles::WantedSecrets = wire::decode(&wanted)?;
     let mut found = Vec::new();
     wire::put_item(&mut found, &search::search(&wanted))?;
     std::io::stdout().write_all(&found)

@@ -21,16 +21,16 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 const OPEN_FILE: u64 = 9 << 10;
 
 /// Watches the memory of the processes below the init.
-pub(super) struct Memory {
+pub(super) struct MemoryWatch {
     most: u64,
     next: Cell<Instant>,
-    sockets: Waiting,
+    sockets: SocketMeasurement,
     /// Whether a cgroup counts the memory of processes. Version 1 does not count data that waits in connections.
     has_cgroup: bool,
 }
 
 /// The way to measure data that waits in sockets.
-pub(super) enum Waiting {
+pub(super) enum SocketMeasurement {
     /// The kernel reports it for the sandbox's own network namespace.
     Told(RefCell<Sockets>),
     /// Each open socket counts for the most that it may hold, in bytes. Used where other programs have sockets in the
@@ -38,10 +38,10 @@ pub(super) enum Waiting {
     Guessed(u64),
 }
 
-impl Memory {
+impl MemoryWatch {
     /// Allows all processes `limit` bytes together. With a cgroup that counts them, `limit` applies to their sockets
     /// alone.
-    pub(super) fn new(limit: u64, sockets: Waiting, has_cgroup: bool) -> Self {
+    pub(super) fn new(limit: u64, sockets: SocketMeasurement, has_cgroup: bool) -> Self {
         Self { most: limit, next: Cell::new(Instant::now() + BETWEEN_LOOKS), sockets, has_cgroup }
     }
 
@@ -91,8 +91,8 @@ impl Memory {
 
     fn in_sockets(&self, living: &[i32]) -> u64 {
         match &self.sockets {
-            Waiting::Told(sockets) => sockets.borrow_mut().bytes(),
-            Waiting::Guessed(most) => own_sockets(living) * most,
+            SocketMeasurement::Told(sockets) => sockets.borrow_mut().bytes(),
+            SocketMeasurement::Guessed(most) => own_sockets(living) * most,
         }
     }
 }
@@ -102,9 +102,9 @@ fn kill_all_but(children: &Children, job: Option<i32>) {
     children.kill(&living.into_iter().filter(|it| Some(it.0) == job).collect());
 }
 
-impl Waiting {
+impl SocketMeasurement {
     /// Asks the kernel about this network namespace. `most` is the size in bytes that a hidden socket counts for.
-    pub(super) fn told(most: u64) -> io::Result<Self> {
+    pub(super) fn ask_kernel(most: u64) -> io::Result<Self> {
         Ok(Self::Told(RefCell::new(Sockets::open(most)?)))
     }
 
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_has_at_most_what_is_resident_and_swapped() {
+    fn a_process_counts_at_most_its_resident_and_swapped_memory() {
         let own = std::process::id() as i32;
         assert!(resident(own) > 1 << 20);
         assert!(share(own) > 1 << 18 && share(own) <= 2 * resident(own), "{} {}", share(own), resident(own));

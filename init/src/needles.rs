@@ -21,9 +21,9 @@ const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A hash of the last [`WINDOW`] bytes of a stream.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Rolling(u64);
+pub struct RollingHash(u64);
 
-impl Rolling {
+impl RollingHash {
     /// Adds a byte, and removes the byte that was added a window before.
     #[inline]
     #[must_use]
@@ -47,12 +47,12 @@ impl Rolling {
 }
 
 fn hash(window: &[u8]) -> u64 {
-    window.iter().fold(Rolling::start(), |hash, byte| hash.next(*byte, 0)).value()
+    window.iter().fold(RollingHash::start(), |hash, byte| hash.next(*byte, 0)).value()
 }
 
 /// The secrets to search for, and the places to search.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct WantedSecrets {
     /// Hashes of windows, each with the secret's number.
     windows: Vec<(u64, u32)>,
     /// Number of different windows of each secret that must be found in one place.
@@ -63,7 +63,7 @@ pub struct Wanted {
     pub seconds: u64,
 }
 
-impl Wanted {
+impl WantedSecrets {
     /// Creates a search without secrets and with this time limit.
     #[must_use]
     pub fn within(seconds: u64) -> Self {
@@ -115,7 +115,7 @@ impl Wanted {
     pub fn found_in(&self, bytes: &[u8]) -> Vec<u32> {
         let table = self.by_hash();
         let mut seen: BTreeMap<u32, std::collections::BTreeSet<u64>> = BTreeMap::new();
-        let mut rolling = Rolling::start();
+        let mut rolling = RollingHash::start();
         for (at, byte) in bytes.iter().enumerate() {
             let leaves = at.checked_sub(WINDOW).map_or(0, |before| bytes[before]);
             rolling = rolling.next(*byte, leaves);
@@ -149,7 +149,7 @@ fn is_telling(window: &[u8]) -> bool {
 
 /// The result of a search.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Found {
+pub struct NeedleHits {
     /// Number of files, environments, memories and sockets that were read.
     pub files: u64,
     /// Number of bytes that were searched, both as they were and unpacked.
@@ -165,10 +165,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_found_wherever_it_stands_and_however_it_is_indented_and_other_text_is_not() {
+    fn only_secrets_are_found_at_any_position_and_indentation() {
         let secret = b"def answer(points, weights):\n    total = sum(weights) / len(points)\n    centre = points.mean(axis=0)\n    \
                        return numpy.linalg.norm(points - centre, axis=1).sum() * total\n";
-        let mut wanted = Wanted::default();
+        let mut wanted = WantedSecrets::default();
         assert_eq!((wanted.add(secret), wanted.add(b"return 1")), (Some(0), None));
         let text = String::from_utf8_lossy(secret).replace('\n', "\n        ");
         assert_eq!(wanted.found_in(format!("some text before {text} and after").as_bytes()), [0]);

@@ -60,7 +60,7 @@ impl Exec {
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct FolderEntry {
     /// File name, as the file system's bytes.
     pub name: OsString,
     /// Type of the entry.

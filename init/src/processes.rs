@@ -13,14 +13,14 @@ pub type Identity = (i32, u64);
 
 /// One row of the process table.
 #[derive(Debug, Clone, Copy)]
-pub struct Process {
+pub struct ProcessRow {
     pub identity: Identity,
     pub parent: i32,
     pub zombie: bool,
 }
 
 /// Reads all processes in `/proc`, by pid.
-pub fn table() -> BTreeMap<i32, Process> {
+pub fn table() -> BTreeMap<i32, ProcessRow> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     entries
         .flatten()
@@ -34,7 +34,7 @@ pub fn started(pid: i32) -> Option<u64> {
     process(pid).map(|process| process.identity.1)
 }
 
-fn process(pid: i32) -> Option<Process> {
+fn process(pid: i32) -> Option<ProcessRow> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The name may contain spaces and parentheses, so count fields from the last parenthesis.
     let rest = std::str::from_utf8(&stat[stat.iter().rposition(|byte| *byte == b')')? + 1..]).ok()?;
@@ -45,7 +45,7 @@ fn process(pid: i32) -> Option<Process> {
     let started = fields.nth(1)?.parse().ok()?;
     // A process whose first thread has ended looks dead, but lives on in its other threads.
     let zombie = matches!(state, "Z" | "X") && threads <= 1;
-    Some(Process { identity: (pid, started), parent, zombie })
+    Some(ProcessRow { identity: (pid, started), parent, zombie })
 }
 
 /// Whether a process is stopped or has ended.

@@ -10,7 +10,7 @@ use super::Exit;
 
 /// How a child ended, and the resources that it and the children that it waited for have used.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub struct EndedChild {
     pub exit: Exit,
     pub cpu: Duration,
     /// Largest resident set in bytes.
@@ -22,7 +22,7 @@ pub struct Ended {
 ///
 /// # Errors
 /// Returns an error if there is no such child, for example because the parent process ignores `SIGCHLD`.
-pub fn reap(pid: Option<i32>) -> io::Result<Option<(i32, Ended)>> {
+pub fn reap(pid: Option<i32>) -> io::Result<Option<(i32, EndedChild)>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: both pointers are to live locals of the right type; zero is valid for all numbers of the second one.
@@ -42,5 +42,5 @@ pub fn reap(pid: Option<i32>) -> io::Result<Option<(i32, Ended)>> {
     };
     let time = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
     let cpu = time(usage.ru_utime) + time(usage.ru_stime);
-    Ok(Some((dead, Ended { exit, cpu, peak_memory: usage.ru_maxrss as u64 * 1024 })))
+    Ok(Some((dead, EndedChild { exit, cpu, peak_memory: usage.ru_maxrss as u64 * 1024 })))
 }

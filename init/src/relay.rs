@@ -18,11 +18,11 @@ const MOST: usize = 64;
 /// The listener and its connections.
 pub(super) struct Relay {
     listener: TcpListener,
-    connections: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, RelayedConnection>,
     next: u64,
 }
 
-struct Connection {
+struct RelayedConnection {
     stream: TcpStream,
     /// Bytes from the harness that the process has not read yet.
     inward: Vec<u8>,
@@ -38,7 +38,7 @@ struct Connection {
 
 /// The owner of a polled descriptor.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum DescriptorOwner {
     Listener,
     Connection(u64),
 }
@@ -58,11 +58,11 @@ impl Relay {
 
     /// Adds the descriptors to wait for. A descriptor without an expected event must not be in the list, because poll
     /// always reports the end of a connection.
-    pub(super) fn wait_for<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) -> Vec<Place> {
+    pub(super) fn wait_for<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) -> Vec<DescriptorOwner> {
         let mut places = Vec::new();
         if self.connections.len() < MOST {
             fds.push(PollFd::new(self.listener.as_fd(), PollFlags::POLLIN));
-            places.push(Place::Listener);
+            places.push(DescriptorOwner::Listener);
         }
         for (&id, connection) in &self.connections {
             let mut flags = PollFlags::empty();
@@ -74,17 +74,17 @@ impl Relay {
             }
             if !flags.is_empty() {
                 fds.push(PollFd::new(connection.stream.as_fd(), flags));
-                places.push(Place::Connection(id));
+                places.push(DescriptorOwner::Connection(id));
             }
         }
         places
     }
 
     /// Moves the bytes that are ready on this connection and returns the messages for the harness.
-    pub(super) fn pump(&mut self, place: Place) -> Vec<Relayed> {
+    pub(super) fn pump(&mut self, place: DescriptorOwner) -> Vec<Relayed> {
         let mut out = Vec::new();
         match place {
-            Place::Listener => {
+            DescriptorOwner::Listener => {
                 if let Ok((stream, _)) = self.listener.accept()
                     && stream.set_nonblocking(true).is_ok()
                 {
@@ -92,13 +92,13 @@ impl Relay {
                     let _ = stream.set_nodelay(true);
                     let (inward, unacknowledged) = (Vec::new(), Unacknowledged::default());
                     let connection =
-                        Connection { stream, inward, unacknowledged, outward: 0, ended: false, closed: false };
+                        RelayedConnection { stream, inward, unacknowledged, outward: 0, ended: false, closed: false };
                     self.connections.insert(self.next, connection);
                     out.push(Relayed::Opened(self.next));
                     self.next += 1;
                 }
             }
-            Place::Connection(id) => {
+            DescriptorOwner::Connection(id) => {
                 if let Some(connection) = self.connections.get_mut(&id) {
                     connection.read(id, &mut out);
                     connection.write(id, &mut out);
@@ -139,7 +139,7 @@ impl Relay {
     }
 }
 
-impl Connection {
+impl RelayedConnection {
     fn read(&mut self, id: u64, out: &mut Vec<Relayed>) {
         let room = RELAY_WINDOW.saturating_sub(self.outward).min(RELAY_PART);
         if self.ended || room == 0 {

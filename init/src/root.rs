@@ -13,7 +13,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{chdir, pivot_root};
 
 use super::mount::{NO_DEVICES, NO_SUID, READ_ONLY, attach, clone_tree, set_attributes_at};
-use super::wire::{OsBytes, Setup, Source};
+use super::wire::{OsBytes, Setup, WorkspaceSource};
 use crate::WORKDIR;
 
 /// HOME inside the sandbox.
@@ -55,7 +55,7 @@ pub fn readable() -> impl Iterator<Item = &'static Path> {
 }
 
 /// Parts of the old root that remain usable while the new root is built.
-struct Sources {
+struct RootSources {
     /// Path, detached mount, and whether it is a folder.
     trees: Vec<(PathBuf, OwnedFd, bool)>,
     links: Vec<(PathBuf, PathBuf)>,
@@ -65,7 +65,7 @@ struct Sources {
 }
 
 /// The source of the workspace, before its disk is moved.
-enum Lower {
+enum UnmovedWorkspace {
     /// The opened lower layer, and the paths of the other folders.
     Overlay {
         lower: OwnedFd,
@@ -76,7 +76,7 @@ enum Lower {
     Copy(OwnedFd),
 }
 
-enum Workspace {
+enum WorkspaceMount {
     Overlay { lower: OwnedFd, upper: OwnedFd, work: OwnedFd },
     Copy(OwnedFd),
 }
@@ -86,8 +86,8 @@ fn doing<T>(what: impl std::fmt::Display, result: io::Result<T>) -> io::Result<T
     result.map_err(|error| io::Error::new(error.kind(), format!("{what}: {error}")))
 }
 
-impl Sources {
-    fn open(setup: &Setup) -> io::Result<(Self, Lower)> {
+impl RootSources {
+    fn open(setup: &Setup) -> io::Result<(Self, UnmovedWorkspace)> {
         let mut sources = Self {
             trees: Vec::new(),
             links: Vec::new(),
@@ -95,7 +95,7 @@ impl Sources {
             masks: setup.masked.iter().map(|path| path.as_path().into()).collect(),
         };
         // Open the workspace before the stage is covered, because it may be below the stage.
-        let lower = doing("open the workspace", Lower::open(&setup.source))?;
+        let lower = doing("open the workspace", UnmovedWorkspace::open(&setup.source))?;
         for path in SYSTEM.iter().chain(SETTINGS).map(Path::new) {
             sources.add(path, path.starts_with("/etc"))?;
         }
@@ -152,40 +152,40 @@ fn handle(path: &Path) -> io::Result<OwnedFd> {
     doing(path.display(), open(path, flags, Mode::empty()).map_err(io::Error::from))
 }
 
-impl Lower {
-    fn open(source: &Source) -> io::Result<Self> {
+impl UnmovedWorkspace {
+    fn open(source: &WorkspaceSource) -> io::Result<Self> {
         Ok(match source {
-            Source::Overlay { lower, upper, work, disk } => Self::Overlay {
+            WorkspaceSource::Overlay { lower, upper, work, disk } => Self::Overlay {
                 lower: handle(lower.as_path())?,
                 upper: upper.as_path().into(),
                 work: work.as_path().into(),
                 disk: disk.as_ref().map(|disk| disk.as_path().into()),
             },
-            Source::Folder(dir) => {
+            WorkspaceSource::Folder(dir) => {
                 let dir = dir.as_path();
                 Self::Copy(doing(dir.display(), clone_tree(dir, NO_SUID | NO_DEVICES))?)
             }
-            Source::Image => return Err(io::Error::other("only a container engine can mount an image")),
+            WorkspaceSource::Image => return Err(io::Error::other("only a container engine can mount an image")),
         })
     }
 
     /// Opens the remaining folders. A disk is moved into this mount namespace first, because an overlay accepts folders
     /// of its own namespace only. The disk is mounted over the stage, whose old content is no longer needed and is
     /// covered next.
-    fn complete(self) -> io::Result<Workspace> {
+    fn complete(self) -> io::Result<WorkspaceMount> {
         Ok(match self {
-            Self::Copy(tree) => Workspace::Copy(tree),
+            Self::Copy(tree) => WorkspaceMount::Copy(tree),
             Self::Overlay { lower, upper, work, disk } => {
                 if let Some(disk) = disk {
                     doing("move the disk", attach(&handle(&disk)?, Path::new(STAGE)))?;
                 }
-                Workspace::Overlay { lower, upper: handle(&upper)?, work: handle(&work)? }
+                WorkspaceMount::Overlay { lower, upper: handle(&upper)?, work: handle(&work)? }
             }
         })
     }
 }
 
-impl Workspace {
+impl WorkspaceMount {
     fn mount(&self, to: &Path, in_user_namespace: bool) -> io::Result<()> {
         match self {
             Self::Copy(tree) => attach(tree, to),
@@ -221,7 +221,7 @@ fn staged(path: &Path) -> PathBuf {
 pub(super) fn enter(setup: &Setup, in_user_namespace: bool, user: (u32, u32)) -> io::Result<()> {
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     doing("make mounts private", mount(None::<&str>, "/", None::<&str>, private, None::<&str>).map_err(Into::into))?;
-    let (sources, lower) = Sources::open(setup)?;
+    let (sources, lower) = RootSources::open(setup)?;
     let workspace = doing("open the workspace", lower.complete())?;
     // All temporary files together may use half of the memory limit. The number of inodes is limited, too, because they
     // use kernel memory.
@@ -275,7 +275,7 @@ fn writable(user: (u32, u32)) -> io::Result<()> {
 
 /// Attaches the trees and covers the masked parts, outer folders before inner ones, so that a tree inside a masked
 /// folder is visible.
-fn trees(sources: &Sources) -> io::Result<()> {
+fn trees(sources: &RootSources) -> io::Result<()> {
     let trees = sources.trees.iter().map(|(path, tree, is_folder)| (path.as_path(), Some((tree, *is_folder))));
     let mut places: Vec<_> = trees.chain(sources.masks.iter().map(|path| (path.as_path(), None))).collect();
     places.sort_by_key(|(path, _)| *path);
@@ -315,7 +315,7 @@ fn trees(sources: &Sources) -> io::Result<()> {
     covered.iter().try_for_each(|mask| set_attributes_at(mask, READ_ONLY | NO_SUID | NO_DEVICES))
 }
 
-fn settings(sources: &Sources) -> io::Result<()> {
+fn settings(sources: &RootSources) -> io::Result<()> {
     for (path, bytes) in &sources.files {
         let to = staged(path);
         fs::create_dir_all(to.parent().unwrap_or(&to))?;

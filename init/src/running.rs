@@ -10,15 +10,15 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::channel::Channel;
 use super::children::Children;
 use super::pipes::{drain, read_some};
-use super::relay::{Place, Relay};
+use super::relay::{DescriptorOwner, Relay};
 use crate::capture::Capture;
 use crate::processes::Identity;
-use crate::reap::Ended;
+use crate::reap::EndedChild;
 use crate::starved::Starved;
 use crate::{Exec, Exit};
 
 /// A running job and its pipes.
-pub(super) struct Running {
+pub(super) struct RunningJob {
     pub(super) pid: i32,
     pub(super) begun: Instant,
     stdin: Option<(PipeWriter, Vec<u8>, usize)>,
@@ -37,16 +37,16 @@ pub(super) struct Running {
 }
 
 /// The descriptors that are ready according to poll.
-pub(super) struct Ready {
+pub(super) struct ReadyDescriptors {
     pub(super) socket: bool,
     pub(super) children: bool,
     stdout: bool,
     stderr: bool,
     stdin: bool,
-    pub(super) relay: Vec<Place>,
+    pub(super) relay: Vec<DescriptorOwner>,
 }
 
-impl Running {
+impl RunningJob {
     /// Creates the job of process `pid`. Of each of its output pipes, `output` bytes are kept.
     pub(super) fn new(
         (pid, begun): (i32, Instant),
@@ -78,7 +78,7 @@ impl Running {
         children: &Children,
         relay: Option<&Relay>,
         deadline: Option<Instant>,
-    ) -> io::Result<Ready> {
+    ) -> io::Result<ReadyDescriptors> {
         let mut fds =
             vec![PollFd::new(channel.as_fd(), PollFlags::POLLIN), PollFd::new(children.as_fd(), PollFlags::POLLIN)];
         let places = [
@@ -98,11 +98,18 @@ impl Running {
         let is_ready = |place: usize| fds[place].any().unwrap_or(true);
         let [stdout, stderr, stdin] = places.map(|place| place.is_some_and(is_ready));
         let relay = relayed.iter().enumerate().filter(|(place, _)| is_ready(first + place)).map(|(_, place)| *place);
-        Ok(Ready { socket: is_ready(0), children: is_ready(1), stdout, stderr, stdin, relay: relay.collect() })
+        Ok(ReadyDescriptors {
+            socket: is_ready(0),
+            children: is_ready(1),
+            stdout,
+            stderr,
+            stdin,
+            relay: relay.collect(),
+        })
     }
 
     /// Reads and writes what is possible without waiting.
-    pub(super) fn pump(&mut self, ready: &Ready) {
+    pub(super) fn pump(&mut self, ready: &ReadyDescriptors) {
         if ready.stdout && !read_some(self.stdout.as_mut(), &mut self.out) {
             self.stdout = None;
         }
@@ -126,7 +133,7 @@ impl Running {
 
     /// Returns the job's result, with the bytes that the pipes contain at this moment, without waiting for background
     /// processes that keep them open.
-    pub(super) fn finish(mut self, ended: &Ended, forced: Option<Exit>) -> Exec {
+    pub(super) fn finish(mut self, ended: &EndedChild, forced: Option<Exit>) -> Exec {
         drain(self.stdout.as_mut(), &mut self.out);
         drain(self.stderr.as_mut(), &mut self.err);
         let ((stdout, cut_out), (stderr, cut_err)) = (self.out.finish(), self.err.finish());

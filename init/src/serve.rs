@@ -12,18 +12,18 @@ use serde::Serialize;
 use super::channel::Channel;
 use super::children::{Children, has_children};
 use super::growth::Growth;
-use super::memory::Memory;
+use super::memory::MemoryWatch;
 use super::relay::Relay;
-use super::running::{Running, wait};
+use super::running::{RunningJob, wait};
 use super::start::{NotStarted, Starter};
-use super::wire::{Job, LONGEST_REQUEST, Relayed, Reply, Request, put, receive};
+use super::wire::{InitJob, InitReply, InitRequest, LONGEST_REQUEST, Relayed, put, receive};
 use crate::Exit;
 use crate::disk::OUT_OF_ROOM;
 use crate::starved::Starved;
 
 /// Time limits of a job.
 #[derive(Debug, Clone, Copy)]
-struct Times {
+struct JobTimeLimits {
     wall: Duration,
     /// Maximum extension if other processes have the processors.
     patience: Duration,
@@ -32,24 +32,24 @@ struct Times {
 }
 
 /// Runs jobs for the harness.
-pub(super) struct Server {
+pub(super) struct JobServer {
     starter: Starter,
     children: Children,
     /// Set if the harness cannot see the workspace, so that the init must watch its size.
     growth: Option<Growth>,
     /// Set if no cgroup counts some of the memory.
-    memory: Option<Memory>,
+    memory: Option<MemoryWatch>,
     /// Set once the harness has asked to listen.
     relay: RefCell<Option<Relay>>,
 }
 
-impl Server {
+impl JobServer {
     pub(super) fn new(starter: Starter) -> io::Result<Self> {
         Ok(Self { starter, children: Children::watch()?, growth: None, memory: None, relay: RefCell::new(None) })
     }
 
     /// Adds a watch on memory.
-    pub(super) fn weighing(self, memory: Memory) -> Self {
+    pub(super) fn weighing(self, memory: MemoryWatch) -> Self {
         Self { memory: Some(memory), ..self }
     }
 
@@ -73,7 +73,7 @@ impl Server {
             ];
             // Also watch processes that earlier commands left running.
             let watched = self.memory.as_ref().filter(|_| has_children());
-            wait(&mut ready, watched.map(Memory::next_look))?;
+            wait(&mut ready, watched.map(MemoryWatch::next_look))?;
             let [asked, died] = ready.map(|fd| fd.any().unwrap_or(true));
             if died {
                 self.children.collect(0);
@@ -84,27 +84,27 @@ impl Server {
             if asked {
                 let Some(request) = receive(&mut *channel, LONGEST_REQUEST)? else { return Ok(()) };
                 let (job, times, output, stdin) = match request {
-                    Request::Run { job, wall, patience, grace, output, stdin } => {
-                        (job, Times { wall, patience, grace }, output, stdin)
+                    InitRequest::Run { job, wall, patience, grace, output, stdin } => {
+                        (job, JobTimeLimits { wall, patience, grace }, output, stdin)
                     }
-                    Request::Listen => {
+                    InitRequest::Listen => {
                         send(channel, &self.listen())?;
                         continue;
                     }
-                    Request::Relayed(relayed) => {
+                    InitRequest::Relayed(relayed) => {
                         self.take_relayed(relayed, channel)?;
                         continue;
                     }
                     // The job to be stopped has just ended.
-                    Request::Stop | Request::Expire => continue,
+                    InitRequest::Stop | InitRequest::Expire => continue,
                 };
                 let output = usize::try_from(output).unwrap_or(usize::MAX);
                 let reply = match self.begin(&job, stdin, output, !times.patience.is_zero()) {
                     Ok(running) => self.attend(running, channel, times)?,
-                    Err(NotStarted::Refused(why)) => Some(Reply::Refused(why)),
-                    Err(NotStarted::NoProcess(why)) => Some(Reply::Failed(why)),
+                    Err(NotStarted::Refused(why)) => Some(InitReply::Refused(why)),
+                    Err(NotStarted::NoProcess(why)) => Some(InitReply::Failed(why)),
                 };
-                if job == Job::Collect {
+                if job == InitJob::Collect {
                     self.children.go_on();
                 }
                 let Some(reply) = reply else { return Ok(()) };
@@ -114,20 +114,20 @@ impl Server {
     }
 
     /// Listens for connections to be relayed.
-    fn listen(&self) -> Reply {
+    fn listen(&self) -> InitReply {
         if self.starter.confines() {
-            return Reply::Refused("without namespaces, commands can make no connections".into());
+            return InitReply::Refused("without namespaces, commands can make no connections".into());
         }
         let mut relay = self.relay.borrow_mut();
         if relay.is_none() {
             match Relay::listen() {
                 Ok(made) => *relay = Some(made),
-                Err(error) => return Reply::Refused(format!("cannot listen: {error}")),
+                Err(error) => return InitReply::Refused(format!("cannot listen: {error}")),
             }
         }
         match relay.as_ref().map(Relay::port) {
-            Some(Ok(port)) => Reply::Listening(port),
-            _ => Reply::Refused("cannot listen".into()),
+            Some(Ok(port)) => InitReply::Listening(port),
+            _ => InitReply::Refused("cannot listen".into()),
         }
     }
 
@@ -137,36 +137,41 @@ impl Server {
         send_all(answers.unwrap_or_default(), channel)
     }
 
-    fn begin(&self, job: &Job, stdin: Vec<u8>, output: usize, is_patient: bool) -> Result<Running, NotStarted> {
+    fn begin(&self, job: &InitJob, stdin: Vec<u8>, output: usize, is_patient: bool) -> Result<RunningJob, NotStarted> {
         let spared = self.children.living(&BTreeSet::new());
         match job {
-            Job::Survey => {
+            InitJob::Survey => {
                 self.children.kill(&BTreeSet::new());
                 self.children.until_gone(&BTreeSet::new());
             }
-            Job::Look => self.children.stop(),
-            Job::Collect => {}
+            InitJob::Look => self.children.stop(),
+            InitJob::Collect => {}
             // Continue processes that are still stopped after a failed look.
             _ => self.children.go_on(),
         }
         let begun = Instant::now();
         let starved = is_patient.then(|| Starved::of_sandbox(begun, spared.iter().map(|(pid, _)| *pid)));
         let started = self.starter.start(job, stdin, self.growth.as_ref().map(Growth::since))?;
-        let grows = !matches!(job, Job::Survey | Job::Look | Job::Collect);
+        let grows = !matches!(job, InitJob::Survey | InitJob::Look | InitJob::Collect);
         let mut running =
-            Running::new((started.pid, begun), started.stdin, started.outputs, output, spared, (grows, starved));
-        running.forked = (!matches!(job, Job::Exec { .. })).then_some(started.pid);
+            RunningJob::new((started.pid, begun), started.stdin, started.outputs, output, spared, (grows, starved));
+        running.forked = (!matches!(job, InitJob::Exec { .. })).then_some(started.pid);
         Ok(running)
     }
 
     /// Waits for the end of a job. Returns `None` if the harness is gone.
-    fn attend(&self, mut running: Running, channel: &mut Channel, times: Times) -> io::Result<Option<Reply>> {
+    fn attend(
+        &self,
+        mut running: RunningJob,
+        channel: &mut Channel,
+        times: JobTimeLimits,
+    ) -> io::Result<Option<InitReply>> {
         let mut deadline = running.begun.checked_add(times.wall);
         let mut forced = None;
         let (mut killed, mut starved) = (false, false);
         let mut look = self.growth.as_ref().filter(|_| running.grows).map(|_| Growth::first_look(running.begun));
         let ended = loop {
-            let weigh = self.memory.as_ref().map(Memory::next_look);
+            let weigh = self.memory.as_ref().map(MemoryWatch::next_look);
             let count = running.starved.as_ref().filter(|_| forced.is_none()).map(Starved::next_look);
             let next = [deadline, look, weigh, count].into_iter().flatten().min();
             let ready = running.wait(channel, &self.children, self.relay.borrow().as_ref(), next)?;
@@ -177,18 +182,18 @@ impl Server {
             if ready.socket {
                 match receive(&mut *channel, LONGEST_REQUEST)? {
                     None => return Ok(None),
-                    Some(Request::Stop) => {
+                    Some(InitRequest::Stop) => {
                         forced = Some(Exit::DiskFull);
                         self.children.kill(&running.spared);
                     }
-                    Some(Request::Expire) => {
+                    Some(InitRequest::Expire) => {
                         // From here on, proceed as at the time limit.
                         if forced.is_none() {
                             running.starved = None;
                             deadline = Some(Instant::now());
                         }
                     }
-                    Some(Request::Relayed(relayed)) => self.take_relayed(relayed, channel)?,
+                    Some(InitRequest::Relayed(relayed)) => self.take_relayed(relayed, channel)?,
                     Some(_) => return Err(io::ErrorKind::InvalidData.into()),
                 }
             }
@@ -227,7 +232,7 @@ impl Server {
                 let later = starved.later(alive, times.patience);
                 if !later.is_zero() {
                     // The harness must know the new deadline, because it gives up soon after the old one.
-                    send(channel, &Reply::Later(later))?;
+                    send(channel, &InitReply::Later(later))?;
                 }
                 deadline = deadline.and_then(|_| running.begun.checked_add(times.wall)?.checked_add(later));
             }
@@ -245,7 +250,7 @@ impl Server {
         };
         let grows = self.growth.as_ref().filter(|_| running.grows && forced != Some(Exit::DiskFull));
         if starved || grows.is_some_and(|growth| growth.is_out_of_room(None)) {
-            return Ok(Some(Reply::Failed(OUT_OF_ROOM.to_owned())));
+            return Ok(Some(InitReply::Failed(OUT_OF_ROOM.to_owned())));
         }
         if forced.is_some() {
             self.children.kill(&running.spared);
@@ -255,7 +260,7 @@ impl Server {
         {
             forced = Some(Exit::DiskFull);
         }
-        Ok(Some(Reply::Done(running.finish(&ended, forced))))
+        Ok(Some(InitReply::Done(running.finish(&ended, forced))))
     }
 }
 
@@ -268,5 +273,5 @@ pub(super) fn send(channel: &mut Channel, message: &impl Serialize) -> io::Resul
 
 /// Sends messages about relayed connections to the harness.
 fn send_all(relayed: Vec<Relayed>, channel: &mut Channel) -> io::Result<()> {
-    relayed.into_iter().try_for_each(|relayed| send(channel, &Reply::Relayed(relayed)))
+    relayed.into_iter().try_for_each(|relayed| send(channel, &InitReply::Relayed(relayed)))
 }

@@ -25,7 +25,7 @@ const CONNECTION: u64 = 20 << 20;
 
 /// A family of sockets to list: the request, the size of a reply before its attributes, and the attribute with the
 /// memory.
-struct Family {
+struct SocketFamily {
     request: Vec<u8>,
     body: usize,
     attribute: u16,
@@ -37,13 +37,13 @@ struct Family {
 pub(super) struct Sockets {
     asked: File,
     used: File,
-    families: Vec<Family>,
+    families: Vec<SocketFamily>,
     most: u64,
 }
 
 /// Sum over the listed sockets.
 #[derive(Default)]
-struct Found {
+struct SocketUsage {
     bytes: u64,
     sockets: u64,
     is_without_tcp: bool,
@@ -80,7 +80,7 @@ impl Sockets {
     /// that it sent is waiting; each of these counts for the most that it may hold.
     pub(super) fn bytes(&mut self) -> u64 {
         let used = self.used();
-        let mut found = Found::default();
+        let mut found = SocketUsage::default();
         for family in &self.families {
             // If the kernel cannot list a family, its sockets count as hidden.
             if list(&mut self.asked, family, &mut found).is_err() {
@@ -100,7 +100,7 @@ impl Sockets {
     }
 }
 
-fn families() -> Vec<Family> {
+fn families() -> Vec<SocketFamily> {
     let all_states = u32::MAX.to_ne_bytes();
     let mut unix = vec![libc::AF_UNIX as u8, 0, 0, 0];
     unix.extend(all_states);
@@ -111,8 +111,8 @@ fn families() -> Vec<Family> {
     netlink.extend(NDIAG_SHOW_MEMINFO.to_ne_bytes());
     netlink.extend([0; 8]);
     let mut families = vec![
-        Family { request: unix, body: 16, attribute: UNIX_DIAG_MEMINFO, is_tcp: false },
-        Family { request: netlink, body: 28, attribute: NETLINK_DIAG_MEMINFO, is_tcp: false },
+        SocketFamily { request: unix, body: 16, attribute: UNIX_DIAG_MEMINFO, is_tcp: false },
+        SocketFamily { request: netlink, body: 28, attribute: NETLINK_DIAG_MEMINFO, is_tcp: false },
     ];
     for family in [libc::AF_INET, libc::AF_INET6] {
         for protocol in [libc::IPPROTO_TCP, libc::IPPROTO_UDP] {
@@ -120,14 +120,14 @@ fn families() -> Vec<Family> {
             request.extend(all_states);
             request.extend([0; 48]);
             let is_tcp = protocol == libc::IPPROTO_TCP;
-            families.push(Family { request, body: 72, attribute: INET_DIAG_SKMEMINFO, is_tcp });
+            families.push(SocketFamily { request, body: 72, attribute: INET_DIAG_SKMEMINFO, is_tcp });
         }
     }
     families
 }
 
 /// Adds up the kernel's figures for the sockets of a family.
-fn list(asked: &mut File, family: &Family, found: &mut Found) -> io::Result<()> {
+fn list(asked: &mut File, family: &SocketFamily, found: &mut SocketUsage) -> io::Result<()> {
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
     let mut message = ((HEAD + family.request.len()) as u32).to_ne_bytes().to_vec();
     message.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
@@ -165,9 +165,9 @@ fn number(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.first_chunk().copied()?))
 }
 
-impl Found {
+impl SocketUsage {
     /// Counts a socket whose memory is reported; others remain hidden.
-    fn add(&mut self, family: &Family, body: &[u8]) {
+    fn add(&mut self, family: &SocketFamily, body: &[u8]) {
         let mut rest = body.get(family.body..).unwrap_or_default();
         while let Some([a, b, c, d]) = rest.first_chunk() {
             let (length, kind) = (usize::from(u16::from_ne_bytes([*a, *b])), u16::from_ne_bytes([*c, *d]));
@@ -193,12 +193,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_in_a_socket_is_counted_and_what_is_closed_no_longer() {
+    fn unread_socket_data_counts_until_the_socket_is_closed() {
         use std::net::{TcpListener, TcpStream};
         let mut sockets = Sockets::open(most_of_one()).unwrap();
         let families = families();
         let mut total = |place: usize| {
-            let mut found = Found::default();
+            let mut found = SocketUsage::default();
             list(&mut sockets.asked, &families[place], &mut found).ok().map(|()| (found.bytes, found.sockets))
         };
         // Uses this machine's sockets. Other tests have sockets, too, but hardly any data in them.

@@ -19,8 +19,8 @@ use nix::unistd::{ForkResult, fork};
 use super::confine::Confinement;
 use super::oom::OomScore;
 use super::pipes::{non_blocking, pipe};
-use super::tree::{self, Moment};
-use super::wire::{Job, OsBytes, Setup, put_item};
+use super::tree::{self, FileTime};
+use super::wire::{InitJob, OsBytes, Setup, put_item};
 use crate::{files, processes};
 
 /// Number of tries to start a process when none is left, and the time between tries.
@@ -57,7 +57,7 @@ impl From<String> for NotStarted {
 }
 
 /// A job that has started.
-pub(super) struct Started {
+pub(super) struct StartedJob {
     pub(super) pid: i32,
     /// The pipe of the command's input, and the bytes to write to it.
     pub(super) stdin: Option<(PipeWriter, Vec<u8>)>,
@@ -93,12 +93,17 @@ impl Starter {
     }
 
     /// Starts a job. `since` is the time at which the sandbox began, for surveys.
-    pub(super) fn start(&self, job: &Job, stdin: Vec<u8>, since: Option<Moment>) -> Result<Started, NotStarted> {
+    pub(super) fn start(
+        &self,
+        job: &InitJob,
+        stdin: Vec<u8>,
+        since: Option<FileTime>,
+    ) -> Result<StartedJob, NotStarted> {
         let no_pipe = |error: io::Error| format!("the sandbox has no pipe left: {error}");
         let (stdout, stdout_end) = pipe().map_err(no_pipe)?;
         let (stderr, stderr_end) = pipe().map_err(no_pipe)?;
         let (pid, stdin) = match job {
-            Job::Exec { argv, cwd, variables } => {
+            InitJob::Exec { argv, cwd, variables } => {
                 let (end, stdin) = if stdin.is_empty() {
                     (self.null.try_clone().map_err(no_pipe)?, None)
                 } else {
@@ -110,7 +115,7 @@ impl Starter {
             }
             _ => (self.fork_for(job, &stdin, since, stdout_end, stderr_end)?, None),
         };
-        Ok(Started { pid, stdin, outputs: [stdout, stderr] })
+        Ok(StartedJob { pid, stdin, outputs: [stdout, stderr] })
     }
 
     fn spawn(
@@ -188,9 +193,9 @@ impl Starter {
     /// Runs a file job in a forked child, which already has the input in memory.
     fn fork_for(
         &self,
-        job: &Job,
+        job: &InitJob,
         input: &[u8],
-        since: Option<Moment>,
+        since: Option<FileTime>,
         stdout: PipeWriter,
         mut stderr: PipeWriter,
     ) -> Result<i32, NotStarted> {
@@ -220,25 +225,25 @@ impl Starter {
         self.workdir.join(path.as_path())
     }
 
-    fn file_job(&self, job: &Job, input: &[u8], since: Option<Moment>, mut stdout: PipeWriter) -> io::Result<()> {
+    fn file_job(&self, job: &InitJob, input: &[u8], since: Option<FileTime>, mut stdout: PipeWriter) -> io::Result<()> {
         match job {
-            Job::Read { path, limit } => stdout.write_all(&files::read(&self.at(path), *limit)?),
-            Job::Write { path } => files::write(&self.at(path), input),
-            Job::List { path } => {
+            InitJob::Read { path, limit } => stdout.write_all(&files::read(&self.at(path), *limit)?),
+            InitJob::Write { path } => files::write(&self.at(path), input),
+            InitJob::List { path } => {
                 let mut list = Vec::new();
                 put_item(&mut list, &files::list(&self.at(path))?)?;
                 stdout.write_all(&list)
             }
-            Job::Lay => tree::lay::lay(&self.workdir, input),
-            Job::Survey | Job::Look => {
+            InitJob::Lay => tree::lay::lay(&self.workdir, input),
+            InitJob::Survey | InitJob::Look => {
                 if input.is_empty() {
                     tree::survey::survey(&self.workdir, since, tree::survey::SurveyLimits::default(), &mut stdout)
                 } else {
                     tree::survey::survey_known(&self.workdir, since, input, &mut stdout)
                 }
             }
-            Job::Collect => tree::collect::collect(&self.workdir, input, &mut stdout),
-            Job::Exec { .. } => Err(io::ErrorKind::Unsupported.into()),
+            InitJob::Collect => tree::collect::collect(&self.workdir, input, &mut stdout),
+            InitJob::Exec { .. } => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
 /// Nanoseconds that a task ran, and nanoseconds that it waited to run.
-type Counts = (u64, u64);
+type RunTimes = (u64, u64);
 
 /// Measures the lack of processors for one command.
 #[derive(Debug)]
 pub struct Starved {
     looked: Instant,
-    before: BTreeMap<(i32, i32), Counts>,
+    before: BTreeMap<(i32, i32), RunTimes>,
     /// Nanoseconds that all processes have run, including ended ones; the largest value seen so far.
     ran: u64,
     /// Whether this process reaps all processes that end below it.
@@ -63,7 +63,7 @@ impl Starved {
     fn look(&mut self, processes: impl IntoIterator<Item = i32>) {
         let processes: Vec<i32> = processes.into_iter().collect();
         let ran_so_far = self.ran_so_far(&processes);
-        let now: BTreeMap<(i32, i32), Counts> = processes.into_iter().flat_map(counts).collect();
+        let now: BTreeMap<(i32, i32), RunTimes> = processes.into_iter().flat_map(counts).collect();
         let waited: u64 = now
             .iter()
             .map(|(task, counts)| counts.1.saturating_sub(self.before.get(task).copied().unwrap_or_default().1))
@@ -115,7 +115,7 @@ fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
 }
 
 /// Returns the counts of each task of a process; empty if the kernel does not count.
-fn counts(process: i32) -> Vec<((i32, i32), Counts)> {
+fn counts(process: i32) -> Vec<((i32, i32), RunTimes)> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
     let count = |task: i32| {
         let text = fs::read_to_string(format!("/proc/{process}/task/{task}/schedstat")).ok()?;
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_held_up_by_as_long_as_it_waited() {
+    fn a_task_is_delayed_by_its_waiting_time() {
         for (ran, waited, held_up) in
             [(1.0, 0.0, 0.0), (0.5, 0.5, 0.5), (0.1, 0.6, 0.6), (0.0, 0.0, 0.0), (0.0, 1.0, 1.0)]
         {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_wait_for_each_other_are_held_up_by_nobody() {
+    fn tasks_that_wait_for_each_other_are_not_delayed_by_others() {
         // Eight tasks on two processors, which they have to themselves; then with a quarter of that.
         assert!(without(2.0, 6.0, 1.0, 2.0).abs() < 1e-12);
         assert!((without(0.5, 7.5, 1.0, 2.0) - 0.75).abs() < 1e-12);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_processes_ran_is_counted() {
+    fn run_time_of_ended_processes_is_counted() {
         let others = [std::process::id() as i32];
         let mut starved = Starved::of_sandbox(Instant::now(), others);
         let before = starved.ran;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_counts_of_this_process_is_read() {
+    fn the_kernels_counts_of_this_process_are_read() {
         let mut starved = Starved::since(Instant::now());
         starved.look([std::process::id() as i32, -1]);
         assert!(starved.total() <= Duration::from_secs(1));

@@ -50,7 +50,7 @@ impl std::fmt::Debug for OsBytes {
 
 /// The place where an init runs, which determines what it has to build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum Surroundings {
     /// On the host; moves into its own namespaces.
     Namespaces,
     /// On the host; confined only by landlock.
@@ -61,7 +61,7 @@ pub enum Place {
 
 /// The source of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Source {
+pub enum WorkspaceSource {
     /// An overlay to mount.
     Overlay {
         lower: OsBytes,
@@ -78,7 +78,7 @@ pub enum Source {
 
 /// The limits that the init sets or watches. Only the cgroup limits CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct InitLimits {
     pub memory: u64,
     pub processes: u64,
     pub file_size: u64,
@@ -89,10 +89,10 @@ pub struct Limits {
 /// The first message: the sandbox to set up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
-    pub place: Place,
+    pub place: Surroundings,
     /// Host user and group of the sandbox's processes, if the init starts as root.
     pub owner: Option<(u32, u32)>,
-    pub source: Source,
+    pub source: WorkspaceSource,
     pub read_only: Vec<OsBytes>,
     /// Folders and files inside the shown folders that are hidden: an empty folder or file covers each. Without
     /// namespaces, they are left out when reading is granted.
@@ -102,7 +102,7 @@ pub struct Setup {
     /// Files that become read-only, as paths in the workspace.
     pub sealed: Vec<OsBytes>,
     pub variables: BTreeMap<String, String>,
-    pub limits: Limits,
+    pub limits: InitLimits,
     /// The files through which the init enters its control groups.
     pub procs_files: Vec<OsBytes>,
     /// Whether a cgroup limits memory, so that the address space need not be limited.
@@ -115,7 +115,7 @@ pub struct Setup {
 
 /// The work of a child process of the init.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Job {
+pub enum InitJob {
     /// Run a program.
     Exec { argv: Vec<OsBytes>, cwd: OsBytes, variables: BTreeMap<String, String> },
     /// Print a regular file of at most `limit` bytes.
@@ -128,7 +128,7 @@ pub enum Job {
     Lay,
     /// Kill all other processes, then list the workspace's entries, or those paths on standard input that exist.
     Survey,
-    /// Same as [`Job::Survey`], but all other processes are only stopped. They continue after [`Job::Collect`].
+    /// Same as [`InitJob::Survey`], but all other processes are only stopped. They continue after [`InitJob::Collect`].
     Look,
     /// Print the contents of the files listed on standard input.
     Collect,
@@ -136,10 +136,10 @@ pub enum Job {
 
 /// A message from the harness to the init, after [`Setup`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Request {
+pub enum InitRequest {
     /// Run a job.
     Run {
-        job: Job,
+        job: InitJob,
         wall: Duration,
         patience: Duration,
         grace: Duration,
@@ -191,7 +191,7 @@ impl Unacknowledged {
 
 /// A message from the init to the harness.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Reply {
+pub enum InitReply {
     /// The sandbox is set up.
     Ready,
     /// The sandbox could not be set up, or can no longer be relied on.
@@ -292,9 +292,9 @@ mod tests {
 
     fn setup() -> Setup {
         Setup {
-            place: Place::Namespaces,
+            place: Surroundings::Namespaces,
             owner: Some((7, 8)),
-            source: Source::Overlay {
+            source: WorkspaceSource::Overlay {
                 lower: "/l".into(),
                 upper: OsStr::from_bytes(b"/\xff").into(),
                 work: "/w".into(),
@@ -306,7 +306,13 @@ mod tests {
             devices: vec!["/dev/nvidia0".into()],
             procs_files: vec!["/sys/fs/cgroup/pids/x/tasks".into()],
             variables: [("A".to_owned(), "b".to_owned())].into(),
-            limits: Limits { memory: 1 << 32, processes: 256, file_size: 1 << 30, disk: 1 << 32, cpu_seconds: 3600 },
+            limits: InitLimits {
+                memory: 1 << 32,
+                processes: 256,
+                file_size: 1 << 30,
+                disk: 1 << 32,
+                cpu_seconds: 3600,
+            },
             memory_cgroup: true,
             processes_cgroup: false,
             scratch: None,
@@ -322,9 +328,9 @@ mod tests {
             wall in any::<u64>(),
         ) {
             let argv = argv.into_iter().map(OsBytes).collect();
-            let job = Job::Exec { argv, cwd: "a b".into(), variables };
+            let job = InitJob::Exec { argv, cwd: "a b".into(), variables };
             let wall = Duration::from_secs(wall);
-            let request = Request::Run { job, wall, patience: wall / 7, grace: wall / 2, output: 77, stdin };
+            let request = InitRequest::Run { job, wall, patience: wall / 7, grace: wall / 2, output: 77, stdin };
             prop_assert_eq!(arrived(&frame(&request)).unwrap(), Some(request));
         }
 
@@ -334,7 +340,7 @@ mod tests {
         ) {
             let (exit, wall, cpu) = (Exit::Code(code), Duration::MAX, Duration::ZERO);
             let exec = Exec { exit, stdout, stderr: b"\xff".to_vec(), cut, wall, starved: wall / 3, cpu, peak_memory: u64::MAX };
-            let Ok(Some(Reply::Done(same))) = arrived(&frame(&Reply::Done(exec.clone()))) else { panic!("not done") };
+            let Ok(Some(InitReply::Done(same))) = arrived(&frame(&InitReply::Done(exec.clone()))) else { panic!("not done") };
             prop_assert_eq!(format!("{same:?}"), format!("{exec:?}"));
         }
 
@@ -344,17 +350,17 @@ mod tests {
         ) {
             let all = [Relayed::Opened(id), Relayed::Bytes(id, bytes), Relayed::Acknowledged(id, count), Relayed::Closed(id)];
             for relayed in all {
-                let request = Request::Relayed(relayed.clone());
+                let request = InitRequest::Relayed(relayed.clone());
                 prop_assert_eq!(arrived(&frame(&request)).unwrap(), Some(request));
-                let reply = frame(&Reply::Relayed(relayed.clone()));
-                prop_assert!(matches!(arrived(&reply), Ok(Some(Reply::Relayed(same))) if same == relayed));
+                let reply = frame(&InitReply::Relayed(relayed.clone()));
+                prop_assert!(matches!(arrived(&reply), Ok(Some(InitReply::Relayed(same))) if same == relayed));
             }
         }
 
         #[test]
         fn garbage_is_an_error_and_never_a_crash(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            let _ = (decode::<Setup>(&bytes), decode::<Request>(&bytes), decode::<Reply>(&bytes));
-            let _ = (arrived::<Setup>(&bytes), next_item::<Request>(&mut &bytes[..]));
+            let _ = (decode::<Setup>(&bytes), decode::<InitRequest>(&bytes), decode::<InitReply>(&bytes));
+            let _ = (arrived::<Setup>(&bytes), next_item::<InitRequest>(&mut &bytes[..]));
         }
 
         #[test]
@@ -367,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setup_arrives_as_it_was_sent_and_the_end_of_the_stream_is_none() {
+    fn a_setup_arrives_unchanged_and_the_end_of_the_stream_gives_none() {
         let setup = setup();
         assert_eq!(arrived(&frame(&setup)).unwrap(), Some(setup));
         assert!(arrived::<Setup>(b"").unwrap().is_none());
@@ -376,20 +382,20 @@ mod tests {
     #[test]
     fn a_false_length_neither_reserves_memory_nor_is_waited_for() {
         let promise = |length: u64| [&length.to_le_bytes()[..], b"little"].concat();
-        let error = arrived::<Request>(&promise(u64::MAX)).unwrap_err();
+        let error = arrived::<InitRequest>(&promise(u64::MAX)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
-        let error = receive::<Request>(&promise(LONGEST_REQUEST)[..], LONGEST_REQUEST).unwrap_err();
+        let error = receive::<InitRequest>(&promise(LONGEST_REQUEST)[..], LONGEST_REQUEST).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{error}");
         // A list that claims to have more entries than fit in any memory.
         let job = [&[0_u8, 0][..], &[0xff; 9], &[1]].concat();
-        assert!(decode::<Request>(&job).is_err());
+        assert!(decode::<InitRequest>(&job).is_err());
     }
 
     #[test]
     fn bytes_behind_a_message_are_an_error() {
-        let mut payload = frame(&Request::Stop)[8..].to_vec();
-        assert_eq!(decode::<Request>(&payload).unwrap(), Request::Stop);
+        let mut payload = frame(&InitRequest::Stop)[8..].to_vec();
+        assert_eq!(decode::<InitRequest>(&payload).unwrap(), InitRequest::Stop);
         payload.push(0);
-        assert!(decode::<Request>(&payload).is_err());
+        assert!(decode::<InitRequest>(&payload).is_err());
     }
 }

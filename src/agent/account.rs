@@ -5,9 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use super::trajectory::seconds;
-use super::{Budget, End, Ended, Event, Trajectory};
+use super::{AttemptEnd, Budget, End, Event, Trajectory};
 use crate::model::ask::Caller;
-use crate::model::ledger::Tab;
+use crate::model::ledger::PayerLedger;
 use crate::model::{Model, ModelError, QueryFailed, Quote, Reply, Request};
 
 /// The caller of the model; decides whether the call counts as a step.
@@ -46,7 +46,7 @@ pub(crate) enum Unanswered {
     Failed(ModelError),
 }
 
-impl From<NotAsked> for Ended {
+impl From<NotAsked> for AttemptEnd {
     fn from(refused: NotAsked) -> Self {
         match refused {
             NotAsked::Limit(end) => end.into(),
@@ -56,7 +56,7 @@ impl From<NotAsked> for Ended {
     }
 }
 
-impl From<Unanswered> for Ended {
+impl From<Unanswered> for AttemptEnd {
     fn from(unanswered: Unanswered) -> Self {
         match unanswered {
             Unanswered::NotAsked(refused) => refused.into(),
@@ -133,7 +133,7 @@ impl Caller for Account<'_> {
         Ok(event)
     }
 
-    fn tab(&self) -> Option<Tab> {
+    fn tab(&self) -> Option<PayerLedger> {
         self.budget.tab().cloned()
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{End, SoFar};
-use crate::model::ledger::Tab;
+use super::{End, LiveUsage};
+use crate::model::ledger::PayerLedger;
 use crate::model::{QueryFailed, Reply, Usage};
 
 /// Budget of one attempt.
@@ -62,9 +62,9 @@ pub struct Budget {
     last: (f64, u64),
     /// Number of calls in progress, and the most dollars that they can cost together.
     under_way: (u32, f64),
-    tab: Option<Tab>,
+    tab: Option<PayerLedger>,
     /// Receives the progress shown to the user.
-    watched: Option<Arc<SoFar>>,
+    watched: Option<Arc<LiveUsage>>,
 }
 
 impl Budget {
@@ -91,16 +91,16 @@ impl Budget {
 
     /// Creates an unspent budget whose calls are written to a run's ledger.
     #[must_use]
-    pub fn with_tab(limits: Limits, tab: Option<Tab>) -> Self {
+    pub fn with_tab(limits: Limits, tab: Option<PayerLedger>) -> Self {
         Self { tab, ..Self::new(limits) }
     }
 
     /// Reports steps and cost to `so_far` from now on.
-    pub fn watch(&mut self, so_far: Arc<SoFar>) {
+    pub fn watch(&mut self, so_far: Arc<LiveUsage>) {
         self.watched = Some(so_far);
     }
 
-    fn tell(&self) {
+    fn publish_usage(&self) {
         if let Some(watched) = &self.watched {
             watched.set(self.steps, self.cost);
         }
@@ -108,7 +108,7 @@ impl Budget {
 
     /// This attempt's part of the run's ledger; `None` outside a run.
     #[must_use]
-    pub const fn tab(&self) -> Option<&Tab> {
+    pub const fn tab(&self) -> Option<&PayerLedger> {
         self.tab.as_ref()
     }
 
@@ -185,7 +185,7 @@ impl Budget {
     /// Counts a step without a model call, such as a script's.
     pub fn charge_step(&mut self) {
         self.steps += 1;
-        self.tell();
+        self.publish_usage();
     }
 
     /// Counts a model call that is not a step, such as one made by a tool.
@@ -195,7 +195,7 @@ impl Budget {
         self.usage += reply.usage;
         self.cost += reply.cost;
         self.model_time += waited;
-        self.tell();
+        self.publish_usage();
     }
 
     /// Counts a model call that failed. It may have cost something.
@@ -204,7 +204,7 @@ impl Budget {
         self.usage += failed.usage;
         self.cost += failed.cost;
         self.model_time += waited;
-        self.tell();
+        self.publish_usage();
     }
 
     /// The number of the next call.
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_a_reply_costs_what_it_cost_but_is_no_step() {
+    fn a_call_without_a_reply_is_charged_but_not_counted_as_a_step() {
         let mut budget = spent(Limits { cost: 0.5, ..Limits::default() }, 0.1, 10);
         let usage = Usage { input: 7, ..Usage::default() };
         let failed = QueryFailed { error: ModelError::Unavailable("503".into()), usage, cost: 0.4 };

@@ -9,10 +9,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::account::{Account, Asker, NotAsked, Unanswered};
-use super::review::{Asked, Reviewer};
-use super::{Budget, Ended, Event, PythonSession, Trajectory, conversation};
+use super::review::{ReviewRequest, Reviewer};
+use super::{AttemptEnd, Budget, Event, PythonSession, Trajectory, conversation};
 use crate::model::{self, Message, Model, Reply, Request, Sampling};
-use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, FolderEntry, Sandbox, patience};
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ impl Context<'_> {
     ///
     /// # Errors
     /// [`Fault::Refused`] if no time is left, and the errors of the sandbox.
-    pub async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
+    pub async fn list(&mut self, path: &Path) -> Result<Vec<FolderEntry>, Fault> {
         let (begun, left) = (Instant::now(), self.time_left()?);
         let entries = timeout(left, self.sandbox.list(path)).await;
         self.cut(begun, left, entries)
@@ -113,7 +113,7 @@ impl Context<'_> {
     }
 
     /// Records an event and adds what the model sees of it to `messages`.
-    pub fn tell(&mut self, messages: &mut Vec<Message>, event: &Event) {
+    pub fn record_message(&mut self, messages: &mut Vec<Message>, event: &Event) {
         conversation::take(messages, event);
         self.trajectory.push(event);
     }
@@ -139,13 +139,13 @@ impl Context<'_> {
 
     /// Ends a round and returns the feedback for the next one. Returns `None` if there is no further round: feedback is
     /// off, the rounds are used up, the work passes, or the budget is used up. The answer stays reported.
-    pub(crate) async fn feedback(&mut self, feedback: Option<u32>, rounds: u32) -> Result<Option<String>, Ended> {
+    pub(crate) async fn feedback(&mut self, feedback: Option<u32>, rounds: u32) -> Result<Option<String>, AttemptEnd> {
         let (Some(level), Some(reviewer)) = (feedback, self.review) else { return Ok(None) };
         if self.round >= rounds || self.budget.exceeded().is_some() {
             return Ok(None);
         }
         let (round, steps, cost) = (self.round, self.budget.steps, self.budget.cost);
-        let asked = Asked { level, round, steps, cost };
+        let asked = ReviewRequest { level, round, steps, cost };
         self.round += 1;
         reviewer.review(asked, self.answer.as_deref(), self.sandbox, self.trajectory).await
     }

@@ -93,7 +93,7 @@ fn sendable(call: &ToolCall) -> ToolCall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Sampling, Usage, Wishes};
+    use crate::model::{RequestOptions, Sampling, Usage};
 
     fn reply(text: &str, tool_calls: Vec<ToolCall>) -> Event {
         Event::Reply {
@@ -111,14 +111,19 @@ mod tests {
         }
     }
 
-    fn said(role: Role, content: &str) -> Event {
+    fn message_event(role: Role, content: &str) -> Event {
         Event::Message { role, content: content.into(), call_id: None }
     }
 
     #[test]
     fn user_messages_in_a_row_become_one() {
         let mut messages = Vec::new();
-        for event in [said(Role::System, "s"), said(Role::User, "a"), said(Role::User, "b"), reply("c", vec![])] {
+        for event in [
+            message_event(Role::System, "s"),
+            message_event(Role::User, "a"),
+            message_event(Role::User, "b"),
+            reply("c", vec![]),
+        ] {
             take(&mut messages, &event);
         }
         assert_eq!(messages.len(), 3);
@@ -126,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_of_its_own_asks_replaces_what_it_no_longer_says() {
+    fn a_new_request_replaces_messages_that_the_agent_dropped() {
         let asked = |kept, words: &[&str]| Event::Asked {
             call: 0,
             kept,
             messages: words.iter().map(|word| Message::new(Role::User, *word)).collect(),
             tools: None,
             sampling: Sampling::default(),
-            wishes: Wishes::default(),
+            wishes: RequestOptions::default(),
         };
         let mut messages = Vec::new();
         for event in [asked(0, &["a", "b"]), reply("c", vec![]), asked(3, &["d"]), reply("e", vec![]), asked(1, &["f"])]
@@ -145,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_providers_refuse_to_read_back_is_made_good() {
+    fn conversations_that_providers_refuse_are_repaired() {
         let mut messages = Vec::new();
         take(&mut messages, &reply("", vec![]));
         let broken = ToolCall { id: "1".into(), name: "x".into(), arguments: Value::String("{".repeat(1 << 20)) };

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 
-use super::retrieval::{Code, CodeChoice, PaperChoice, Retriever, Wanted};
-use super::{Agent, Context, Ended, Event, Replication, Task, experiment, repo};
+use super::retrieval::{Code, CodeChoice, PaperChoice, RetrievalQuery, Retriever};
+use super::{Agent, AttemptEnd, Context, Event, Replication, Task, experiment, repo};
 use crate::code::{Module, last_part};
 use crate::model::Role;
 use crate::sample::MASKED;
@@ -29,7 +29,7 @@ impl Agent for Copycat {
         Some(MASKED)
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         let Some(task) = task.part::<Replication>() else { return Replication::missing(self.name()) };
         let mut code = match repo::python_files(context).await {
             Ok(code) => code,
@@ -62,7 +62,7 @@ async fn copied(masked: &Code, code: &mut Code, function: &super::TaskFunction) 
     if function.region.is_some() {
         return Err("it is a part of a function".to_owned());
     }
-    let wanted = Wanted::new(function, masked)?;
+    let wanted = RetrievalQuery::new(function, masked)?;
     let all = Retriever {
         paper: PaperChoice::None,
         code: CodeChoice::Bm25,

@@ -72,14 +72,14 @@ impl End {
 
     /// Adds details to this end.
     #[must_use]
-    pub fn because(self, detail: impl Into<String>) -> Ended {
-        Ended { end: self, detail: Some(detail.into()), evidence: None }
+    pub fn because(self, detail: impl Into<String>) -> AttemptEnd {
+        AttemptEnd { end: self, detail: Some(detail.into()), evidence: None }
     }
 }
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct AttemptEnd {
     /// Why it stopped.
     pub end: End,
     /// Details such as the provider's error; kept in the store.
@@ -88,7 +88,7 @@ pub struct Ended {
     pub evidence: Option<Evidence>,
 }
 
-impl Ended {
+impl AttemptEnd {
     /// Builds the end of an attempt lost to a machine failure.
     pub fn lost(detail: impl Into<String>, evidence: Evidence) -> Self {
         let detail = detail.into();
@@ -101,13 +101,13 @@ impl Ended {
     }
 }
 
-impl From<End> for Ended {
+impl From<End> for AttemptEnd {
     fn from(end: End) -> Self {
         Self { end, detail: None, evidence: None }
     }
 }
 
-impl From<Loss> for Ended {
+impl From<Loss> for AttemptEnd {
     fn from(loss: Loss) -> Self {
         match loss.evidence() {
             Some(evidence) => Self::lost(loss.to_string(), evidence.clone()),
@@ -116,7 +116,7 @@ impl From<Loss> for Ended {
     }
 }
 
-impl From<Fault> for Ended {
+impl From<Fault> for AttemptEnd {
     /// Maps a refusal to the time limit: [`super::Context`] refuses uses of the sandbox only when no tool time is left.
     fn from(fault: Fault) -> Self {
         match fault {
@@ -126,7 +126,7 @@ impl From<Fault> for Ended {
     }
 }
 
-impl From<&ModelError> for Ended {
+impl From<&ModelError> for AttemptEnd {
     fn from(error: &ModelError) -> Self {
         let end = match error {
             ModelError::ContextLength(_) => End::TokenLimit,

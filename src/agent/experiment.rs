@@ -7,15 +7,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use super::measure::{MOST_OUTPUT, NoResult, Place, measure, removal, wall};
+use super::measure::{CheckRunner, MOST_OUTPUT, NoResult, measure, removal, wall};
 use super::tools::{show_exec, show_exit};
 use super::trajectory::seconds;
-use super::{Check, Context, End, Ended, Event};
+use super::{AttemptEnd, Check, Context, End, Event};
 use crate::sandbox::{Command, Exec, Exit, Fault};
 
 /// An experiment without a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct ExperimentFailure {
     /// Its key in the answer.
     pub key: String,
     /// The reason, as an error fragment.
@@ -26,18 +26,18 @@ pub struct Failure {
 
 /// The outcome of several experiments.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct ReplicationOutcome {
     /// Results by key.
     pub answer: Map<String, Value>,
     /// Experiments without a result.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<ExperimentFailure>,
     /// Why the experiments stopped before the last one, if they did.
-    pub stopped: Option<Ended>,
+    pub stopped: Option<AttemptEnd>,
 }
 
 /// Runs experiments one after another until the budget is used up. `count` makes each of them a step.
-pub async fn run_all(checks: &[Check], context: &mut Context<'_>, count: bool) -> Outcome {
-    let mut outcome = Outcome::default();
+pub async fn run_all(checks: &[Check], context: &mut Context<'_>, count: bool) -> ReplicationOutcome {
+    let mut outcome = ReplicationOutcome::default();
     for experiment in checks {
         let limit = if count { context.budget.exceeded() } else { None };
         let late = context.budget.time_left().is_zero().then_some(End::TimeLimit);
@@ -60,20 +60,20 @@ pub async fn run_all(checks: &[Check], context: &mut Context<'_>, count: bool) -
             Ok((Err(what), stderr)) => (what, stderr),
             Err(Fault::Refused(what)) => (what, String::new()),
         };
-        outcome.failures.push(Failure { key: experiment.key.clone(), what, stderr });
+        outcome.failures.push(ExperimentFailure { key: experiment.key.clone(), what, stderr });
     }
     outcome
 }
 
 /// Runs all experiments and reports their results; used by agents that only put code in place.
-pub async fn report(checks: &[Check], context: &mut Context<'_>) -> Ended {
+pub async fn report(checks: &[Check], context: &mut Context<'_>) -> AttemptEnd {
     let outcome = run_all(checks, context, true).await;
     if let Some(stopped) = outcome.stopped {
         return stopped;
     }
     answer(outcome.answer, context);
     let failures: Vec<String> = outcome.failures.iter().map(|it| format!("{}: {}", it.key, it.what)).collect();
-    Ended { detail: (!failures.is_empty()).then(|| failures.join("; ")), ..End::Answered.into() }
+    AttemptEnd { detail: (!failures.is_empty()).then(|| failures.join("; ")), ..End::Answered.into() }
 }
 
 /// Reports results as the answer.
@@ -88,7 +88,7 @@ pub fn answer_raw(raw: String, context: &mut Context<'_>) {
 }
 
 /// Writes files into the workspace. An error ends the attempt.
-pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) -> Result<(), Ended> {
+pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) -> Result<(), AttemptEnd> {
     for (path, bytes) in files {
         match context.write(path, bytes).await {
             Ok(()) => {}
@@ -102,7 +102,7 @@ pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) 
 }
 
 /// The agent's sandbox as a place to run a check: use is charged to the budget, and the command is recorded.
-struct InBudget<'c, 'a> {
+struct BudgetedSandbox<'c, 'a> {
     context: &'c mut Context<'a>,
     check: &'c Check,
     /// Tool time used before the check.
@@ -110,7 +110,7 @@ struct InBudget<'c, 'a> {
 }
 
 #[async_trait]
-impl Place for InBudget<'_, '_> {
+impl CheckRunner for BudgetedSandbox<'_, '_> {
     async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault> {
         let exec = self.context.exec(command, wall, MOST_OUTPUT).await?;
         self.context.trajectory.push(&Event::Observation {
@@ -141,7 +141,7 @@ impl Place for InBudget<'_, '_> {
 /// Runs an experiment. The inner error says why there is no result; the second part is the standard error.
 async fn run(check: &Check, context: &mut Context<'_>) -> Result<(Result<Value, String>, String), Fault> {
     let before = context.budget.tool_time;
-    let measured = measure(&mut InBudget { context, check, before }, check).await?;
+    let measured = measure(&mut BudgetedSandbox { context, check, before }, check).await?;
     let stderr = String::from_utf8_lossy(&measured.exec.stderr).trim_end().to_owned();
     let result = measured.result.map_err(|why| match why {
         NoResult::Ended(Exit::TimedOut) => "stopped at its time limit".to_owned(),

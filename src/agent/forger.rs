@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 
-use super::{Agent, Context, End, Ended, Task, gold};
+use super::{Agent, AttemptEnd, Context, End, Task, gold};
 
 /// The `forger` agent.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Agent for Forger {
         true
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         match &task.forgery {
             Some(forgery) => gold::follow(forgery, context).await,
             None => End::GaveUp.because("this family says nothing of how its tasks are forged"),

@@ -4,15 +4,15 @@
 
 use async_trait::async_trait;
 
-use super::{Agent, Context, End, Ended, Solution, Task, experiment, python};
+use super::{Agent, AttemptEnd, Context, End, Solution, Task, experiment, python};
 use crate::score::last_json_line;
 
 /// The `gold` agent.
 #[derive(Debug)]
-pub struct Gold;
+pub struct GoldAgent;
 
 #[async_trait]
-impl Agent for Gold {
+impl Agent for GoldAgent {
     fn name(&self) -> &'static str {
         "gold"
     }
@@ -21,13 +21,13 @@ impl Agent for Gold {
         false
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         follow(&task.solution, context).await
     }
 }
 
 /// Writes the solution's files, runs its cells and commands, and reports its answer, or their results if it has none.
-pub(super) async fn follow(solution: &Solution, context: &mut Context<'_>) -> Ended {
+pub(super) async fn follow(solution: &Solution, context: &mut Context<'_>) -> AttemptEnd {
     let Solution { files, cells, checks, answer } = solution;
     if let Err(ended) = experiment::write_all(files, context).await {
         return ended;

@@ -1,11 +1,15 @@
 //! Retrieved material in the task of an agent that works by itself.
 
-use super::retrieval::{Code, CodeChoice, PaperChoice, Passage, Retriever, Wanted, passages};
-use super::{Context, End, Ended, Replication, Task, prompts, repo};
+use super::retrieval::{Code, CodeChoice, PaperChoice, Passage, RetrievalQuery, Retriever, passages};
+use super::{AttemptEnd, Context, End, Replication, Task, prompts, repo};
 
 /// Retrieves passages and snippets for all missing functions, without duplicates. `None` if nothing is requested or
 /// found. An error ends the attempt.
-pub async fn gather(retriever: &Retriever, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, Ended> {
+pub async fn gather(
+    retriever: &Retriever,
+    task: &Task,
+    context: &mut Context<'_>,
+) -> Result<Option<String>, AttemptEnd> {
     let by_code = !matches!(retriever.code, CodeChoice::Agent | CodeChoice::None);
     if retriever.paper == PaperChoice::None && !by_code {
         return Ok(None);
@@ -16,10 +20,10 @@ pub async fn gather(retriever: &Retriever, task: &Task, context: &mut Context<'_
     Ok(prompts::fixed::material(&found.0, &found.1))
 }
 
-type Material = (Vec<Passage>, Vec<(String, String)>);
+type PassagesAndSnippets = (Vec<Passage>, Vec<(String, String)>);
 
-async fn collect(retriever: &Retriever, task: &Replication, code: &Code) -> Result<Material, String> {
-    let (mut text, mut snippets): Material = Default::default();
+async fn collect(retriever: &Retriever, task: &Replication, code: &Code) -> Result<PassagesAndSnippets, String> {
+    let (mut text, mut snippets): PassagesAndSnippets = Default::default();
     if retriever.paper == PaperChoice::Full {
         text = passages(&task.text);
     }
@@ -28,7 +32,7 @@ async fn collect(retriever: &Retriever, task: &Replication, code: &Code) -> Resu
         snippets = code.modules.iter().map(|(path, module)| (path.display().to_string(), whole(module))).collect();
     }
     for function in &task.functions {
-        let wanted = Wanted::new(function, code)?;
+        let wanted = RetrievalQuery::new(function, code)?;
         for passage in retriever.passages(&task.text, &wanted).await? {
             if !text.contains(&passage) {
                 text.push(passage);

@@ -18,7 +18,7 @@ pub(crate) const MOST_OUTPUT: usize = 4 << 20;
 
 /// Access to a sandbox for running a check.
 #[async_trait]
-pub(crate) trait Place: Send {
+pub(crate) trait CheckRunner: Send {
     /// Runs a command for at most `wall`.
     async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault>;
     /// Reads a file of at most [`MOST_OUTPUT`] bytes.
@@ -28,7 +28,7 @@ pub(crate) trait Place: Send {
 }
 
 /// Outcome of a check.
-pub(crate) struct Measured {
+pub(crate) struct CheckOutcome {
     /// How its command ended.
     pub exec: Exec,
     /// Its result.
@@ -59,7 +59,7 @@ pub(crate) fn wall(check: &Check) -> Duration {
 ///
 /// # Errors
 /// [`Fault::Lost`] if the sandbox died, [`Fault::Refused`] if the command could not be run at all.
-pub(crate) async fn measure(place: &mut dyn Place, check: &Check) -> Result<Measured, Fault> {
+pub(crate) async fn measure(place: &mut dyn CheckRunner, check: &Check) -> Result<CheckOutcome, Fault> {
     let file = match &check.result {
         ResultRule::JsonFile(file) => Some(Path::new(file)),
         ResultRule::JsonLine(_) | ResultRule::Regex(_) => None,
@@ -72,16 +72,16 @@ pub(crate) async fn measure(place: &mut dyn Place, check: &Check) -> Result<Meas
     let exec = place.exec(&Command::shell(&check.command), wall(check)).await?;
     if !exec.success() {
         let exit = exec.exit;
-        return Ok(Measured { exec, result: Err(NoResult::Ended(exit)) });
+        return Ok(CheckOutcome { exec, result: Err(NoResult::Ended(exit)) });
     }
     let written = match file {
         Some(file) => match place.read(file).await {
             Ok(bytes) => Some(bytes),
-            Err(Fault::Refused(what)) => return Ok(Measured { exec, result: Err(NoResult::File(what)) }),
+            Err(Fault::Refused(what)) => return Ok(CheckOutcome { exec, result: Err(NoResult::File(what)) }),
             Err(lost) => return Err(lost),
         },
         None => None,
     };
     let result = read_result(&check.result, &exec.stdout, written.as_deref()).map_err(NoResult::Misfit);
-    Ok(Measured { exec, result })
+    Ok(CheckOutcome { exec, result })
 }

@@ -6,8 +6,8 @@
 
 use super::history::{History, SHORT};
 use super::prompts::dynamic;
-use super::tools::{Failure, ask, cut_middle};
-use super::{Context, Ended, Event, transcript};
+use super::tools::{ToolFailure, ask, cut_middle};
+use super::{AttemptEnd, Context, Event, transcript};
 use crate::model::{Message, ModelError, Reply, Role, Thought};
 
 /// Characters kept of the newest observation if shortening all others does not suffice.
@@ -23,7 +23,7 @@ const DOWN_TO: f64 = 0.75;
 
 /// Keeps one conversation in the form that its history demands.
 #[derive(Debug)]
-pub struct Memory {
+pub struct ConversationMemory {
     history: History,
     /// Context size of the model in tokens, input and output together.
     context: Option<u64>,
@@ -46,7 +46,7 @@ pub struct Memory {
     sizes: Vec<usize>,
 }
 
-impl Memory {
+impl ConversationMemory {
     /// Creates the state for a conversation that holds its system prompt and task. `beside` is the number of bytes sent
     /// in addition.
     #[must_use]
@@ -69,7 +69,7 @@ impl Memory {
     }
 
     /// Prepares the conversation for the next call. An error ends the attempt.
-    pub async fn tidy(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) -> Result<(), Ended> {
+    pub async fn tidy(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) -> Result<(), AttemptEnd> {
         match self.history {
             History::Full => {}
             History::Window(most) => {
@@ -91,7 +91,7 @@ impl Memory {
                     let index = self.checked;
                     self.checked += 1;
                     if let Some(end) = messages.get(index).and_then(tail) {
-                        context.tell(messages, &Event::Shortened { message: index, content: end });
+                        context.record_message(messages, &Event::Shortened { message: index, content: end });
                         self.sizes.truncate(index);
                     }
                 }
@@ -149,20 +149,25 @@ impl Memory {
     fn forget(&mut self, count: usize, messages: &mut Vec<Message>, context: &mut Context<'_>) {
         let note = dynamic::left_out(self.summary.as_deref());
         let event = Event::Forgotten { from: self.head, count, keep: self.keep, note };
-        context.tell(messages, &event);
+        context.record_message(messages, &event);
         self.checked = self.checked.saturating_sub(count).max(self.head);
         self.sizes.clear();
     }
 
     /// Updates the summary. Keeps the previous one if the model may not be asked any more.
-    async fn summarise(&mut self, count: usize, messages: &[Message], context: &mut Context<'_>) -> Result<(), Ended> {
-        let steps = transcript::of(&messages[self.head..self.head + count]);
+    async fn summarise(
+        &mut self,
+        count: usize,
+        messages: &[Message],
+        context: &mut Context<'_>,
+    ) -> Result<(), AttemptEnd> {
+        let steps = transcript::render(&messages[self.head..self.head + count]);
         let question = Message::new(Role::User, dynamic::summarise(self.summary.as_deref(), &steps));
         match ask("summary", vec![question], context).await {
             Ok(summary) if !summary.trim().is_empty() => self.summary = Some(summary.trim().to_owned()),
-            Ok(_) | Err(Failure::Refused(_) | Failure::Arguments(_)) => {}
-            Err(Failure::Lost(loss)) => return Err(loss.into()),
-            Err(Failure::Model(error)) => return Err(Ended::from(&error)),
+            Ok(_) | Err(ToolFailure::Refused(_) | ToolFailure::Arguments(_)) => {}
+            Err(ToolFailure::Lost(loss)) => return Err(loss.into()),
+            Err(ToolFailure::Model(error)) => return Err(AttemptEnd::from(&error)),
         }
         Ok(())
     }
@@ -221,7 +226,7 @@ fn is_long(message: &Message, most: usize) -> bool {
 
 fn shorten(index: usize, most: usize, messages: &mut Vec<Message>, context: &mut Context<'_>) {
     let content = cut_middle(&messages[index].content, most).into_owned();
-    context.tell(messages, &Event::Shortened { message: index, content });
+    context.record_message(messages, &Event::Shortened { message: index, content });
 }
 
 /// The end of an observation if it is too long.

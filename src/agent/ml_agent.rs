@@ -10,12 +10,12 @@ use std::fmt::Write as _;
 
 use async_trait::async_trait;
 
+use super::ml_agent_limits::MlAgentLimits;
+use super::plain_chat::{NoReply, PlainChat};
 use super::prompts::ml_agent as prompts;
-use super::reach::Reach;
 use super::retrieval::bm25::{Bm25, ranked};
-use super::talk::{Stop, Talk};
 use super::tools::cut_middle;
-use super::{Agent, Context, End, Ended, OneReply, Shelved, Task, experiment};
+use super::{Agent, AttemptEnd, Context, End, OneReply, ShownRepo, Task, experiment};
 use crate::model::{Model, Role};
 use crate::sample::COMMAND;
 
@@ -28,12 +28,12 @@ const MOST_PATHS: usize = 200;
 #[derive(Debug)]
 pub struct MlAgent {
     label: String,
-    reach: Reach,
+    reach: MlAgentLimits,
 }
 
 impl MlAgent {
     /// Creates the agent with this label.
-    pub const fn new(label: String, reach: Reach) -> Self {
+    pub const fn new(label: String, reach: MlAgentLimits) -> Self {
         Self { label, reach }
     }
 }
@@ -52,7 +52,7 @@ impl Agent for MlAgent {
         Some(COMMAND)
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         let (task, model) = match OneReply::given(self.name(), task, context) {
             Ok(given) => given,
             Err(ended) => return ended,
@@ -71,20 +71,20 @@ impl Agent for MlAgent {
 /// Returns the reply containing the program, for the first repo that gets one.
 async fn work(
     task: &OneReply,
-    reach: Reach,
+    reach: MlAgentLimits,
     model: &dyn Model,
     context: &mut Context<'_>,
-) -> Result<Option<String>, Stop> {
-    let mut talk = Talk::over(model, Vec::new());
-    talk.say(Role::User, prompts::keywords(&task.unplaced, reach.words), context);
+) -> Result<Option<String>, NoReply> {
+    let mut talk = PlainChat::over(model, Vec::new());
+    talk.add_message(Role::User, prompts::keywords(&task.unplaced, reach.words), context);
     let words = talk.ask(None, context).await?.text;
     let docs = task.shelf.iter().map(|repo| repo.docs.as_str());
     let found = ranked(&Bm25::new(docs).scores(&words));
-    let found: Vec<&Shelved> = found.into_iter().take(reach.repos).map(|place| &task.shelf[place]).collect();
+    let found: Vec<&ShownRepo> = found.into_iter().take(reach.repos).map(|place| &task.shelf[place]).collect();
     let beginnings: Vec<(&str, String)> =
         found.iter().map(|repo| (repo.id.as_str(), repo.docs.chars().take(BEGINNING).collect())).collect();
     let shown: Vec<(&str, &str)> = beginnings.iter().map(|(id, text)| (*id, text.as_str())).collect();
-    talk.say(Role::User, prompts::sort(&shown), context);
+    talk.add_message(Role::User, prompts::sort(&shown), context);
     let order = talk.ask(None, context).await?.text;
     for repo in sorted(found, &order) {
         let program = attempt(repo, (task, reach), model, context).await?;
@@ -96,7 +96,7 @@ async fn work(
 }
 
 /// Orders repos as a reply names them. Repos that it doesn't name come last, in their old order.
-fn sorted<'a>(found: Vec<&'a Shelved>, reply: &str) -> Vec<&'a Shelved> {
+fn sorted<'a>(found: Vec<&'a ShownRepo>, reply: &str) -> Vec<&'a ShownRepo> {
     let named: Vec<&str> = reply.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))).collect();
     let mut found = found;
     found.sort_by_key(|repo| named.iter().position(|name| *name == repo.id).unwrap_or(usize::MAX));
@@ -105,11 +105,11 @@ fn sorted<'a>(found: Vec<&'a Shelved>, reply: &str) -> Vec<&'a Shelved> {
 
 /// Plans and writes the program for one repo; `None` if the model rejects the repo.
 async fn attempt(
-    repo: &Shelved,
-    (task, reach): (&OneReply, Reach),
+    repo: &ShownRepo,
+    (task, reach): (&OneReply, MlAgentLimits),
     model: &dyn Model,
     context: &mut Context<'_>,
-) -> Result<Option<String>, Stop> {
+) -> Result<Option<String>, NoReply> {
     let mut paths: Vec<&str> = repo.files.iter().map(|(path, _)| path.as_str()).collect();
     let more = paths.len().saturating_sub(MOST_PATHS);
     paths.truncate(MOST_PATHS);
@@ -117,18 +117,18 @@ async fn attempt(
     if more > 0 {
         let _ = write!(files, "\n[and {more} more]");
     }
-    let mut talk = Talk::over(model, Vec::new());
+    let mut talk = PlainChat::over(model, Vec::new());
     let prompt = prompts::plan(&task.unplaced, &repo.id, &files, &cut_middle(&repo.docs, reach.docs));
-    talk.say(Role::User, prompt, context);
+    talk.add_message(Role::User, prompt, context);
     let accepts = talk.ask(None, context).await?.text;
     if first_word(&accepts) != "accept" {
         return Ok(None);
     }
     let mut question = prompts::generate(task.fence, reach.replies);
     for done in 1..=reach.replies {
-        talk.say(Role::User, question, context);
+        talk.add_message(Role::User, question, context);
         let reply = talk.ask(None, context).await?.text;
-        let told = match Action::of(&reply) {
+        let told = match Action::parse(&reply) {
             Action::Write => return Ok(Some(reply)),
             Action::Reject => return Ok(None),
             Action::Read(path) => match repo.files.iter().find(|(known, _)| *known == path) {
@@ -141,7 +141,7 @@ async fn attempt(
                 told
             }
         };
-        question = prompts::told(&told, reach.replies - done);
+        question = prompts::ask_for_program(&told, reach.replies - done);
     }
     Ok(None)
 }
@@ -156,7 +156,7 @@ enum Action {
 }
 
 impl Action {
-    fn of(reply: &str) -> Self {
+    fn parse(reply: &str) -> Self {
         if reply.contains("```") {
             return Self::Write;
         }
@@ -191,13 +191,13 @@ mod tests {
             ("I would read main.py", Action::Unclear),
             ("", Action::Unclear),
         ] {
-            assert_eq!(Action::of(reply), action, "{reply}");
+            assert_eq!(Action::parse(reply), action, "{reply}");
         }
     }
 
     #[test]
     fn repos_come_in_the_order_in_which_they_are_named() {
-        let repo = |id: &str| Shelved { id: id.to_owned(), docs: String::new(), files: Vec::new() };
+        let repo = |id: &str| ShownRepo { id: id.to_owned(), docs: String::new(), files: Vec::new() };
         let (a, b, c) = (repo("a"), repo("b-2"), repo("c"));
         let names =
             |reply| sorted(vec![&a, &b, &c], reply).iter().map(|it| it.id.as_str()).collect::<Vec<_>>().join(" ");

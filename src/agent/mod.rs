@@ -4,14 +4,12 @@
 //! that records what it does.
 
 mod account;
-mod asked;
 mod budget;
 mod check;
 mod context;
 pub mod conversation;
 mod copycat;
 mod end;
-pub(crate) mod ending;
 mod experiment;
 mod external;
 pub(crate) mod files;
@@ -20,33 +18,35 @@ mod forger;
 mod function;
 mod gold;
 pub(crate) mod history;
+mod live_usage;
 mod material;
 pub(crate) mod measure;
 mod memory;
 mod ml_agent;
+mod ml_agent_limits;
 mod mutant;
 mod noop;
 mod one_reply;
+mod plain_chat;
 pub(crate) mod prompts;
 pub(crate) mod protocol;
 pub(crate) mod python;
 mod python_session;
 mod random;
-mod reach;
 mod react;
 mod reflexion;
 mod replication;
 mod repo;
+mod request_record;
 pub(crate) mod retrieval;
 pub(crate) mod review;
 mod scripted;
 pub(crate) mod settings;
 mod single;
-mod so_far;
 pub(crate) mod spec;
 mod step;
 mod super_preset;
-mod talk;
+pub(crate) mod tail;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -66,15 +66,15 @@ use crate::error::Result;
 pub use budget::{Budget, Limits};
 pub use check::Check;
 pub use context::Context;
-pub use end::{End, Ended};
-pub(crate) use external::{builtin_names, listed};
-pub(crate) use one_reply::{OneReply, Shelved};
+pub use end::{AttemptEnd, End};
+pub(crate) use external::{bundled_names, list_bundled};
+pub use live_usage::LiveUsage;
+pub(crate) use one_reply::{OneReply, ShownRepo};
 pub(crate) use python_session::PythonSession;
 pub use replication::{Replication, TaskExperiment, TaskFunction, TaskRegion};
 pub use settings::Settings;
 pub(crate) use settings::written;
 pub(crate) use settings::{Fill, Overrides, setting_keys};
-pub use so_far::SoFar;
 pub use spec::AgentSpec;
 pub(crate) use spec::NAMES as AGENTS;
 pub use task::{Solution, Task};
@@ -128,13 +128,13 @@ pub trait Agent: Send + Sync {
     /// Works on the task until an end. Never panics on replies of a model or a sandbox.
     ///
     /// Called through [`attempt`], which stops it when the run is cancelled and records its end.
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended;
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd;
 }
 
 /// Runs one attempt of an agent until the agent ends or the run is cancelled, even in the middle of a model call or a
 /// command. The caller records [`Event::Started`], because it knows the sandbox's backend; this function records
 /// [`Event::Ended`].
-pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) -> Ended {
+pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
     let cancel = context.cancel.clone();
     let patience = agent.winds_down();
     let given_up = async {

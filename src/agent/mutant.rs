@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::{Agent, Context, End, Ended, Event, Replication, Task, experiment};
-use crate::code::{Kind, Module, Selector};
+use super::{Agent, AttemptEnd, Context, End, Event, Replication, Task, experiment};
+use crate::code::{Module, MutantKind, Selector};
 use crate::error::Result;
 use crate::model::Role;
 use crate::sample::MASKED;
@@ -52,7 +52,10 @@ impl Mutants {
             let mut mutants = index.map_or_else(|| Ok(Vec::new()), |index| module.mutants(index))?;
             // Leave out kinds of mutants added later, so that a seed still gives the same attempts.
             mutants.retain(|it| {
-                body.start <= it.range.start && it.range.end <= body.end && !marked(&it.id) && it.kind < Kind::Argument
+                body.start <= it.range.start
+                    && it.range.end <= body.end
+                    && !marked(&it.id)
+                    && it.kind < MutantKind::Argument
             });
             let place = (share(seed, "which", &function.at) * mutants.len() as f64) as usize;
             if let Some(mutant) = mutants.get(place) {
@@ -113,7 +116,7 @@ impl Agent for Mutants {
         Some(MASKED)
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         let Some(task) = task.part::<Replication>() else { return Replication::missing(self.name()) };
         let seed = context.sampling.seed.unwrap_or_default();
         let mut files = Vec::new();

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Agent, Context, End, Ended, Task};
+use super::{Agent, AttemptEnd, Context, End, Task};
 
 /// The `noop` agent.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Agent for Noop {
         false
     }
 
-    async fn attempt(&self, _task: &Task, _context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, _task: &Task, _context: &mut Context<'_>) -> AttemptEnd {
         End::GaveUp.into()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Context, End, Ended, Task};
+use super::{AttemptEnd, Context, End, Task};
 use crate::model::Model;
 
 /// The task for agents whose answer is a single reply.
@@ -15,7 +15,7 @@ pub struct OneReply {
     /// Language of the code block that holds the program.
     pub fence: &'static str,
     /// All repos of the suite.
-    pub shelf: Arc<Vec<Shelved>>,
+    pub shelf: Arc<Vec<ShownRepo>>,
 }
 
 impl OneReply {
@@ -24,7 +24,7 @@ impl OneReply {
         agent: &str,
         task: &'a Task,
         context: &Context<'b>,
-    ) -> Result<(&'a Self, &'b dyn Model), Ended> {
+    ) -> Result<(&'a Self, &'b dyn Model), AttemptEnd> {
         let task = task
             .part::<Self>()
             .ok_or_else(|| End::GaveUp.because(format!("`{agent}` attempts tasks only that one reply can answer")))?;
@@ -37,7 +37,7 @@ impl OneReply {
 
 /// A repo as shown to an agent that has to choose one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shelved {
+pub struct ShownRepo {
     /// Its id.
     pub id: String,
     /// Its documentation.

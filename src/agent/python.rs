@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::trajectory::seconds;
 use super::{Context, Event};
-use crate::kernel::{By, CellOutput, CellRecord, Host, Kernel, State};
+use crate::kernel::{CellAuthor, CellOutput, CellRecord, CellState, Host, Kernel};
 use crate::sandbox::{Command, Exec, Fault};
 
 #[async_trait]
@@ -42,7 +42,7 @@ pub async fn cell(code: &str, context: &mut Context<'_>) -> Result<CellOutput, F
 /// Same as [`cell`].
 pub async fn to_end(code: &str, context: &mut Context<'_>) -> Result<CellOutput, Fault> {
     let mut shown = cell(code, context).await?;
-    while shown.state == State::Running {
+    while shown.state == CellState::Running {
         shown = wait_on(context).await?;
     }
     Ok(shown)
@@ -53,7 +53,7 @@ pub async fn to_end(code: &str, context: &mut Context<'_>) -> Result<CellOutput,
 /// # Errors
 /// Same as [`cell`].
 pub async fn execute(code: &str, context: &mut Context<'_>) -> Result<String, Fault> {
-    Ok(told(&cell(code, context).await?, context))
+    Ok(format_cell(&cell(code, context).await?, context))
 }
 
 /// Waits for running code and returns its output as shown to a model.
@@ -61,7 +61,7 @@ pub async fn execute(code: &str, context: &mut Context<'_>) -> Result<String, Fa
 /// # Errors
 /// [`Fault::Refused`] if nothing is running, and the errors of the sandbox.
 pub async fn wait(context: &mut Context<'_>) -> Result<String, Fault> {
-    Ok(told(&wait_on(context).await?, context))
+    Ok(format_cell(&wait_on(context).await?, context))
 }
 
 async fn wait_on(context: &mut Context<'_>) -> Result<CellOutput, Fault> {
@@ -80,7 +80,7 @@ pub async fn interrupt(context: &mut Context<'_>) -> Result<String, Fault> {
     let begun = Instant::now();
     let shown = kernel.interrupt(context).await;
     let shown = keep(kernel, shown, None, begun, context)?;
-    Ok(told(&shown, context))
+    Ok(format_cell(&shown, context))
 }
 
 /// Interrupts code still running from an earlier call, if any.
@@ -114,12 +114,12 @@ fn keep(
     let is_over = shown.as_ref().is_ok_and(|shown| shown.state.is_end());
     context.session.kernel = (!is_over).then_some(kernel);
     let shown = shown?;
-    record(By::Agent, code, &shown, begun.elapsed(), context);
+    record(CellAuthor::Agent, code, &shown, begun.elapsed(), context);
     Ok(shown)
 }
 
 /// Records a cell if the task's cells are recorded. A cell that began in an earlier call gets its output replaced.
-pub fn record(by: By, code: Option<&str>, shown: &CellOutput, took: Duration, context: &mut Context<'_>) {
+pub fn record(by: CellAuthor, code: Option<&str>, shown: &CellOutput, took: Duration, context: &mut Context<'_>) {
     let Some(cells) = &mut context.session.cells else { return };
     let CellOutput { state, output } = shown.clone();
     match (code, cells.last_mut()) {
@@ -138,26 +138,26 @@ pub fn record(by: By, code: Option<&str>, shown: &CellOutput, took: Duration, co
 }
 
 /// Formats a cell's outcome for a model.
-fn told(shown: &CellOutput, context: &Context<'_>) -> String {
+fn format_cell(shown: &CellOutput, context: &Context<'_>) -> String {
     let CellOutput { state, output } = shown;
     let output = output.strip_suffix('\n').unwrap_or(output);
     let so_far = if output.is_empty() { "no output so far".to_owned() } else { format!("output so far:\n{output}") };
     match state {
-        State::OutOfTime => "stopped because the tool time is used up".to_owned(),
-        State::Running => format!(
+        CellState::OutOfTime => "stopped because the tool time is used up".to_owned(),
+        CellState::Running => format!(
             "still running after {} seconds; `continue_wait` waits on, `interrupt` stops it\n{so_far}",
             context.session.patience().as_secs_f64()
         ),
-        State::Done | State::Failed | State::Raised if output.is_empty() => "no output".to_owned(),
-        State::Done | State::Failed | State::Raised => output.to_owned(),
-        State::Killed => format!(
+        CellState::Done | CellState::Failed | CellState::Raised if output.is_empty() => "no output".to_owned(),
+        CellState::Done | CellState::Failed | CellState::Raised => output.to_owned(),
+        CellState::Killed => format!(
             "the code did not stop when it was interrupted, so the session was ended; the next call begins a new one\n\
              {so_far}"
         ),
-        State::Ended(code) => format!(
+        CellState::Ended(code) => format!(
             "the Python session has ended with exit code {code} and what it held is lost; the next call begins a new \
              one\n{output}"
         ),
-        State::Silent => "the Python session does not answer; the next call begins a new one".to_owned(),
+        CellState::Silent => "the Python session does not answer; the next call begins a new one".to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::mutant::share;
-use super::{Agent, Context, End, Ended, Replication, Task, TaskExperiment, experiment};
+use super::{Agent, AttemptEnd, Context, End, Replication, Task, TaskExperiment, experiment};
 use crate::sample::MASKED;
 use crate::suite::ResultRule;
 
@@ -26,7 +26,7 @@ impl Agent for Random {
         Some(MASKED)
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         let Some(task) = task.part::<Replication>() else { return Replication::missing(self.name()) };
         let seed = context.sampling.seed.unwrap_or_default();
         let results: Map<String, Value> =
@@ -38,7 +38,7 @@ impl Agent for Random {
 
 /// Builds an answer of the shape shown in the experiment's description.
 fn made_up(experiment: &TaskExperiment, seed: u64) -> Value {
-    let mut numbers = Numbers { seed, id: &experiment.id, count: 0 };
+    let mut numbers = NumberGenerator { seed, id: &experiment.id, count: 0 };
     if let ResultRule::Regex(names) = &experiment.result {
         return names.keys().map(|name| (name.clone(), numbers.next())).collect::<Map<_, _>>().into();
     }
@@ -48,13 +48,13 @@ fn made_up(experiment: &TaskExperiment, seed: u64) -> Value {
 }
 
 /// Generator of numbers between 0.01 and 100, uniform on a logarithmic scale.
-struct Numbers<'a> {
+struct NumberGenerator<'a> {
     seed: u64,
     id: &'a str,
     count: u32,
 }
 
-impl Numbers<'_> {
+impl NumberGenerator<'_> {
     fn next(&mut self) -> Value {
         self.count += 1;
         let share = share(self.seed, &self.count.to_string(), self.id);
@@ -65,7 +65,11 @@ impl Numbers<'_> {
 
 /// Parses a shape such as `{"a": {"b": x, ...}, ...}` and fills it: keys are quoted, every other value becomes a
 /// number.
-fn object(text: &mut std::iter::Peekable<std::str::Chars<'_>>, numbers: &mut Numbers<'_>, depth: usize) -> Value {
+fn object(
+    text: &mut std::iter::Peekable<std::str::Chars<'_>>,
+    numbers: &mut NumberGenerator<'_>,
+    depth: usize,
+) -> Value {
     let mut found = Map::new();
     text.next();
     let mut key: Option<String> = None;
@@ -100,7 +104,7 @@ mod tests {
     use crate::agent::tests::support::task;
 
     #[test]
-    fn the_answer_has_the_shape_that_is_asked_for() {
+    fn the_random_answer_has_the_requested_shape() {
         let mut experiment = task().experiments.remove(0);
         experiment.description =
             "Rates. Answer: {\"a, k=1\": {\"mean\": x, \"min\": x}, ..., \"area\": x} per row.".into();

@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 
 use super::account::{Asker, Unanswered};
-use super::memory::Memory;
+use super::memory::ConversationMemory;
+use super::plain_chat::PlainChat;
 use super::prompts::dynamic;
 use super::retrieval::{CodeChoice, PaperChoice, Retriever};
 use super::settings::{Preset, Settings};
-use super::step::{self, Next};
-use super::talk::Talk;
+use super::step::{self, AfterStep};
 use super::tool_calling::ToolCalling;
 use super::tools::{Session, ToolSet};
 use super::{
-    Agent, Context, End, Ended, Event, Limits, Replication, Task, files, material, prompts, reflexion, super_preset,
+    Agent, AttemptEnd, Context, End, Event, Limits, Replication, Task, files, material, prompts, reflexion,
+    super_preset,
 };
 use crate::error::{Error, Result};
 use crate::model::{Message, Model, ModelError, Reply, Request, Role};
@@ -35,7 +36,7 @@ pub struct React {
 }
 
 /// Inputs and state of one try.
-struct Work {
+struct ReactTry {
     /// The try's limits, as stated in its prompt.
     limits: Limits,
     /// Text of the prompt about the previous try.
@@ -60,7 +61,7 @@ impl React {
         }
         let retriever = settings.retriever(cache)?;
         let tool_calling = ToolCalling {
-            tools: ToolSet::of(settings.tools),
+            tools: ToolSet::from_choice(settings.tools),
             protocol: settings.protocol,
             one_call: settings.one_call,
         };
@@ -70,17 +71,17 @@ impl React {
     }
 
     /// Runs several tries, each with its share of the budget, until one has no known failure.
-    async fn reflect(&self, task: &Task, model: &dyn Model, context: &mut Context<'_>) -> Ended {
+    async fn reflect(&self, task: &Task, model: &dyn Model, context: &mut Context<'_>) -> AttemptEnd {
         let tries = self.settings.reflexion;
         let mut why = None;
         let mut lesson = None;
-        let mut session = Session::of(self.settings.history);
+        let mut session = Session::with_history(self.settings.history);
         let mut number = 0;
         loop {
             number += 1;
             context.trajectory.push(&Event::Try { number, why: why.take() });
             let limits = context.budget.share(tries);
-            let mut work = Work { limits, lesson: lesson.take(), request: Request::default(), session };
+            let mut work = ReactTry { limits, lesson: lesson.take(), request: Request::default(), session };
             let ended = self.work(task, model, &mut work, context).await;
             // The code below belongs to no try and may use the whole remaining budget.
             context.budget.share(1);
@@ -112,20 +113,20 @@ impl React {
     /// Decides what follows a step: another round after an answer, if feedback is on and there is some.
     async fn reviewed(
         &self,
-        next: Next,
+        next: AfterStep,
         reply: &Reply,
         messages: &mut Vec<Message>,
         context: &mut Context<'_>,
-    ) -> Next {
+    ) -> AfterStep {
         match next {
-            Next::End(ended) if ended.end == End::Answered => {
+            AfterStep::End(ended) if ended.end == End::Answered => {
                 match context.feedback(self.settings.feedback, self.settings.rounds).await {
                     Ok(Some(told)) => {
                         step::answer_calls(reply, told, messages, context);
-                        Next::Step
+                        AfterStep::Step
                     }
-                    Ok(None) => Next::End(ended),
-                    Err(lost) => Next::End(lost),
+                    Ok(None) => AfterStep::End(ended),
+                    Err(lost) => AfterStep::End(lost),
                 }
             }
             other => other,
@@ -133,9 +134,9 @@ impl React {
     }
 
     /// Runs one try, from the prompts to an end.
-    async fn work(&self, task: &Task, model: &dyn Model, work: &mut Work, context: &mut Context<'_>) -> Ended {
+    async fn work(&self, task: &Task, model: &dyn Model, work: &mut ReactTry, context: &mut Context<'_>) -> AttemptEnd {
         let tool_calling = &self.tool_calling;
-        let Work { limits, lesson, request, session } = work;
+        let ReactTry { limits, lesson, request, session } = work;
         if self.settings.preset == Preset::Super {
             let (ended, said) = super_preset::work(task, limits, lesson.take(), model, session, context).await;
             request.messages = said;
@@ -149,28 +150,28 @@ impl React {
         } else {
             dynamic::general_system(prompt, tool_calling, history)
         };
-        say(Role::System, system, &mut request.messages, context);
-        say(Role::User, dynamic::task(task, limits, tool_calling, paper_file), &mut request.messages, context);
+        add_message(Role::System, system, &mut request.messages, context);
+        add_message(Role::User, dynamic::task(task, limits, tool_calling, paper_file), &mut request.messages, context);
         match material::gather(&self.retriever, task, context).await {
-            Ok(Some(material)) => say(Role::User, material, &mut request.messages, context),
+            Ok(Some(material)) => add_message(Role::User, material, &mut request.messages, context),
             Ok(None) => {}
             Err(ended) => return ended,
         }
         if let Some(lesson) = lesson.take() {
-            say(Role::User, lesson, &mut request.messages, context);
+            add_message(Role::User, lesson, &mut request.messages, context);
         }
         if self.settings.reasoning_tokens > 0 && context.budget.steps_left() > 1 {
-            let mut talk = Talk::over(model, std::mem::take(&mut request.messages));
+            let mut talk = PlainChat::over(model, std::mem::take(&mut request.messages));
             let tokens = self.settings.reasoning_tokens;
             let thought = talk.think(dynamic::reason(tokens), &dynamic::wait(), tokens, context).await;
             request.messages = talk.into_messages();
             match thought {
-                Ok(()) => say(Role::User, dynamic::begin(), &mut request.messages, context),
+                Ok(()) => add_message(Role::User, dynamic::begin(), &mut request.messages, context),
                 Err(stop) => return stop.into(),
             }
         }
         let (history, most) = (self.settings.history, self.settings.context_tokens);
-        let mut memory = Memory::new(history, most, &request.messages, self.tools_bytes);
+        let mut memory = ConversationMemory::new(history, most, &request.messages, self.tools_bytes);
         let mut errors = 0;
         let mut told = false;
         // The error by which the conversation was refused before it was shortened.
@@ -186,7 +187,7 @@ impl React {
             let last = context.budget.last_step();
             if let Some(why) = last.filter(|_| !told) {
                 told = true;
-                say(Role::User, dynamic::submit(why, tool_calling), &mut request.messages, context);
+                add_message(Role::User, dynamic::submit(why, tool_calling), &mut request.messages, context);
             }
             request.sampling = context.next_sampling();
             memory.measure(&request.messages);
@@ -197,7 +198,7 @@ impl React {
                     refused.get_or_insert(error);
                     continue;
                 }
-                Err(Unanswered::Failed(error)) => return Ended::from(&refused.unwrap_or(error)),
+                Err(Unanswered::Failed(error)) => return AttemptEnd::from(&refused.unwrap_or(error)),
                 Err(unanswered) => return unanswered.into(),
                 Ok(reply) => {
                     refused = None;
@@ -211,15 +212,15 @@ impl React {
                 }
             };
             match next {
-                Next::Step => errors = 0,
-                Next::Retry => {
+                AfterStep::Step => errors = 0,
+                AfterStep::Retry => {
                     errors += 1;
                     if errors >= FORMAT_ERRORS_IN_A_ROW {
                         let what = format!("{errors} replies in a row could not be acted upon");
                         return End::FormatErrors.because(what);
                     }
                 }
-                Next::End(ended) => return ended,
+                AfterStep::End(ended) => return ended,
             }
         }
     }
@@ -250,7 +251,7 @@ impl Agent for React {
         if self.settings.paper_file { &[] } else { &[files::PAPER] }
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         let Some(model) = context.model else {
             return End::ModelDenied.because("`react` needs a model and was given none");
         };
@@ -258,12 +259,12 @@ impl Agent for React {
             return self.reflect(task, model, context).await;
         }
         let limits = *context.budget.limits();
-        let session = Session::of(self.settings.history);
-        let mut work = Work { limits, lesson: None, request: Request::default(), session };
+        let session = Session::with_history(self.settings.history);
+        let mut work = ReactTry { limits, lesson: None, request: Request::default(), session };
         self.work(task, model, &mut work, context).await
     }
 }
 
-fn say(role: Role, content: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
-    context.tell(messages, &Event::Message { role, content, call_id: None });
+fn add_message(role: Role, content: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
+    context.record_message(messages, &Event::Message { role, content, call_id: None });
 }

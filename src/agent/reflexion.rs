@@ -7,13 +7,13 @@
 
 use super::experiment;
 use super::prompts::dynamic;
-use super::tools::{Failure, ask};
-use super::{Context, End, Ended, Replication, Task, transcript};
+use super::tools::{ToolFailure, ask};
+use super::{AttemptEnd, Context, End, Replication, Task, transcript};
 use crate::model::{Message, Role};
 use crate::score::parse_answer;
 
 /// Why a try failed, as a fragment; `None` if there is no sign of failure. An error ends the attempt.
-pub async fn failed(ended: &Ended, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, Ended> {
+pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, AttemptEnd> {
     let Some(answer) = context.answer.as_deref().filter(|_| ended.end == End::Answered) else {
         let why = match ended.end {
             End::StepLimit | End::TimeLimit | End::CostLimit | End::TokenLimit => ended.end.used_up(),
@@ -53,12 +53,12 @@ pub async fn failed(ended: &Ended, task: &Task, context: &mut Context<'_>) -> Re
 
 /// Asks for a plan for the next try; `None` if the model may not be asked or replies nothing. An error ends the
 /// attempt.
-pub async fn plan(why: &str, messages: &[Message], context: &mut Context<'_>) -> Result<Option<String>, Ended> {
-    let question = Message::new(Role::User, dynamic::reflect(why, &transcript::of(messages)));
+pub async fn plan(why: &str, messages: &[Message], context: &mut Context<'_>) -> Result<Option<String>, AttemptEnd> {
+    let question = Message::new(Role::User, dynamic::reflect(why, &transcript::render(messages)));
     match ask("reflexion", vec![question], context).await {
         Ok(plan) => Ok(Some(plan.trim().to_owned()).filter(|plan| !plan.is_empty())),
-        Err(Failure::Refused(_) | Failure::Arguments(_)) => Ok(None),
-        Err(Failure::Lost(loss)) => Err(loss.into()),
-        Err(Failure::Model(error)) => Err(Ended::from(&error)),
+        Err(ToolFailure::Refused(_) | ToolFailure::Arguments(_)) => Ok(None),
+        Err(ToolFailure::Lost(loss)) => Err(loss.into()),
+        Err(ToolFailure::Model(error)) => Err(AttemptEnd::from(&error)),
     }
 }

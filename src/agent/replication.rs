@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Check, End, Ended, Solution, Task};
+use super::{AttemptEnd, Check, End, Solution, Task};
 use crate::code::Selector;
 use crate::error::Error;
 use crate::suite::{Paper, ResultRule};
@@ -87,7 +87,7 @@ impl TaskFunction {
 
     /// The description for agents, with a sentence about the masked part of a region.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn full_description(&self) -> String {
         let description = self.description.trim();
         let Some(region) = &self.region else { return description.to_owned() };
         let lines = if region.lines == 1 { "1 line".to_owned() } else { format!("{} lines", region.lines) };
@@ -147,13 +147,14 @@ impl Replication {
     /// The end of an agent limited to masked replication at a sample of another family. Runs reject this combination
     /// before they begin.
     #[must_use]
-    pub fn missing(agent: &str) -> Ended {
+    pub fn missing(agent: &str) -> AttemptEnd {
         End::GaveUp.because(format!("`{agent}` attempts masked replication only"))
     }
 
     fn instructions(&self) -> String {
         let missing = self.functions.iter().map(|function| {
-            let told = if function.region.is_some() { function.told() } else { function.description.clone() };
+            let told =
+                if function.region.is_some() { function.full_description() } else { function.description.clone() };
             format!("- `{}`: {told}\n", function.at)
         });
         let missing: String = missing.collect();

@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 
-use super::{End, Ended, Trajectory};
+use super::{AttemptEnd, End, Trajectory};
 use crate::error::Error;
 use crate::sandbox::{Sandbox, evidence_in};
 
@@ -21,16 +21,16 @@ pub trait Reviewer: Send + Sync {
     /// The attempt's end, if the work cannot be evaluated.
     async fn review(
         &self,
-        asked: Asked,
+        asked: ReviewRequest,
         answer: Option<&str>,
         sandbox: &mut dyn Sandbox,
         trajectory: &mut Trajectory,
-    ) -> Result<Option<String>, Ended>;
+    ) -> Result<Option<String>, AttemptEnd>;
 }
 
 /// The review that is requested.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Asked {
+pub struct ReviewRequest {
     /// Level of detail, from 0 (nothing) to [`MOST_FEEDBACK`].
     pub level: u32,
     /// The round that has ended, from 0.
@@ -42,11 +42,11 @@ pub struct Asked {
 }
 
 /// The end of an attempt whose work could not be evaluated.
-pub(crate) fn lost(error: &Error) -> Ended {
+pub(crate) fn lost(error: &Error) -> AttemptEnd {
     let what = format!("feedback: {}", crate::error::with_causes(error));
     match evidence_in(error) {
-        _ if error.kind == crate::error::Kind::Interrupted => End::Cancelled.because(what),
-        Some(evidence) => Ended::lost(what, evidence.clone()),
+        _ if error.kind == crate::error::FailureKind::Interrupted => End::Cancelled.because(what),
+        Some(evidence) => AttemptEnd::lost(what, evidence.clone()),
         None => End::SandboxKilled.because(what),
     }
 }

@@ -8,26 +8,26 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::protocol::Protocol;
-use super::step::{self, Next};
+use super::protocol::ToolProtocol;
+use super::step::{self, AfterStep};
 use super::tool_calling::ToolCalling;
 use super::tools::{Session, ToolSet};
-use super::{Agent, Context, End, Ended, Event, Task};
-use crate::error::{Error, Kind, Result};
+use super::{Agent, AttemptEnd, Context, End, Event, Task};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::json_lines;
 use crate::model::{Reply, ToolCall};
 
 /// The `scripted:FILE` agent with its script.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedAgent {
     tool_calling: ToolCalling,
-    script: Vec<ScriptedCall>,
+    script: Vec<ScriptedStep>,
 }
 
 /// One call, a line of a script.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ScriptedCall {
+struct ScriptedStep {
     /// The tool's name. Unknown tools are allowed, because tests use them.
     tool: String,
     /// Its arguments.
@@ -35,7 +35,7 @@ struct ScriptedCall {
     arguments: Value,
 }
 
-impl Scripted {
+impl ScriptedAgent {
     /// Reads a script with one JSON object per line: `{"tool": "command_line", "arguments": {"command": "ls"}}`. Empty
     /// lines are skipped.
     ///
@@ -43,7 +43,7 @@ impl Scripted {
     /// Kind `Usage` if the file cannot be read or a line isn't such an object.
     pub fn open(path: &Path) -> Result<Self> {
         let text = std::fs::read(path).map_err(|error| {
-            Error::new(Kind::Usage, format!("failed to read script `{}`", path.display()))
+            Error::new(FailureKind::Usage, format!("failed to read script `{}`", path.display()))
                 .hint("`scripted:FILE` takes a file with one JSON object a line")
                 .because(error)
         })?;
@@ -57,13 +57,14 @@ impl Scripted {
                 })
             })
             .collect::<Result<_>>()?;
-        let tool_calling = ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools, one_call: false };
+        let tool_calling =
+            ToolCalling { tools: ToolSet::autoexperiment(), protocol: ToolProtocol::Tools, one_call: false };
         Ok(Self { tool_calling, script })
     }
 }
 
 #[async_trait]
-impl Agent for Scripted {
+impl Agent for ScriptedAgent {
     fn name(&self) -> &'static str {
         "scripted"
     }
@@ -72,7 +73,7 @@ impl Agent for Scripted {
         false
     }
 
-    async fn attempt(&self, _task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, _task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         let mut session = Session::default();
         // Required by the tools but never sent; not kept between steps, because a script may be long.
         let mut messages = Vec::new();
@@ -87,7 +88,7 @@ impl Agent for Scripted {
             let reply = Reply { tool_calls: vec![call], ..Reply::default() };
             context.trajectory.push(&Event::reply(step, &reply, Duration::ZERO, None));
             let next = step::act(&reply, &self.tool_calling, &mut session, &mut messages, context).await;
-            if let Next::End(ended) = next {
+            if let AfterStep::End(ended) = next {
                 return ended;
             }
             messages.clear();

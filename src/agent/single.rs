@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 
-use super::talk::Talk;
-use super::{Agent, Context, End, Ended, OneReply, Task, experiment};
+use super::plain_chat::PlainChat;
+use super::{Agent, AttemptEnd, Context, End, OneReply, Task, experiment};
 use crate::model::Role;
 use crate::sample::COMMAND;
 
@@ -25,13 +25,13 @@ impl Agent for Single {
         Some(COMMAND)
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         let (task, model) = match OneReply::given(self.name(), task, context) {
             Ok(given) => given,
             Err(ended) => return ended,
         };
-        let mut talk = Talk::over(model, Vec::new());
-        talk.say(Role::User, task.prompt.clone(), context);
+        let mut talk = PlainChat::over(model, Vec::new());
+        talk.add_message(Role::User, task.prompt.clone(), context);
         match talk.ask(None, context).await {
             Ok(reply) => {
                 experiment::answer_raw(reply.text, context);

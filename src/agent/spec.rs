@@ -8,9 +8,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::external::{External, ProgramSpec};
-use super::function::{Function, FunctionSpec};
-use super::settings::{Kind, Overrides, Settings};
+use super::external::{ExternalAgent, ExternalAgentSpec};
+use super::function::{FunctionAgent, FunctionSpec};
+use super::settings::{AgentKind, Overrides, Settings};
 use super::{Agent, copycat, fixed, forger, gold, ml_agent, mutant, noop, random, react, scripted, single};
 use crate::error::{Error, Result};
 
@@ -34,8 +34,8 @@ pub enum AgentSpec {
     React(Overrides),
     /// `fixed`: a fixed procedure.
     Fixed(Overrides),
-    /// `cli:NAME`: an external program.
-    Program(ProgramSpec),
+    /// `cli:NAME`: an external agent.
+    External(ExternalAgentSpec),
     /// `python:FILE.py:NAME`: a Python function.
     Function(FunctionSpec),
     /// `scripted:FILE`: a fixed list of tool calls.
@@ -60,11 +60,11 @@ pub enum AgentSpec {
 
 impl AgentSpec {
     /// The kind and own settings of an agent that has settings.
-    const fn configurable(&self) -> Option<(Kind, &Overrides)> {
+    const fn configurable(&self) -> Option<(AgentKind, &Overrides)> {
         match self {
-            Self::React(own) => Some((Kind::React, own)),
-            Self::Fixed(own) => Some((Kind::Fixed, own)),
-            Self::MlAgent(own) => Some((Kind::MlAgent, own)),
+            Self::React(own) => Some((AgentKind::React, own)),
+            Self::Fixed(own) => Some((AgentKind::Fixed, own)),
+            Self::MlAgent(own) => Some((AgentKind::MlAgent, own)),
             _ => None,
         }
     }
@@ -78,7 +78,7 @@ impl AgentSpec {
     /// Whether the agent uses embeddings in a run with these settings.
     #[must_use]
     pub fn embeds(&self, run: &Settings) -> bool {
-        self.configurable().is_some_and(|(kind, own)| kind != Kind::MlAgent && run.with(own).embeds())
+        self.configurable().is_some_and(|(kind, own)| kind != AgentKind::MlAgent && run.with(own).embeds())
     }
 
     /// Name used in file names and tables, followed by the settings that differ from the defaults. Colons become
@@ -92,7 +92,7 @@ impl AgentSpec {
     #[must_use]
     pub fn label_without(&self, run: &Settings, key: Option<&str>) -> String {
         match self {
-            Self::Program(program) => program.label(),
+            Self::External(program) => program.label(),
             Self::Function(function) => function.label(),
             Self::Mutant(probability) => format!("mutant-{probability}"),
             _ => match (self.configurable(), self.settings(run)) {
@@ -110,14 +110,14 @@ impl AgentSpec {
     /// The word before the colon.
     const fn name(&self) -> &'static str {
         match self {
-            Self::React(_) => Kind::React.name(),
-            Self::Fixed(_) => Kind::Fixed.name(),
-            Self::Program(_) => "cli",
+            Self::React(_) => AgentKind::React.name(),
+            Self::Fixed(_) => AgentKind::Fixed.name(),
+            Self::External(_) => "cli",
             Self::Function(_) => "python",
             Self::Scripted(_) => "scripted",
             Self::Mutant(_) => "mutant",
             Self::Single => "single",
-            Self::MlAgent(_) => Kind::MlAgent.name(),
+            Self::MlAgent(_) => AgentKind::MlAgent.name(),
             Self::Gold => "gold",
             Self::Noop => "noop",
             Self::Forger => "forger",
@@ -137,13 +137,13 @@ impl AgentSpec {
         Ok(match self {
             Self::React(_) => Arc::new(react::React::new(label, settings(), cache)?),
             Self::Fixed(_) => Arc::new(fixed::Fixed::new(label, settings(), cache)?),
-            Self::Program(program) => Arc::new(External::open(program)?),
-            Self::Function(function) => Arc::new(Function::open(label, function)?),
-            Self::Scripted(file) => Arc::new(scripted::Scripted::open(file)?),
+            Self::External(program) => Arc::new(ExternalAgent::open(program)?),
+            Self::Function(function) => Arc::new(FunctionAgent::open(label, function)?),
+            Self::Scripted(file) => Arc::new(scripted::ScriptedAgent::open(file)?),
             Self::Mutant(probability) => Arc::new(mutant::Mutants::new(label, *probability)),
             Self::Single => Arc::new(single::Single),
             Self::MlAgent(_) => Arc::new(ml_agent::MlAgent::new(label, settings().reach)),
-            Self::Gold => Arc::new(gold::Gold),
+            Self::Gold => Arc::new(gold::GoldAgent),
             Self::Noop => Arc::new(noop::Noop),
             Self::Forger => Arc::new(forger::Forger),
             Self::Random => Arc::new(random::Random),
@@ -185,7 +185,7 @@ impl FromStr for AgentSpec {
         Ok(match (name, rest) {
             ("react", own) => Self::React(own.parse()?),
             ("fixed", own) => Self::Fixed(own.parse()?),
-            ("cli", program) => Self::Program(program.parse()?),
+            ("cli", program) => Self::External(program.parse()?),
             ("python", function) if !function.is_empty() => match function.parse() {
                 Ok(function) => Self::Function(function),
             },
@@ -218,7 +218,7 @@ impl fmt::Display for AgentSpec {
         match self {
             Self::React(own) | Self::Fixed(own) | Self::MlAgent(own) if own.is_empty() => Ok(()),
             Self::React(own) | Self::Fixed(own) | Self::MlAgent(own) => write!(f, ":{own}"),
-            Self::Program(program) => write!(f, ":{program}"),
+            Self::External(program) => write!(f, ":{program}"),
             Self::Function(function) => write!(f, ":{function}"),
             Self::Scripted(file) => write!(f, ":{}", file.display()),
             Self::Mutant(probability) => write!(f, ":{probability}"),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_says_what_differs_from_the_agents_own_defaults() {
+    fn a_label_lists_settings_that_differ_from_the_agents_defaults() {
         let run = Settings::default();
         for (spec, label) in [
             ("react", "react"),

@@ -7,22 +7,24 @@ use serde_json::{Map, Value};
 
 use super::experiment::answer_raw;
 use super::prompts::dynamic;
-use super::protocol::{self, Call};
+use super::protocol::{self, ParsedCall};
 use super::tool_calling::ToolCalling;
-use super::tools::{Answering, AnyTool, Failure, OBSERVATION_LIMIT, Outcome, Session, cut_middle, final_answer};
+use super::tools::{
+    AnswerMethod, AnyTool, OBSERVATION_LIMIT, Session, ToolFailure, ToolOutput, cut_middle, final_answer,
+};
 use super::trajectory::seconds;
-use super::{Context, End, Ended, Event};
+use super::{AttemptEnd, Context, End, Event};
 use crate::model::{Message, Reply, Role};
 
 /// The continuation after a step.
 #[derive(Debug)]
-pub enum Next {
+pub enum AfterStep {
     /// The next step, after a call was run.
     Step,
     /// The next step, after an unusable reply.
     Retry,
     /// The attempt ends.
-    End(Ended),
+    End(AttemptEnd),
 }
 
 /// Maximum calls of one reply that are run.
@@ -33,13 +35,13 @@ const STEP_LIMIT: usize = 4 * OBSERVATION_LIMIT;
 const LEAST_SHOWN: usize = 3000;
 
 /// Outcome of one call.
-pub(super) enum Ran {
+pub(super) enum CallEffect {
     /// An observation, with the tool time in seconds.
     Observed(String, f64),
     /// The call is malformed; the error for the model.
     Wrong(String),
     /// The attempt ends.
-    End(Ended),
+    End(AttemptEnd),
 }
 
 /// Carries out a reply: runs its calls in order and answers each. A malformed call is answered with its error and does
@@ -53,7 +55,7 @@ pub async fn act(
     session: &mut Session,
     messages: &mut Vec<Message>,
     context: &mut Context<'_>,
-) -> Next {
+) -> AfterStep {
     let calls = match tool_calling.calls(reply) {
         Ok(calls) => calls,
         Err(what) => return refuse(&what, reply, tool_calling, messages, context),
@@ -65,7 +67,7 @@ pub async fn act(
     let (mut acted, mut wrong) = (false, false);
     for (place, call) in to_run.iter().enumerate() {
         match run(call, limit, tool_calling, session, messages, context).await {
-            Ran::Observed(mut content, seconds) => {
+            CallEffect::Observed(mut content, seconds) => {
                 acted = true;
                 if to_run.len() > 1 && call.id.is_none() {
                     content = format!("Call {} of {}, `{}`:\n{content}", place + 1, to_run.len(), call.name);
@@ -76,9 +78,9 @@ pub async fn act(
                 let (step, call_id, tool) = (context.budget.steps, call.id.clone(), call.name.clone());
                 let arguments = call.arguments.clone().unwrap_or_default().into();
                 let observation = Event::Observation { step, call_id, tool, arguments, content, seconds };
-                context.tell(messages, &observation);
+                context.record_message(messages, &observation);
             }
-            Ran::Wrong(what) => {
+            CallEffect::Wrong(what) => {
                 let what = in_short(&what, reply, context);
                 if !wrong {
                     context.count_format_error(&what);
@@ -86,9 +88,9 @@ pub async fn act(
                 wrong = true;
                 let content = dynamic::format_error(&what, tool_calling);
                 let role = if call.id.is_some() { Role::Tool } else { Role::User };
-                context.tell(messages, &Event::Message { role, content, call_id: call.id.clone() });
+                context.record_message(messages, &Event::Message { role, content, call_id: call.id.clone() });
             }
-            Ran::End(ended) => return Next::End(ended),
+            CallEffect::End(ended) => return AfterStep::End(ended),
         }
     }
     if !others.is_empty() && !wrong {
@@ -96,9 +98,9 @@ pub async fn act(
     }
     for other in others.iter().filter(|other| other.id.is_some()) {
         let content = format!("not run: {}", too_many(calls.len(), to_run.len()));
-        context.tell(messages, &Event::Message { role: Role::Tool, content, call_id: other.id.clone() });
+        context.record_message(messages, &Event::Message { role: Role::Tool, content, call_id: other.id.clone() });
     }
-    if acted { Next::Step } else { Next::Retry }
+    if acted { AfterStep::Step } else { AfterStep::Retry }
 }
 
 fn too_many(calls: usize, run: usize) -> String {
@@ -109,30 +111,30 @@ fn too_many(calls: usize, run: usize) -> String {
 
 /// Runs one call. Its output is cut to `limit` characters.
 async fn run(
-    call: &Call,
+    call: &ParsedCall,
     limit: usize,
     tool_calling: &ToolCalling,
     session: &mut Session,
     messages: &[Message],
     context: &mut Context<'_>,
-) -> Ran {
+) -> CallEffect {
     let Some(tool) = tool_calling.tools.get(&call.name) else {
-        return Ran::Wrong(format!("there is no tool `{}`", call.name.chars().take(80).collect::<String>()));
+        return CallEffect::Wrong(format!("there is no tool `{}`", call.name.chars().take(80).collect::<String>()));
     };
     let arguments = match &call.arguments {
         Ok(arguments) => arguments,
-        Err(what) => return Ran::Wrong(format!("the arguments of `{}` are {what}", call.name)),
+        Err(what) => return CallEffect::Wrong(format!("the arguments of `{}` are {what}", call.name)),
     };
     let (content, seconds) = match use_tool(tool, arguments.clone(), session, context).await {
-        Ran::Observed(content, seconds) => (content, seconds),
+        CallEffect::Observed(content, seconds) => (content, seconds),
         other => return other,
     };
     let content = cut_middle(&content, limit).into_owned();
     let same = session.same_as_before(&call.name, arguments, &content);
     if same && !tool.waits() && session.history.still_shows(messages, &content) {
-        return Ran::Observed(dynamic::same_as_before(tool_calling), seconds);
+        return CallEffect::Observed(dynamic::same_as_before(tool_calling), seconds);
     }
-    Ran::Observed(content, seconds)
+    CallEffect::Observed(content, seconds)
 }
 
 /// Uses a tool. Its output is not cut.
@@ -141,17 +143,17 @@ pub(super) async fn use_tool(
     arguments: Map<String, Value>,
     session: &mut Session,
     context: &mut Context<'_>,
-) -> Ran {
+) -> CallEffect {
     let before = context.budget.tool_time;
     let observed = match tool.call(arguments, context, session).await {
-        Ok(Outcome::Observation(text)) => text,
-        Ok(Outcome::Answer(raw)) => return Ran::End(answered(raw, context)),
-        Err(Failure::Refused(what)) => format!("error: {what}"),
-        Err(Failure::Arguments(what)) => return Ran::Wrong(what),
-        Err(Failure::Lost(loss)) => return Ran::End(loss.into()),
-        Err(Failure::Model(error)) => return Ran::End(Ended::from(&error)),
+        Ok(ToolOutput::Observation(text)) => text,
+        Ok(ToolOutput::Answer(raw)) => return CallEffect::End(answered(raw, context)),
+        Err(ToolFailure::Refused(what)) => format!("error: {what}"),
+        Err(ToolFailure::Arguments(what)) => return CallEffect::Wrong(what),
+        Err(ToolFailure::Lost(loss)) => return CallEffect::End(loss.into()),
+        Err(ToolFailure::Model(error)) => return CallEffect::End(AttemptEnd::from(&error)),
     };
-    Ran::Observed(observed, seconds(context.budget.tool_time.saturating_sub(before)))
+    CallEffect::Observed(observed, seconds(context.budget.tool_time.saturating_sub(before)))
 }
 
 /// Answers the open calls after an answer, because providers demand a result for every call: the first unanswered call
@@ -162,27 +164,27 @@ pub fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, co
     let open: Vec<String> =
         reply.tool_calls.iter().filter(|call| is_open(&call.id)).map(|call| call.id.clone()).collect();
     let Some((first, others)) = open.split_first() else {
-        context.tell(messages, &Event::Message { role: Role::User, content: told, call_id: None });
+        context.record_message(messages, &Event::Message { role: Role::User, content: told, call_id: None });
         return;
     };
-    context.tell(messages, &Event::Message { role: Role::Tool, content: told, call_id: Some(first.clone()) });
+    context.record_message(messages, &Event::Message { role: Role::Tool, content: told, call_id: Some(first.clone()) });
     for other in others {
         let call_id = Some(other.clone());
-        context.tell(messages, &Event::Message { role: Role::Tool, content: "not run".to_owned(), call_id });
+        context.record_message(messages, &Event::Message { role: Role::Tool, content: "not run".to_owned(), call_id });
     }
 }
 
 /// Carries out the last reply, in which only an answer counts. The answer is taken as it is: no step is left to correct
 /// it, and scoring judges it.
-pub fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &mut Context<'_>) -> Next {
+pub fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &mut Context<'_>) -> AfterStep {
     let what = match tool_calling.tools.answering() {
-        Answering::Tool(name) => match tool_calling.calls(reply) {
+        AnswerMethod::Tool(name) => match tool_calling.calls(reply) {
             Ok(calls) => match calls.iter().find(|call| call.name == name) {
-                Some(Call { arguments: Ok(arguments), .. }) => match final_answer::answer(arguments) {
-                    Some(raw) => return Next::End(answered(raw, context)),
+                Some(ParsedCall { arguments: Ok(arguments), .. }) => match final_answer::answer(arguments) {
+                    Some(raw) => return AfterStep::End(answered(raw, context)),
                     None => format!("`{name}` without an answer"),
                 },
-                Some(Call { arguments: Err(what), .. }) => format!("the arguments of `{name}` are {what}"),
+                Some(ParsedCall { arguments: Err(what), .. }) => format!("the arguments of `{name}` are {what}"),
                 None => {
                     let called = calls.first().map_or("nothing", |call| call.name.as_str());
                     format!("called `{called}` when only `{name}` counted")
@@ -190,22 +192,23 @@ pub fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &m
             },
             Err(what) => what,
         },
-        Answering::Printed => {
-            let called =
-                |call: &Call| call.arguments.as_ref().ok()?.values().find_map(|it| it.as_str().map(str::to_owned));
+        AnswerMethod::Printed => {
+            let called = |call: &ParsedCall| {
+                call.arguments.as_ref().ok()?.values().find_map(|it| it.as_str().map(str::to_owned))
+            };
             let commands = tool_calling.calls(reply).unwrap_or_default();
             let texts = std::iter::once(reply.text.clone()).chain(commands.iter().filter_map(called));
             match texts.filter_map(|text| protocol::results(&text)).next_back() {
-                Some(raw) => return Next::End(answered(raw, context)),
+                Some(raw) => return AfterStep::End(answered(raw, context)),
                 None => "no results in the last reply".to_owned(),
             }
         }
     };
     context.count_format_error(&what);
-    Next::End(why.because(what))
+    AfterStep::End(why.because(what))
 }
 
-fn answered(raw: String, context: &mut Context<'_>) -> Ended {
+fn answered(raw: String, context: &mut Context<'_>) -> AttemptEnd {
     answer_raw(raw, context);
     End::Answered.into()
 }
@@ -228,21 +231,21 @@ fn refuse(
     tool_calling: &ToolCalling,
     messages: &mut Vec<Message>,
     context: &mut Context<'_>,
-) -> Next {
+) -> AfterStep {
     let what = in_short(what, reply, context);
     context.count_format_error(&what);
     let content = dynamic::format_error(&what, tool_calling);
     match reply.tool_calls.split_first() {
-        None => context.tell(messages, &Event::Message { role: Role::User, content, call_id: None }),
+        None => context.record_message(messages, &Event::Message { role: Role::User, content, call_id: None }),
         Some((first, others)) => {
             let call_id = Some(first.id.clone());
-            context.tell(messages, &Event::Message { role: Role::Tool, content, call_id });
+            context.record_message(messages, &Event::Message { role: Role::Tool, content, call_id });
             for other in others {
                 let content = "not run".to_owned();
                 let call_id = Some(other.id.clone());
-                context.tell(messages, &Event::Message { role: Role::Tool, content, call_id });
+                context.record_message(messages, &Event::Message { role: Role::Tool, content, call_id });
             }
         }
     }
-    Next::Retry
+    AfterStep::Retry
 }

@@ -1,6 +1,6 @@
 //! The tools of a model, the protocol it calls them by, and the calls in a reply.
 
-use super::protocol::{self, Call, Protocol};
+use super::protocol::{self, ParsedCall, ToolProtocol};
 use super::tools::ToolSet;
 use crate::model::{self, Reply};
 
@@ -10,7 +10,7 @@ pub struct ToolCalling {
     /// The tools.
     pub tools: ToolSet,
     /// The protocol.
-    pub protocol: Protocol,
+    pub protocol: ToolProtocol,
     /// Whether a reply may make only one call, as in the paper.
     pub one_call: bool,
 }
@@ -20,15 +20,15 @@ impl ToolCalling {
     #[must_use]
     pub const fn offered(&self) -> &'static [model::Tool] {
         match self.protocol {
-            Protocol::Tools => self.tools.shown(),
-            Protocol::Text => &[],
+            ToolProtocol::Tools => self.tools.definitions(),
+            ToolProtocol::Text => &[],
         }
     }
 
     /// Returns the calls of a reply, in order; an error if it makes no call.
-    pub fn calls(&self, reply: &Reply) -> Result<Vec<Call>, String> {
+    pub fn calls(&self, reply: &Reply) -> Result<Vec<ParsedCall>, String> {
         match self.protocol {
-            Protocol::Text if reply.tool_calls.is_empty() => protocol::text::calls(&reply.text, &self.tools),
+            ToolProtocol::Text if reply.tool_calls.is_empty() => protocol::text::calls(&reply.text, &self.tools),
             _ => protocol::calls(&reply.text, &reply.tool_calls, &|name| self.tools.get(name).is_some()),
         }
     }

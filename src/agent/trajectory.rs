@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::End;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::{Appender, JsonLine, json_lines};
 use crate::kernel::CellRecord;
-use crate::model::{Message, Reply, Role, Sampling, Thought, Tool, ToolCall, Usage, Wishes};
+use crate::model::{Message, Reply, RequestOptions, Role, Sampling, Thought, Tool, ToolCall, Usage};
 
 /// An event of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -130,7 +130,7 @@ pub enum Event {
         /// The format error, as shown to the agent.
         what: String,
     },
-    /// An agent that keeps its own conversation asks the model: an external program, a Python function or SUPER's
+    /// An agent that keeps its own conversation asks the model: an external agent, a Python function or SUPER's
     /// agent.
     Asked {
         /// Number of the call within the attempt, from 0.
@@ -147,10 +147,10 @@ pub enum Event {
         sampling: Sampling,
         /// Other options that the agent requested: `top_p`, `top_k`, penalties, stop sequences, a choice of tools, a
         /// format.
-        #[serde(default, skip_serializing_if = "Wishes::is_none")]
-        wishes: Wishes,
+        #[serde(default, skip_serializing_if = "RequestOptions::is_none")]
+        wishes: RequestOptions,
     },
-    /// An external program requested something that is not passed on to the model. Recorded once per attempt.
+    /// An external agent requested something that is not passed on to the model. Recorded once per attempt.
     NotPassed {
         /// Name of the omitted feature.
         what: String,
@@ -160,7 +160,7 @@ pub enum Event {
         /// The reason.
         what: String,
     },
-    /// An external program or a Python function has ended.
+    /// An external agent or a Python function has ended.
     Program {
         /// How it ended.
         exit: crate::sandbox::Exit,
@@ -286,7 +286,7 @@ impl Trajectory {
     /// Appends an event as a single write, so that the record of a killed run can be read up to its last event.
     pub fn push(&mut self, event: &Event) {
         #[derive(Serialize)]
-        struct Out<'a> {
+        struct TimedEventLine<'a> {
             at: f64,
             #[serde(flatten)]
             event: &'a Event,
@@ -294,7 +294,7 @@ impl Trajectory {
         if self.failed.is_some() {
             return;
         }
-        self.failed = self.file.append(&Out { at: round(self.begun.elapsed()), event }).err();
+        self.failed = self.file.append(&TimedEventLine { at: round(self.begun.elapsed()), event }).err();
     }
 
     /// The error of a failed write, if any. After one, nothing more should be paid for.
@@ -310,9 +310,11 @@ impl Trajectory {
     pub fn finish(self) -> Result<()> {
         match self.failed.map_or_else(|| self.file.sync(), Err) {
             Ok(()) => Ok(()),
-            Err(error) => Err(Error::new(Kind::Store, format!("failed to write trajectory `{}`", self.path.display()))
-                .hint("free some space or choose another --runs folder, then `autoexperiment resume` the run")
-                .because(error)),
+            Err(error) => {
+                Err(Error::new(FailureKind::Store, format!("failed to write trajectory `{}`", self.path.display()))
+                    .hint("free some space or choose another --runs folder, then `autoexperiment resume` the run")
+                    .because(error))
+            }
         }
     }
 

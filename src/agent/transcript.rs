@@ -13,7 +13,7 @@ const WHOLE: usize = 40_000;
 
 /// Renders messages one after another.
 #[must_use]
-pub fn of(messages: &[Message]) -> String {
+pub fn render(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {
         match message.role {

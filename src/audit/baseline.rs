@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::trace::{Place, Trace, trace};
-use super::trial::{Bench, Job, Outcome, Trial};
+use super::trace::{Trace, TracedFunction, trace};
+use super::trial::{Bench, ExperimentOutcome, Trial, TrialJob};
 use crate::agent::TaskExperiment;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::masked::gold::{VARIES, differences, gold_of, tolerance};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::sandbox::Exit;
@@ -21,10 +21,14 @@ use crate::suite::Protocol;
 /// # Errors
 /// One error of kind `Baseline` for each experiment that does not give its gold, naming paper, experiment and next
 /// step.
-pub async fn traced(bench: &Arc<Bench>, ask: &[Place], observer: &dyn Observer) -> Result<Vec<Trace>, Vec<Error>> {
+pub async fn traced(
+    bench: &Arc<Bench>,
+    ask: &[TracedFunction],
+    observer: &dyn Observer,
+) -> Result<Vec<Trace>, Vec<Error>> {
     gold_of(bench.loaded(), Protocol::Curtailed).map_err(|error| vec![error])?;
     let mut running = JoinSet::new();
-    let ask: Arc<Vec<Place>> = Arc::new(ask.to_vec());
+    let ask: Arc<Vec<TracedFunction>> = Arc::new(ask.to_vec());
     let total = bench.ready().experiments.len();
     for experiment in 0..total {
         let (bench, ask) = (Arc::clone(bench), Arc::clone(&ask));
@@ -93,7 +97,7 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
         .iter()
         .map(|task| TaskExperiment { command: format!("{TWO_THREADS}; {}", task.command), ..task.clone() })
         .collect();
-    let jobs: Vec<Job> = tasks.into_iter().map(|experiment| Job { files: Vec::new(), experiment }).collect();
+    let jobs: Vec<TrialJob> = tasks.into_iter().map(|experiment| TrialJob { files: Vec::new(), experiment }).collect();
     let outcomes = bench.run_all(jobs, |_| {}).await.map_err(|error| vec![error])?;
     let (mut worst, mut errors): (f64, Vec<Error>) = (0.0, Vec::new());
     for (outcome, experiment) in outcomes.iter().zip(&bench.loaded().paper.experiments) {
@@ -107,7 +111,7 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
             let paper = &bench.loaded().paper.id;
             let what = "its result depends on the number of threads of the linear algebra";
             errors.push(
-                Error::new(Kind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", experiment.id))
+                Error::new(FailureKind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", experiment.id))
                     .hint(format!("compare under `{TWO_THREADS}`, and print no value that rounding decides")),
             );
         }
@@ -120,7 +124,7 @@ const TWO_THREADS: &str = "export OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2 MKL_N
 
 /// Whether an outcome is the experiment's gold. `experiment` is an index in the manifest.
 #[must_use]
-pub fn agrees(bench: &Bench, experiment: usize, outcome: &Outcome) -> bool {
+pub fn agrees(bench: &Bench, experiment: usize, outcome: &ExperimentOutcome) -> bool {
     let experiment = &bench.loaded().paper.experiments[experiment];
     gold_of(bench.loaded(), Protocol::Curtailed)
         .ok()
@@ -133,10 +137,10 @@ fn rare(bench: &Bench, experiment: usize) -> Error {
     let paper = &bench.loaded().paper;
     let id = &paper.experiments[experiment].id;
     let what = "its result varies, if rarely: one run of several did not give its gold";
-    Error::new(Kind::Baseline, format!("paper `{}`, experiment `{id}`: {what}", paper.id)).hint(VARIES)
+    Error::new(FailureKind::Baseline, format!("paper `{}`, experiment `{id}`: {what}", paper.id)).hint(VARIES)
 }
 
-async fn one(bench: &Bench, experiment: usize, ask: &[Place]) -> Result<Trace> {
+async fn one(bench: &Bench, experiment: usize, ask: &[TracedFunction]) -> Result<Trace> {
     let task = &bench.ready().experiments[experiment];
     let seen = trace(bench, task, ask).await?;
     if bench.loaded().paper.experiments[experiment].tolerance.is_stochastic() {
@@ -165,7 +169,7 @@ async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Res
     let known = &bench.loaded().paper.experiments[experiment];
     let paper = &bench.loaded().paper.id;
     let wrong =
-        |what: String| Error::new(Kind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", known.id));
+        |what: String| Error::new(FailureKind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", known.id));
     if let (Ok(one), Some(Ok(other))) = (&first.result, second.as_ref().map(|second| &second.result)) {
         let varies = known.tolerance.is_stochastic();
         let close = if varies { Tolerance::any_number() } else { tolerance(known, None) };

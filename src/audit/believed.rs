@@ -5,10 +5,10 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::measures::{MUTANT_SEED, Measures};
-use super::mutation::{Draw, pick};
+use super::mutation::{MutantDraw, pick};
 use crate::error::{Error, Result};
 use crate::files::hex;
-use crate::suite::{Evidence, LoadedPaper};
+use crate::suite::{LoadedPaper, PaperEvidence};
 use crate::workspace::repo_digest;
 
 /// To be changed when the measurement changes in a way that nothing else in the digest shows.
@@ -46,7 +46,7 @@ pub fn basis(loaded: &LoadedPaper, measures: Measures) -> Result<Option<String>>
         add(&read(&loaded.env_dir.join(file))?);
     }
     add(format!("{:?}", measures.effort).as_bytes());
-    let draw = Draw { mutants, seed: MUTANT_SEED };
+    let draw = MutantDraw { mutants, seed: MUTANT_SEED };
     for function in 0..loaded.paper.units.len() {
         for mutant in pick(loaded, function, draw)?.1 {
             add(mutant.id.as_bytes());
@@ -67,8 +67,9 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// Returns the errors of [`basis`]; kind `Suite` for a broken file.
-pub fn believed(loaded: &LoadedPaper, measures: Measures) -> Result<Option<Evidence>> {
-    let Some(evidence) = Evidence::load(&loaded.dir.join("evidence.json"))?.filter(|one| one.basis.is_some()) else {
+pub fn believed(loaded: &LoadedPaper, measures: Measures) -> Result<Option<PaperEvidence>> {
+    let Some(evidence) = PaperEvidence::load(&loaded.dir.join("evidence.json"))?.filter(|one| one.basis.is_some())
+    else {
         return Ok(None);
     };
     let matrix = loaded.dependencies.as_ref().is_some_and(|matrix| matrix.repo == evidence.repo);

@@ -12,16 +12,16 @@ use crate::files::{Appender, json_lines};
 
 /// Stored outcomes by their keys. Several processes may append to one file: each line is written with one call.
 pub(super) struct Journal<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<JournalState<T>>,
 }
 
-struct State<T> {
+struct JournalState<T> {
     known: HashMap<String, T>,
     file: Appender,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry<T> {
+struct JournalLine<T> {
     key: String,
     outcome: T,
 }
@@ -39,11 +39,11 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
         }
         let file = Appender::share(path).map_err(failed)?;
         let bytes = std::fs::read(path).map_err(failed)?;
-        let known = json_lines::<Entry<T>>(&bytes)
+        let known = json_lines::<JournalLine<T>>(&bytes)
             .filter_map(|line| line.value.ok())
             .map(|line| (line.key, line.outcome))
             .collect();
-        Ok(Self { state: Mutex::new(State { known, file }) })
+        Ok(Self { state: Mutex::new(JournalState { known, file }) })
     }
 
     /// Returns the stored outcome of a trial.
@@ -56,7 +56,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
     /// # Errors
     /// Kind `Machine` if it cannot be written.
     pub(super) fn put(&self, key: String, outcome: &T) -> Result<()> {
-        let line = Entry { key, outcome: outcome.clone() };
+        let line = JournalLine { key, outcome: outcome.clone() };
         let mut state = self.lock();
         state
             .file
@@ -66,22 +66,22 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
         Ok(())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State<T>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, JournalState<T>> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::trial::Outcome;
+    use super::super::trial::ExperimentOutcome;
     use super::*;
     use crate::sandbox::Exit;
 
     #[test]
-    fn what_a_killed_process_wrote_is_found_again_without_its_torn_last_line() {
+    fn entries_of_a_killed_process_are_read_without_its_torn_last_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sub/paper.jsonl");
-        let outcome = Outcome {
+        let outcome = ExperimentOutcome {
             exit: Exit::Code(0),
             result: Ok(serde_json::json!({"loss": 0.1})),
             runs: Vec::new(),
@@ -96,7 +96,7 @@ mod tests {
         let journal = Journal::open(&path).unwrap();
         assert_eq!(journal.get("one"), Some(outcome.clone()));
         journal.put("two".to_owned(), &outcome).unwrap();
-        let journal: Journal<Outcome> = Journal::open(&path).unwrap();
+        let journal: Journal<ExperimentOutcome> = Journal::open(&path).unwrap();
         assert_eq!(journal.get("two"), Some(outcome));
         assert_eq!(journal.get("three"), None);
     }

@@ -4,7 +4,7 @@
 //! once:
 //!
 //! - a function that the experiment does not enter cannot affect it. (Code that reads its own source, or compiles it to
-//!   something else, as numba does, can break this rule; [`Effort::EveryPair`] does not rely on it.)
+//!   something else, as numba does, can break this rule; [`MatrixMethod::EveryPair`] does not rely on it.)
 //! - for a function that it enters, a fork of the traced run shows whether an error there would end the process. We
 //!   trust this if the whole experiment is that one process ([`believes`]), and we test it: each function and each
 //!   experiment has at least one real masked run. If one contradicts the trace, all pairs of that experiment run.
@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::baseline::{agrees, traced, untraced};
-use super::trace::{Place, Trace};
-use super::trial::{Bench, Job, Outcome};
+use super::trace::{Trace, TracedFunction};
+use super::trial::{Bench, ExperimentOutcome, TrialJob};
 use crate::code::Function;
 use crate::error::{Error, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
@@ -35,7 +35,7 @@ pub enum Effect {
 
 /// How the matrix is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
+pub enum MatrixMethod {
     /// Traces, plus masked runs in case of doubt.
     Traced,
     /// A masked run of every experiment for every function.
@@ -58,22 +58,27 @@ impl Matrix {
     ///
     /// # Errors
     /// One for each experiment that does not give its gold, as for [`traced`]; or the error of a trial.
-    pub async fn measure(bench: &Arc<Bench>, effort: Effort, observer: &dyn Observer) -> Result<Self, Vec<Error>> {
+    pub async fn measure(
+        bench: &Arc<Bench>,
+        effort: MatrixMethod,
+        observer: &dyn Observer,
+    ) -> Result<Self, Vec<Error>> {
         let mut plan = match effort {
-            Effort::EveryPair => {
+            MatrixMethod::EveryPair => {
                 untraced(bench).await?;
-                Plan::every_pair(bench.loaded())
+                MatrixPlan::every_pair(bench.loaded())
             }
-            Effort::Traced => {
+            MatrixMethod::Traced => {
                 let functions = 0..bench.loaded().paper.functions.len();
-                let ask: Vec<Place> = functions.filter_map(|function| place(bench.loaded(), function)).collect();
-                Plan::by_traces(bench.loaded(), &traced(bench, &ask, observer).await?)
+                let ask: Vec<TracedFunction> =
+                    functions.filter_map(|function| place(bench.loaded(), function)).collect();
+                MatrixPlan::by_traces(bench.loaded(), &traced(bench, &ask, observer).await?)
             }
         };
         let mut effects = plan.predicted.clone();
         let first = plan.pairs.clone();
         let contradicted = plan.make(bench, &first, &mut effects, observer).await.map_err(|error| vec![error])?;
-        let rest: BTreeSet<Pair> =
+        let rest: BTreeSet<ExperimentAndFunction> =
             plan.believed.iter().filter(|(experiment, _)| contradicted.contains(experiment)).copied().collect();
         for &experiment in &contradicted {
             let id = &bench.loaded().paper.experiments[experiment].id;
@@ -82,7 +87,7 @@ impl Matrix {
                  masked and run"
             ));
         }
-        let rest: BTreeSet<Pair> = rest.difference(&first).copied().collect();
+        let rest: BTreeSet<ExperimentAndFunction> = rest.difference(&first).copied().collect();
         plan.make(bench, &rest, &mut effects, observer).await.map_err(|error| vec![error])?;
         Ok(Self { effects, notes: plan.notes, runs: first.len() + rest.len() })
     }
@@ -118,11 +123,11 @@ impl Matrix {
 }
 
 /// Indices of an experiment and a function in the manifest.
-type Pair = (usize, usize);
+type ExperimentAndFunction = (usize, usize);
 
 /// Returns the place of a function in the manifest, or of the function that contains a region.
-fn place(loaded: &LoadedPaper, unit: usize) -> Option<Place> {
-    loaded.function_of(unit).map(|index| Place::of(loaded.source(unit), index))
+fn place(loaded: &LoadedPaper, unit: usize) -> Option<TracedFunction> {
+    loaded.function_of(unit).map(|index| TracedFunction::locate(loaded.source(unit), index))
 }
 
 /// Returns the files for a trial with one function masked.
@@ -131,7 +136,7 @@ pub(super) fn masked(loaded: &LoadedPaper, function: usize) -> Result<Vec<(PathB
 }
 
 /// Returns the effect of masking, from the outcome of the masked run.
-pub(super) fn effect(bench: &Bench, experiment: usize, outcome: &Outcome) -> Effect {
+pub(super) fn effect(bench: &Bench, experiment: usize, outcome: &ExperimentOutcome) -> Effect {
     match outcome.result {
         Err(_) => Effect::Error,
         Ok(_) if agrees(bench, experiment, outcome) => Effect::None,
@@ -140,16 +145,16 @@ pub(super) fn effect(bench: &Bench, experiment: usize, outcome: &Outcome) -> Eff
 }
 
 /// Effects known before any masked run, and the pairs to run.
-struct Plan {
+struct MatrixPlan {
     predicted: Vec<Vec<Effect>>,
     /// Pairs whose effect is known from a trace, unless a masked run contradicts it.
-    believed: BTreeSet<Pair>,
+    believed: BTreeSet<ExperimentAndFunction>,
     /// Pairs to run.
-    pairs: BTreeSet<Pair>,
+    pairs: BTreeSet<ExperimentAndFunction>,
     notes: Vec<String>,
 }
 
-impl Plan {
+impl MatrixPlan {
     fn every_pair(loaded: &LoadedPaper) -> Self {
         let (experiments, functions) = (loaded.paper.experiments.len(), loaded.paper.units.len());
         let pairs = (0..experiments).flat_map(|experiment| (0..functions).map(move |function| (experiment, function)));
@@ -224,14 +229,14 @@ impl Plan {
     async fn make(
         &self,
         bench: &Arc<Bench>,
-        pairs: &BTreeSet<Pair>,
+        pairs: &BTreeSet<ExperimentAndFunction>,
         effects: &mut [Vec<Effect>],
         observer: &dyn Observer,
     ) -> Result<BTreeSet<usize>> {
         let mut jobs = Vec::with_capacity(pairs.len());
         for &(experiment, function) in pairs {
             let files = masked(bench.loaded(), function)?;
-            jobs.push(Job { files, experiment: bench.ready().experiments[experiment].clone() });
+            jobs.push(TrialJob { files, experiment: bench.ready().experiments[experiment].clone() });
         }
         let (paper, total) = (&bench.loaded().paper.id, pairs.len());
         let stage = Stage::new("masked runs of", paper);
@@ -299,8 +304,8 @@ mod tests {
 
     #[test]
     fn each_function_and_each_experiment_of_a_believed_pair_is_really_run_once() {
-        let believed: BTreeSet<Pair> = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)].into();
-        let mut plan = Plan { predicted: Vec::new(), believed, pairs: [(3, 3)].into(), notes: Vec::new() };
+        let believed: BTreeSet<ExperimentAndFunction> = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)].into();
+        let mut plan = MatrixPlan { predicted: Vec::new(), believed, pairs: [(3, 3)].into(), notes: Vec::new() };
         plan.test_beliefs(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!(plan.pairs, [(0, 0), (0, 2), (1, 1), (2, 0), (3, 3)].into());
     }

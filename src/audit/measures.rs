@@ -1,6 +1,6 @@
 //! Options for measuring a paper, shared by `matrix`, `mutation` and `verify`.
 
-use super::matrix::Effort;
+use super::matrix::MatrixMethod;
 
 /// Seed that selects a function's mutants. A different number would change all evidence.
 pub const MUTANT_SEED: u64 = 0;
@@ -9,7 +9,7 @@ pub const MUTANT_SEED: u64 = 0;
 #[derive(Debug, Clone, Copy)]
 pub struct Measures {
     /// How to measure the dependency matrix.
-    pub effort: Effort,
+    pub effort: MatrixMethod,
     /// Number of mutants per function; `None` leaves the stored results of mutants as they are.
     pub mutants: Option<usize>,
 }

@@ -17,6 +17,6 @@ pub(crate) mod trace;
 pub(crate) mod trial;
 pub(crate) mod verify;
 
-pub(crate) use matrix::Effort;
+pub(crate) use matrix::MatrixMethod;
 pub use trial::Bench;
-pub(crate) use trial::{Job, Outcome, Trial};
+pub(crate) use trial::{ExperimentOutcome, Trial, TrialJob};

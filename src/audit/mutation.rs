@@ -15,14 +15,14 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::measures::MUTANT_SEED;
-use super::trial::{Bench, Outcome, Trial, limited};
+use super::trial::{Bench, ExperimentOutcome, Trial, limited};
 use crate::agent::TaskExperiment;
-use crate::code::{Kind as MutantKind, Mutant, choose};
-use crate::error::{Error, Kind, Result};
+use crate::code::{Mutant, MutantKind, choose};
+use crate::error::{Error, FailureKind, Result};
 use crate::masked::gold::gold_of;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::sandbox::Exit;
-use crate::suite::{Evidence, FunctionEvidence, LoadedPaper, Protocol};
+use crate::suite::{FunctionEvidence, LoadedPaper, PaperEvidence, Protocol};
 use crate::workspace::unified_diff;
 
 /// Minimum time limit of a mutant, in seconds.
@@ -33,7 +33,7 @@ const TIMES_GOLD: f64 = 10.0;
 
 /// Selection of the mutants to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Draw {
+pub struct MutantDraw {
     /// Number of mutants per function, not counting those marked as equivalent. A function may have fewer.
     pub mutants: usize,
     /// Seed that selects the mutants.
@@ -100,7 +100,7 @@ pub fn score(functions: &[Mutation]) -> Option<f64> {
 
 /// Results of the mutants of one kind, over all functions of a paper.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub struct MutantCounts {
     /// Number of mutants that were run.
     pub made: usize,
     /// Number of killed mutants.
@@ -113,8 +113,8 @@ pub struct Tally {
 ///
 /// # Errors
 /// Kind `Internal` if a file no longer parses.
-pub fn by_kind(loaded: &LoadedPaper, evidence: &Evidence) -> Result<BTreeMap<MutantKind, Tally>> {
-    let mut kinds: BTreeMap<MutantKind, Tally> = BTreeMap::new();
+pub fn by_kind(loaded: &LoadedPaper, evidence: &PaperEvidence) -> Result<BTreeMap<MutantKind, MutantCounts>> {
+    let mut kinds: BTreeMap<MutantKind, MutantCounts> = BTreeMap::new();
     for (place, function) in loaded.paper.units.iter().enumerate() {
         let Some(known) = evidence.functions.get(&function.at) else { continue };
         for mutant in drawn(loaded, evidence, place, known.mutants)? {
@@ -131,7 +131,12 @@ pub fn by_kind(loaded: &LoadedPaper, evidence: &Evidence) -> Result<BTreeMap<Mut
 }
 
 /// Returns the mutants of a function that were run for its evidence, of the kinds that were known then.
-pub(super) fn drawn(loaded: &LoadedPaper, evidence: &Evidence, function: usize, count: usize) -> Result<Vec<Mutant>> {
+pub(super) fn drawn(
+    loaded: &LoadedPaper,
+    evidence: &PaperEvidence,
+    function: usize,
+    count: usize,
+) -> Result<Vec<Mutant>> {
     let mut mutants = loaded.mutants(function)?;
     mutants.retain(|mutant| (mutant.kind as usize) < evidence.known_kinds());
     Ok(choose(&mutants, count, MUTANT_SEED).into_iter().cloned().collect())
@@ -139,7 +144,7 @@ pub(super) fn drawn(loaded: &LoadedPaper, evidence: &Evidence, function: usize, 
 
 /// The outcome of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum MutantOutcome {
     Survived,
     Error,
     Timeout,
@@ -154,7 +159,7 @@ enum Fate {
 pub async fn measure(
     bench: &Arc<Bench>,
     functions: &[usize],
-    draw: Draw,
+    draw: MutantDraw,
     observer: &dyn Observer,
 ) -> Result<Vec<Mutation>> {
     let tests = Arc::new(Tests::new(bench)?);
@@ -177,7 +182,7 @@ pub async fn measure(
         let (bench, tests, function, mutant) = (Arc::clone(bench), Arc::clone(&tests), *function, mutant.clone());
         running.spawn(async move { (place, tests.fate(&bench, function, &mutant).await) });
     }
-    let mut fates = vec![Fate::Survived; total];
+    let mut fates = vec![MutantOutcome::Survived; total];
     let mut done = 0;
     stage(done);
     while let Some(ended) = running.join_next().await {
@@ -206,20 +211,20 @@ pub async fn again(bench: &Arc<Bench>, mutants: &[(usize, Mutant)]) -> Result<Ve
     let mut killed = vec![false; mutants.len()];
     while let Some(ended) = running.join_next().await {
         let (place, fate) = ended.map_err(|error| Error::internal("a mutant broke off").because(error))?;
-        killed[place] = fate? != Fate::Survived;
+        killed[place] = fate? != MutantOutcome::Survived;
     }
     Ok(killed)
 }
 
 impl Mutation {
-    fn count(&mut self, loaded: &LoadedPaper, function: usize, mutant: &Mutant, fate: Fate) {
+    fn count(&mut self, loaded: &LoadedPaper, function: usize, mutant: &Mutant, fate: MutantOutcome) {
         let marked = is_marked(loaded, function, mutant);
         match fate {
-            Fate::Error => self.errors += 1,
-            Fate::Timeout => self.timeouts += 1,
-            Fate::Value => self.values += 1,
-            Fate::Survived if marked => self.equivalent += 1,
-            Fate::Survived => {
+            MutantOutcome::Error => self.errors += 1,
+            MutantOutcome::Timeout => self.timeouts += 1,
+            MutantOutcome::Value => self.values += 1,
+            MutantOutcome::Survived if marked => self.equivalent += 1,
+            MutantOutcome::Survived => {
                 let module = loaded.source(function);
                 let path = module.path().to_string_lossy();
                 let diff = unified_diff(&path, module.source(), &module.mutant_text(mutant));
@@ -227,7 +232,7 @@ impl Mutation {
                 self.survivors.push(Survivor { id: mutant.id.clone(), line: mutant.line, diff });
             }
         }
-        if marked && fate != Fate::Survived {
+        if marked && fate != MutantOutcome::Survived {
             self.wrongly_marked.push(mutant.id.clone());
         }
     }
@@ -235,7 +240,7 @@ impl Mutation {
 
 /// Returns the number of a function's mutants, and those to run: in the order of [`choose`], until enough of them are
 /// not marked as equivalent.
-pub(super) fn pick(loaded: &LoadedPaper, function: usize, draw: Draw) -> Result<(usize, Vec<Mutant>)> {
+pub(super) fn pick(loaded: &LoadedPaper, function: usize, draw: MutantDraw) -> Result<(usize, Vec<Mutant>)> {
     let all = loaded.mutants(function)?;
     require_known(loaded, function, &all)?;
     let mut chosen = Vec::new();
@@ -294,7 +299,7 @@ impl Tests {
     }
 
     /// Returns the experiments that need a function, as indices in the manifest, the quickest first.
-    fn of(&self, bench: &Bench, function: usize) -> Vec<usize> {
+    fn for_function(&self, bench: &Bench, function: usize) -> Vec<usize> {
         let mut tests = bench.loaded().tests(&[function]);
         let quickest = |place: &usize| seconds(&self.gold, &self.experiments[*place].id).fold(f64::MAX, f64::min);
         tests.sort_by(|one, other| quickest(one).total_cmp(&quickest(other)));
@@ -309,7 +314,7 @@ impl Tests {
                 let id = &self.experiments[place].id;
                 let why = outcome.result.err().unwrap_or_else(|| "its result is not its gold".to_owned());
                 let message = format!("the unchanged repo fails experiment `{id}`: {why}");
-                return Err(Error::new(Kind::Baseline, message).hint(format!(
+                return Err(Error::new(FailureKind::Baseline, message).hint(format!(
                     "no mutant could be told from it; record gold again with `autoexperiment gold {}`",
                     bench.loaded().paper.id
                 )));
@@ -318,24 +323,24 @@ impl Tests {
         Ok(())
     }
 
-    async fn fate(&self, bench: &Bench, function: usize, mutant: &Mutant) -> Result<Fate> {
+    async fn fate(&self, bench: &Bench, function: usize, mutant: &Mutant) -> Result<MutantOutcome> {
         let module = bench.loaded().source(function);
         let files: [(PathBuf, Vec<u8>); 1] = [(module.path().to_owned(), module.mutant_text(mutant))];
-        for place in self.of(bench, function) {
+        for place in self.for_function(bench, function) {
             let outcome = bench.run(&Trial { files: &files, experiment: &self.experiments[place] }).await?;
             if self.agrees(bench, place, &outcome) {
                 continue;
             }
             return Ok(match (&outcome.exit, &outcome.result) {
-                (Exit::TimedOut, _) => Fate::Timeout,
-                (_, Err(_)) => Fate::Error,
-                (_, Ok(_)) => Fate::Value,
+                (Exit::TimedOut, _) => MutantOutcome::Timeout,
+                (_, Err(_)) => MutantOutcome::Error,
+                (_, Ok(_)) => MutantOutcome::Value,
             });
         }
-        Ok(Fate::Survived)
+        Ok(MutantOutcome::Survived)
     }
 
-    fn agrees(&self, bench: &Bench, place: usize, outcome: &Outcome) -> bool {
+    fn agrees(&self, bench: &Bench, place: usize, outcome: &ExperimentOutcome) -> bool {
         let experiment = &bench.loaded().paper.experiments[place];
         self.gold.get(&experiment.id).is_some_and(|gold| outcome.agrees(experiment, gold))
     }

@@ -8,14 +8,14 @@ use super::baseline::untraced;
 use super::leaks;
 use super::matrix::{Effect, effect, masked};
 use super::mutation;
-use super::trial::{Bench, Job};
-use crate::error::{Error, Kind, Result};
+use super::trial::{Bench, TrialJob};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
-use crate::suite::Evidence;
+use crate::suite::PaperEvidence;
 
 /// The part to measure again.
 #[derive(Debug, Clone, Copy)]
-pub struct Part {
+pub struct RecheckShare {
     /// Share of all pairs and mutants, 0 to 1; at least one pair and one mutant.
     pub fraction: f64,
     /// Seed that selects the part.
@@ -24,7 +24,7 @@ pub struct Part {
 
 /// The results of measuring again.
 #[derive(Debug)]
-pub struct Rechecked {
+pub struct RecheckResult {
     /// Number of pairs of an experiment and a function.
     pub pairs: usize,
     /// Number of mutants.
@@ -39,18 +39,22 @@ pub struct Rechecked {
 /// # Errors
 /// Kind `Suite` if nothing is stored or it belongs to another repo; the errors of the baseline; or the error of a
 /// trial.
-pub async fn recheck(bench: &Arc<Bench>, part: Part, observer: &dyn Observer) -> Result<Rechecked, Vec<Error>> {
+pub async fn recheck(
+    bench: &Arc<Bench>,
+    part: RecheckShare,
+    observer: &dyn Observer,
+) -> Result<RecheckResult, Vec<Error>> {
     untraced(bench).await?;
     let mut disagreements = Vec::new();
     let pairs = pairs(bench, part, observer, &mut disagreements).await.map_err(|error| vec![error])?;
     let mutants = mutants(bench, part, observer, &mut disagreements).await.map_err(|error| vec![error])?;
     containments(bench, &mut disagreements).map_err(|error| vec![error])?;
-    Ok(Rechecked { pairs, mutants, disagreements })
+    Ok(RecheckResult { pairs, mutants, disagreements })
 }
 
 async fn pairs(
     bench: &Arc<Bench>,
-    part: Part,
+    part: RecheckShare,
     observer: &dyn Observer,
     disagreements: &mut Vec<Error>,
 ) -> Result<usize> {
@@ -68,12 +72,15 @@ async fn pairs(
     let all: Vec<(usize, usize)> = (0..paper.experiments.len())
         .flat_map(|experiment| (0..paper.units.len()).map(move |function| (experiment, function)))
         .collect();
-    let chosen = part.of(all, |&(experiment, function)| {
+    let chosen = part.select(all, |&(experiment, function)| {
         format!("{} {} {}", paper.id, paper.experiments[experiment].id, paper.units[function].at)
     });
     let mut jobs = Vec::with_capacity(chosen.len());
     for &(experiment, function) in &chosen {
-        jobs.push(Job { files: masked(loaded, function)?, experiment: bench.ready().experiments[experiment].clone() });
+        jobs.push(TrialJob {
+            files: masked(loaded, function)?,
+            experiment: bench.ready().experiments[experiment].clone(),
+        });
     }
     let total = chosen.len();
     let stage = Stage::new("masked runs, again, of", &paper.id);
@@ -87,7 +94,7 @@ async fn pairs(
             let (now, then) = if needed { ("needs", "does not") } else { ("does not need", "does") };
             disagreements.push(
                 Error::new(
-                    Kind::Baseline,
+                    FailureKind::Baseline,
                     format!("experiment `{id}` {now} function `{at}`, and by the file it {then}"),
                 )
                 .at(&path, None)
@@ -100,14 +107,14 @@ async fn pairs(
 
 async fn mutants(
     bench: &Arc<Bench>,
-    part: Part,
+    part: RecheckShare,
     observer: &dyn Observer,
     disagreements: &mut Vec<Error>,
 ) -> Result<usize> {
     let loaded = bench.loaded();
     let (paper, path) = (&loaded.paper, loaded.dir.join("evidence.json"));
     let hint = format!("measure it with `autoexperiment verify {}`", paper.id);
-    let stored = Evidence::load(&path)?
+    let stored = PaperEvidence::load(&path)?
         .ok_or_else(|| Error::suite("no mutants have been measured").at(&path, None).hint(&hint))?;
     if stored.repo != bench.ready().snapshot.digest() {
         return Err(Error::suite("the repo has changed since its mutants were run").at(path, None).hint(hint));
@@ -118,7 +125,8 @@ async fn mutants(
         let drawn = mutation::drawn(loaded, &stored, place, evidence.mutants)?;
         all.extend(drawn.into_iter().map(|mutant| (place, mutant)));
     }
-    let chosen = part.of(all, |(function, mutant)| format!("{} {} {}", paper.id, paper.units[*function].at, mutant.id));
+    let chosen =
+        part.select(all, |(function, mutant)| format!("{} {} {}", paper.id, paper.units[*function].at, mutant.id));
     let total = chosen.len();
     observer.on(RunEvent::Stage(Stage::new("running mutants again of", &paper.id).counted(0, total, "mutants")));
     let killed = mutation::again(bench, &chosen).await?;
@@ -130,7 +138,7 @@ async fn mutants(
             let (now, then) = if killed { ("is killed", "survives") } else { ("survives", "is killed") };
             disagreements.push(
                 Error::new(
-                    Kind::Baseline,
+                    FailureKind::Baseline,
                     format!("mutant `{}` of function `{}` {now}, and by the file it {then}", mutant.id, function.at),
                 )
                 .at(&path, None)
@@ -145,14 +153,14 @@ async fn mutants(
 fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
     let loaded = bench.loaded();
     let path = loaded.dir.join("evidence.json");
-    let stored = Evidence::load(&path)?.unwrap_or_default();
+    let stored = PaperEvidence::load(&path)?.unwrap_or_default();
     for leak in leaks::measure(loaded, Some(&bench.ready().snapshot))?.functions {
         let Some(was) = stored.functions.get(&leak.at).map(|function| function.containment) else { continue };
         // The stored share has four decimals.
         if (leak.containment - was).abs() > 1e-4 {
             disagreements.push(
                 Error::new(
-                    Kind::Baseline,
+                    FailureKind::Baseline,
                     format!(
                         "{:.0}% of function `{}` is in one other file, and by the file {:.0}%",
                         100.0 * leak.containment,
@@ -168,9 +176,9 @@ fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
     Ok(())
 }
 
-impl Part {
+impl RecheckShare {
     /// Returns the items selected by the hash of their names; if none is selected, the one with the smallest hash.
-    fn of<T>(self, items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<T> {
+    fn select<T>(self, items: Vec<T>, name: impl Fn(&T) -> String) -> Vec<T> {
         let weight = |item: &T| {
             let hash = Sha256::digest(format!("recheck {} {}", self.seed, name(item)));
             let head: [u8; 8] = std::array::from_fn(|at| hash[at]);
@@ -190,7 +198,7 @@ mod tests {
     #[test]
     fn a_part_is_about_as_large_as_asked_differs_by_seed_and_is_never_empty() {
         let items: Vec<u32> = (0..2000).collect();
-        let draw = |fraction, seed| Part { fraction, seed }.of(items.clone(), u32::to_string);
+        let draw = |fraction, seed| RecheckShare { fraction, seed }.select(items.clone(), u32::to_string);
         assert!((150..250).contains(&draw(0.1, 1).len()));
         assert_eq!(draw(0.1, 1), draw(0.1, 1));
         assert_ne!(draw(0.1, 1), draw(0.1, 2));

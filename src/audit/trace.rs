@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::trial::{Bench, Kept, Outcome, Trial};
+use super::trial::{Bench, ExperimentOutcome, Trial, TrialWithFiles};
 use crate::agent::TaskExperiment;
 use crate::code::{Function, Module, last_part};
 use crate::error::Result;
@@ -27,7 +27,7 @@ const SLOWER: f64 = 3.0;
 
 /// A function as identified by Python.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct TracedFunction {
     /// The file, relative to the repo's root, links resolved.
     pub file: PathBuf,
     /// Line (from 1) of the first decorator, or else of `def` or `async`: Python's `co_firstlineno`.
@@ -36,10 +36,10 @@ pub struct Place {
     pub name: String,
 }
 
-impl Place {
+impl TracedFunction {
     /// Returns the place of a function of a module. `function` is an index into the module's functions.
     #[must_use]
-    pub fn of(module: &Module, function: usize) -> Self {
+    pub fn locate(module: &Module, function: usize) -> Self {
         let function: &Function = &module.functions()[function];
         let above = &module.source()[function.whole.start..function.header.start];
         let breaks = |(at, &byte): (usize, &u8)| {
@@ -55,11 +55,11 @@ impl Place {
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// Outcome of the run; its result should be that of an untraced run.
-    pub outcome: Outcome,
+    pub outcome: ExperimentOutcome,
     /// All code of the repo that was entered; top-level code of a file is called `<module>`.
-    pub entered: BTreeSet<Place>,
+    pub entered: BTreeSet<TracedFunction>,
     /// The functions in which an error at the first entry ends the process.
-    pub fails: BTreeSet<Place>,
+    pub fails: BTreeSet<TracedFunction>,
     /// Number of traced Python processes.
     pub processes: usize,
     /// Why functions may have been entered unseen, if so.
@@ -71,7 +71,7 @@ impl Trace {
     /// imported, because a call enters nothing before the first step.
     #[must_use]
     pub fn may_call(&self, module: &Module, function: usize) -> bool {
-        let place = Place::of(module, function);
+        let place = TracedFunction::locate(module, function);
         let it = &module.functions()[function];
         self.blind.is_some()
             || self.entered.contains(&place)
@@ -79,8 +79,8 @@ impl Trace {
     }
 }
 
-fn file_itself(place: Place) -> Place {
-    Place { line: 1, name: "<module>".to_owned(), ..place }
+fn file_itself(place: TracedFunction) -> TracedFunction {
+    TracedFunction { line: 1, name: "<module>".to_owned(), ..place }
 }
 
 /// Runs an experiment of the unmasked repo once with the tracer, and determines the effect of an error in each of
@@ -88,9 +88,9 @@ fn file_itself(place: Place) -> Place {
 ///
 /// # Errors
 /// Returns the errors of [`Bench::run`]; a failing experiment is not an error.
-pub async fn trace(bench: &Bench, experiment: &TaskExperiment, ask: &[Place]) -> Result<Trace> {
+pub async fn trace(bench: &Bench, experiment: &TaskExperiment, ask: &[TracedFunction]) -> Result<Trace> {
     let mut wanted = format!("{PATIENCE}\n");
-    for Place { file, line, name } in ask {
+    for TracedFunction { file, line, name } in ask {
         let _ = writeln!(wanted, "{line}\t{name}\t{}", file.display());
     }
     let mut files = vec![("sitecustomize.py".to_owned(), TRACER.into()), ("wanted".to_owned(), wanted.into_bytes())];
@@ -107,12 +107,12 @@ pub async fn trace(bench: &Bench, experiment: &TaskExperiment, ask: &[Place]) ->
     );
     let traced = TaskExperiment { command, time_limit: SLOWER * experiment.time_limit, ..experiment.clone() };
     let trial = Trial { files: &files, experiment: &traced };
-    let Kept { outcome, files } = bench.run_keeping(&trial, FOLDER.as_ref()).await?;
+    let TrialWithFiles { outcome, files } = bench.run_keeping(&trial, FOLDER.as_ref()).await?;
     Ok(read(outcome, &files))
 }
 
 /// Parses the files written by the traced processes.
-fn read(outcome: Outcome, files: &[(String, String)]) -> Trace {
+fn read(outcome: ExperimentOutcome, files: &[(String, String)]) -> Trace {
     let mut trace = Trace { outcome, entered: BTreeSet::new(), fails: BTreeSet::new(), processes: 0, blind: None };
     let traces: Vec<(&str, &str)> =
         files.iter().filter_map(|(name, text)| Some((name.strip_suffix(".trace")?, text.as_str()))).collect();
@@ -126,7 +126,7 @@ fn read(outcome: Outcome, files: &[(String, String)]) -> Trace {
                     let Ok(line) = first.parse() else { continue };
                     // Python 3.10 and earlier give a file's top-level code the line of its first statement.
                     let line = if name == "<module>" { 1 } else { line };
-                    let place = Place { file: file.into(), line, name: name.to_owned() };
+                    let place = TracedFunction { file: file.into(), line, name: name.to_owned() };
                     if kind == "enter" { &mut trace.entered } else { &mut trace.fails }.insert(place);
                 }
                 _ => {}
@@ -148,11 +148,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_stands_where_python_says_that_its_code_begins() {
+    fn a_functions_position_is_the_one_python_reports() {
         let source = b"import x\r\n\r\n@x.a\r\n@x.b(\r\n  1)\r\nasync def f(): pass\r\nclass C:\r\n  def g(self):\r\n    pass\r\n";
         let module = Module::parse("m.py", source.to_vec()).unwrap();
         let places: Vec<(usize, String)> =
-            (0..2).map(|at| Place::of(&module, at)).map(|at| (at.line, at.name)).collect();
+            (0..2).map(|at| TracedFunction::locate(&module, at)).map(|at| (at.line, at.name)).collect();
         assert_eq!(places, [(3, "f".to_owned()), (8, "g".to_owned())]);
     }
 }

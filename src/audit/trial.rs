@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 
 use super::journal::Journal;
 use crate::agent::TaskExperiment;
-use crate::error::{Error, Kind, Result};
-use crate::files::Parts;
+use crate::error::{Error, FailureKind, Result};
+use crate::files::PartsDigest;
 use crate::masked::gold::{runs, verdict};
 use crate::masked::ready::ReadyPaper;
 use crate::run::check::measure;
@@ -38,7 +38,7 @@ pub struct Trial<'a> {
 
 /// The result of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct ExperimentOutcome {
     /// How the command ended.
     pub exit: Exit,
     /// The result, or the reason for not having one.
@@ -54,7 +54,7 @@ pub struct Outcome {
     pub cpu: f64,
 }
 
-impl Outcome {
+impl ExperimentOutcome {
     /// Whether the experiment gave the gold result, within its tolerance.
     #[must_use]
     pub fn agrees(&self, experiment: &Experiment, gold: &GoldResult) -> bool {
@@ -66,7 +66,7 @@ impl Outcome {
 
 /// A trial that owns its data, for [`Bench::run_all`], which runs several at once.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub struct TrialJob {
     /// Same as [`Trial::files`].
     pub files: Vec<(PathBuf, Vec<u8>)>,
     /// Same as [`Trial::experiment`].
@@ -75,9 +75,9 @@ pub struct Job {
 
 /// The outcome of a trial whose files were read afterwards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct TrialWithFiles {
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: ExperimentOutcome,
     /// Names and texts of the files in the requested folder; bytes that are not UTF-8 become replacement characters.
     pub files: Vec<(String, String)>,
 }
@@ -86,8 +86,8 @@ pub(super) struct Kept {
 pub struct Bench {
     ready: ReadyPaper,
     machine: Arc<Machine>,
-    journal: Journal<Outcome>,
-    kept: Journal<Kept>,
+    journal: Journal<ExperimentOutcome>,
+    kept: Journal<TrialWithFiles>,
     slots: Semaphore,
     fresh: bool,
     keeps: bool,
@@ -159,7 +159,7 @@ impl Bench {
     ///
     /// # Errors
     /// Kind `Infrastructure` if sandboxes are lost repeatedly, or the errors of the workspace.
-    pub async fn run(&self, trial: &Trial<'_>) -> Result<Outcome> {
+    pub async fn run(&self, trial: &Trial<'_>) -> Result<ExperimentOutcome> {
         let key = self.key(trial);
         if !self.fresh
             && let Some(known) = self.journal.get(&key)
@@ -186,7 +186,7 @@ impl Bench {
     ///
     /// # Errors
     /// Returns the errors of [`Bench::run`].
-    pub(super) async fn run_keeping(&self, trial: &Trial<'_>, folder: &Path) -> Result<Kept> {
+    pub(super) async fn run_keeping(&self, trial: &Trial<'_>, folder: &Path) -> Result<TrialWithFiles> {
         let key = self.key(trial);
         if !self.fresh
             && let Some(known) = self.kept.get(&key)
@@ -194,7 +194,7 @@ impl Bench {
             return Ok(known);
         }
         let (outcome, files) = self.make_anew(trial, Some(folder)).await?;
-        let kept = Kept { outcome, files };
+        let kept = TrialWithFiles { outcome, files };
         // A failed run is not stored: another try may succeed, as the machine may just have been busy.
         if self.keeps && kept.outcome.result.is_ok() {
             self.kept.put(key, &kept)?;
@@ -206,7 +206,7 @@ impl Bench {
     ///
     /// # Errors
     /// Returns the errors of [`Bench::run`].
-    pub async fn run_again(&self, trial: &Trial<'_>) -> Result<Outcome> {
+    pub async fn run_again(&self, trial: &Trial<'_>) -> Result<ExperimentOutcome> {
         let (mut outcome, _) = self.make_anew(trial, None).await?;
         for _ in 1..self.runs(trial) {
             let Ok(first) = &outcome.result else { break };
@@ -219,7 +219,7 @@ impl Bench {
                 Ok(result) => outcome.runs.push(result.clone()),
                 Err(_) => outcome = next,
             }
-            outcome = Outcome { wall, cpu, ..outcome };
+            outcome = ExperimentOutcome { wall, cpu, ..outcome };
         }
         Ok(outcome)
     }
@@ -229,8 +229,12 @@ impl Bench {
     ///
     /// # Errors
     /// The first error of [`Bench::run`], which stops the other trials.
-    pub async fn run_all(self: &Arc<Self>, jobs: Vec<Job>, mut on_done: impl FnMut(usize)) -> Result<Vec<Outcome>> {
-        let mut outcomes: Vec<Option<Outcome>> = vec![None; jobs.len()];
+    pub async fn run_all(
+        self: &Arc<Self>,
+        jobs: Vec<TrialJob>,
+        mut on_done: impl FnMut(usize),
+    ) -> Result<Vec<ExperimentOutcome>> {
+        let mut outcomes: Vec<Option<ExperimentOutcome>> = vec![None; jobs.len()];
         let mut running = JoinSet::new();
         for (place, job) in jobs.into_iter().enumerate() {
             let bench = Arc::clone(self);
@@ -250,7 +254,11 @@ impl Bench {
     }
 
     /// Runs a trial once a slot is free, and tries again if its sandbox is lost.
-    async fn make_anew(&self, trial: &Trial<'_>, folder: Option<&Path>) -> Result<(Outcome, Vec<(String, String)>)> {
+    async fn make_anew(
+        &self,
+        trial: &Trial<'_>,
+        folder: Option<&Path>,
+    ) -> Result<(ExperimentOutcome, Vec<(String, String)>)> {
         let _slot = self.slots.acquire().await.map_err(|_| Error::internal("the bench was closed"))?;
         let mut lost = None;
         for _ in 0..TRIES {
@@ -260,19 +268,23 @@ impl Bench {
                     self.cpu_micros.fetch_add((outcome.cpu * 1e6) as u64, Ordering::Relaxed);
                     return Ok((outcome, files));
                 }
-                Err(error) if error.kind == Kind::Infrastructure => lost = Some(error),
+                Err(error) if error.kind == FailureKind::Infrastructure => lost = Some(error),
                 Err(error) => return Err(error),
             }
         }
         Err(lost.unwrap_or_else(|| Error::internal("a trial was never made")))
     }
 
-    async fn make(&self, trial: &Trial<'_>, folder: Option<&Path>) -> Result<(Outcome, Vec<(String, String)>)> {
+    async fn make(
+        &self,
+        trial: &Trial<'_>,
+        folder: Option<&Path>,
+    ) -> Result<(ExperimentOutcome, Vec<(String, String)>)> {
         let gpu = self.machine.graphics.take().await?;
         let workspace = tokio::task::block_in_place(|| self.machine.workspace(&self.ready.snapshot, trial.files))?;
         let spec = self.machine.spec(&self.ready.env, &workspace, gpu.as_ref());
         let mut sandbox = self.machine.backend.start(&spec).await?;
-        let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
+        let lost = |fault: Fault| Error::new(FailureKind::Infrastructure, "the sandbox was lost").because(fault);
         let measured = measure(sandbox.as_mut(), &trial.experiment.check()).await.map_err(lost)?;
         let files = match folder {
             Some(folder) => read_folder(sandbox.as_mut(), folder).await.map_err(lost)?,
@@ -280,7 +292,7 @@ impl Bench {
         };
         sandbox.destroy().await.map_err(lost)?;
         tokio::task::block_in_place(|| workspace.remove())?;
-        let outcome = Outcome {
+        let outcome = ExperimentOutcome {
             exit: measured.exit,
             result: measured.result,
             runs: Vec::new(),
@@ -293,7 +305,7 @@ impl Bench {
 
     /// Returns the digest of everything that decides the result of a trial, except its time limit: SHA-256, hex.
     fn key(&self, trial: &Trial<'_>) -> String {
-        let mut parts = Parts::default();
+        let mut parts = PartsDigest::default();
         parts.add(self.ready.snapshot.content());
         parts.add(&self.ready.env.digest);
         parts.add(&self.ready.env.python);

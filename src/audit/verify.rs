@@ -8,17 +8,17 @@ use super::believed::basis;
 use super::leaks::{self, LeakReport};
 use super::matrix::Matrix;
 pub use super::measures::{MUTANT_SEED, Measures};
-use super::mutation::{self, Draw, Mutation};
+use super::mutation::{self, MutantDraw, Mutation};
 use super::trial::Bench;
-use crate::code::Kind;
+use crate::code::MutantKind;
 use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::run::event::Observer;
-use crate::suite::{Dependencies, EVIDENCE_FORMAT, Evidence, FunctionEvidence, LoadedPaper};
+use crate::suite::{Dependencies, EVIDENCE_FORMAT, FunctionEvidence, LoadedPaper, PaperEvidence};
 
 /// The results of measuring a paper.
 #[derive(Debug)]
-pub struct Verified {
+pub struct PaperMeasurement {
     /// The dependency matrix.
     pub matrix: Matrix,
     /// Largest relative difference from gold with two threads for linear algebra, or the errors of the experiments that
@@ -29,7 +29,7 @@ pub struct Verified {
     /// Parts of the functions and of gold that also appear elsewhere in what agents see, including the environment.
     pub leaks: LeakReport,
     /// All figures of the functions, as stored; `None` if mutants were never run on this repo.
-    pub evidence: Option<Evidence>,
+    pub evidence: Option<PaperEvidence>,
     /// Names of the paper's files that were written; empty if none changed.
     pub written: Vec<&'static str>,
     /// Number of trials that actually ran.
@@ -45,7 +45,11 @@ pub struct Verified {
 /// # Errors
 /// All faults of its experiments, as for [`Matrix::measure`]; the errors of [`mutation::measure`]; kind `Machine` if a
 /// file cannot be written.
-pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observer) -> Result<Verified, Vec<Error>> {
+pub async fn verify(
+    mut bench: Bench,
+    measures: Measures,
+    observer: &dyn Observer,
+) -> Result<PaperMeasurement, Vec<Error>> {
     let single = |error| vec![error];
     let mut written = Vec::new();
     let shared = Arc::new(bench);
@@ -65,7 +69,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
     if let Some(mutants) = measures.mutants {
         let functions = 0..bench.loaded().paper.units.len();
         let needed: Vec<usize> = functions.filter(|&function| !bench.loaded().tests(&[function]).is_empty()).collect();
-        let draw = Draw { mutants, seed: MUTANT_SEED };
+        let draw = MutantDraw { mutants, seed: MUTANT_SEED };
         mutations = mutation::measure(&bench, &needed, draw, observer).await.map_err(|error| {
             let paper = &bench.loaded().paper.id;
             let message = format!("paper `{paper}`: {}", error.message);
@@ -75,7 +79,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
     let mut leaks = leaks::measure(bench.loaded(), Some(&bench.ready().snapshot)).map_err(single)?;
     leaks.findings.extend(leaks::installed(bench.loaded(), &bench.ready().env.prefix));
     let path = bench.loaded().dir.join("evidence.json");
-    let stored = Evidence::load(&path).map_err(single)?;
+    let stored = PaperEvidence::load(&path).map_err(single)?;
     let repo = bench.ready().snapshot.digest();
     let mut evidence = if measures.mutants.is_some() {
         Some(of_mutants(bench.loaded(), repo, &mutations))
@@ -96,7 +100,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
         evidence.save(&path).map_err(single)?;
         written.push("evidence.json");
     }
-    Ok(Verified {
+    Ok(PaperMeasurement {
         matrix,
         threads,
         mutations,
@@ -110,7 +114,7 @@ pub async fn verify(mut bench: Bench, measures: Measures, observer: &dyn Observe
 }
 
 /// Adds to the evidence which code also appears elsewhere.
-fn add_leaks(evidence: &mut Evidence, leaks: &LeakReport) {
+fn add_leaks(evidence: &mut PaperEvidence, leaks: &LeakReport) {
     for leak in &leaks.functions {
         if let Some(function) = evidence.functions.get_mut(&leak.at) {
             function.containment = (1e4 * leak.containment).round() / 1e4;
@@ -120,9 +124,13 @@ fn add_leaks(evidence: &mut Evidence, leaks: &LeakReport) {
 }
 
 /// Creates the evidence of all functions, with the results of their mutants.
-fn of_mutants(loaded: &LoadedPaper, repo: &str, mutations: &[Mutation]) -> Evidence {
-    let mut evidence =
-        Evidence { format: EVIDENCE_FORMAT, repo: repo.to_owned(), kinds: Some(Kind::COUNT), ..Evidence::default() };
+fn of_mutants(loaded: &LoadedPaper, repo: &str, mutations: &[Mutation]) -> PaperEvidence {
+    let mut evidence = PaperEvidence {
+        format: EVIDENCE_FORMAT,
+        repo: repo.to_owned(),
+        kinds: Some(MutantKind::COUNT),
+        ..PaperEvidence::default()
+    };
     for function in &loaded.paper.units {
         evidence.functions.insert(function.at.clone(), FunctionEvidence::default());
     }

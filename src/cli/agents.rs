@@ -1,10 +1,10 @@
 //! `autoexperiment agents`: lists the external agents that come with the program.
 
 use super::shared::{PlaceOptions, print, print_json, table};
-use crate::agent::listed;
+use crate::agent::list_bundled;
 use crate::error::Result;
 
-/// List the command-line agents that come with AutoExperiment, and whether they are installed
+/// List the external agents that come with AutoExperiment, and whether they are installed
 ///
 /// `--agent cli:NAME` runs one. It is installed into the cache when a run first needs it, from PyPI or npm, in the
 /// version given by its lock.
@@ -21,7 +21,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let agents = listed(&arguments.places.cache()?)?;
+    let agents = list_bundled(&arguments.places.cache()?)?;
     if arguments.json {
         return print_json(&agents);
     }

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::env;
 use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print};
-use crate::env::{Options, cached};
-use crate::error::{Error, Kind, Result};
-use crate::run::family::{Basis, Families, Family};
+use crate::env::{EnvBuildOptions, cached};
+use crate::error::{Error, FailureKind, Result};
+use crate::run::family::{Families, Family, ScoringBasis};
 use crate::sample::MASKED;
 use crate::sandbox::doctor::in_sight;
-use crate::suite::{Evidence, LoadedPaper, Problem, Protocol, check, copies};
+use crate::suite::{LoadedPaper, PaperEvidence, Problem, Protocol, check, copies};
 use crate::workspace::repo_digest;
 
 /// Check that papers, repos and envs fit together
@@ -102,9 +102,9 @@ impl Arguments {
         if !loaded.env_dir.join("environment.yml").is_file() {
             return Ok(Vec::new());
         }
-        let states = env::states(&loaded.env_dir, &Options::default(), &self.places.cache()?)?;
+        let states = env::states(&loaded.env_dir, &EnvBuildOptions::default(), &self.places.cache()?)?;
         let problem = |error: Error| match error.kind {
-            Kind::Suite => Problem::error(error),
+            FailureKind::Suite => Problem::error(error),
             _ => Problem::warning(error),
         };
         Ok(env::wrong(&loaded.paper.env, states).into_iter().map(problem).collect())
@@ -124,7 +124,7 @@ fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     let items = family.items(&suite, &arguments.papers.all())?;
     let mut errors = 0;
     for id in &items {
-        let problems = match family.load(&suite, id, Basis::default()) {
+        let problems = match family.load(&suite, id, ScoringBasis::default()) {
             Ok(item) => item.problems(),
             Err(error) => vec![error],
         };
@@ -148,7 +148,7 @@ fn digests(loaded: &LoadedPaper) -> Vec<Problem> {
         Err(error) => return vec![Problem::error(error)],
     };
     let path = loaded.dir.join("evidence.json");
-    let evidence = match Evidence::load(&path) {
+    let evidence = match PaperEvidence::load(&path) {
         Ok(evidence) => evidence,
         Err(error) => return vec![Problem::error(error)],
     };

@@ -7,7 +7,7 @@ use clap::{Arg, Command, CommandFactory};
 
 use super::naming::stored_runs;
 use super::shared::{SuiteOptions, print};
-use crate::agent::{AGENTS, builtin_names};
+use crate::agent::{AGENTS, bundled_names};
 use crate::error::Result;
 use crate::suite::Suite;
 
@@ -22,7 +22,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let command = super::Arguments::command();
     let mut words: Vec<&str> = arguments.line.split_whitespace().collect();
     let partial = if arguments.line.ends_with(char::is_whitespace) { "" } else { words.pop().unwrap_or_default() };
-    let Some((name, typed)) = asked(&command, words.get(1..).unwrap_or_default(), partial) else { return Ok(()) };
+    let Some((name, typed)) = argument_at(&command, words.get(1..).unwrap_or_default(), partial) else { return Ok(()) };
     let names = match name.as_str() {
         "PAPER" => papers(option(&words, "--suite")),
         "RUN" => runs(option(&words, "--runs")),
@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Finds the argument that the word at the cursor belongs to, by its value name in the help, and the part of its value
 /// typed so far.
-fn asked<'a>(command: &Command, words: &[&str], partial: &'a str) -> Option<(String, &'a str)> {
+fn argument_at<'a>(command: &Command, words: &[&str], partial: &'a str) -> Option<(String, &'a str)> {
     let (mut verb, mut rest) = (command, words);
     while let Some(below) = rest.first().and_then(|word| verb.find_subcommand(word)) {
         (verb, rest) = (below, &rest[1..]);
@@ -113,7 +113,7 @@ fn agents() -> Vec<String> {
         "mutant" | "scripted" | "cli" | "python" => format!("{name}:"),
         name => name.to_owned(),
     });
-    own.chain(builtin_names().into_iter().map(|name| format!("cli:{name}"))).collect()
+    own.chain(bundled_names().into_iter().map(|name| format!("cli:{name}"))).collect()
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
         let command = super::super::Arguments::command();
         let mut words: Vec<&str> = line.split(' ').collect();
         let partial = words.pop().unwrap();
-        asked(&command, &words[1..], partial).map(|(name, typed)| (name, typed.to_owned()))
+        argument_at(&command, &words[1..], partial).map(|(name, typed)| (name, typed.to_owned()))
     }
 
     #[test]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::environment::EnvOptions;
 use super::model::parse_time;
 use super::naming::run_folder;
-use super::progress::Progress;
-use super::run::{MachineOptions, default_jobs, parse_jobs};
+use super::progress::ProgressDisplay;
+use super::run::{MachineArguments, default_jobs, parse_jobs};
 use super::shared::{PaperOptions, SuiteOptions, print, print_json, table};
 use crate::audit::Bench;
-use crate::curtail::agreement::{Agreement, Rate};
+use crate::curtail::agreement::{Agreement, Proportion};
 use crate::curtail::write::write;
-use crate::curtail::{Curtailed, SearchGoal, SolutionPool, search, written};
+use crate::curtail::{CurtailedPaper, SearchGoal, SolutionPool, search, written};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::suite::{LoadedPaper, Paper, Protocol};
@@ -70,7 +70,7 @@ pub struct Arguments {
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
-    machine: MachineOptions,
+    machine: MachineArguments,
     #[command(flatten)]
     env: EnvOptions,
 }
@@ -86,7 +86,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         talk!("warning: which experiment needs which function is not measured: `autoexperiment verify {}`", paper);
     }
     let machine = Arc::new(arguments.machine.open(&arguments.env.options(), suite.root()).await?);
-    let progress = Progress::new(false);
+    let progress = ProgressDisplay::new(false);
     let ready = ReadyPaper::prepare(loaded, Protocol::Full, &machine, &progress).await?;
     let jobs = arguments.jobs.unwrap_or_else(default_jobs);
     let bench = Arc::new(Bench::new(ready, machine, jobs, false)?);
@@ -135,11 +135,11 @@ fn chosen(paper: &Paper, asked: &[String]) -> Result<Vec<usize>> {
     if asked.is_empty() { Ok((0..paper.experiments.len()).collect()) } else { asked.iter().map(named).collect() }
 }
 
-fn show(found: &Curtailed) -> Result<()> {
+fn show(found: &CurtailedPaper) -> Result<()> {
     let header =
         ["experiment", "solutions", "passing", "precision", "recall", "weighted", "", "seconds", "full", "time"];
-    let rate = |rate: Option<Rate>| {
-        rate.map_or("-".to_owned(), |Rate { value, interval }| {
+    let rate = |rate: Option<Proportion>| {
+        rate.map_or("-".to_owned(), |Proportion { value, interval }| {
             format!("{value:.3} [{:.2}, {:.2}]", interval.low, interval.high)
         })
     };

@@ -55,7 +55,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         None => bundled().map(|suite| secrets(&suite)).unwrap_or_default(),
     };
     let mut findings = doctor::examine(&cache, &scratch, &hidden, &secrets).await;
-    findings.extend(model::keys().into_iter().map(|key| doctor::Finding {
+    findings.extend(model::keys().into_iter().map(|key| doctor::DoctorResult {
         name: key.variable,
         ok: key.is_set,
         detail: format!("the key for `{}:NAME` is {}", key.provider, if key.is_set { "set" } else { "not set" }),

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::environment::EnvOptions;
-use super::progress::Progress;
+use super::progress::ProgressDisplay;
 use super::shared::{PlaceOptions, SuiteOptions, print, table};
-use crate::env::{EnvKind, Options, State, cached, remove_cached, remove_downloads};
-use crate::error::{Error, Kind, Result};
+use crate::env::{EnvBuildOptions, EnvKind, EnvState, cached, remove_cached, remove_downloads};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::usable::CACHE;
 use crate::run::event::{Observer, RunEvent};
 use crate::suite::Suite;
@@ -21,7 +21,7 @@ use crate::suite::Suite;
                   autoexperiment env check\n  autoexperiment env list\n  autoexperiment env prune numpy-sklearn")]
 pub struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: EnvVerb,
     #[command(flatten)]
     env: EnvOptions,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub struct Arguments {
 }
 
 #[derive(clap::Subcommand)]
-enum Verb {
+enum EnvVerb {
     /// Solve `environment.yml` and write the lock file next to it.
     #[command(after_help = "Example:\n  autoexperiment env lock --env conda numpy-sklearn")]
     Lock {
@@ -74,14 +74,14 @@ enum Verb {
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let cache = arguments.places.cache()?;
     let options = arguments.env.options();
-    let progress = Progress::new(false);
+    let progress = ProgressDisplay::new(false);
     let on_progress = |told| progress.on(RunEvent::Env(told));
-    if matches!(arguments.verb, Verb::Lock { .. } | Verb::Build { .. }) {
+    if matches!(arguments.verb, EnvVerb::Lock { .. } | EnvVerb::Build { .. }) {
         CACHE.writable(&cache)?;
     }
     match &arguments.verb {
-        Verb::Lock { envs, here } => {
-            let options = Options { here: *here, ..options };
+        EnvVerb::Lock { envs, here } => {
+            let options = EnvBuildOptions { here: *here, ..options };
             let elsewhere = envs.iter().all(|id| id.contains('/'));
             let suite = if elsewhere { arguments.suite.open()? } else { arguments.suite.open_own()? };
             for id in envs {
@@ -93,7 +93,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 }
             }
         }
-        Verb::Build { envs } => {
+        EnvVerb::Build { envs } => {
             let suite = arguments.suite.open()?;
             for id in envs {
                 let env = options.open()?.build(&folder(&suite, id)?, &cache, &on_progress).await?;
@@ -101,15 +101,15 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 print(&format!("{}\n", env.prefix.display()))?;
             }
         }
-        Verb::Check { envs } => check(&arguments.suite.open()?, envs, &options, &cache)?,
-        Verb::List => {
+        EnvVerb::Check { envs } => check(&arguments.suite.open()?, envs, &options, &cache)?,
+        EnvVerb::List => {
             let rows = cached(&cache)?.into_iter().map(|env| {
                 let id = if env.complete { env.id } else { "(unfinished)".to_owned() };
                 vec![id, env.backend, env.python, format!("{}", env.bytes >> 20), env.path.display().to_string()]
             });
             print(&table(&["env", "kind", "python", "MiB", "folder"], &[3], rows))?;
         }
-        Verb::Prune { envs, downloads } => {
+        EnvVerb::Prune { envs, downloads } => {
             let all = cached(&cache)?;
             if let Some(unknown) = envs.iter().find(|id| !all.iter().any(|env| env.id == **id)) {
                 return Err(Error::usage(format!("no env `{unknown}` in the cache"))
@@ -132,16 +132,16 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Prints a row for each env and kind. Each env needs at least one lock, and no lock may be outdated.
-fn check(suite: &Suite, envs: &[String], options: &Options, cache: &Path) -> Result<()> {
+fn check(suite: &Suite, envs: &[String], options: &EnvBuildOptions, cache: &Path) -> Result<()> {
     let all = if envs.is_empty() { suite_envs(suite)? } else { envs.to_vec() };
     let (mut rows, mut faults) = (Vec::new(), Vec::new());
     for id in &all {
         let states = states(&folder(suite, id)?, options, cache)?;
         for (kind, state) in &states {
             let (lock, built) = match state {
-                Ok(State { locked: false, .. }) => ("none", "no"),
-                Ok(State { built, .. }) => ("up to date", if *built { "yes" } else { "no" }),
-                Err(error) if error.kind == Kind::Suite => ("wrong", "no"),
+                Ok(EnvState { locked: false, .. }) => ("none", "no"),
+                Ok(EnvState { built, .. }) => ("up to date", if *built { "yes" } else { "no" }),
+                Err(error) if error.kind == FailureKind::Suite => ("wrong", "no"),
                 Err(_) => ("?", "no"),
             };
             rows.push(vec![id.clone(), kind.to_string(), lock.to_owned(), built.to_owned()]);
@@ -162,16 +162,19 @@ fn check(suite: &Suite, envs: &[String], options: &Options, cache: &Path) -> Res
 }
 
 /// State of an env for each kind that the options allow.
-type States = Vec<(EnvKind, Result<State>)>;
+type States = Vec<(EnvKind, Result<EnvState>)>;
 
 /// Determines the state of the env in a folder, for each kind that the options allow.
-pub fn states(folder: &Path, options: &Options, cache: &Path) -> Result<States> {
+pub fn states(folder: &Path, options: &EnvBuildOptions, cache: &Path) -> Result<States> {
     let kinds = match options.kind {
         EnvKind::Auto if cfg!(feature = "conda") => vec![EnvKind::Conda, EnvKind::Venv],
         EnvKind::Auto => vec![EnvKind::Venv],
         one => vec![one],
     };
-    kinds.into_iter().map(|kind| Ok((kind, Options { kind, ..options.clone() }.open()?.state(folder, cache)))).collect()
+    kinds
+        .into_iter()
+        .map(|kind| Ok((kind, EnvBuildOptions { kind, ..options.clone() }.open()?.state(folder, cache))))
+        .collect()
 }
 
 /// Lists the faults of an env: a broken or outdated lock of any kind, or no lock at all.

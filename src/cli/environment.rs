@@ -1,6 +1,6 @@
 //! Options on building envs, shared by all verbs that need one.
 
-use crate::env::{EnvKind, Options};
+use crate::env::{EnvBuildOptions, EnvKind};
 
 /// How envs are built.
 #[derive(clap::Args)]
@@ -27,14 +27,14 @@ pub struct ChannelOptions {
 
 impl EnvOptions {
     /// Converts to the options of [`crate::env`].
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> EnvBuildOptions {
         self.channels.options(self.kind)
     }
 }
 
 impl ChannelOptions {
     /// Converts to the options of [`crate::env`], for envs of this kind.
-    pub fn options(&self, kind: EnvKind) -> Options {
-        Options { kind, alias: self.channel_alias.clone(), offline: self.offline, here: false }
+    pub fn options(&self, kind: EnvKind) -> EnvBuildOptions {
+        EnvBuildOptions { kind, alias: self.channel_alias.clone(), offline: self.offline, here: false }
     }
 }

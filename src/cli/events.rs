@@ -1,8 +1,8 @@
 //! A run's events as JSON lines on stdout, for machines.
 
-use super::lines::{EventLine, Told};
+use super::lines::{EventLine, EventPayload};
 use super::shared::print;
-use crate::env::Progress as EnvProgress;
+use crate::env::BuildProgress as EnvProgress;
 use crate::report::outcome;
 use crate::run::event::RunEvent;
 
@@ -10,9 +10,9 @@ use crate::run::event::RunEvent;
 pub fn print_event(event: &RunEvent) {
     match event {
         // The stage's text is made here, so it is borrowed only for this line.
-        RunEvent::Stage(stage) => print_line(Told::Stage { what: &stage.to_string() }),
+        RunEvent::Stage(stage) => print_line(EventPayload::Stage { what: &stage.to_string() }),
         event => {
-            if let Some(told) = told(event) {
+            if let Some(told) = event_payload(event) {
                 print_line(told);
             }
         }
@@ -22,25 +22,27 @@ pub fn print_event(event: &RunEvent) {
 /// Prints the end of the session: `complete`, `lost`, `interrupted`, `cost_limit`, or `unverified` if a verifier
 /// failed.
 pub fn print_end(run: &str, outcome: &str) {
-    print_line(Told::Ended { run, outcome });
+    print_line(EventPayload::Ended { run, outcome });
 }
 
-fn print_line(told: Told<'_>) {
+fn print_line(told: EventPayload<'_>) {
     if let Ok(line) = serde_json::to_string(&EventLine { told, time: crate::files::now() }) {
         let _ = print(&format!("{line}\n"));
     }
 }
 
 /// Converts an event to its line; `None` for events that only move a progress bar.
-fn told(event: &RunEvent) -> Option<Told<'_>> {
+fn event_payload(event: &RunEvent) -> Option<EventPayload<'_>> {
     Some(match event {
-        RunEvent::Env(EnvProgress::Task(what)) => Told::Stage { what },
+        RunEvent::Env(EnvProgress::Task(what)) => EventPayload::Stage { what },
         RunEvent::Stage(_) | RunEvent::Env(EnvProgress::Step(..) | EnvProgress::Detail(_)) => return None,
-        RunEvent::Warning(what) | RunEvent::Env(EnvProgress::Notice(what)) => Told::Warning { what },
-        RunEvent::Planned { total, finished } => Told::Planned { total: *total, finished: *finished },
-        RunEvent::Started { agent, sample, attempt, so_far: _ } => Told::Started { agent, sample, attempt: *attempt },
-        RunEvent::Retried { sample, why } => Told::Retried { sample, why },
-        RunEvent::Finished(record) => Told::Finished {
+        RunEvent::Warning(what) | RunEvent::Env(EnvProgress::Notice(what)) => EventPayload::Warning { what },
+        RunEvent::Planned { total, finished } => EventPayload::Planned { total: *total, finished: *finished },
+        RunEvent::Started { agent, sample, attempt, so_far: _ } => {
+            EventPayload::Started { agent, sample, attempt: *attempt }
+        }
+        RunEvent::Retried { sample, why } => EventPayload::Retried { sample, why },
+        RunEvent::Finished(record) => EventPayload::Finished {
             agent: &record.agent,
             model: record.model.as_deref(),
             sample: &record.sample,

@@ -1,12 +1,12 @@
 //! The exit codes, by which scripts distinguish failures.
 
-use crate::error::Kind;
-use crate::run::scheduler::Outcome;
+use crate::error::FailureKind;
+use crate::run::scheduler::RunOutcome;
 
 /// Exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Exit {
+pub enum ProgramExit {
     /// Success.
     Done = 0,
     /// A bug in this program.
@@ -37,39 +37,39 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-impl Exit {
+impl ProgramExit {
     /// The number.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
     /// Maps the outcome of a session to an exit code. `failed` is whether an attempt failed that was required to pass.
-    pub const fn of(outcome: &Outcome, failed: bool) -> Self {
+    pub const fn from_outcome(outcome: &RunOutcome, failed: bool) -> Self {
         match outcome {
-            Outcome::Complete | Outcome::Left(_) if failed => Self::Failed,
-            Outcome::Complete | Outcome::Left(_) => Self::Done,
-            Outcome::Lost(_) => Self::Lost,
-            Outcome::Interrupted | Outcome::NotStarted => Self::Interrupted,
-            Outcome::CostLimit => Self::CostLimit,
+            RunOutcome::Complete | RunOutcome::Left(_) if failed => Self::Failed,
+            RunOutcome::Complete | RunOutcome::Left(_) => Self::Done,
+            RunOutcome::Lost(_) => Self::Lost,
+            RunOutcome::Interrupted | RunOutcome::NotStarted => Self::Interrupted,
+            RunOutcome::CostLimit => Self::CostLimit,
         }
     }
 }
 
-impl From<Kind> for Exit {
-    fn from(kind: Kind) -> Self {
+impl From<FailureKind> for ProgramExit {
+    fn from(kind: FailureKind) -> Self {
         match kind {
-            Kind::Internal => Self::Bug,
-            Kind::Usage | Kind::Taken => Self::Usage,
-            Kind::Suite => Self::Suite,
-            Kind::Baseline => Self::Baseline,
-            Kind::Machine => Self::Machine,
-            Kind::Place => Self::Place,
-            Kind::Model => Self::Model,
-            Kind::Provider => Self::Provider,
-            Kind::Store => Self::Store,
-            Kind::Infrastructure => Self::Lost,
-            Kind::CostLimit => Self::CostLimit,
-            Kind::Interrupted => Self::Interrupted,
+            FailureKind::Internal => Self::Bug,
+            FailureKind::Usage | FailureKind::Taken => Self::Usage,
+            FailureKind::Suite => Self::Suite,
+            FailureKind::Baseline => Self::Baseline,
+            FailureKind::Machine => Self::Machine,
+            FailureKind::Place => Self::Place,
+            FailureKind::Model => Self::Model,
+            FailureKind::Provider => Self::Provider,
+            FailureKind::Store => Self::Store,
+            FailureKind::Infrastructure => Self::Lost,
+            FailureKind::CostLimit => Self::CostLimit,
+            FailureKind::Interrupted => Self::Interrupted,
         }
     }
 }
@@ -80,19 +80,19 @@ mod tests {
 
     #[test]
     fn every_end_of_a_session_has_its_code() {
-        let lost = Outcome::Lost(vec!["why".to_owned()]);
+        let lost = RunOutcome::Lost(vec!["why".to_owned()]);
         for (outcome, failed, code) in [
-            (Outcome::Complete, false, 0),
-            (Outcome::Complete, true, 9),
-            (Outcome::Left(1), false, 0),
+            (RunOutcome::Complete, false, 0),
+            (RunOutcome::Complete, true, 9),
+            (RunOutcome::Left(1), false, 0),
             (lost.clone(), false, 8),
             (lost, true, 8),
-            (Outcome::CostLimit, true, 10),
-            (Outcome::Interrupted, true, 130),
-            (Outcome::NotStarted, false, 130),
+            (RunOutcome::CostLimit, true, 10),
+            (RunOutcome::Interrupted, true, 130),
+            (RunOutcome::NotStarted, false, 130),
         ] {
-            assert_eq!(Exit::of(&outcome, failed).code(), code, "{outcome:?}");
+            assert_eq!(ProgramExit::from_outcome(&outcome, failed).code(), code, "{outcome:?}");
         }
-        assert_eq!(Exit::from(Kind::Taken), Exit::Usage);
+        assert_eq!(ProgramExit::from(FailureKind::Taken), ProgramExit::Usage);
     }
 }

@@ -6,7 +6,7 @@ use super::naming::run_folder;
 use super::shared::print;
 use crate::error::Result;
 use crate::export::table::{self, TableFormat};
-use crate::export::{Source, atif, harbor, inspect, predictions, traj};
+use crate::export::{ExportSource, atif, harbor, inspect, predictions, traj};
 use crate::report::clean;
 use crate::run::family::Families;
 use crate::suite::Suite;
@@ -24,7 +24,7 @@ pub struct Arguments {
     run: String,
     /// Format to write.
     #[arg(long, value_enum)]
-    format: Format,
+    format: ExportFormat,
     /// Folder to write to. A path with the format's own extension (`.eval`, `.csv`, `.parquet`, `.jsonl`) is a file.
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
@@ -38,7 +38,7 @@ pub struct Arguments {
 
 /// Format to export to.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
+enum ExportFormat {
     /// Inspect AI logs (`.eval`): one per agent and model, with attempts as epochs.
     Inspect,
     /// Harbor tasks: one per sample of the run, with the run's trajectories in ATIF.
@@ -58,7 +58,7 @@ enum Format {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let source = Source::open(&run_folder(&arguments.run, &arguments.runs)?, &Families::standard())?;
+    let source = ExportSource::open(&run_folder(&arguments.run, &arguments.runs)?, &Families::standard())?;
     let written = write(&source, arguments);
     // Missing parts may be the reason why nothing could be written.
     for note in source.notes() {
@@ -68,19 +68,19 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&lines)
 }
 
-fn write(source: &Source, arguments: &Arguments) -> Result<Vec<PathBuf>> {
+fn write(source: &ExportSource, arguments: &Arguments) -> Result<Vec<PathBuf>> {
     let path = &arguments.output;
     match arguments.format {
-        Format::Inspect => inspect::export(source, path),
-        Format::Harbor => {
+        ExportFormat::Inspect => inspect::export(source, path),
+        ExportFormat::Harbor => {
             let suite = arguments.suite.as_ref().unwrap_or(&source.run.configuration.suite);
             harbor::export(source, &Suite::open(suite)?, path)
         }
-        Format::Atif => atif::export(source, path),
-        Format::Traj => traj::export(source, path),
-        Format::Csv => table::export(source, TableFormat::Csv, path),
-        Format::Parquet => table::export(source, TableFormat::Parquet, path),
-        Format::Jsonl => table::export(source, TableFormat::Jsonl, path),
-        Format::Predictions => predictions::export(source, path),
+        ExportFormat::Atif => atif::export(source, path),
+        ExportFormat::Traj => traj::export(source, path),
+        ExportFormat::Csv => table::export(source, TableFormat::Csv, path),
+        ExportFormat::Parquet => table::export(source, TableFormat::Parquet, path),
+        ExportFormat::Jsonl => table::export(source, TableFormat::Jsonl, path),
+        ExportFormat::Predictions => predictions::export(source, path),
     }
 }

@@ -3,19 +3,19 @@
 use serde_json::json;
 
 use super::environment::EnvOptions;
-use super::progress::Progress;
-use super::run::{MachineOptions, default_jobs};
+use super::progress::ProgressDisplay;
+use super::run::{MachineArguments, default_jobs};
 use super::shared::{PaperOptions, SuiteOptions, print, print_json, table};
 use super::verified::power_line;
 use crate::command::{self, Commands};
 use crate::env::Env;
-use crate::error::{Error, Kind, Result};
-use crate::masked::gold::{Comparison, compare, record};
+use crate::error::{Error, FailureKind, Result};
+use crate::masked::gold::{GoldComparison, compare, record};
 use crate::masked::ready::ReadyPaper;
 use crate::notebook::{Notebook, RECORD};
-use crate::proof::ProofSetup;
 use crate::run::family::Family as _;
 use crate::sample::{COMMAND, MASKED};
+use crate::soundness::ProofSetup;
 use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
@@ -51,7 +51,7 @@ pub struct Arguments {
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
-    machine: MachineOptions,
+    machine: MachineArguments,
     #[command(flatten)]
     env: EnvOptions,
 }
@@ -69,7 +69,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let suite = if arguments.check { arguments.suite.open()? } else { arguments.suite.open_own()? };
     let protocol = if arguments.full { Protocol::Full } else { Protocol::Curtailed };
     let machine = arguments.machine.open(&arguments.env.options(), suite.root()).await?;
-    let progress = Progress::new(false);
+    let progress = ProgressDisplay::new(false);
     let mut checks = Vec::new();
     for id in suite.select(&arguments.papers.some()?)? {
         let ready = ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, protocol, &machine, &progress).await?;
@@ -93,7 +93,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         }
         talk!("wrote {}", path.display());
     }
-    if arguments.check { tell(&checks, machine.backend.name(), arguments.json) } else { Ok(()) }
+    if arguments.check { print_comparisons(&checks, machine.backend.name(), arguments.json) } else { Ok(()) }
 }
 
 /// Records the results of the right programs of instructions.
@@ -104,7 +104,7 @@ async fn commands(arguments: &Arguments) -> Result<()> {
     }
     let suite = arguments.suite.own_folder()?;
     let machine = arguments.machine.open(&arguments.env.options(), &suite).await?;
-    let progress = Progress::new(false);
+    let progress = ProgressDisplay::new(false);
     for id in Commands.items(&suite, &arguments.papers.some()?)? {
         let ready = command::open(&suite, &id, &machine, &progress).await?;
         let gold = command::record(&ready, arguments.repeats as usize, &machine, &progress).await?;
@@ -141,8 +141,8 @@ async fn notebooks(arguments: &Arguments) -> Result<()> {
         fresh: true,
     };
     for id in Notebook.items(&place.suite, &arguments.papers.some()?)? {
-        let progress = Progress::new(false);
-        let (answer, gold) = crate::proof::record(&place, &id, &progress).await?;
+        let progress = ProgressDisplay::new(false);
+        let (answer, gold) = crate::soundness::record(&place, &id, &progress).await?;
         progress.finish();
         let folder = place.suite.join("tasks").join(&id);
         let answer = serde_json::to_string_pretty(&answer)
@@ -155,7 +155,7 @@ async fn notebooks(arguments: &Arguments) -> Result<()> {
 }
 
 /// Prints the comparisons, by paper.
-fn tell(checks: &[(String, Env, Vec<Comparison>)], sandbox: &str, json: bool) -> Result<()> {
+fn print_comparisons(checks: &[(String, Env, Vec<GoldComparison>)], sandbox: &str, json: bool) -> Result<()> {
     if json {
         let papers = checks.iter().map(|(paper, env, compared)| {
             json!({
@@ -191,5 +191,8 @@ fn tell(checks: &[(String, Env, Vec<Comparison>)], sandbox: &str, json: bool) ->
     if out == 0 {
         return Ok(());
     }
-    Err(Error::new(Kind::Baseline, format!("{out} of {} experiments are not within their tolerance", all().count())))
+    Err(Error::new(
+        FailureKind::Baseline,
+        format!("{out} of {} experiments are not within their tolerance", all().count()),
+    ))
 }

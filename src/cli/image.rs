@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::environment::EnvOptions;
-use super::progress::Progress;
+use super::progress::ProgressDisplay;
 use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print, print_json, table};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
@@ -11,7 +11,7 @@ use crate::run::gpus::Graphics;
 use crate::run::machine::{Machine, private};
 use crate::run::results::Results;
 use crate::run::scratch::Scratch;
-use crate::sandbox::{DockerBackend, Flavour, SandboxLimits};
+use crate::sandbox::{ContainerBackend, EngineKind, SandboxLimits};
 use crate::suite::{LoadedPaper, Protocol};
 
 /// Build, push, list and remove container images
@@ -26,10 +26,10 @@ use crate::suite::{LoadedPaper, Protocol};
 )]
 pub struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ImageVerb,
     /// Container engine: `docker` or `podman`.
     #[arg(long, value_name = "ENGINE", default_value = "docker", value_parser = parse_engine, global = true)]
-    engine: Flavour,
+    engine: EngineKind,
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub struct Arguments {
 }
 
 #[derive(clap::Subcommand)]
-enum Verb {
+enum ImageVerb {
     /// Build the base and the images of the papers that you name, and print their names.
     #[command(after_help = "Example:\n  autoexperiment image build kmeanspp")]
     Build {
@@ -66,19 +66,19 @@ enum Verb {
     Prune,
 }
 
-fn parse_engine(text: &str) -> Result<Flavour, String> {
+fn parse_engine(text: &str) -> Result<EngineKind, String> {
     match text {
-        "docker" => Ok(Flavour::Docker),
-        "podman" => Ok(Flavour::Podman),
+        "docker" => Ok(EngineKind::Docker),
+        "podman" => Ok(EngineKind::Podman),
         _ => Err("use `docker` or `podman`".to_owned()),
     }
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let backend = Arc::new(DockerBackend::open(arguments.engine, None).await?);
+    let backend = Arc::new(ContainerBackend::open(arguments.engine, None).await?);
     match &arguments.verb {
-        Verb::Build { papers } => build(arguments, backend, &papers.all()).await,
-        Verb::Push { registry, images } => {
+        ImageVerb::Build { papers } => build(arguments, backend, &papers.all()).await,
+        ImageVerb::Push { registry, images } => {
             let store = backend.store();
             let there: Vec<String> = store
                 .list()
@@ -97,7 +97,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             }
             Ok(())
         }
-        Verb::List { json } => {
+        ImageVerb::List { json } => {
             let objects = backend.store().list().await?;
             if *json {
                 return print_json(&objects);
@@ -109,7 +109,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             });
             print(&table(&["kind", "name", "MiB", "made"], &[2], rows))
         }
-        Verb::Prune => {
+        ImageVerb::Prune => {
             let removed = backend.store().prune().await?;
             for object in &removed {
                 print(&format!("{}\n", object.name))?;
@@ -120,7 +120,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[String]) -> Result<()> {
+async fn build(arguments: &Arguments, backend: Arc<ContainerBackend>, papers: &[String]) -> Result<()> {
     if papers.is_empty() {
         for name in backend.build(&[], &[], None).await?.iter().take(1) {
             print(&format!("{name}\n"))?;
@@ -139,7 +139,7 @@ async fn build(arguments: &Arguments, backend: Arc<DockerBackend>, papers: &[Str
         results: Results::none(),
         graphics: Graphics::default(),
     };
-    let progress = Progress::new(false);
+    let progress = ProgressDisplay::new(false);
     for id in suite.select(papers)? {
         let ready =
             ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, Protocol::Curtailed, &machine, &progress).await?;

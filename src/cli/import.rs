@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::import_results::{self, CoreBench, MlBench, ResearchCodeBench, SuperTrajectories};
 use super::shared::{SuiteOptions, print, print_json};
-use crate::error::{Error, Kind, Result};
-use crate::import::{Decisions, PaperFolder, Published, import};
+use crate::error::{Error, FailureKind, Result};
+use crate::import::{Decisions, PaperFolder, PublishedFolder, import};
 use crate::report::clean;
 
 /// Import other projects' papers into this suite, and score other benchmarks' stored results again
@@ -16,11 +16,11 @@ use crate::report::clean;
 )]
 pub struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: ImportSource,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum ImportSource {
     Mlrc(Mlrc),
     SuperTrajectories(SuperTrajectories),
     MlBench(MlBench),
@@ -59,17 +59,17 @@ struct Mlrc {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
-        What::Mlrc(arguments) => mlrc(arguments),
-        What::SuperTrajectories(arguments) => import_results::super_trajectories(arguments),
-        What::MlBench(arguments) => import_results::ml_bench(arguments),
-        What::ResearchCodeBench(arguments) => import_results::research_code_bench(arguments),
-        What::CoreBench(arguments) => import_results::core_bench(arguments),
+        ImportSource::Mlrc(arguments) => mlrc(arguments),
+        ImportSource::SuperTrajectories(arguments) => import_results::super_trajectories(arguments),
+        ImportSource::MlBench(arguments) => import_results::ml_bench(arguments),
+        ImportSource::ResearchCodeBench(arguments) => import_results::research_code_bench(arguments),
+        ImportSource::CoreBench(arguments) => import_results::core_bench(arguments),
     }
 }
 
 fn mlrc(arguments: &Mlrc) -> Result<()> {
     let suite = arguments.suite.open_own()?;
-    let mut published = Published::open(&arguments.folder)?;
+    let mut published = PublishedFolder::open(&arguments.folder)?;
     let decisions = decisions(arguments)?;
     for id in &arguments.paper {
         if !published.papers.iter().any(|paper| paper.id == *id) {
@@ -98,7 +98,7 @@ fn mlrc(arguments: &Mlrc) -> Result<()> {
         };
         let done = match import(&suite, &published, &paper, &decisions) {
             Ok(done) => done,
-            Err(error) if matches!(error.kind, Kind::Suite | Kind::Usage) => {
+            Err(error) if matches!(error.kind, FailureKind::Suite | FailureKind::Usage) => {
                 refuse(&id, error, &mut refused);
                 continue;
             }

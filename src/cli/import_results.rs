@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 
 use super::shared::{print, print_json, table};
 use crate::error::Result;
-use crate::import::results::{self, Accepted, Counts, Questions};
+use crate::import::results::{self, Accepted, PassingRows, Questions};
 use crate::report::clean;
 
 /// Score SUPER's stored attempts again
@@ -113,7 +113,7 @@ pub fn ml_bench(arguments: &MlBench) -> Result<()> {
     if arguments.json {
         return print_json(&checks);
     }
-    let row = |rules: &str, counts: Counts| {
+    let row = |rules: &str, counts: PassingRows| {
         vec![
             rules.to_owned(),
             checks.rows.to_string(),

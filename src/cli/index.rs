@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::shared::{print, print_json, table};
-use crate::code::{Row, index_tree};
+use crate::code::{FunctionRow, index_tree};
 use crate::error::{Error, Result};
 
 /// List every Python function under a path, with its selector, lines, decorators and calls
@@ -24,7 +24,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::usage(format!("there is no `{}`", arguments.path.display()))
             .hint("name a Python file, or a folder with some"));
     }
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<FunctionRow> = Vec::new();
     for (path, module) in index_tree(&arguments.path) {
         match module {
             Ok(module) => rows.extend(module.rows()),

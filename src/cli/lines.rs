@@ -10,15 +10,16 @@ use crate::agent::End;
 pub struct EventLine<'a> {
     /// The event.
     #[serde(flatten)]
-    pub told: Told<'a>,
+    pub told: EventPayload<'a>,
     /// Time of the event.
     pub time: jiff::Timestamp,
 }
 
 /// An event of a run.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Told")]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Told<'a> {
+pub enum EventPayload<'a> {
     /// A stage of the preparation began.
     Stage {
         /// The stage.

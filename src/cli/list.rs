@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use super::listed::Listed;
+use super::listed::RowCache;
 use super::shared::{PaperOptions, SuiteOptions, described, print, print_json, table};
 use crate::env::default_cache;
 use crate::error::Result;
-use crate::run::family::{Basis, Families, Family};
+use crate::run::family::{Families, Family, ScoringBasis};
 use crate::sample::UnitChoice;
 use crate::suite::{LoadedPaper, Suite};
 
@@ -43,7 +43,7 @@ pub struct Arguments {
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-struct Row {
+struct PaperRow {
     paper: String,
     title: String,
     year: u16,
@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut rows = Vec::new();
     let cache = default_cache()?;
-    let mut listed: Listed<Row> = Listed::read(&cache);
+    let mut listed: RowCache<PaperRow> = RowCache::read(&cache);
     for id in suite.ids()? {
         let known = listed.row(&suite.paper_dir(&id));
         rows.push(if let Some(row) = known {
@@ -117,7 +117,7 @@ fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.folder()?;
     let mut rows = Vec::new();
     for id in family.items(&suite, &arguments.papers.all())? {
-        let item = family.load(&suite, &id, Basis::default())?;
+        let item = family.load(&suite, &id, ScoringBasis::default())?;
         let facts = item.facts();
         let samples = ASKED.map(|n| (n, item.count(n))).filter(|(_, count)| *count != Some(0)).collect();
         rows.push(ItemRow { item: id, title: facts.title, checks: facts.experiments.len(), samples });
@@ -148,12 +148,12 @@ fn number(count: Option<u128>) -> String {
     count.map_or("> 10^38".to_owned(), |count| count.to_string())
 }
 
-fn row(loaded: &LoadedPaper) -> Row {
+fn row(loaded: &LoadedPaper) -> PaperRow {
     let mut statistics = loaded.statistics();
     statistics.truncate(loaded.paper.functions.len());
     let (_, drawn) = loaded.drawn(UnitChoice::default());
     let mean = |total: usize| total as f64 / (statistics.len().max(1)) as f64;
-    Row {
+    PaperRow {
         paper: loaded.paper.id.clone(),
         title: loaded.paper.title.clone(),
         year: loaded.paper.year,

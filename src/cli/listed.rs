@@ -21,23 +21,23 @@ const FILES: [&str; 4] = ["paper.toml", "paper.md", "gold.json", "dependencies.j
 
 /// The cached rows.
 #[derive(Serialize, Deserialize)]
-pub struct Listed<Row> {
+pub struct RowCache<Row> {
     format: String,
     /// By the paper's folder.
-    papers: BTreeMap<PathBuf, Entry<Row>>,
+    papers: BTreeMap<PathBuf, CachedRow<Row>>,
     #[serde(skip)]
     changed: bool,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry<Row> {
+struct CachedRow<Row> {
     /// Every file that the row depends on, and their digest.
     files: Vec<PathBuf>,
     digest: String,
     row: Row,
 }
 
-impl<Row: Clone + Serialize + DeserializeOwned> Listed<Row> {
+impl<Row: Clone + Serialize + DeserializeOwned> RowCache<Row> {
     /// Reads the cached rows; empty if they cannot be read.
     pub fn read(cache: &Path) -> Self {
         let known = std::fs::read(cache.join(FILE)).ok().and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
@@ -62,7 +62,7 @@ impl<Row: Clone + Serialize + DeserializeOwned> Listed<Row> {
         files.sort();
         files.dedup();
         let digest = digest(&files);
-        self.papers.insert(loaded.dir.clone(), Entry { files, digest, row });
+        self.papers.insert(loaded.dir.clone(), CachedRow { files, digest, row });
         self.changed = true;
     }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print, print_json};
 use crate::agent::files::task_files;
-use crate::code::{Module, Target};
+use crate::code::{MaskTarget, Module};
 use crate::error::{Error, Result};
 use crate::masked::ready::task_experiments;
 use crate::masked::replication;
@@ -115,7 +115,7 @@ fn source(path: &Path, functions: &[String]) -> Result<()> {
     let mut targets = Vec::new();
     for function in functions {
         let (name, description) = function.split_once('=').map_or((function.as_str(), None), |(a, b)| (a, Some(b)));
-        targets.push(Target { function: module.find(name)?, description });
+        targets.push(MaskTarget { function: module.find(name)?, description });
     }
     let masked = module.mask_checked(&targets)?;
     std::io::stdout()

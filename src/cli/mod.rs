@@ -72,7 +72,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Error, Result, causes};
-use exit::Exit;
+use exit::ProgramExit;
 
 /// Measures whether AI agents can re-implement and run the experiments of research papers.
 ///
@@ -190,7 +190,7 @@ pub fn main() -> ExitCode {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => {
             render(&error);
-            ExitCode::from(Exit::from(error.kind).code())
+            ExitCode::from(ProgramExit::from(error.kind).code())
         }
     }
 }
@@ -247,7 +247,7 @@ fn verbs(command: &clap::Command) -> String {
     text
 }
 
-fn dispatch(verb: Verb) -> Result<Exit> {
+fn dispatch(verb: Verb) -> Result<ProgramExit> {
     match verb {
         Verb::Run(arguments) => return shared::block_on(run::run(&arguments)),
         Verb::Resume(arguments) => return shared::block_on(resume::run(&arguments)),
@@ -287,7 +287,7 @@ fn dispatch(verb: Verb) -> Result<Exit> {
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
         Verb::Sweep(arguments) => shared::block_on(sweep::run(&arguments)),
     }
-    .map(|()| Exit::Done)
+    .map(|()| ProgramExit::Done)
 }
 
 /// Prints an error with its causes and its hint to stderr. The texts may quote a model or a file, so escape sequences

@@ -115,7 +115,7 @@ pub fn located(agent: AgentSpec, suite: &Path) -> Result<AgentSpec> {
     Ok(match agent {
         AgentSpec::Scripted(file) => AgentSpec::Scripted(absolute(&file)?),
         AgentSpec::Function(function) => AgentSpec::Function(function.in_file(absolute)?),
-        AgentSpec::Program(program) => AgentSpec::Program(program.located(&suite.join("agents"), absolute)?),
+        AgentSpec::External(program) => AgentSpec::External(program.located(&suite.join("agents"), absolute)?),
         other => other,
     })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::report;
 use crate::run::family::Families;
-use crate::run::{AttemptRecord, Planned, RunFile, Store};
+use crate::run::{AttemptRecord, PlannedAttempts, RunFile, Store};
 use crate::stats::{Intervals, Population};
 
 /// Name of the newest run on the command line.
@@ -86,8 +86,13 @@ pub fn intervals<'a>(population: Population, records: impl IntoIterator<Item = &
 }
 
 /// Returns the options for a run's summary, with the given values of k, or 1 and the number of attempts.
-pub fn report_options(records: &[AttemptRecord], planned: &[Planned], attempts: u32, k: &[usize]) -> report::Options {
+pub fn report_options(
+    records: &[AttemptRecord],
+    planned: &[PlannedAttempts],
+    attempts: u32,
+    k: &[usize],
+) -> report::SummaryOptions {
     let ks = report::ks(k, [attempts as usize]);
     let intervals = intervals(Population::Suite, records);
-    report::Options { ks, intervals, planned: planned.to_vec(), ..report::Options::default() }
+    report::SummaryOptions { ks, intervals, planned: planned.to_vec(), ..report::SummaryOptions::default() }
 }

@@ -10,27 +10,27 @@ use crate::error::Result;
 use crate::report::duration;
 use crate::run::reading::{Detail, read};
 use crate::run::scored;
-use crate::session::{Plan, Run};
+use crate::session::{Run, RunPlan};
 
 /// Number of newest runs from which time and cost of an agent's attempts are estimated.
 const EARLIER: usize = 20;
 
 /// Sums over earlier attempts of an agent.
 #[derive(Debug, Default, Clone, Copy)]
-struct Earlier {
+struct EarlierSums {
     attempts: usize,
     seconds: f64,
     cost: f64,
 }
 
-impl Earlier {
+impl EarlierSums {
     fn mean(self, sum: f64) -> f64 {
         sum / self.attempts.max(1) as f64
     }
 }
 
 /// Earlier attempts by the agent's label and the model's name.
-type History = BTreeMap<(String, Option<String>), Earlier>;
+type EarlierAttempts = BTreeMap<(String, Option<String>), EarlierSums>;
 
 /// Prints what executing this run would do.
 pub fn show(run: &Run, runs: &Path) -> Result<()> {
@@ -39,8 +39,8 @@ pub fn show(run: &Run, runs: &Path) -> Result<()> {
 }
 
 /// Sums up the attempts of the newest runs. Unreadable runs are skipped.
-fn history(runs: &Path) -> History {
-    let mut history = History::new();
+fn history(runs: &Path) -> EarlierAttempts {
+    let mut history = EarlierAttempts::new();
     for (folder, _) in stored_runs(runs).into_iter().take(EARLIER) {
         let Ok(reading) = read(&folder, Detail::Outcome) else { continue };
         for record in scored(&reading.records) {
@@ -53,7 +53,7 @@ fn history(runs: &Path) -> History {
     history
 }
 
-fn text(plan: &Plan, history: &History) -> String {
+fn text(plan: &RunPlan, history: &EarlierAttempts) -> String {
     let mut text = table(
         &[plan.item, "n", "samples"],
         &[1, 2],
@@ -69,7 +69,7 @@ fn text(plan: &Plan, history: &History) -> String {
         &[2, 3, 4, 5],
         agents.iter().map(|(key, attempts)| {
             let known = history.get(key).copied();
-            let mean = |sum: fn(&Earlier) -> f64, digits: usize| {
+            let mean = |sum: fn(&EarlierSums) -> f64, digits: usize| {
                 known.map_or("-".to_owned(), |known| format!("{:.digits$}", known.mean(sum(&known))))
             };
             vec![
@@ -96,7 +96,7 @@ fn text(plan: &Plan, history: &History) -> String {
     text
 }
 
-fn worst(plan: &Plan) -> String {
+fn worst(plan: &RunPlan) -> String {
     if plan.asking == 0 && !plan.verifiers_ask {
         return "$0.00: no agent asks a model".to_owned();
     }
@@ -113,7 +113,7 @@ fn worst(plan: &Plan) -> String {
 }
 
 /// Estimates the cost from the mean of earlier attempts; `None` if an agent with a model has no earlier attempts.
-fn expected_cost(agents: &BTreeMap<(String, Option<String>), usize>, history: &History) -> Option<f64> {
+fn expected_cost(agents: &BTreeMap<(String, Option<String>), usize>, history: &EarlierAttempts) -> Option<f64> {
     let cost = |(key, &attempts): (&(String, Option<String>), &usize)| match history.get(key) {
         Some(known) => Some(known.mean(known.cost) * attempts as f64),
         None if key.1.is_none() => Some(0.0),
@@ -124,7 +124,7 @@ fn expected_cost(agents: &BTreeMap<(String, Option<String>), usize>, history: &H
 
 /// Describes the expected time: the baseline, then all attempts in parallel. An agent's attempts take as long as
 /// earlier ones; without earlier ones, twice the experiments' time, as the agent runs them and we verify them.
-fn time(plan: &Plan, agents: &BTreeMap<(String, Option<String>), usize>, history: &History) -> String {
+fn time(plan: &RunPlan, agents: &BTreeMap<(String, Option<String>), usize>, history: &EarlierAttempts) -> String {
     let (mut seconds, mut unknown) = (0.0, Vec::new());
     for (key, &attempts) in agents {
         let one = if let Some(known) = history.get(key) {

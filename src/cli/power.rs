@@ -11,7 +11,7 @@ use crate::report::{PowerInput, clean, power_console, power_rows};
 use crate::run::reading::{Detail, read};
 use crate::run::{AttemptRecord, scored};
 use crate::sample::parse_n;
-use crate::stats::{Aim, Spread};
+use crate::stats::{ComparisonGoal, Spread};
 use crate::suite::{LoadedPaper, Suite};
 
 /// Compute how many samples and attempts a difference between two contenders needs, and what it would cost
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             it.available = available(&suite, it.n);
         }
     }
-    let aim = Aim { difference: arguments.diff, level: arguments.level, power: arguments.power };
+    let aim = ComparisonGoal { difference: arguments.diff, level: arguments.level, power: arguments.power };
     let mut ks = vec![1, arguments.k as usize];
     ks.dedup();
     let rows = power_rows(&known, &ks, aim, arguments.correlation);

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::model::GivenPrice;
 use super::shared::print;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::model::{
-    self, Description, Message, ModelError, Options, Probed, QueryFailed, Reply, Request, Role, Sampling, Tool,
+    self, Description, Message, ModelAccess, ModelError, ProbeCost, QueryFailed, Reply, Request, Role, Sampling, Tool,
 };
 use crate::report::clean;
 
@@ -23,20 +23,20 @@ pub async fn probe(
     price: Option<GivenPrice>,
     description: Description,
 ) -> Result<()> {
-    let options = Options {
+    let options = ModelAccess {
         base_url: base_url.map(str::to_owned),
         price: price.map(|price| price.tokens),
         cache_price: price.and_then(|price| price.cache),
         description,
         retries: 1,
         request_timeout: Duration::from_mins(2),
-        ..Options::default()
+        ..ModelAccess::default()
     };
     let [read, cached, cache_written, written] = model::prices(spec, &options)?;
     let opened = model::open(spec, &options)?;
     let begun = Instant::now();
     let question = question();
-    let mut asked = Probed::default();
+    let mut asked = ProbeCost::default();
     let reply = match opened.probe().await {
         Ok(probed) => {
             asked = probed;
@@ -45,9 +45,9 @@ pub async fn probe(
         Err(failed) => Err(failed),
     };
     let reply = reply.map_err(|QueryFailed { error, usage, cost }| {
-        asked += Probed { usage, cost };
-        let kind = if matches!(error, ModelError::Unavailable(_)) { Kind::Provider } else { Kind::Model };
-        let cost = asked.told().map(|told| format!("; {told}")).unwrap_or_default();
+        asked += ProbeCost { usage, cost };
+        let kind = if matches!(error, ModelError::Unavailable(_)) { FailureKind::Provider } else { FailureKind::Model };
+        let cost = asked.describe().map(|told| format!("; {told}")).unwrap_or_default();
         Error::new(kind, format!("`{spec}` does not answer: {error}{cost}"))
             .hint("check the name, the key and the address; `autoexperiment doctor` shows which keys are set")
     })?;
@@ -60,7 +60,7 @@ pub async fn probe(
         "this call:  ${:.6}; {} tokens read, {} written, {} of them to reason\n",
         reply.cost, reply.usage.input, reply.usage.output, reply.usage.reasoning
     ))?;
-    if let Some(told) = asked.told() {
+    if let Some(told) = asked.describe() {
         print(&format!("before it:  {told}\n"))?;
     }
     print(&format!("tools:      {}\n", tools(&reply)))?;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::events;
-use crate::agent::SoFar;
-use crate::env::Progress as EnvProgress;
+use crate::agent::LiveUsage;
+use crate::env::BuildProgress as EnvProgress;
 use crate::report::{clean, duration, outcome};
 use crate::run::AttemptRecord;
 use crate::run::event::{Observer, RunEvent, Stage};
@@ -23,15 +23,15 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 const LAST: usize = 4;
 
 /// Shows a run's events.
-pub struct Progress {
-    state: Mutex<State>,
+pub struct ProgressDisplay {
+    state: Mutex<DisplayState>,
     terminal: bool,
     json: bool,
 }
 
-struct State {
+struct DisplayState {
     bar: ProgressBar,
-    counts: Counts,
+    counts: ProgressCounts,
     /// The run's last stage, unless a message about an env came after it.
     stage: Option<Stage>,
     /// Description of the current activity.
@@ -40,23 +40,23 @@ struct State {
     steps: bool,
     last_line: Instant,
     last: VecDeque<String>,
-    running: Running,
+    running: RunningAttempts,
 }
 
 /// The running attempts.
-type Running = Arc<Mutex<Vec<Going>>>;
+type RunningAttempts = Arc<Mutex<Vec<RunningAttempt>>>;
 
 /// A running attempt.
-struct Going {
+struct RunningAttempt {
     /// Its name as shown.
     name: String,
     sample: String,
     begun: Instant,
-    so_far: Arc<SoFar>,
+    so_far: Arc<LiveUsage>,
 }
 
 /// Returns a line for each of the attempts that have been running longest.
-fn running_lines(running: &Running) -> String {
+fn running_lines(running: &RunningAttempts) -> String {
     let running = running.lock().unwrap_or_else(PoisonError::into_inner);
     let mut text = String::new();
     for one in running.iter().take(LAST) {
@@ -71,7 +71,7 @@ fn running_lines(running: &Running) -> String {
 }
 
 #[derive(Default)]
-struct Counts {
+struct ProgressCounts {
     total: usize,
     finished: usize,
     running: usize,
@@ -86,7 +86,7 @@ struct Counts {
     begun: Option<Instant>,
 }
 
-impl Progress {
+impl ProgressDisplay {
     /// Creates an observer; if `quiet`, it shows warnings only.
     pub fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
@@ -94,15 +94,15 @@ impl Progress {
         if terminal {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        let state = State {
+        let state = DisplayState {
             bar,
-            counts: Counts::default(),
+            counts: ProgressCounts::default(),
             stage: None,
             doing: String::new(),
             steps: false,
             last_line: Instant::now(),
             last: VecDeque::new(),
-            running: Running::default(),
+            running: RunningAttempts::default(),
         };
         Self { state: Mutex::new(state), terminal: terminal || quiet, json: false }
     }
@@ -117,12 +117,12 @@ impl Progress {
         self.lock().bar.finish_and_clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DisplayState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Observer for Progress {
+impl Observer for ProgressDisplay {
     fn on(&self, event: RunEvent) {
         let mut state = self.lock();
         if self.json {
@@ -195,7 +195,7 @@ impl Observer for Progress {
             RunEvent::Started { agent, sample, attempt, so_far } => {
                 state.counts.running += 1;
                 let name = format!("{}.{attempt} {}", clean(&sample), clean(&agent));
-                state.going().push(Going { name, sample, begun: Instant::now(), so_far });
+                state.going().push(RunningAttempt { name, sample, begun: Instant::now(), so_far });
                 state.show();
             }
             RunEvent::Retried { sample, why } => {
@@ -223,13 +223,13 @@ impl Observer for Progress {
     }
 }
 
-impl State {
-    fn going(&self) -> MutexGuard<'_, Vec<Going>> {
+impl DisplayState {
+    fn going(&self) -> MutexGuard<'_, Vec<RunningAttempt>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes the first running attempt that `is_it` accepts.
-    fn ended(&self, is_it: impl Fn(&Going) -> bool) {
+    fn ended(&self, is_it: impl Fn(&RunningAttempt) -> bool) {
         let mut running = self.going();
         if let Some(place) = running.iter().position(is_it) {
             running.remove(place);
@@ -266,7 +266,7 @@ impl State {
     }
 }
 
-impl Counts {
+impl ProgressCounts {
     fn add(&mut self, record: &AttemptRecord) {
         self.finished += 1;
         self.running = self.running.saturating_sub(1);

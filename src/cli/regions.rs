@@ -49,7 +49,7 @@ pub struct Arguments {
 
 /// A region that could be added to a manifest.
 #[derive(Serialize)]
-struct Row {
+struct ProposedRegion {
     name: String,
     at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ struct Row {
 }
 
 /// A function to propose regions for: its file, its index there, its passages.
-type Asked = (Module, usize, Vec<String>);
+type FunctionToSplit = (Module, usize, Vec<String>);
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(wrong) = arguments.share.iter().find(|share| !(**share > 0.0 && **share < 1.0)) {
@@ -103,7 +103,7 @@ fn loaded(arguments: &Arguments) -> Result<LoadedPaper> {
 }
 
 /// Returns the selected functions of a paper.
-fn of_paper(loaded: &LoadedPaper, asked: &[String]) -> Result<Vec<Asked>> {
+fn of_paper(loaded: &LoadedPaper, asked: &[String]) -> Result<Vec<FunctionToSplit>> {
     let functions = &loaded.paper.functions;
     let place = |name: &String| {
         let number = name.parse().ok().filter(|place: &usize| *place < functions.len());
@@ -125,7 +125,7 @@ fn of_paper(loaded: &LoadedPaper, asked: &[String]) -> Result<Vec<Asked>> {
 }
 
 /// Returns the selected functions of Python files.
-fn of_path(path: &Path, asked: &[String]) -> Result<Vec<Asked>> {
+fn of_path(path: &Path, asked: &[String]) -> Result<Vec<FunctionToSplit>> {
     let mut found = Vec::new();
     for module in modules(path) {
         for index in 0..module.functions().len() {
@@ -150,12 +150,12 @@ fn modules(path: &Path) -> Vec<Module> {
     parsed.collect()
 }
 
-fn by_share(functions: Vec<Asked>, shares: &[f64]) -> Result<Vec<Row>> {
+fn by_share(functions: Vec<FunctionToSplit>, shares: &[f64]) -> Result<Vec<ProposedRegion>> {
     let mut rows = Vec::new();
     for (module, index, passages) in functions {
         let of = module.code_lines(&module.body_code(index));
         for proposal in module.propose(index, shares)? {
-            rows.push(Row {
+            rows.push(ProposedRegion {
                 name: format!("{:.0}%", 100.0 * proposal.share),
                 at: module.selector(index).to_string(),
                 first: Some(proposal.first),
@@ -172,7 +172,7 @@ fn by_share(functions: Vec<Asked>, shares: &[f64]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn by_tags(root: &Path) -> Vec<Row> {
+fn by_tags(root: &Path) -> Vec<ProposedRegion> {
     let mut rows = Vec::new();
     for module in modules(root) {
         let left_out = |line: usize, what: &str| {
@@ -194,7 +194,7 @@ fn by_tags(root: &Path) -> Vec<Row> {
                 }
             };
             let name = it.name.replace(['[', ']'], "_");
-            rows.push(Row {
+            rows.push(ProposedRegion {
                 name: it.number.map_or_else(|| name.clone(), |number| format!("{name} {number}")),
                 at: module.path().display().to_string(),
                 first: None,
@@ -212,7 +212,7 @@ fn by_tags(root: &Path) -> Vec<Row> {
 }
 
 /// Formats a row as lines of a manifest.
-fn written(row: &Row) -> String {
+fn written(row: &ProposedRegion) -> String {
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let of = row.of.map_or_else(String::new, |of| format!(" of {of}"));
     let mut text = format!("# {}{of} lines of code, from line {}\n[[region]]\n", row.lines, row.line);

@@ -10,15 +10,15 @@ use super::shared::{print, print_json};
 use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Result, with_causes};
 use crate::model::Cutoffs;
-use crate::report::{self, Course, Detailed, Label, Labelled, Labels, Merged, MergedRun, Options, clean};
-use crate::run::brief::Briefs;
-use crate::run::family::{Basis, Families, Family, Item};
+use crate::report::{self, Course, Detailed, Label, Labelled, Labels, Merged, MergedRun, SummaryOptions, clean};
+use crate::run::family::{Families, Family, Item, ScoringBasis};
 use crate::run::reading::Detail;
+use crate::run::record_index::RecordIndex;
 use crate::run::{AttemptRecord, RunFile};
 use crate::sample::Sample;
 use crate::stats::{Intervals, Population};
-use crate::suite::When;
-use crate::view::Reader;
+use crate::suite::PartialDate;
+use crate::view::RunReader;
 
 /// Print pass rates by agent and n from stored runs
 ///
@@ -95,14 +95,14 @@ pub struct OutputOptions {
 
 impl OutputOptions {
     /// Prints these records.
-    pub fn show(&self, records: &[AttemptRecord], options: &Options) -> Result<()> {
+    pub fn show(&self, records: &[AttemptRecord], options: &SummaryOptions) -> Result<()> {
         let text = if self.attempts {
             Detailed::attempts(records).csv(records)
         } else if self.values {
             Detailed::Values.csv(records)
         } else {
             let intervals = intervals(self.intervals, records);
-            let summary = report::summarise(records, &Options { intervals, ..options.clone() });
+            let summary = report::summarise(records, &SummaryOptions { intervals, ..options.clone() });
             if self.json {
                 report::json(&summary)?
             } else if self.csv {
@@ -134,7 +134,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let ks = arguments.output.k().to_vec();
         let labels = Labels::new(&arguments.label);
         let mut reader =
-            Reader::new(Families::standard(), folders, arguments.suite.clone(), ks, intervals).labelled(labels);
+            RunReader::new(Families::standard(), folders, arguments.suite.clone(), ks, intervals).labelled(labels);
         return match (&arguments.html, &arguments.figures) {
             (Some(file), _) => html(&mut reader, file),
             (None, Some(folder)) => write_figures(&mut reader, folder),
@@ -151,11 +151,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let units = if arguments.difficulty {
         self::names(&merged.runs, arguments.suite.as_ref(), &families)
     } else {
-        Names::default()
+        WithheldNames::default()
     };
     let cutoffs = Cutoffs::with(&arguments.cutoff)?;
-    let dates =
-        if arguments.dates { dates(&merged.runs, arguments.suite.as_ref(), &families) } else { Dates::default() };
+    let dates = if arguments.dates {
+        dates(&merged.runs, arguments.suite.as_ref(), &families)
+    } else {
+        PublicationDates::default()
+    };
     let mut options = merged.options(arguments.output.k());
     let records = merged.take_records();
     options.intervals = intervals(arguments.output.intervals, &records);
@@ -185,7 +188,7 @@ const PIECE: usize = 1 << 16;
 
 /// Prints attempts or values record by record, so that memory use does not depend on their number.
 fn show_detailed(output: &OutputOptions, folders: &[PathBuf], labels: &Labels) -> Result<()> {
-    let (runs, unread) = Briefs::open_all(folders)?;
+    let (runs, unread) = RecordIndex::open_all(folders)?;
     let prefixes: Vec<String> = runs.iter().map(|(name, _)| labels.prefix(name, folders.len() > 1)).collect();
     let labelled: Vec<_> = runs
         .iter()
@@ -221,15 +224,15 @@ fn show_detailed(output: &OutputOptions, folders: &[PathBuf], labels: &Labels) -
 
 /// Publication dates of items, by family and item.
 #[derive(Default)]
-struct Dates {
-    since: BTreeMap<(String, String), When>,
+struct PublicationDates {
+    since: BTreeMap<(String, String), PartialDate>,
     /// Why a date is unknown, one sentence per item.
     notes: Vec<String>,
 }
 
 /// Looks up in the suite when the items of runs became public.
-fn dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> Dates {
-    let mut found = Dates::default();
+fn dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> PublicationDates {
+    let mut found = PublicationDates::default();
     for ((family, id), (_, runs)) in tried(merged, families) {
         let Ok(known) = families.get(&family) else { continue };
         let runs: Vec<Option<&RunFile>> = runs.into_iter().map(|place| merged[place].run.as_ref()).collect();
@@ -248,15 +251,15 @@ fn dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
 fn show_dates(
     arguments: &Arguments,
     records: &[AttemptRecord],
-    (families, dates): (&Families, Dates),
+    (families, dates): (&Families, PublicationDates),
     cutoffs: &Cutoffs,
-    options: &Options,
+    options: &SummaryOptions,
 ) -> Result<()> {
     let since = |record: &AttemptRecord| {
         let item = families.sample(record).ok()?.item().to_owned();
         dates.since.get(&(record.family.clone(), item)).copied()
     };
-    let rows = report::by_date(records, options, |model| cutoffs.of(model), since);
+    let rows = report::by_date(records, options, |model| cutoffs.cutoff(model), since);
     let notes: Vec<String> = options.notes.iter().chain(&dates.notes).cloned().collect();
     if arguments.output.json {
         return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": notes }));
@@ -266,7 +269,7 @@ fn show_dates(
 
 /// Names of what samples withhold, such as functions of papers, by item and index.
 #[derive(Default)]
-struct Names {
+struct WithheldNames {
     names: BTreeMap<(String, usize), String>,
     /// Why names are unknown, one sentence per item.
     notes: Vec<String>,
@@ -274,8 +277,8 @@ struct Names {
 
 /// Looks up the names of what the samples of runs withhold. Each run's items are looked up in its own suite, unless one
 /// is named. Items that changed since the run are not used, as their indices may mean other units.
-fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> Names {
-    let mut found = Names::default();
+fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> WithheldNames {
+    let mut found = WithheldNames::default();
     for ((family, id), (samples, runs)) in tried(merged, families) {
         let Ok(family) = families.get(&family) else { continue };
         let runs: Vec<Option<&RunFile>> = runs.into_iter().map(|place| merged[place].run.as_ref()).collect();
@@ -294,11 +297,11 @@ fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
 }
 
 /// By family and item: the samples that were tried, and the indices of the runs that tried them.
-type Tried = BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize>)>;
+type TriedSamples = BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize>)>;
 
 /// Collects what runs tried.
-fn tried(merged: &[MergedRun], families: &Families) -> Tried {
-    let mut tried = Tried::new();
+fn tried(merged: &[MergedRun], families: &Families) -> TriedSamples {
+    let mut tried = TriedSamples::new();
     for (place, run) in merged.iter().enumerate() {
         for sample in run.records.iter().filter_map(|record| families.sample(record).ok()) {
             let item = tried.entry((sample.family().to_owned(), sample.item().to_owned())).or_default();
@@ -325,7 +328,7 @@ fn item(
             let which = named.map_or_else(|| " any more".to_owned(), |folder| format!(" `{}`", folder.display()));
             return Err(format!("is not in the suite{which}"));
         }
-        let item = family.load(folder, id, Basis::default());
+        let item = family.load(folder, id, ScoringBasis::default());
         let item = item.map_err(|error| format!("cannot be read: {}", with_causes(&error)))?;
         let digest = item.digest();
         let is_same = |run: Option<&RunFile>| run.and_then(|run| run.digests.papers.get(id)) == Some(&digest);
@@ -349,8 +352,8 @@ fn item(
 fn show_difficulty(
     arguments: &Arguments,
     records: &[AttemptRecord],
-    (families, names): (&Families, Names),
-    options: &Options,
+    (families, names): (&Families, WithheldNames),
+    options: &SummaryOptions,
 ) -> Result<()> {
     let withheld = |record: &AttemptRecord| {
         families.get(&record.family).ok().and_then(|family| family.withheld(&family.sample(&record.sample).ok()?))
@@ -364,7 +367,7 @@ fn show_difficulty(
 }
 
 /// Prints how attempts went, from their trajectories.
-fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, options: &Options) -> Result<()> {
+fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, options: &SummaryOptions) -> Result<()> {
     let rows = report::how(records, options.intervals, |record| {
         let Some((run, agent)) = merged.origin(record) else { return Ok(None) };
         // A missing or broken trajectory counts as not read.

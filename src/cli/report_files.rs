@@ -8,13 +8,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::report::figures::files::files;
-use crate::report::figures::{Source, figures};
+use crate::report::figures::{FigureInput, figures};
 use crate::report::html::{Details, page};
 use crate::report::{clean, summarise};
-use crate::view::Reader;
+use crate::view::RunReader;
 
 /// Writes the page of these runs to `file`, and data too large for it to a folder next to it.
-pub fn html(reader: &mut Reader, file: &Path) -> Result<()> {
+pub fn html(reader: &mut RunReader, file: &Path) -> Result<()> {
     let gathered = reader.gather()?;
     let of = gathered.details();
     let details = Details::new(gathered.samples(), &of);
@@ -43,13 +43,14 @@ pub fn html(reader: &mut Reader, file: &Path) -> Result<()> {
 }
 
 /// Writes the figures of these runs to a folder, each as SVG, PDF and PNG, and its numbers as CSV.
-pub fn write_figures(reader: &mut Reader, folder: &Path) -> Result<()> {
+pub fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()> {
     let gathered = reader.gather()?;
     let material = &gathered.material;
     let intervals = material.options.intervals;
     let summary = summarise(&material.records, &material.options);
     let conditions = &material.conditions;
-    let source = Source { records: &material.records, summary: &summary, conditions, intervals, axis: &material.axis };
+    let source =
+        FigureInput { records: &material.records, summary: &summary, conditions, intervals, axis: &material.axis };
     std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
     let mut written = Vec::new();
     for figure in figures(&source) {

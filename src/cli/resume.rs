@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use super::environment::ChannelOptions;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::naming::run_folder;
-use super::session::{Shown, show};
+use super::session::{SessionOutput, show};
 use super::shards::ShardOptions;
 use super::slurm::{self, SlurmOptions};
-use crate::cluster::Array;
+use crate::cluster::JobArray;
 use crate::error::{Error, Result};
 use crate::run::Store;
 use crate::run::machine::{Machine, MachineOptions};
-use crate::session::{Options, Run};
+use crate::session::{Run, SessionOptions};
 
 /// Continue a run that was stopped or killed, or that lost attempts to infrastructure
 ///
@@ -66,13 +66,13 @@ pub struct Arguments {
 
 impl Arguments {
     /// Continues a run as a Slurm job: the one that it has, or a new one if the run was only planned.
-    async fn resubmit(&self, folder: &Path) -> Result<Exit> {
+    async fn resubmit(&self, folder: &Path) -> Result<ProgramExit> {
         let (_, run) = Store::open(folder)?;
         if run.sharing.is_none() {
             return Err(Error::usage(format!("run `{}` belongs to a single process", run.run))
                 .hint("start a new run with `run --slurm`"));
         }
-        let job = if let Some(array) = Array::read(folder)? {
+        let job = if let Some(array) = JobArray::read(folder)? {
             array.job
         } else {
             let jobs = self.jobs.unwrap_or(run.configuration.jobs);
@@ -84,7 +84,7 @@ impl Arguments {
     }
 }
 
-pub async fn run(arguments: &Arguments) -> Result<Exit> {
+pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     let folder = run_folder(&arguments.run, &arguments.runs)?;
     if arguments.slurm.is_given() {
         return arguments.resubmit(&folder).await;
@@ -120,9 +120,10 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
                 .hint("leave out `--shard`, or plan a shared run with `run --plan-only` or `run --shard`"));
         }
     };
-    let shown = Shown { k: configuration.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
+    let shown =
+        SessionOutput { k: configuration.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
     let (baseline, accept_changes) = (!arguments.no_baseline, arguments.changed_suite);
     let unchecked = arguments.unchecked;
-    let options = Options { baseline, accept_changes, unchecked, shards, ..Options::on(machine) };
+    let options = SessionOptions { baseline, accept_changes, unchecked, shards, ..SessionOptions::on(machine) };
     Box::pin(show(Run::resume(store, run, suite, options)?, &shown)).await
 }

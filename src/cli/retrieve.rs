@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::shared::{PlaceOptions, SuiteOptions, block_on, print, print_json, table};
 use super::strategy::RetrievalOptions;
-use crate::agent::retrieval::{Code, PaperChoice, Retriever, Wanted, passages, recall};
+use crate::agent::retrieval::{Code, PaperChoice, RetrievalQuery, Retriever, passages, recall};
 use crate::agent::{AgentSpec, Overrides};
 use crate::code::index_tree;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::masked::described;
 use crate::suite::LoadedPaper;
 
@@ -47,7 +47,7 @@ pub struct Arguments {
 
 /// Passages and functions found for one function.
 #[derive(Serialize)]
-struct Found {
+struct FunctionRetrieval {
     paper: String,
     function: String,
     /// Headings named by the manifest.
@@ -56,12 +56,12 @@ struct Found {
     ranking: Vec<String>,
     /// Pairs of a number of passages and the recall among them.
     recall: Vec<(usize, f64)>,
-    passages: Vec<Shown>,
-    snippets: Vec<Shown>,
+    passages: Vec<ShownPassage>,
+    snippets: Vec<ShownPassage>,
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct ShownPassage {
     at: String,
     text: String,
 }
@@ -91,20 +91,25 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return print_json(&found);
     }
     match (found.as_slice(), &arguments.function) {
-        ([one], Some(_)) => print(&shown(one)),
+        ([one], Some(_)) => print(&format_retrieval(one)),
         _ => print(&recalls(&ids, &found)),
     }
 }
 
 /// Searches the repo with this function masked, as an agent would see it.
-async fn retrieve(loaded: &LoadedPaper, place: usize, mut code: Code, retriever: &Retriever) -> Result<Found> {
+async fn retrieve(
+    loaded: &LoadedPaper,
+    place: usize,
+    mut code: Code,
+    retriever: &Retriever,
+) -> Result<FunctionRetrieval> {
     for file in loaded.masked(&[place])? {
         let module = crate::code::Module::parse(file.path.clone(), file.bytes)?;
         code.modules.insert(file.path, module);
     }
     let function = described(loaded, &[place], place);
-    let wanted = Wanted::new(&function, &code).map_err(Error::suite)?;
-    let failed = |what: String| Error::new(Kind::Model, what);
+    let wanted = RetrievalQuery::new(&function, &code).map_err(Error::suite)?;
+    let failed = |what: String| Error::new(FailureKind::Model, what);
     let all = passages(&loaded.text);
     let order = match retriever.paper {
         PaperChoice::Bm25 | PaperChoice::Embedding => retriever
@@ -118,18 +123,18 @@ async fn retrieve(loaded: &LoadedPaper, place: usize, mut code: Code, retriever:
     };
     let chosen = retriever.passages(&loaded.text, &wanted).await.map_err(failed)?;
     let snippets = retriever.snippets(&code, &wanted, None, None).await.map_err(failed)?;
-    Ok(Found {
+    Ok(FunctionRetrieval {
         paper: loaded.paper.id.clone(),
         function: function.at,
         recall: SHOWN.iter().map(|&k| (k, recall(&function.passages, order.iter().take(k)))).collect(),
         ranking: order.into_iter().map(|passage| passage.heading).collect(),
         oracle: function.passages,
-        passages: chosen.into_iter().map(|it| Shown { at: it.heading, text: it.text }).collect(),
-        snippets: snippets.into_iter().map(|it| Shown { at: it.at, text: it.text }).collect(),
+        passages: chosen.into_iter().map(|it| ShownPassage { at: it.heading, text: it.text }).collect(),
+        snippets: snippets.into_iter().map(|it| ShownPassage { at: it.at, text: it.text }).collect(),
     })
 }
 
-fn shown(found: &Found) -> String {
+fn format_retrieval(found: &FunctionRetrieval) -> String {
     let mut text =
         format!("{}  {}\n\npassages ('*' marks those that the manifest names)\n", found.paper, found.function);
     for (number, passage) in found.passages.iter().enumerate() {
@@ -150,11 +155,11 @@ fn shown(found: &Found) -> String {
 }
 
 /// Formats the mean recall by paper.
-fn recalls(papers: &[String], found: &[Found]) -> String {
-    let mean = |of: &[&Found], at: usize| {
+fn recalls(papers: &[String], found: &[FunctionRetrieval]) -> String {
+    let mean = |of: &[&FunctionRetrieval], at: usize| {
         format!("{:.2}", of.iter().map(|it| it.recall[at].1).sum::<f64>() / of.len().max(1) as f64)
     };
-    let row = |name: &str, of: &[&Found]| {
+    let row = |name: &str, of: &[&FunctionRetrieval]| {
         let mut row = vec![name.to_owned(), of.len().to_string()];
         row.extend((0..SHOWN.len()).map(|at| mean(of, at)));
         row

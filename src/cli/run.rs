@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::environment::EnvOptions;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::model::{ModelOptions, located, parse_time, verifier_spec};
 use super::plan;
 use super::sample::DrawOptions;
-use super::session::{Shown, show, show_plan};
+use super::session::{SessionOutput, show, show_plan};
 use super::shards::ShardOptions;
 use super::shared::{FreshOptions, PlaceOptions, SuiteOptions, described};
 use super::slurm::{self, SlurmOptions};
@@ -22,7 +22,7 @@ use crate::run::machine::Machine;
 use crate::run::{self, Configuration, VerifierSpec};
 use crate::sandbox::{Gpus, SandboxKind, SandboxLimits};
 use crate::score::Rule;
-use crate::session::{Folder, Options, Run};
+use crate::session::{Run, RunFolder, SessionOptions};
 use crate::suite::{Protocol, is_bundled};
 
 /// Run agents on samples and print pass rates
@@ -165,14 +165,14 @@ pub struct Arguments {
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
-    machine: MachineOptions,
+    machine: MachineArguments,
     #[command(flatten)]
     env: EnvOptions,
 }
 
 /// How and where sandboxes run.
 #[derive(clap::Args)]
-pub struct MachineOptions {
+pub struct MachineArguments {
     /// Sandbox: `local`, `docker`, `podman`, or `none` for no protection at all.
     #[arg(long, value_name = "KIND", default_value = "local", help_heading = "Running")]
     pub sandbox: SandboxKind,
@@ -190,21 +190,21 @@ pub struct MachineOptions {
     places: PlaceOptions,
 }
 
-impl MachineOptions {
+impl MachineArguments {
     /// Returns the limits of a sandbox.
     pub fn limits(&self) -> SandboxLimits {
         SandboxLimits { memory: self.memory << 20, cpus: self.cpus, ..SandboxLimits::default() }
     }
 
     /// Detects what the machine can do and creates a scratch folder. The suite's folder is hidden from all sandboxes.
-    pub async fn open(&self, envs: &env::Options, suite: &Path) -> Result<Machine> {
+    pub async fn open(&self, envs: &env::EnvBuildOptions, suite: &Path) -> Result<Machine> {
         let mut machine = Machine::open(&self.options(envs)?).await?;
         machine.hidden.push(suite.to_owned());
         Ok(machine)
     }
 
     /// Converts to the options of [`run::machine`].
-    pub fn options(&self, envs: &env::Options) -> Result<run::machine::MachineOptions> {
+    pub fn options(&self, envs: &env::EnvBuildOptions) -> Result<run::machine::MachineOptions> {
         Ok(run::machine::MachineOptions {
             cache: self.places.cache()?,
             scratch: self.places.scratch(),
@@ -255,7 +255,7 @@ impl Arguments {
     }
 }
 
-pub async fn run(arguments: &Arguments) -> Result<Exit> {
+pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     let suite = arguments.suite.folder()?;
     if is_bundled(&suite) {
         talk!("no suite here: using the one {}", described(&suite));
@@ -328,8 +328,8 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
     };
     let shards = arguments.shards.given(arguments.name.is_some())?;
     let folder = match &arguments.name {
-        Some(name) if is_plain(name) && shards.is_some() => Folder::Shared(arguments.runs.join(name)),
-        Some(name) if is_plain(name) => Folder::New(arguments.runs.join(name)),
+        Some(name) if is_plain(name) && shards.is_some() => RunFolder::Shared(arguments.runs.join(name)),
+        Some(name) if is_plain(name) => RunFolder::New(arguments.runs.join(name)),
         Some(name) => {
             return Err(Error::usage(format!("`{name}` is no name for a run"))
                 .hint("use letters, digits, `-`, `_` and `.`; the folder is chosen with `--runs DIR`"));
@@ -338,7 +338,7 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
             return Err(Error::usage("a shard needs the name of the run that it works on")
                 .hint("give all shards the same `--name`, or plan the run with `run --plan-only` and give `resume RUN --shard I/N`"));
         }
-        None => Folder::NamedByTime(arguments.runs.clone()),
+        None => RunFolder::NamedByTime(arguments.runs.clone()),
     };
     let job = if arguments.slurm.is_given() { Some(arguments.job(configuration.jobs)?) } else { None };
     if let Some(job) = job.as_ref().filter(|_| arguments.slurm.is_dry()) {
@@ -349,17 +349,18 @@ pub async fn run(arguments: &Arguments) -> Result<Exit> {
     arguments.fresh.apply(&mut machine);
     let shards = if arguments.plan_only || job.is_some() { Some(arguments.shards.only()) } else { shards };
     let (baseline, unchecked) = (!arguments.no_baseline, arguments.unchecked);
-    let options = Options { baseline, unchecked, shards, ..Options::on(machine) };
+    let options = SessionOptions { baseline, unchecked, shards, ..SessionOptions::on(machine) };
     if arguments.plan_only {
         return show_plan(Run::open(configuration, folder, options)?).await;
     }
     if let Some(job) = job {
         return slurm::submit_new(Run::open(configuration, folder, options)?, job).await;
     }
-    let shown = Shown { k: arguments.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
+    let shown =
+        SessionOutput { k: arguments.k, json_events: arguments.json_events, require_pass: arguments.require_pass };
     let run = Run::open(configuration, folder, options)?;
     if arguments.slurm.is_dry() {
-        return plan::show(&run, &arguments.runs).map(|()| Exit::Done);
+        return plan::show(&run, &arguments.runs).map(|()| ProgramExit::Done);
     }
     Box::pin(show(run, &shown)).await
 }

@@ -32,7 +32,7 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct RunRow {
     run: String,
     created: jiff::Timestamp,
     agents: Vec<String>,
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             continue;
         };
         let records: Vec<_> = scored(&reading.records).collect();
-        rows.push(Row {
+        rows.push(RunRow {
             run: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             created: run.created,
             agents: run.configuration.agents.iter().map(ToString::to_string).collect(),
@@ -81,8 +81,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         &[2, 3, 4],
         rows.iter().map(|row| {
             let state = match row {
-                Row { being_written: true, .. } => "running",
-                Row { planned, finished, .. } if finished >= planned => "complete",
+                RunRow { being_written: true, .. } => "running",
+                RunRow { planned, finished, .. } if finished >= planned => "complete",
                 _ => "unfinished",
             };
             vec![

@@ -3,8 +3,8 @@
 use super::lines::SampleLine;
 use super::shared::{PaperOptions, SuiteOptions, print};
 use crate::error::{Error, Result};
-use crate::run::Draw;
-use crate::run::family::{Basis, Families, Listed, beyond};
+use crate::run::SampleDraw;
+use crate::run::family::{Families, SampleNames, ScoringBasis, beyond};
 use crate::sample::{MASKED, UnitChoice, parse_n};
 
 /// Which samples to draw.
@@ -41,11 +41,11 @@ fn parse_limit(text: &str) -> Result<usize, String> {
 
 impl DrawOptions {
     /// Checks and converts the options.
-    pub fn draw(&self) -> Result<Draw> {
+    pub fn draw(&self) -> Result<SampleDraw> {
         if let Some(wrong) = self.fraction.iter().find(|share| !(0.0..=1.0).contains(*share)) {
             return Err(Error::usage(format!("`{wrong}` is no share")).hint("give a number from 0 to 1, as `0.25`"));
         }
-        Ok(Draw {
+        Ok(SampleDraw {
             n: if self.fraction.is_empty() { parse_n(&self.n)? } else { Vec::new() },
             fractions: self.fraction.clone(),
             units: self.units,
@@ -76,11 +76,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let asked = arguments.draw.draw()?;
     let mut drawn = Vec::new();
     for id in family.items(suite, &arguments.draw.papers.all())? {
-        let item = family.load(suite, &id, Basis::default())?;
+        let item = family.load(suite, &id, ScoringBasis::default())?;
         let samples = item.draw(&asked, arguments.draw.seed)?;
         drawn.extend(samples.iter().cloned());
         for sample in samples {
-            let Listed { units, checks } = item.listed(&sample)?;
+            let SampleNames { units, checks } = item.listed(&sample)?;
             let line = SampleLine {
                 sample: sample.id(),
                 paper: sample.cluster(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::naming::{report_options, run_folder};
 use super::report::OutputOptions;
 use crate::error::Result;
-use crate::run::family::{Basis, Families, rescored};
+use crate::run::family::{Families, ScoringBasis, rescored};
 use crate::run::{Catalogue, Store};
 use crate::score::Rule;
 
@@ -36,10 +36,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let (store, run) = Store::open(&run_folder(&arguments.run, &arguments.runs)?)?;
     let suite = arguments.suite.as_deref().unwrap_or(&run.configuration.suite);
-    let mut basis = Basis::from(&run.configuration);
+    let mut basis = ScoringBasis::from(&run.configuration);
     basis.rule = arguments.scoring.unwrap_or(basis.rule);
     let stored = store.records()?;
-    let catalogue = Catalogue::of(&Families::standard(), suite, basis, &stored).whole()?;
+    let catalogue = Catalogue::load(&Families::standard(), suite, basis, &stored).whole()?;
     let mut records = Vec::new();
     for record in stored {
         let Some((sample, item)) = catalogue.find(&record) else { continue };

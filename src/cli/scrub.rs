@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::shared::print;
 use crate::error::{Error, Result};
 use crate::files::write_durably;
-use crate::scrub::{Audit, Format, Options, Rule, Scrubbed, scrub};
+use crate::scrub::{Audit, MarkupFormat, ScrubOptions, ScrubRule, Scrubbed, scrub};
 use crate::suite::result_numbers;
 use crate::workspace::unified_diff;
 
@@ -49,7 +49,7 @@ pub struct Arguments {
     check: bool,
 }
 
-/// [`Format`] as a command-line value.
+/// [`MarkupFormat`] as a command-line value.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum FormatOption {
     Markdown,
@@ -61,13 +61,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let path = &arguments.text;
     let text = read(path)?;
     let format = match arguments.format {
-        Some(FormatOption::Markdown) => Format::Markdown,
-        Some(FormatOption::Latex) => Format::Latex,
-        Some(FormatOption::Plain) => Format::Plain,
-        None => Format::detect(path, &text),
+        Some(FormatOption::Markdown) => MarkupFormat::Markdown,
+        Some(FormatOption::Latex) => MarkupFormat::Latex,
+        Some(FormatOption::Plain) => MarkupFormat::Plain,
+        None => MarkupFormat::detect(path, &text),
     };
     let gold = arguments.gold.as_deref().map(gold_values).transpose()?.unwrap_or_default();
-    let scrubbed = scrub(&text, &Options { format, gold: &gold });
+    let scrubbed = scrub(&text, &ScrubOptions { format, gold: &gold });
     // Refuse everything that can be refused before writing anything.
     if let Some(output) = arguments.output.as_ref().filter(|output| output.exists()) {
         return Err(Error::usage(format!("`{}` exists", output.display()))
@@ -170,7 +170,7 @@ fn check(path: &Path, scrubbed: &Scrubbed) -> Result<()> {
 }
 
 /// Returns the rule's name in the audit, with the word that decided.
-fn why(rule: Rule, cue: Option<&str>) -> String {
+fn why(rule: ScrubRule, cue: Option<&str>) -> String {
     let name = serde_json::to_value(rule).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
     match cue {
         Some(cue) => format!("{name}, `{cue}`"),

@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use super::events;
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::naming::report_options;
-use super::progress::Progress;
+use super::progress::ProgressDisplay;
 use super::shared::print;
 use super::signals::stop_on_signals;
 use crate::error::Result;
 use crate::report;
-use crate::run::scheduler::Outcome;
+use crate::run::scheduler::RunOutcome;
 use crate::session::{Finished, Run};
 
 /// Output of a session, and when the command fails.
-pub struct Shown {
+pub struct SessionOutput {
     /// Number of attempts at each sample.
     pub k: u32,
     /// Whether events are printed on stdout as JSON lines, instead of the report.
@@ -24,15 +24,15 @@ pub struct Shown {
 }
 
 /// Executes a run and prints its report or its events.
-pub async fn show(run: Run, shown: &Shown) -> Result<Exit> {
-    let progress = Progress::with_json(shown.json_events);
+pub async fn show(run: Run, shown: &SessionOutput) -> Result<ProgramExit> {
+    let progress = ProgressDisplay::with_json(shown.json_events);
     let finished = run.execute(&progress, &stop_on_signals()).await;
     progress.finish();
     let finished = finished?;
-    if finished.outcome != Outcome::NotStarted {
+    if finished.outcome != RunOutcome::NotStarted {
         print_results(&finished, shown)?;
     }
-    let exit = Exit::of(&finished.outcome, shown.require_pass && finished.any_failed());
+    let exit = ProgramExit::from_outcome(&finished.outcome, shown.require_pass && finished.any_failed());
     let end = end(&finished, exit);
     if let Some(error) = finished.unverified {
         return Err(error);
@@ -44,17 +44,17 @@ pub async fn show(run: Run, shown: &Shown) -> Result<Exit> {
 }
 
 /// Plans a run for other processes to work on, and prints how to do that.
-pub async fn show_plan(run: Run) -> Result<Exit> {
-    let Some(folder) = plan(run).await? else { return Ok(Exit::Interrupted) };
+pub async fn show_plan(run: Run) -> Result<ProgramExit> {
+    let Some(folder) = plan(run).await? else { return Ok(ProgramExit::Interrupted) };
     let folder = folder.display();
     talk!("work on it with `autoexperiment resume {folder} --shard I/N`");
     print(&format!("{folder}\n"))?;
-    Ok(Exit::Done)
+    Ok(ProgramExit::Done)
 }
 
 /// Plans a run for other processes to work on. `None` if planning was stopped.
 pub async fn plan(run: Run) -> Result<Option<PathBuf>> {
-    let progress = Progress::new(false);
+    let progress = ProgressDisplay::new(false);
     let planned = run.plan(&progress, &stop_on_signals()).await;
     progress.finish();
     let Some((folder, attempts)) = planned? else {
@@ -65,14 +65,14 @@ pub async fn plan(run: Run) -> Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-fn print_results(finished: &Finished, shown: &Shown) -> Result<()> {
+fn print_results(finished: &Finished, shown: &SessionOutput) -> Result<()> {
     let folder = finished.folder.display().to_string();
     if shown.json_events {
         events::print_end(&folder, end_name(finished));
         return Ok(());
     }
     let options = report_options(&finished.records, &finished.planned, shown.k, &[]);
-    let options = report::Options { choices: finished.choices.clone(), ..options };
+    let options = report::SummaryOptions { choices: finished.choices.clone(), ..options };
     print(&report::console(&report::summarise(&finished.records, &options)))?;
     print(&format!("\nrun: {folder}\n"))
 }
@@ -83,28 +83,28 @@ const fn end_name(finished: &Finished) -> &'static str {
 }
 
 /// Returns a message about a session that did not simply finish, and a hint.
-fn end(finished: &Finished, exit: Exit) -> Option<(String, Option<String>)> {
+fn end(finished: &Finished, exit: ProgramExit) -> Option<(String, Option<String>)> {
     let run = finished.folder.display();
     Some(match &finished.outcome {
-        Outcome::Complete | Outcome::Left(_) if exit == Exit::Failed => {
+        RunOutcome::Complete | RunOutcome::Left(_) if exit == ProgramExit::Failed => {
             ("at least one attempt failed".to_owned(), None)
         }
-        Outcome::Complete => return None,
-        Outcome::Left(count) => {
+        RunOutcome::Complete => return None,
+        RunOutcome::Left(count) => {
             let what = format!("nothing is left to begin here; other processes make the last {count} attempt(s)");
             (what, Some(format!("`autoexperiment status {run}` shows how far they are")))
         }
-        Outcome::Lost(lost) => {
+        RunOutcome::Lost(lost) => {
             let why = lost.first().map_or("", String::as_str);
             let what = format!("{} attempt(s) were lost to infrastructure, the first because: {why}", lost.len());
             (what, Some(format!("try them again with `autoexperiment resume {run}`")))
         }
-        Outcome::NotStarted => ("stopped before the first attempt".to_owned(), None),
-        Outcome::Interrupted => {
+        RunOutcome::NotStarted => ("stopped before the first attempt".to_owned(), None),
+        RunOutcome::Interrupted => {
             let hint = format!("go on with `autoexperiment resume {run}`");
             ("stopped; what was finished is kept".to_owned(), Some(hint))
         }
-        Outcome::CostLimit => {
+        RunOutcome::CostLimit => {
             let hint = format!("go on with `autoexperiment resume {run} --max-cost DOLLARS`");
             ("stopped before `--max-cost` could be exceeded".to_owned(), Some(hint))
         }

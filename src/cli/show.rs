@@ -10,7 +10,7 @@ use super::shared::print;
 use crate::agent::Trajectory;
 use crate::error::{Error, Result};
 use crate::report::{Colour, clean, trajectory_text, verdict_lines};
-use crate::run::reading::{Detail, Reading, read};
+use crate::run::reading::{Detail, ReadableRun, read};
 use crate::run::{AttemptRecord, StoredTrajectory, counting};
 
 /// Show one attempt: its messages, tool calls and their results, and the verdict
@@ -93,7 +93,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Describes the cost of all tries of an attempt, by the ledger and by their records; `None` if nothing was paid.
-fn costs(reading: &Reading, stored: &StoredTrajectory) -> Result<Option<String>> {
+fn costs(reading: &ReadableRun, stored: &StoredTrajectory) -> Result<Option<String>> {
     let Some(books) = reading.store.books()? else { return Ok(None) };
     let is_it = |agent: &str, sample: &str, attempt: Option<u32>| {
         (agent, sample, attempt) == (stored.agent.as_str(), stored.sample.as_str(), Some(stored.attempt))

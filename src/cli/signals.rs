@@ -4,9 +4,9 @@ use std::future::Future;
 
 use tokio_util::sync::CancellationToken;
 
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::shared::block_on;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 
 /// Runs a long verb. On Ctrl-C or a termination signal, drops the future in order, so that no sandbox or folder stays
 /// behind. Results that the verb has already stored are kept.
@@ -15,7 +15,7 @@ pub fn block_on_work<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
         let stop = stop_on_signals();
         tokio::select! {
             done = future => done,
-            () = stop.cancelled() => Err(Error::new(Kind::Interrupted, "stopped").hint(
+            () = stop.cancelled() => Err(Error::new(FailureKind::Interrupted, "stopped").hint(
                 "what was measured is kept: the same command goes on from there",
             )),
         }
@@ -36,7 +36,7 @@ pub fn stop_on_signals() -> CancellationToken {
         for again in [false, true] {
             tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
             if again {
-                std::process::exit(i32::from(Exit::Interrupted.code()));
+                std::process::exit(i32::from(ProgramExit::Interrupted.code()));
             }
             talk!("\nstopping; once more to stop at once");
             told.cancel();

@@ -3,11 +3,11 @@
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
-use super::exit::Exit;
+use super::exit::ProgramExit;
 use super::naming::{report_options, run_folder};
 use super::shared::print;
 use super::signals::stop_on_signals;
-use crate::cluster::{Array, JobProgress, MOST_TASKS, Queue, SlurmJob, WatchEnd, WatchEvent, script, watch};
+use crate::cluster::{JobArray, JobProgress, MOST_TASKS, Queue, SlurmJob, WatchEnd, WatchEvent, script, watch};
 use crate::error::{Error, Result, with_causes};
 use crate::report::{self, clean};
 use crate::run::reading::{Detail, read};
@@ -93,23 +93,23 @@ impl SlurmOptions {
 }
 
 /// Prints the script and how it would be submitted.
-pub fn show_script(folder: &Path, job: &SlurmJob) -> Result<Exit> {
+pub fn show_script(folder: &Path, job: &SlurmJob) -> Result<ProgramExit> {
     let folder = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
     print(&script(&folder, job))?;
     talk!("sbatch --parsable --array=1-{} {}", job.shards, folder.join("slurm/job.sh").display());
-    Ok(Exit::Done)
+    Ok(ProgramExit::Done)
 }
 
 /// Plans a run, submits it and watches it.
-pub async fn submit_new(run: Run, job: SlurmJob) -> Result<Exit> {
-    let Some(folder) = super::session::plan(run).await? else { return Ok(Exit::Interrupted) };
+pub async fn submit_new(run: Run, job: SlurmJob) -> Result<ProgramExit> {
+    let Some(folder) = super::session::plan(run).await? else { return Ok(ProgramExit::Interrupted) };
     submit(&folder, job).await
 }
 
 /// Submits a planned run and watches it. Tasks that are already in the queue stay as they are.
-pub async fn submit(folder: &Path, job: SlurmJob) -> Result<Exit> {
+pub async fn submit(folder: &Path, job: SlurmJob) -> Result<ProgramExit> {
     let run = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
-    let array = Array { run, job };
+    let array = JobArray { run, job };
     array.save()?;
     array.allow()?;
     let known = array.queue().tasks()?;
@@ -124,7 +124,7 @@ pub async fn submit(folder: &Path, job: SlurmJob) -> Result<Exit> {
 }
 
 /// Watches a run's job until it ends or the user leaves.
-async fn follow(array: &Array) -> Result<Exit> {
+async fn follow(array: &JobArray) -> Result<ProgramExit> {
     let mut tell = |told: WatchEvent<'_>| match told {
         WatchEvent::Progress(seen) => talk!("{}", line(seen)),
         WatchEvent::Submitted(again) => {
@@ -143,7 +143,7 @@ async fn follow(array: &Array) -> Result<Exit> {
                 "watch it with `autoexperiment resume {folder} --slurm`, end it with `autoexperiment cancel {folder}`"
             )),
         );
-        return Ok(Exit::Interrupted);
+        return Ok(ProgramExit::Interrupted);
     }
     let jobs: Vec<String> = array.submitted().into_iter().map(|submitted| submitted.job).collect();
     for (end, count) in Queue::ends(&jobs) {
@@ -159,7 +159,7 @@ fn line(seen: &JobProgress) -> String {
 }
 
 /// Prints the results of a finished job.
-fn results(folder: &Path) -> Result<Exit> {
+fn results(folder: &Path) -> Result<ProgramExit> {
     let reading = read(folder, Detail::Outcome)?;
     let planned = reading.run.as_ref().map(|run| run.planned.clone()).unwrap_or_default();
     let k = reading.run.as_ref().map_or(1, |run| run.configuration.k);
@@ -169,16 +169,22 @@ fn results(folder: &Path) -> Result<Exit> {
     let wanted: usize = planned.iter().map(|one| one.attempts).sum();
     let finished = crate::run::scored(&reading.records).count();
     if finished == wanted {
-        return Ok(Exit::Done);
+        return Ok(ProgramExit::Done);
     }
     let ends = |name: &str| {
         let sessions = reading.run.iter().flat_map(|run| &run.sessions);
         sessions.filter_map(|session| session.ended.as_deref()).any(|ended| ended == name)
     };
     let (exit, what) = match () {
-        () if ends("cost_limit") => (Exit::CostLimit, "stopped before `--max-cost` could be exceeded".to_owned()),
-        () if ends("lost") => (Exit::Lost, format!("{} attempt(s) were lost to infrastructure", wanted - finished)),
-        () => (Exit::Interrupted, format!("the job has ended, and {} attempt(s) are not made", wanted - finished)),
+        () if ends("cost_limit") => {
+            (ProgramExit::CostLimit, "stopped before `--max-cost` could be exceeded".to_owned())
+        }
+        () if ends("lost") => {
+            (ProgramExit::Lost, format!("{} attempt(s) were lost to infrastructure", wanted - finished))
+        }
+        () => {
+            (ProgramExit::Interrupted, format!("the job has ended, and {} attempt(s) are not made", wanted - finished))
+        }
     };
     let hint = format!("go on with `autoexperiment resume {} --slurm`", folder.display());
     super::render_message(&what, Some(&hint));
@@ -201,7 +207,7 @@ pub struct CancelArguments {
 
 pub fn cancel(arguments: &CancelArguments) -> Result<()> {
     let folder = run_folder(&arguments.run, &arguments.runs)?;
-    let array = of(&folder)?;
+    let array = load(&folder)?;
     let tasks = array.queue().tasks()?.len();
     array.cancel()?;
     talk!("cancelled {tasks} tasks; go on with `autoexperiment resume {} --slurm`", folder.display());
@@ -209,8 +215,8 @@ pub fn cancel(arguments: &CancelArguments) -> Result<()> {
 }
 
 /// Returns the job of a run, which must have one.
-pub fn of(folder: &Path) -> Result<Array> {
-    Array::read(folder)?.ok_or_else(|| {
+pub fn load(folder: &Path) -> Result<JobArray> {
+    JobArray::read(folder)?.ok_or_else(|| {
         Error::usage(format!("run `{}` has no Slurm job", folder.display()))
             .hint("start one with `run --slurm`; a run on this machine is stopped with Ctrl-C")
     })
@@ -218,7 +224,7 @@ pub fn of(folder: &Path) -> Result<Array> {
 
 /// Describes a run's job for `status`; `None` for a run without one.
 pub fn status(folder: &Path) -> Option<String> {
-    let array = Array::read(folder).ok()??;
+    let array = JobArray::read(folder).ok()??;
     let jobs: Vec<String> = array.submitted().into_iter().map(|one| clean(&one.job)).collect();
     let jobs = jobs.join(", ");
     Some(match array.queue().tasks() {

@@ -8,7 +8,7 @@ use super::shared::{print, print_json};
 use crate::error::{Result, with_causes};
 use crate::report::{Status, clean};
 use crate::run::StoredTrajectory;
-use crate::run::reading::{Detail, Reading, read};
+use crate::run::reading::{Detail, ReadableRun, read};
 use crate::verifier::stored::spent;
 
 /// Show a run's progress
@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Counts the attempts in progress: trajectories of this session that are newer than the attempt's last record.
-fn begun(reading: &Reading) -> Result<usize> {
+fn begun(reading: &ReadableRun) -> Result<usize> {
     let mut ended: HashMap<(&str, &str, u32), f64> = HashMap::new();
     for record in &reading.records {
         let at = record.started.as_duration().as_secs_f64() + record.wall_seconds;

@@ -4,7 +4,7 @@
 use super::shared::PlaceOptions;
 use crate::agent::history::History;
 use crate::agent::prompts::dynamic::Prompting;
-use crate::agent::protocol::Protocol;
+use crate::agent::protocol::ToolProtocol;
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
 use crate::agent::review::MOST_FEEDBACK;
 use crate::agent::settings::{Preset, code_help, paper_help};
@@ -72,7 +72,7 @@ pub struct DynamicOptions {
     tools: ToolChoice,
     /// How the model calls tools.
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t = Settings::default().protocol, help_heading = "Dynamic agent")]
-    protocol: Protocol,
+    protocol: ToolProtocol,
     /// One tool call per step, as in the paper. The provider is asked for no more than one if it supports that. Without
     /// this option, all calls of a reply run, in order.
     #[arg(long, help_heading = "Dynamic agent")]
@@ -122,7 +122,7 @@ impl RetrievalOptions {
             embedding_url: self.embedding_url.clone(),
             ..Settings::default()
         };
-        settings.settle(&places.cache()?)?;
+        settings.choose_embedding(&places.cache()?)?;
         Ok(settings)
     }
 }

@@ -6,7 +6,7 @@ use super::shared::{PaperOptions, SuiteOptions, print, print_json};
 use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::report::{suite_console, suite_csv, suite_markdown, suite_rows};
-use crate::suite::{Evidence, LoadedPaper};
+use crate::suite::{LoadedPaper, PaperEvidence};
 use crate::workspace::repo_digest;
 
 /// The lines in a README that enclose the table.
@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Returns the evidence, if it was measured on the repo as it is now. Removes an outdated dependency matrix or gold
 /// from the paper.
-fn measured_now(loaded: &mut LoadedPaper) -> Result<Option<Evidence>> {
+fn measured_now(loaded: &mut LoadedPaper) -> Result<Option<PaperEvidence>> {
     let now = repo_digest(&loaded.repo_dir)?;
     let is_old = |repo: &str, file: &str| {
         let old = repo != now;
@@ -76,7 +76,7 @@ fn measured_now(loaded: &mut LoadedPaper) -> Result<Option<Evidence>> {
         }
         old
     };
-    let evidence = Evidence::load(&loaded.dir.join("evidence.json"))?;
+    let evidence = PaperEvidence::load(&loaded.dir.join("evidence.json"))?;
     let evidence = evidence.filter(|evidence| !is_old(&evidence.repo, "evidence.json"));
     let dependencies = loaded.dependencies.take();
     let dependencies = dependencies.filter(|dependencies| !is_old(&dependencies.repo, "dependencies.json"));

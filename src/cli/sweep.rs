@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::shared::{PlaceOptions, print, print_json};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::Store;
 use crate::run::scratch::Scratch;
-use crate::sandbox::{DockerBackend, Flavour, LocalBackend, Mode, sweep_folders};
+use crate::sandbox::{ConfinementMode, ContainerBackend, EngineKind, LocalBackend, sweep_folders};
 
 /// Remove what killed processes left behind: containers, control groups, workspaces, folders of runs not begun
 ///
@@ -30,14 +30,14 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     drop(Scratch::create(&arguments.places.scratch())?);
     sweep_folders();
     Store::sweep(&arguments.runs);
-    drop(LocalBackend::with_mode(Mode::Overlay));
+    drop(LocalBackend::with_mode(ConfinementMode::Overlay));
     let mut told = serde_json::Map::new();
     let mut failed = Vec::new();
-    for flavour in [Flavour::Docker, Flavour::Podman] {
-        let swept = match DockerBackend::sweep(flavour).await {
+    for engine_kind in [EngineKind::Docker, EngineKind::Podman] {
+        let swept = match ContainerBackend::sweep(engine_kind).await {
             Ok(swept) => swept,
-            Err(error) if error.kind == Kind::Machine => {
-                talk!("{}: no engine answers", flavour.name());
+            Err(error) if error.kind == FailureKind::Machine => {
+                talk!("{}: no engine answers", engine_kind.name());
                 continue;
             }
             Err(error) => {
@@ -45,14 +45,14 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 continue;
             }
         };
-        told.insert(flavour.name().to_owned(), serde_json::json!(swept));
+        told.insert(engine_kind.name().to_owned(), serde_json::json!(swept));
         if !arguments.json {
-            print(&format!("{}: {} container(s) removed\n", flavour.name(), swept.containers))?;
+            print(&format!("{}: {} container(s) removed\n", engine_kind.name(), swept.containers))?;
         }
         for failure in &swept.failures {
-            talk!("{}: {failure}", flavour.name());
+            talk!("{}: {failure}", engine_kind.name());
         }
-        failed.extend(left_over(flavour, swept.failures.len()));
+        failed.extend(left_over(engine_kind, swept.failures.len()));
     }
     if arguments.json {
         print_json(&told)?;
@@ -66,10 +66,10 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Returns the error of a sweep that could not remove all containers.
-fn left_over(flavour: Flavour, count: usize) -> Option<Error> {
-    let name = flavour.name();
+fn left_over(engine_kind: EngineKind, count: usize) -> Option<Error> {
+    let name = engine_kind.name();
     (count > 0).then(|| {
-        Error::new(Kind::Infrastructure, format!("{name} does not remove {count} container(s)"))
+        Error::new(FailureKind::Infrastructure, format!("{name} does not remove {count} container(s)"))
             .hint(format!("see what holds them with `{name} ps --all` and `{name} info`"))
     })
 }
@@ -79,10 +79,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_makes_a_sweep_fail_and_nothing_left_does_not() {
-        assert!(left_over(Flavour::Docker, 0).is_none());
-        let error = left_over(Flavour::Podman, 2).unwrap();
-        assert_eq!(error.kind, Kind::Infrastructure);
+    fn a_sweep_fails_only_if_something_could_not_be_removed() {
+        assert!(left_over(EngineKind::Docker, 0).is_none());
+        let error = left_over(EngineKind::Podman, 2).unwrap();
+        assert_eq!(error.kind, FailureKind::Infrastructure);
         assert_eq!(error.message, "podman does not remove 2 container(s)");
     }
 }

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::shared::table;
 use crate::audit::mutation;
-use crate::audit::verify::Verified;
+use crate::audit::verify::PaperMeasurement;
 use crate::masked::gold::power;
 use crate::report::clean;
-use crate::suite::{Evidence, FunctionEvidence, GoldResult, LoadedPaper, Paper};
+use crate::suite::{FunctionEvidence, GoldResult, LoadedPaper, Paper, PaperEvidence};
 
 /// Describes, in one line, how well stochastic gold detects biased results; `None` if no experiment is stochastic.
 pub fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Option<String> {
@@ -28,7 +28,7 @@ pub fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Option<
 
 /// Formats a table of the functions, followed by their faults. If `survivors`, shows the surviving mutants as diffs.
 /// `loaded` is the paper with its new dependency matrix.
-pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> String {
+pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: bool) -> String {
     let paper = &loaded.paper;
     let mut text =
         format!("{}: {} functions, {} experiments\n", paper.id, paper.functions.len(), paper.experiments.len());
@@ -80,7 +80,7 @@ pub fn console(loaded: &LoadedPaper, verified: &Verified, survivors: bool) -> St
 }
 
 /// Same as [`console`], for a paper that was verified earlier, from its files.
-pub fn stored(loaded: &LoadedPaper, evidence: &Evidence) -> String {
+pub fn stored(loaded: &LoadedPaper, evidence: &PaperEvidence) -> String {
     let paper = &loaded.paper;
     let mut text =
         format!("{}: {} functions, {} experiments\n", paper.id, paper.functions.len(), paper.experiments.len());
@@ -111,7 +111,7 @@ pub fn stored(loaded: &LoadedPaper, evidence: &Evidence) -> String {
 }
 
 /// Formats a table of the mutants by kind.
-fn kinds(loaded: &LoadedPaper, evidence: &Evidence) -> String {
+fn kinds(loaded: &LoadedPaper, evidence: &PaperEvidence) -> String {
     let tallies = mutation::by_kind(loaded, evidence).unwrap_or_default();
     let rows = tallies.iter().map(|(kind, tally)| {
         let figures = [tally.made, tally.killed, tally.equivalent].map(|figure| figure.to_string());
@@ -123,7 +123,7 @@ fn kinds(loaded: &LoadedPaper, evidence: &Evidence) -> String {
 const HEADER: [&str; 8] = ["function", "tests", "mutants", "killed", "equivalent", "score", "containment", "in"];
 
 /// Same as [`console`], as JSON.
-pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
+pub fn as_json(loaded: &LoadedPaper, verified: &PaperMeasurement) -> Value {
     let functions = loaded.paper.units.iter().enumerate().map(|(place, function)| {
         let evidence = verified.evidence.as_ref().and_then(|evidence| evidence.functions.get(&function.at));
         let mutation = verified.mutations.iter().find(|mutation| mutation.at == function.at);
@@ -160,7 +160,7 @@ pub fn as_json(loaded: &LoadedPaper, verified: &Verified) -> Value {
 }
 
 /// Returns the killed share of the paper's mutants that are not equivalent.
-pub fn score(verified: &Verified) -> Option<f64> {
+pub fn score(verified: &PaperMeasurement) -> Option<f64> {
     if !verified.mutations.is_empty() {
         return mutation::score(&verified.mutations);
     }
@@ -168,7 +168,7 @@ pub fn score(verified: &Verified) -> Option<f64> {
 }
 
 /// Same as [`score`], from stored evidence.
-pub fn evidence_score(evidence: &Evidence) -> Option<f64> {
+pub fn evidence_score(evidence: &PaperEvidence) -> Option<f64> {
     let functions = &evidence.functions;
     let real: usize = functions.values().map(|it| it.mutants - it.equivalent.min(it.mutants)).sum();
     let killed: usize = functions.values().map(|it| it.killed).sum();

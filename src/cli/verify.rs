@@ -7,21 +7,21 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::environment::EnvOptions;
-use super::progress::Progress;
-use super::run::{MachineOptions, default_jobs, parse_jobs};
+use super::progress::ProgressDisplay;
+use super::run::{MachineArguments, default_jobs, parse_jobs};
 use super::shared::{PaperOptions, SuiteOptions, print, print_json};
 use super::verified::{as_json, console, evidence_score, score, stored};
-use super::verify_items::{self, Faults};
+use super::verify_items::{self, VerificationFaults};
 use crate::audit::believed::believed;
-use crate::audit::recheck::{Part, Rechecked, recheck};
-use crate::audit::verify::{Measures, Verified, verify};
-use crate::audit::{Bench, Effort};
+use crate::audit::recheck::{RecheckResult, RecheckShare, recheck};
+use crate::audit::verify::{Measures, PaperMeasurement, verify};
+use crate::audit::{Bench, MatrixMethod};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
-use crate::proof::{ProofSetup, Scope};
 use crate::run::machine::Machine;
 use crate::sample::{COMMAND, MASKED};
-use crate::suite::{Evidence, LoadedPaper, Protocol, Suite};
+use crate::soundness::{ProofSetup, SoundnessScope};
+use crate::suite::{LoadedPaper, PaperEvidence, Protocol, Suite};
 
 /// Measure how far papers can be trusted
 ///
@@ -90,7 +90,7 @@ pub struct Arguments {
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
-    machine: MachineOptions,
+    machine: MachineArguments,
     #[command(flatten)]
     env: EnvOptions,
 }
@@ -109,7 +109,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if let Some(share) = arguments.recheck {
         talk!("measuring {share} of what is stored again, `--seed {seed}`");
     }
-    let mut faults = Faults::default();
+    let mut faults = VerificationFaults::default();
     let mut documents = Vec::new();
     for id in &papers {
         if let Some((loaded, evidence)) = arguments.believed(&suite, id) {
@@ -120,14 +120,14 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             faults.add(id, &arguments.low(&loaded, evidence_score(&evidence)));
             continue;
         }
-        let progress = Progress::new(false);
+        let progress = ProgressDisplay::new(false);
         let begun = Instant::now();
         let bench = prepare(arguments, &suite, id, &machine, &progress).await;
         let errors = match (bench, arguments.recheck) {
             (Err(error), _) => Err(vec![error]),
             (Ok(bench), Some(fraction)) => {
                 let bench = Arc::new(bench.without_memory());
-                let again = recheck(&bench, Part { fraction, seed }, &progress).await;
+                let again = recheck(&bench, RecheckShare { fraction, seed }, &progress).await;
                 progress.finish();
                 again.map(|again| tell_again(id, again, begun, &mut documents))
             }
@@ -144,7 +144,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                         } else {
                             print(&console(&loaded, &verified, arguments.survivors))?;
                         }
-                        tell(id, &verified, begun);
+                        print_measurement(id, &verified, begun);
                         Ok(arguments.judge(&loaded, verified))
                     }
                     Err(errors) => Err(errors),
@@ -177,9 +177,9 @@ async fn items(arguments: &Arguments) -> Result<()> {
         fresh: arguments.fresh,
     };
     let scope = match &arguments.solutions {
-        Some(folder) => Scope::Solutions(folder.clone()),
-        None if arguments.constants => Scope::Constants,
-        None => Scope::Everything,
+        Some(folder) => SoundnessScope::Solutions(folder.clone()),
+        None if arguments.constants => SoundnessScope::Constants,
+        None => SoundnessScope::Everything,
     };
     if arguments.solutions.is_some() && arguments.family == COMMAND {
         return Err(Error::usage("`--solutions` is for notebook tasks"));
@@ -192,7 +192,7 @@ async fn prepare(
     suite: &Suite,
     id: &str,
     machine: &Arc<Machine>,
-    progress: &Progress,
+    progress: &ProgressDisplay,
 ) -> Result<Bench> {
     let loaded = LoadedPaper::load(suite, id)?;
     let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, progress).await?;
@@ -203,7 +203,7 @@ async fn prepare(
 impl Arguments {
     /// Returns a paper with its stored evidence, if the evidence is up to date and the options ask for no more than its
     /// figures. Errors in a paper appear later, when it is measured.
-    fn believed(&self, suite: &Suite, id: &str) -> Option<(LoadedPaper, Evidence)> {
+    fn believed(&self, suite: &Suite, id: &str) -> Option<(LoadedPaper, PaperEvidence)> {
         if self.fresh || self.survivors || self.json || self.no_mutants || self.recheck.is_some() {
             return None;
         }
@@ -227,13 +227,13 @@ impl Arguments {
 
     fn measures(&self) -> Measures {
         Measures {
-            effort: if self.every_pair { Effort::EveryPair } else { Effort::Traced },
+            effort: if self.every_pair { MatrixMethod::EveryPair } else { MatrixMethod::Traced },
             mutants: (!self.no_mutants).then_some(self.mutants as usize),
         }
     }
 
     /// Lists the faults of a paper that could be measured.
-    fn judge(&self, loaded: &LoadedPaper, verified: Verified) -> Vec<Error> {
+    fn judge(&self, loaded: &LoadedPaper, verified: PaperMeasurement) -> Vec<Error> {
         let paper = &loaded.paper;
         let mut errors = Vec::new();
         let score = score(&verified);
@@ -258,7 +258,7 @@ impl Arguments {
 }
 
 /// Prints what was done, and notes.
-fn tell(id: &str, verified: &Verified, begun: Instant) {
+fn print_measurement(id: &str, verified: &PaperMeasurement, begun: Instant) {
     for note in &verified.matrix.notes {
         talk!("note: paper `{id}`, {}", crate::report::clean(note));
     }
@@ -279,9 +279,9 @@ fn tell(id: &str, verified: &Verified, begun: Instant) {
 }
 
 /// Prints what was measured again; returns the disagreements with the stored results.
-fn tell_again(id: &str, again: Rechecked, begun: Instant, documents: &mut Vec<serde_json::Value>) -> Vec<Error> {
+fn tell_again(id: &str, again: RecheckResult, begun: Instant, documents: &mut Vec<serde_json::Value>) -> Vec<Error> {
     let seconds = begun.elapsed().as_secs_f64();
-    let Rechecked { pairs, mutants, disagreements } = again;
+    let RecheckResult { pairs, mutants, disagreements } = again;
     talk!("{id}: {pairs} pairs and {mutants} mutants again in {seconds:.1} s, {} not as stored", disagreements.len());
     let messages: Vec<String> = disagreements.iter().map(ToString::to_string).collect();
     documents.push(json!({ "paper": id, "pairs": pairs, "mutants": mutants, "disagreements": messages }));

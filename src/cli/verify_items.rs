@@ -5,21 +5,21 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::progress::Progress;
+use super::progress::ProgressDisplay;
 use super::shared::{print, print_json, table};
-use crate::error::{Error, Kind, Result};
-use crate::proof::{ProofSetup, Scope, items, prove};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::family::Families;
-use crate::run::proof::{Changes, Fault, Proof, Tally};
+use crate::run::soundness::{ConstantChanges, PassCount, Soundness, SoundnessFault};
+use crate::soundness::{ProofSetup, SoundnessScope, items, prove};
 
 /// Faults found, over all papers or tasks.
 #[derive(Default)]
-pub struct Faults {
-    first: Option<Kind>,
+pub struct VerificationFaults {
+    first: Option<FailureKind>,
     items: Vec<String>,
 }
 
-impl Faults {
+impl VerificationFaults {
     /// Prints and counts the faults of one item.
     pub fn add(&mut self, item: &str, errors: &[Error]) {
         for error in errors {
@@ -44,12 +44,12 @@ impl Faults {
     }
 }
 
-pub async fn run(place: &ProofSetup, family: &str, asked: &[String], scope: &Scope, json: bool) -> Result<()> {
+pub async fn run(place: &ProofSetup, family: &str, asked: &[String], scope: &SoundnessScope, json: bool) -> Result<()> {
     let items = items(&place.suite, family, asked)?;
     let words = Families::standard().words([family]).unwrap_or_default();
-    let (mut faults, mut documents) = (Faults::default(), Vec::new());
+    let (mut faults, mut documents) = (VerificationFaults::default(), Vec::new());
     for id in &items {
-        let (progress, begun) = (Progress::new(false), Instant::now());
+        let (progress, begun) = (ProgressDisplay::new(false), Instant::now());
         let proof = prove(place, family, id, scope, &progress).await;
         progress.finish();
         match proof {
@@ -59,11 +59,11 @@ pub async fn run(place: &ProofSetup, family: &str, asked: &[String], scope: &Sco
                 }
                 let seconds = begun.elapsed().as_secs_f64();
                 talk!("{id}: {} attempts, {:.0} s of them in {seconds:.0} s", made(&proof), proof.seconds);
-                let errors: Vec<Error> = proof.faults.iter().map(|fault| told(id, fault)).collect();
+                let errors: Vec<Error> = proof.faults.iter().map(|fault| fault_error(id, fault)).collect();
                 documents.push(json!(proof));
                 faults.add(id, &errors);
             }
-            Err(error) if error.kind == Kind::Interrupted => return Err(error),
+            Err(error) if error.kind == FailureKind::Interrupted => return Err(error),
             Err(error) => {
                 documents.push(json!({ "item": id, "errors": [error.to_string()] }));
                 faults.add(id, &[error]);
@@ -76,23 +76,23 @@ pub async fn run(place: &ProofSetup, family: &str, asked: &[String], scope: &Sco
     faults.end(items.len(), &format!("{}s", words.item))
 }
 
-fn made(proof: &Proof) -> usize {
+fn made(proof: &Soundness) -> usize {
     proof.gold.made + proof.noop.made + proof.forger.made + proof.units.len() + proof.trials.len()
 }
 
-fn told(item: &str, fault: &Fault) -> Error {
+fn fault_error(item: &str, fault: &SoundnessFault) -> Error {
     let what = format!("`{item}`: {}", fault.what);
-    if fault.baseline { Error::new(Kind::Baseline, what) } else { Error::suite(what) }
+    if fault.baseline { Error::new(FailureKind::Baseline, what) } else { Error::suite(what) }
 }
 
 /// Formats the results for a task: how the agents fared, and what fails without each unit.
-fn console(proof: &Proof, unit: &str) -> String {
-    let share = |Tally { passed, made }: Tally| format!("{passed} of {made}");
+fn console(proof: &Soundness, unit: &str) -> String {
+    let share = |PassCount { passed, made }: PassCount| format!("{passed} of {made}");
     let verdict = if proof.faults.is_empty() { "sound" } else { "wrong" };
     let passes = [("gold", proof.gold), ("noop", proof.noop), ("forger", proof.forger)];
     let passes: Vec<String> = passes.map(|(name, tally)| format!("{name} passes {}", share(tally))).into();
     let changes = proof.changes.map_or_else(String::new, |changes| {
-        let Changes { made, unnoticed, harmless } = changes;
+        let ConstantChanges { made, unnoticed, harmless } = changes;
         format!("; of {made} changed constants {unnoticed} unnoticed, {harmless} harmless")
     });
     let passes = if proof.gold.made == 0 { String::new() } else { format!("; {}", passes.join(", ")) };

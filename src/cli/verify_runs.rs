@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use super::model::{ModelOptions, verifier_spec};
 use super::naming::{intervals, run_folder};
-use super::progress::Progress;
+use super::progress::ProgressDisplay;
 use super::report::parse_population;
 use super::run::parse_dollars;
 use super::shared::{print, print_json};
 use super::signals::stop_on_signals;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::report::{clean, verifier_rows, verifiers_console};
 use crate::run::Catalogue;
-use crate::run::family::{Basis, Families};
-use crate::run::reading::{Detail, Reading, read};
+use crate::run::family::{Families, ScoringBasis};
+use crate::run::reading::{Detail, ReadableRun, read};
 use crate::stats::Population;
 use crate::verifier::choosing::{choose_all, open_all, reach};
 use crate::verifier::stored::{CostCap, choices, groups, spent};
@@ -65,7 +65,7 @@ pub struct Arguments {
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let folder = run_folder(&arguments.run, &arguments.runs)?;
-    let Reading { store, run, mut records, notes, .. } = read(&folder, Detail::Whole)?;
+    let ReadableRun { store, run, mut records, notes, .. } = read(&folder, Detail::Whole)?;
     for note in &notes {
         talk!("{}", clean(note));
     }
@@ -75,20 +75,20 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let specs = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
     let verifiers = open_all(&specs, arguments.orders, choice.as_ref(), None)?;
     let probed = reach(&verifiers, None).await?;
-    if let Some(told) = probed.told() {
+    if let Some(told) = probed.describe() {
         talk!("{told}");
     }
     let suite = arguments.suite.as_deref().or_else(|| run.as_ref().map(|run| run.configuration.suite.as_path()));
     let suite = suite.ok_or_else(|| {
         Error::usage("the run does not say where its suite is").hint("name the suite's folder with `--suite DIR`")
     })?;
-    let basis = run.as_ref().map(|run| Basis::from(&run.configuration)).unwrap_or_default();
-    let catalogue = Catalogue::of(&Families::standard(), suite, basis, &records);
-    for (id, error) in catalogue.gone() {
+    let basis = run.as_ref().map(|run| ScoringBasis::from(&run.configuration)).unwrap_or_default();
+    let catalogue = Catalogue::load(&Families::standard(), suite, basis, &records);
+    for (id, error) in catalogue.unloadable() {
         talk!("`{}` cannot be read, so its samples are left out: {}", clean(id), clean(&error.to_string()));
     }
     records.retain(|record| catalogue.find(record).is_some());
-    if records.is_empty() && !catalogue.gone().is_empty() {
+    if records.is_empty() && !catalogue.unloadable().is_empty() {
         return catalogue.whole().map(drop);
     }
     for item in catalogue.items() {
@@ -96,7 +96,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             talk!("warning: the definition or gold of `{}` has changed since the run", item.id());
         }
     }
-    let progress = Progress::new(false);
+    let progress = ProgressDisplay::new(false);
     let spent = spent(&store)?;
     for note in &spent.notes {
         talk!("{}", clean(note));
@@ -122,7 +122,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         print(&verifiers_console(&rows, how))?;
     }
     ended.map_err(|error| match error.kind {
-        Kind::CostLimit => error.hint("what was judged is kept: give more to go on from there"),
+        FailureKind::CostLimit => error.hint("what was judged is kept: give more to go on from there"),
         _ if error.hint.is_none() => error.hint("what was judged is kept: the same command goes on from there"),
         _ => error,
     })

@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::report::{Label, Labels};
 use crate::run::family::Families;
 use crate::stats::{Intervals, Population};
-use crate::view::Reader;
-use crate::view::server::Server;
+use crate::view::RunReader;
+use crate::view::server::ViewServer;
 
 /// Show runs in a browser, live
 ///
@@ -48,12 +48,12 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
     let intervals = Intervals { population: arguments.intervals, ..Intervals::default() };
     let mut reader =
-        Reader::new(Families::standard(), folders, arguments.suite.clone(), arguments.k.clone(), intervals)
+        RunReader::new(Families::standard(), folders, arguments.suite.clone(), arguments.k.clone(), intervals)
             .labelled(Labels::new(&arguments.label));
     // Show wrong labels here, not in the browser.
     let stamp = reader.stamp();
     let gathered = reader.gather()?;
-    let server = Server::bind(reader, Some((stamp, gathered)), arguments.port).await?;
+    let server = ViewServer::bind(reader, Some((stamp, gathered)), arguments.port).await?;
     print(&format!("{}\n", server.address))?;
     talk!("open this address in a browser on this machine; Ctrl-C ends it");
     server

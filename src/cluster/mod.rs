@@ -24,7 +24,7 @@ pub use queue::{Queue, Tasks};
 pub use script::script;
 pub use watch::{JobProgress, WatchEnd, WatchEvent, watch};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::{Appender, hex, json_lines, write_durably};
 
 /// Maximum number of tasks in an array.
@@ -69,7 +69,8 @@ pub struct SlurmJob {
 
 /// One submission of tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Submitted {
+#[schemars(rename = "Submitted")]
+pub struct Submission {
     /// Slurm's id of the job.
     pub job: String,
     /// The tasks, such as `1-12` or `3,7`.
@@ -80,14 +81,14 @@ pub struct Submitted {
 
 /// The job array of a run.
 #[derive(Debug)]
-pub struct Array {
+pub struct JobArray {
     /// The run's folder as an absolute path.
     pub run: PathBuf,
     /// Slurm options of the job.
     pub job: SlurmJob,
 }
 
-impl Array {
+impl JobArray {
     /// Reads the job array of a run, if it has one.
     ///
     /// # Errors
@@ -116,7 +117,7 @@ impl Array {
         text.push(b'\n');
         let written = write_durably(&folder.join("job.json"), &text)
             .and_then(|()| write_durably(&self.script_path(), script(&self.run, &self.job).as_bytes()));
-        written.map_err(|error| Error { kind: Kind::Store, ..error })
+        written.map_err(|error| Error { kind: FailureKind::Store, ..error })
     }
 
     fn folder(&self) -> PathBuf {
@@ -139,10 +140,10 @@ impl Array {
     ///
     /// # Errors
     /// Kind `Machine` if Slurm rejects the job, `Store` if the record cannot be written.
-    pub fn submit(&self, tasks: &[u32]) -> Result<Submitted> {
+    pub fn submit(&self, tasks: &[u32]) -> Result<Submission> {
         let array = ranges(tasks);
         let job = queue::submit(&self.script_path(), &array)?;
-        let submitted = Submitted { job, array, at: crate::files::now() };
+        let submitted = Submission { job, array, at: crate::files::now() };
         let path = self.folder().join("submitted.jsonl");
         let written = Appender::share(&path).and_then(|mut file| file.append(&submitted));
         written.map_err(|error| Error::store(format!("failed to write `{}`", path.display())).because(error))?;
@@ -151,7 +152,7 @@ impl Array {
 
     /// Reads all submissions so far.
     #[must_use]
-    pub fn submitted(&self) -> Vec<Submitted> {
+    pub fn submitted(&self) -> Vec<Submission> {
         let text = std::fs::read(self.folder().join("submitted.jsonl")).unwrap_or_default();
         json_lines(&text).filter_map(|line| line.value.ok()).collect()
     }
@@ -162,7 +163,7 @@ impl Array {
     /// Kind `Machine` if Slurm fails, `Store` if the mark cannot be written.
     pub fn cancel(&self) -> Result<()> {
         let path = self.cancelled_path();
-        write_durably(&path, b"").map_err(|error| Error { kind: Kind::Store, ..error })?;
+        write_durably(&path, b"").map_err(|error| Error { kind: FailureKind::Store, ..error })?;
         self.queue().cancel()
     }
 
@@ -232,11 +233,11 @@ mod tests {
     #[test]
     fn a_job_is_stored_in_the_run_and_stays_cancelled() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(Array::read(folder.path()).unwrap().is_none());
+        assert!(JobArray::read(folder.path()).unwrap().is_none());
         let job = SlurmJob { shards: 3, cpus: 2, program: "/bin/ae".into(), ..SlurmJob::default() };
-        let array = Array { run: folder.path().to_owned(), job: job.clone() };
+        let array = JobArray { run: folder.path().to_owned(), job: job.clone() };
         array.save().unwrap();
-        let found = Array::read(folder.path()).unwrap().unwrap();
+        let found = JobArray::read(folder.path()).unwrap().unwrap();
         assert_eq!((&found.job, found.submitted()), (&job, Vec::new()));
         assert!(array.script_path().exists() && !array.is_cancelled());
         array.allow().unwrap();

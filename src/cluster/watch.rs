@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Array, Submitted, Tasks};
+use super::{JobArray, Submission, Tasks};
 use crate::error::{Error, Result};
 use crate::run::reading::{Detail, read};
 use crate::run::{AttemptRecord, RunFile, SessionFacts, Store, counting};
@@ -45,7 +45,7 @@ pub enum WatchEvent<'a> {
     /// The progress has changed.
     Progress(&'a JobProgress),
     /// Tasks were resubmitted.
-    Submitted(&'a Submitted),
+    Submitted(&'a Submission),
     /// Slurm does not answer; the next poll will ask again.
     Unanswered(&'a Error),
 }
@@ -55,7 +55,7 @@ pub enum WatchEvent<'a> {
 /// # Errors
 /// Fails if the run cannot be read, or if tasks repeatedly end without finishing an attempt.
 pub async fn watch(
-    array: &Array,
+    array: &JobArray,
     tell: &mut dyn FnMut(WatchEvent<'_>),
     cancel: &CancellationToken,
 ) -> Result<WatchEnd> {
@@ -66,7 +66,7 @@ pub async fn watch(
             Err(error) => tell(WatchEvent::Unanswered(&error)),
             Ok(tasks) => {
                 let run = tokio::task::block_in_place(|| look(array))?;
-                let seen = run.seen(&tasks);
+                let seen = run.job_progress(&tasks);
                 if seen != last {
                     tell(WatchEvent::Progress(&seen));
                 }
@@ -109,13 +109,13 @@ struct RunProgress {
     names: Vec<String>,
 }
 
-fn look(array: &Array) -> Result<RunProgress> {
+fn look(array: &JobArray) -> Result<RunProgress> {
     let reading = read(&array.run, Detail::Outcome)?;
     Ok(RunProgress { run: reading.run, records: reading.records, names: Store::at(&array.run).shard_names()? })
 }
 
 impl RunProgress {
-    fn seen(&self, tasks: &Tasks) -> JobProgress {
+    fn job_progress(&self, tasks: &Tasks) -> JobProgress {
         let flags = counting(&self.records);
         let counted = || self.records.iter().zip(&flags).filter(|(_, counts)| **counts).map(|(record, _)| record);
         let mut states = BTreeMap::new();
@@ -131,12 +131,12 @@ impl RunProgress {
     }
 
     fn is_done(&self) -> bool {
-        let seen = self.seen(&Tasks::new());
+        let seen = self.job_progress(&Tasks::new());
         seen.finished == seen.planned
     }
 
     /// Returns the tasks that are absent from the queue although their shard is not complete.
-    fn missing(&self, array: &Array, tasks: &Tasks) -> Vec<u32> {
+    fn missing(&self, array: &JobArray, tasks: &Tasks) -> Vec<u32> {
         let width = array.job.shards.to_string().len();
         let has_ended = |task: u32| {
             let shard = format!("{task:0width$}");

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_encoding_lacks_is_escaped() {
+    fn characters_missing_from_the_encoding_are_escaped() {
         assert_eq!(made("é→", Encoding::Utf8), "\"\"\"é→\"\"\"".as_bytes());
         assert_eq!(made("é→", Encoding::Latin1), b"\"\"\"\xe9\\u2192\"\"\"");
         assert_eq!(made("é→🦀", Encoding::AsciiSuperset), b"\"\"\"\\xe9\\u2192\\U0001f980\"\"\"");

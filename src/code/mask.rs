@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 
 /// A function to mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target<'text> {
+pub struct MaskTarget<'text> {
     /// Index in [`Module::functions`].
     pub function: usize,
     /// Docstring for the masked text if the function has none.
@@ -36,16 +36,16 @@ pub struct Target<'text> {
 
 /// A part to mask: a whole function or some of its statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut<'text> {
+pub enum MaskedPart<'text> {
     /// A whole function's body.
-    Function(Target<'text>),
+    Function(MaskTarget<'text>),
     /// Statements of one block.
     Region(&'text Region),
 }
 
 /// A file with parts of it masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Masked {
+pub struct MaskedText {
     /// The file's bytes.
     pub bytes: Vec<u8>,
     /// The ranges of `bytes` that replace the parts, in the order of the cuts.
@@ -67,7 +67,7 @@ impl Module {
     /// # Errors
     /// Returns an error of kind `Suite` if a target is nested in another or named twice, and of kind `Internal` for an
     /// index out of range.
-    pub fn mask(&self, targets: &[Target<'_>]) -> Result<Vec<u8>> {
+    pub fn mask(&self, targets: &[MaskTarget<'_>]) -> Result<Vec<u8>> {
         Ok(self.cut(&functions(targets))?.bytes)
     }
 
@@ -75,7 +75,7 @@ impl Module {
     ///
     /// # Errors
     /// Returns the errors of [`Module::cut_checked`].
-    pub fn mask_checked(&self, targets: &[Target<'_>]) -> Result<Vec<u8>> {
+    pub fn mask_checked(&self, targets: &[MaskTarget<'_>]) -> Result<Vec<u8>> {
         Ok(self.cut_checked(&functions(targets))?.bytes)
     }
 
@@ -84,7 +84,7 @@ impl Module {
     /// # Errors
     /// Returns an error of kind `Suite` if a cut is nested in another or named twice, and of kind `Internal` for an
     /// index out of range.
-    pub fn cut(&self, cuts: &[Cut<'_>]) -> Result<Masked> {
+    pub fn cut(&self, cuts: &[MaskedPart<'_>]) -> Result<MaskedText> {
         let splices = self.splices(cuts)?;
         let source = self.source();
         let extra: usize = splices.iter().map(|splice| splice.text.len()).sum();
@@ -99,7 +99,7 @@ impl Module {
             at = splice.range.end;
         }
         bytes.extend_from_slice(&source[at..]);
-        Ok(Masked { bytes, stand_ins })
+        Ok(MaskedText { bytes, stand_ins })
     }
 
     /// Same as [`Module::cut`], but also parses the result and checks it: it has no syntax errors, the masked parts
@@ -107,7 +107,7 @@ impl Module {
     ///
     /// # Errors
     /// Returns the errors of [`Module::cut`], and an error of kind `Internal` if the check fails.
-    pub fn cut_checked(&self, cuts: &[Cut<'_>]) -> Result<Masked> {
+    pub fn cut_checked(&self, cuts: &[MaskedPart<'_>]) -> Result<MaskedText> {
         let masked = self.cut(cuts)?;
         let wrong = |what: String| Error::internal(format!("masking went wrong: {what}")).at(self.path(), None);
         let after =
@@ -127,7 +127,8 @@ impl Module {
                 return Err(wrong(format!("the signature of `{label}` changed")));
             }
             if self.with(&splices, &before.whole) != after.source()[now.whole.clone()] {
-                let is_target = |cut: &Cut<'_>| matches!(cut, Cut::Function(target) if target.function == index);
+                let is_target =
+                    |cut: &MaskedPart<'_>| matches!(cut, MaskedPart::Function(target) if target.function == index);
                 let what = if cuts.iter().any(is_target) {
                     format!("the body of `{label}` is not what it should be")
                 } else {
@@ -140,7 +141,7 @@ impl Module {
             return Err(wrong(format!("`{}` appeared", extra.label())));
         }
         for (cut, stand_in) in cuts.iter().zip(&masked.stand_ins) {
-            if let Cut::Region(region) = cut {
+            if let MaskedPart::Region(region) = cut {
                 after.prove_stand_in(region, stand_in, cuts.len() == 1).map_err(wrong)?;
             }
         }
@@ -155,10 +156,10 @@ impl Module {
 
     /// Returns the range of a part of a sample: a function with its decorators, or a region's lines.
     #[must_use]
-    pub fn extent(&self, cut: &Cut<'_>) -> Range<usize> {
+    pub fn extent(&self, cut: &MaskedPart<'_>) -> Range<usize> {
         match cut {
-            Cut::Function(target) => self.functions()[target.function].whole.clone(),
-            Cut::Region(region) => region.range.clone(),
+            MaskedPart::Function(target) => self.functions()[target.function].whole.clone(),
+            MaskedPart::Region(region) => region.range.clone(),
         }
     }
 
@@ -175,10 +176,10 @@ impl Module {
     }
 
     /// Returns the ranges to replace and their replacements, in the order of the file.
-    fn splices(&self, cuts: &[Cut<'_>]) -> Result<Vec<Splice>> {
+    fn splices(&self, cuts: &[MaskedPart<'_>]) -> Result<Vec<Splice>> {
         let functions = self.functions();
         let beyond = cuts.iter().find_map(|cut| match cut {
-            Cut::Function(target) if target.function >= functions.len() => Some(target.function),
+            MaskedPart::Function(target) if target.function >= functions.len() => Some(target.function),
             _ => None,
         });
         if let Some(beyond) = beyond {
@@ -197,22 +198,22 @@ impl Module {
             }
         }
         let splice = |cut: usize| match cuts[cut] {
-            Cut::Function(target) => {
+            MaskedPart::Function(target) => {
                 Splice { cut, range: functions[target.function].body.clone(), text: self.masked_body(&target) }
             }
-            Cut::Region(region) => Splice { cut, range: region.range.clone(), text: self.stand_in(region) },
+            MaskedPart::Region(region) => Splice { cut, range: region.range.clone(), text: self.stand_in(region) },
         };
         Ok(order.into_iter().map(splice).collect())
     }
 
-    fn nested(&self, outer: &Cut<'_>, inner: &Cut<'_>) -> Error {
-        let name = |cut: &Cut<'_>| match cut {
-            Cut::Function(target) => format!("`{}`", self.functions()[target.function].label()),
-            Cut::Region(region) => format!("the region from line {} to {}", region.first_line, region.last_line),
+    fn nested(&self, outer: &MaskedPart<'_>, inner: &MaskedPart<'_>) -> Error {
+        let name = |cut: &MaskedPart<'_>| match cut {
+            MaskedPart::Function(target) => format!("`{}`", self.functions()[target.function].label()),
+            MaskedPart::Region(region) => format!("the region from line {} to {}", region.first_line, region.last_line),
         };
         let line = match inner {
-            Cut::Function(target) => self.functions()[target.function].first_line,
-            Cut::Region(region) => region.first_line,
+            MaskedPart::Function(target) => self.functions()[target.function].first_line,
+            MaskedPart::Region(region) => region.first_line,
         };
         let message = if self.extent(outer) == self.extent(inner) {
             format!("{} is to be masked twice", name(outer))
@@ -224,7 +225,7 @@ impl Module {
             .hint("mask one of them; masking the outer one removes the inner one too")
     }
 
-    fn masked_body(&self, target: &Target<'_>) -> Vec<u8> {
+    fn masked_body(&self, target: &MaskTarget<'_>) -> Vec<u8> {
         let function = &self.functions()[target.function];
         let (ending, indent) = (function.line_ending, &function.indent);
         let mut masked = Vec::with_capacity(64 + target.description.map_or(0, |text| 2 * text.len()));
@@ -247,8 +248,8 @@ impl Module {
     }
 }
 
-fn functions<'text>(targets: &[Target<'text>]) -> Vec<Cut<'text>> {
-    targets.iter().copied().map(Cut::Function).collect()
+fn functions<'text>(targets: &[MaskTarget<'text>]) -> Vec<MaskedPart<'text>> {
+    targets.iter().copied().map(MaskedPart::Function).collect()
 }
 
 #[cfg(test)]

@@ -20,9 +20,9 @@
 //!
 //! A file's bytes are parsed once, into a [`Module`] that records the offsets of every function's parts. Masking
 //! splices at those offsets ([`Module::mask`]); the result is parsed only to check it ([`Module::mask_checked`]). A
-//! [`Selector`] is a function's name as users write it, and a [`Row`] describes a function in listings. Nearly all the
+//! [`Selector`] is a function's name as users write it, and a [`FunctionRow`] describes a function in listings. Nearly all the
 //! time of an index is tree-sitter's own (7 MB/s on one core, measured by `cargo bench --bench masking`), which is why
-//! [`index_tree`] uses all threads. `Tokens` and `containment` measure how much of one function another text contains.
+//! [`index_tree`] uses all threads. `CodeTokens` and `containment` measure how much of one function another text contains.
 
 mod docstring;
 mod encoding;
@@ -42,14 +42,14 @@ mod walk;
 
 pub use function::Function;
 pub(crate) use function::last_part;
-pub use mask::{Cut, Masked, Target};
+pub use mask::{MaskTarget, MaskedPart, MaskedText};
 pub use module::Module;
-pub use mutate::{Kind, Mutant, choose};
+pub use mutate::{Mutant, MutantKind, choose};
 pub(crate) use region::tagged;
 pub use region::{Bounds, Region};
 pub(crate) use selector::Selector;
 pub(crate) use similarity::{Identifiers, SHINGLE, containment};
-pub(crate) use splice::Spliced;
-pub(crate) use tokens::Tokens;
-pub(crate) use tree::Row;
+pub(crate) use splice::SplicedFile;
+pub(crate) use tokens::CodeTokens;
+pub(crate) use tree::FunctionRow;
 pub use tree::index_tree;

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::module::Module;
-use super::tokens::{self, Token, Tokens};
+use super::tokens::{self, CodeToken, CodeTokens};
 
 /// Number of tokens in a shingle.
 pub const SHINGLE: usize = 12;
@@ -22,13 +22,13 @@ pub enum Identifiers {
     Normalised,
 }
 
-impl Tokens<'_> {
+impl CodeTokens<'_> {
     /// Iterates over every sequence of `width` tokens, as a 64-bit hash and a range of the text. Two different
     /// sequences share a hash about once in 10^19 pairs.
     pub fn shingles(&self, width: usize, identifiers: Identifiers) -> impl Iterator<Item = (u64, Range<usize>)> {
         const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
         let any_name = tokens::hash(b"_");
-        let word = move |token: &Token| match identifiers {
+        let word = move |token: &CodeToken| match identifiers {
             Identifiers::Normalised if token.is_identifier => any_name,
             _ => token.hash,
         };
@@ -66,12 +66,12 @@ impl Module {
 /// Returns the share (0 to 1) of the distinct shingles of `body` that `other` also has. A body shorter than a shingle
 /// counts as one shingle of its own length. Returns 0 for a body without tokens.
 #[must_use]
-pub fn containment(body: &Tokens<'_>, other: &Tokens<'_>, identifiers: Identifiers) -> f64 {
+pub fn containment(body: &CodeTokens<'_>, other: &CodeTokens<'_>, identifiers: Identifiers) -> f64 {
     let width = SHINGLE.min(body.len());
     if width == 0 {
         return 0.0;
     }
-    let shingles = |tokens: &Tokens<'_>| -> HashSet<u64> {
+    let shingles = |tokens: &CodeTokens<'_>| -> HashSet<u64> {
         tokens.shingles(width, identifiers).map(|(shingle, _)| shingle).collect()
     };
     let (own, others) = (shingles(body), shingles(other));
@@ -114,36 +114,36 @@ def other(n):
     return n
 "#;
 
-    fn of(a: &str, b: &str, identifiers: Identifiers) -> f64 {
+    fn similarity(a: &str, b: &str, identifiers: Identifiers) -> f64 {
         let module = Module::parse("a.py", SOURCE.into()).unwrap();
-        let body = |name: &str| Tokens::of(module.source(), module.body_code(module.find(name).unwrap()));
+        let body = |name: &str| CodeTokens::split(module.source(), module.body_code(module.find(name).unwrap()));
         containment(&body(a), &body(b), identifiers)
     }
 
     #[test]
     #[allow(clippy::float_cmp)]
     fn a_body_copied_into_a_longer_function_is_wholly_contained_and_not_the_other_way_round() {
-        assert_eq!(of("distances", "cost", Identifiers::Kept), 1.0);
-        assert!(of("cost", "distances", Identifiers::Kept) < 0.7);
+        assert_eq!(similarity("distances", "cost", Identifiers::Kept), 1.0);
+        assert!(similarity("cost", "distances", Identifiers::Kept) < 0.7);
     }
 
     #[test]
     #[allow(clippy::float_cmp)]
     fn a_copy_with_other_names_is_found_once_identifiers_are_normalised() {
-        assert!(of("distances", "renamed", Identifiers::Kept) < 0.1);
-        assert_eq!(of("distances", "renamed", Identifiers::Normalised), 1.0);
+        assert!(similarity("distances", "renamed", Identifiers::Kept) < 0.1);
+        assert_eq!(similarity("distances", "renamed", Identifiers::Normalised), 1.0);
     }
 
     #[test]
     fn unrelated_bodies_share_nothing() {
-        assert!(of("distances", "other", Identifiers::Normalised) < 0.05);
+        assert!(similarity("distances", "other", Identifiers::Normalised) < 0.05);
     }
 
     #[test]
     #[allow(clippy::float_cmp)]
     fn a_body_shorter_than_a_shingle_is_compared_whole() {
-        let (short, long) = (Tokens::new(b"return x + 1"), Tokens::new(b"y = 2\nreturn x + 1\n"));
+        let (short, long) = (CodeTokens::new(b"return x + 1"), CodeTokens::new(b"y = 2\nreturn x + 1\n"));
         assert_eq!(containment(&short, &long, Identifiers::Kept), 1.0);
-        assert_eq!(containment(&Tokens::new(b""), &long, Identifiers::Kept), 0.0);
+        assert_eq!(containment(&CodeTokens::new(b""), &long, Identifiers::Kept), 0.0);
     }
 }

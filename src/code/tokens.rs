@@ -8,14 +8,14 @@ use std::ops::Range;
 
 /// The tokens of a text.
 #[derive(Debug, Clone)]
-pub struct Tokens<'source> {
+pub struct CodeTokens<'source> {
     source: &'source [u8],
-    tokens: Vec<Token>,
+    tokens: Vec<CodeToken>,
 }
 
 /// One token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Token {
+pub(super) struct CodeToken {
     start: usize,
     end: usize,
     /// Whether the token is a name and not a keyword.
@@ -24,23 +24,23 @@ pub(super) struct Token {
     pub(super) hash: u64,
 }
 
-impl Token {
+impl CodeToken {
     /// Range of the token in its text.
     pub(super) const fn range(&self) -> Range<usize> {
         self.start..self.end
     }
 }
 
-impl<'source> Tokens<'source> {
+impl<'source> CodeTokens<'source> {
     /// Splits any text into tokens, broken code included.
     #[must_use]
     pub fn new(source: &'source [u8]) -> Self {
-        Self::of(source, 0..source.len())
+        Self::split(source, 0..source.len())
     }
 
     /// Splits a part of a text into tokens. Their ranges are those in the whole text.
     #[must_use]
-    pub fn of(source: &'source [u8], part: Range<usize>) -> Self {
+    pub fn split(source: &'source [u8], part: Range<usize>) -> Self {
         let mut lexer = Lexer { source, end: part.end, at: part.start, tokens: Vec::with_capacity(part.len() / 4) };
         while lexer.at < lexer.end {
             lexer.step();
@@ -71,10 +71,10 @@ impl<'source> Tokens<'source> {
 
     /// Iterates over the ranges of the tokens.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
-        self.tokens.iter().map(Token::range)
+        self.tokens.iter().map(CodeToken::range)
     }
 
-    pub(super) fn tokens(&self) -> &[Token] {
+    pub(super) fn tokens(&self) -> &[CodeToken] {
         &self.tokens
     }
 }
@@ -88,7 +88,7 @@ struct Lexer<'source> {
     /// End of the part to be split.
     end: usize,
     at: usize,
-    tokens: Vec<Token>,
+    tokens: Vec<CodeToken>,
 }
 
 impl Lexer<'_> {
@@ -119,7 +119,7 @@ impl Lexer<'_> {
 
     fn push(&mut self, range: Range<usize>, is_identifier: bool) {
         let hash = hash(&self.source[range.clone()]);
-        self.tokens.push(Token { start: range.start, end: range.end, is_identifier, hash });
+        self.tokens.push(CodeToken { start: range.start, end: range.end, is_identifier, hash });
         self.at = range.end;
     }
 
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<&str> {
-        Tokens::new(text.as_bytes()).tokens().iter().map(|token| &text[token.range()]).collect()
+        CodeTokens::new(text.as_bytes()).tokens().iter().map(|token| &text[token.range()]).collect()
     }
 
     #[test]
@@ -309,14 +309,14 @@ mod tests {
     #[test]
     fn long_strings_are_found_and_nothing_else() {
         let text = b"s = 'a long enough inside'\nabcdefghijklmnopqrst = 'short'\n";
-        let tokens = Tokens::new(text);
+        let tokens = CodeTokens::new(text);
         let found: Vec<&[u8]> = tokens.long_strings(10).map(|range| &text[range]).collect();
         assert_eq!(found, [b"a long enough inside"]);
     }
 
     #[test]
-    fn keywords_are_no_names() {
-        let tokens = Tokens::new(b"for name in yield lambda False match");
+    fn keywords_are_not_names() {
+        let tokens = CodeTokens::new(b"for name in yield lambda False match");
         let names: Vec<bool> = tokens.tokens().iter().map(|token| token.is_identifier).collect();
         assert_eq!(names, [false, true, false, false, false, false, true]);
     }
@@ -325,7 +325,7 @@ mod tests {
         #[test]
         fn any_bytes_have_tokens_in_order_within_them(bytes: Vec<u8>, code in "[a-f{}'\"\\\\ \n.0-9]{0,60}") {
             for text in [bytes.as_slice(), code.as_bytes()] {
-                let tokens = Tokens::new(text);
+                let tokens = CodeTokens::new(text);
                 let mut last = 0;
                 for token in tokens.tokens() {
                     proptest::prop_assert!(token.start >= last && token.end > token.start && token.end <= text.len());

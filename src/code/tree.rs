@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 /// One line of a listing of functions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct FunctionRow {
     /// The function's name within the repo.
     pub selector: Selector,
     /// Line (from 1) of its `def`.
@@ -38,8 +38,8 @@ pub struct Row {
 impl Module {
     /// Returns one row per function, in source order.
     #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
-        let row = |(index, function): (usize, &super::Function)| Row {
+    pub fn rows(&self) -> Vec<FunctionRow> {
+        let row = |(index, function): (usize, &super::Function)| FunctionRow {
             selector: self.selector(index),
             line: function.first_line,
             lines: function.lines(),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_tells_what_a_listing_shows() {
+    fn a_row_contains_the_fields_of_a_listing() {
         let source = "@cache\ndef f(x=g(1)):\n    async def h():\n        yield a.b(c(x))\n    return \"\".join(x)\n";
         let module = Module::parse("p/m.py", source.into()).unwrap();
         let rows = serde_json::to_value(module.rows()).unwrap();

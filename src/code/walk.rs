@@ -93,7 +93,7 @@ pub(super) struct Contents {
 }
 
 /// A scope around a node.
-enum Scope {
+enum NodeScope {
     Function(usize),
     Class(String),
     Lambda,
@@ -101,7 +101,7 @@ enum Scope {
 
 /// Walks the tree of `source` (the original bytes, not the substitute text). `read` decodes a name.
 pub(super) fn walk(tree: &Tree, source: &[u8], read: impl Fn(&[u8]) -> Option<String>) -> Contents {
-    let mut walk = Walk {
+    let mut walk = ModuleWalk {
         source,
         found: Contents::default(),
         scopes: Vec::new(),
@@ -131,7 +131,7 @@ pub(super) fn walk(tree: &Tree, source: &[u8], read: impl Fn(&[u8]) -> Option<St
 }
 
 /// A block, or the whole module, while its statements are visited.
-struct Block {
+struct OpenBlock {
     depth: usize,
     line: usize,
     empty: bool,
@@ -139,27 +139,27 @@ struct Block {
     first: Option<usize>,
 }
 
-struct Walk<'source> {
+struct ModuleWalk<'source> {
     source: &'source [u8],
     found: Contents,
     /// The scopes around the node, innermost last, each with the depth of its node.
-    scopes: Vec<(usize, Scope)>,
+    scopes: Vec<(usize, NodeScope)>,
     /// Start of a decorated definition, and its decorators, until the walk enters the definition itself.
     decorators: Option<(usize, Vec<Range<usize>>)>,
     /// The blocks around the node, innermost last.
-    blocks: Vec<Block>,
+    blocks: Vec<OpenBlock>,
     /// End of the last token that is not a comment: offset and row.
     last: (usize, usize),
 }
 
-impl Walk<'_> {
+impl ModuleWalk<'_> {
     fn enter(&mut self, node: Node<'_>, depth: usize, read: &impl Fn(&[u8]) -> Option<String>) {
         let kind = node.kind_id();
         let kinds = &*KINDS;
         self.align(node, depth);
         if kind == kinds.block || kind == kinds.module {
             let line = node.start_position().row + 1;
-            self.blocks.push(Block { depth, line, empty: kind == kinds.block, first: None });
+            self.blocks.push(OpenBlock { depth, line, empty: kind == kinds.block, first: None });
         } else if kind == kinds.call {
             if let Some(callee) = node.child_by_field_id(kinds.callee) {
                 self.found.calls.push(callee.byte_range());
@@ -172,13 +172,13 @@ impl Walk<'_> {
             let name = self.qualified(&name.unwrap_or_default());
             let scope = if kind == kinds.class {
                 self.decorators = None;
-                Scope::Class(name)
+                NodeScope::Class(name)
             } else {
-                Scope::Function(self.add(node, name))
+                NodeScope::Function(self.add(node, name))
             };
             self.scopes.push((depth, scope));
         } else if kind == kinds.lambda {
-            self.scopes.push((depth, Scope::Lambda));
+            self.scopes.push((depth, NodeScope::Lambda));
         } else if kind == kinds.decorated {
             let mut cursor = node.walk();
             let decorators = node.children(&mut cursor).filter(|child| child.kind_id() == kinds.decorator);
@@ -227,7 +227,7 @@ impl Walk<'_> {
             }
         }
         while let Some((_, scope)) = self.scopes.pop_if(|(at, _)| *at >= depth) {
-            if let Scope::Function(index) = scope {
+            if let NodeScope::Function(index) = scope {
                 let calls = self.found.calls.len();
                 let function = &mut self.found.functions[index];
                 function.body = extent::body(self.source, function.header.start, function.header.end, self.last.0);
@@ -261,11 +261,11 @@ impl Walk<'_> {
         let start = node.start_byte();
         let (whole, decorators) = self.decorators.take().unwrap_or((start, Vec::new()));
         let parent = self.scopes.iter().rev().find_map(|(_, scope)| match scope {
-            Scope::Function(index) => Some(*index),
+            NodeScope::Function(index) => Some(*index),
             _ => None,
         });
         let class = match self.scopes.last() {
-            Some((_, Scope::Class(name))) => Some(name.clone()),
+            Some((_, NodeScope::Class(name))) => Some(name.clone()),
             _ => None,
         };
         let first_line = node.start_position().row + 1;
@@ -294,9 +294,9 @@ impl Walk<'_> {
 
     fn qualified(&self, name: &str) -> String {
         let outer = self.scopes.iter().rev().find_map(|(_, scope)| match scope {
-            Scope::Function(index) => Some(self.found.functions[*index].name.as_str()),
-            Scope::Class(name) => Some(name.as_str()),
-            Scope::Lambda => None,
+            NodeScope::Function(index) => Some(self.found.functions[*index].name.as_str()),
+            NodeScope::Class(name) => Some(name.as_str()),
+            NodeScope::Lambda => None,
         });
         outer.map_or_else(|| name.to_owned(), |outer| format!("{outer}.{name}"))
     }
@@ -306,12 +306,12 @@ impl Walk<'_> {
     fn mark_generator(&mut self, at: usize) {
         for (_, scope) in self.scopes.iter().rev() {
             match scope {
-                Scope::Function(index) if at >= self.found.functions[*index].header.end => {
+                NodeScope::Function(index) if at >= self.found.functions[*index].header.end => {
                     self.found.functions[*index].is_generator = true;
                     return;
                 }
-                Scope::Function(_) => {}
-                Scope::Class(_) | Scope::Lambda => return,
+                NodeScope::Function(_) => {}
+                NodeScope::Class(_) | NodeScope::Lambda => return,
             }
         }
     }

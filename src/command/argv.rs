@@ -19,7 +19,7 @@ const BUILTINS: [&str; 41] = [
 
 /// A program that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Started {
+pub struct StartedProgram {
     /// Its name; if Python ran a script, the script's name.
     pub program: String,
     /// Its arguments, with `--name=value` split in two.
@@ -28,7 +28,7 @@ pub struct Started {
 
 /// A Python process, as recorded by itself.
 #[derive(Debug, Deserialize)]
-pub struct Process {
+pub struct PythonProcess {
     argv: Vec<String>,
 }
 
@@ -41,8 +41,8 @@ pub fn tracer(file: &Path) -> String {
 
 /// Extracts the programs from a trace of Bash and from the records of Python processes.
 #[must_use]
-pub fn started(trace: &str, processes: &[Process]) -> Vec<Started> {
-    let mut found: Vec<Started> = processes.iter().filter_map(python).collect();
+pub fn started(trace: &str, processes: &[PythonProcess]) -> Vec<StartedProgram> {
+    let mut found: Vec<StartedProgram> = processes.iter().filter_map(python).collect();
     for line in trace.lines() {
         let Some(line) = line.trim_start_matches('@').strip_prefix(&format!("{} ", &PROMPT[1..])) else { continue };
         let is_before = |word: &String| is_assignment(word) || matches!(word.as_str(), "exec" | "command");
@@ -51,13 +51,13 @@ pub fn started(trace: &str, processes: &[Process]) -> Vec<Started> {
         let program = program.rsplit('/').next().unwrap_or_default().to_owned();
         let is_python = program.starts_with("python") || found.iter().any(|other| other.program == program);
         if !is_python && !BUILTINS.contains(&program.as_str()) && !program.is_empty() {
-            found.push(Started { program, arguments: split(words) });
+            found.push(StartedProgram { program, arguments: split(words) });
         }
     }
     found
 }
 
-fn python(process: &Process) -> Option<Started> {
+fn python(process: &PythonProcess) -> Option<StartedProgram> {
     let mut words = process
         .argv
         .iter()
@@ -69,7 +69,7 @@ fn python(process: &Process) -> Option<Started> {
         "-c" | "-" => return None,
         script => script.rsplit('/').next().unwrap_or_default().to_owned(),
     };
-    Some(Started { program, arguments: split(words.cloned()) })
+    Some(StartedProgram { program, arguments: split(words.cloned()) })
 }
 
 fn split(words: impl Iterator<Item = String>) -> Vec<String> {
@@ -122,15 +122,15 @@ fn words(line: &str) -> Vec<String> {
 
 /// Whether two programs were started with the same arguments: in any order, but with the same value after each option.
 #[must_use]
-pub fn is_same(right: &Started, got: &Started) -> bool {
+pub fn is_same(right: &StartedProgram, got: &StartedProgram) -> bool {
     let is_option = |word: &str| word.starts_with('-') && word.parse::<f64>().is_err();
-    let counts = |started: &Started| {
+    let counts = |started: &StartedProgram| {
         started.arguments.iter().fold(BTreeMap::new(), |mut counts, word| {
             *counts.entry(normal(word)).or_insert(0) += 1;
             counts
         })
     };
-    let follows = |started: &Started, name: &str| {
+    let follows = |started: &StartedProgram, name: &str| {
         let at = started.arguments.iter().position(|word| word == name)?;
         started.arguments.get(at + 1).filter(|word| !is_option(word)).map(|word| normal(word))
     };
@@ -151,14 +151,14 @@ fn normal(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn run(program: &str, arguments: &[&str]) -> Started {
-        Started { program: program.to_owned(), arguments: split(arguments.iter().map(|&word| word.to_owned())) }
+    fn run(program: &str, arguments: &[&str]) -> StartedProgram {
+        StartedProgram { program: program.to_owned(), arguments: split(arguments.iter().map(|&word| word.to_owned())) }
     }
 
     #[test]
     fn a_trace_of_bash_gives_expanded_programs_without_builtins() {
         let trace = "@run@ cd data\n@@run@ sort -k2 'a b' $'x\\ty' it\\'s\n@run@ X=1\n@run@ python main.py\nnoise\n";
-        let process = Process { argv: ["python", "-u", "main.py", "--k=10"].map(Into::into).into() };
+        let process = PythonProcess { argv: ["python", "-u", "main.py", "--k=10"].map(Into::into).into() };
         let found = started(trace, &[process]);
         assert_eq!(found, [run("main.py", &["--k", "10"]), run("sort", &["-k2", "a b", "x\ty", "it's"])]);
     }

@@ -2,7 +2,7 @@
 //!
 //! A right program constrains an argument if it sets it to a constant of its text, or leaves it at its default. Values
 //! that follow from data, such as arrays and models, are judged only by the outcome. If a program does not make an
-//! [`Expected`] call at all, the comparison continues one level deeper, with the calls that the expected one makes
+//! [`ExpectedCall`] call at all, the comparison continues one level deeper, with the calls that the expected one makes
 //! itself: `make_model("a", alpha=1)` and `A(alpha=1)` are the same to a right program.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ pub struct FunctionCall {
 /// A call that a right program makes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Expected {
+pub struct ExpectedCall {
     /// The function.
     pub function: String,
     /// Arguments set by constants.
@@ -49,13 +49,13 @@ pub struct Expected {
     pub left: Map<String, Value>,
     /// Calls made by this one, if they receive the constants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inner: Vec<Expected>,
+    pub inner: Vec<ExpectedCall>,
 }
 
 /// The functions to record in an attempt, with the arguments to compare; `None` for all arguments with plain values.
-pub type Watch = BTreeMap<String, Option<BTreeSet<String>>>;
+pub type WatchedFunctions = BTreeMap<String, Option<BTreeSet<String>>>;
 
-impl Expected {
+impl ExpectedCall {
     /// Whether a constant decides an argument that is not free, so that a right program has to make the call.
     #[must_use]
     pub fn is_required(&self, free: Leeway<'_>) -> bool {
@@ -83,7 +83,7 @@ impl Expected {
                 .is_some_and(|right| free.has(name) || is_same(right, got, name, free) && !is_object(got))
     }
 
-    fn add_to(&self, watch: &mut Watch) {
+    fn add_to(&self, watch: &mut WatchedFunctions) {
         let names = watch.entry(self.function.clone()).or_insert_with(|| Some(BTreeSet::new()));
         if let Some(names) = names {
             names.extend(self.arguments().map(|(name, _)| name.clone()));
@@ -152,8 +152,8 @@ fn is_object(value: &Value) -> bool {
 
 /// Extracts the expected calls of a right program from its record.
 #[must_use]
-pub fn expected(record: &[FunctionCall]) -> Vec<Expected> {
-    let mut found: Vec<Expected> = Vec::new();
+pub fn expected(record: &[FunctionCall]) -> Vec<ExpectedCall> {
+    let mut found: Vec<ExpectedCall> = Vec::new();
     for call in record.iter().filter(|call| call.direct || call.parent.is_none()) {
         let one = build(call, record);
         match found
@@ -167,19 +167,19 @@ pub fn expected(record: &[FunctionCall]) -> Vec<Expected> {
     found
 }
 
-fn build(call: &FunctionCall, record: &[FunctionCall]) -> Expected {
+fn build(call: &FunctionCall, record: &[FunctionCall]) -> ExpectedCall {
     let parts = record.iter().filter(|other| !other.direct && other.parent.is_some() && other.parent == call.number);
     let parts = parts
         .map(|part| build(part, record))
         .filter(|part| (part.set.keys().any(|name| name != "self")) || !part.inner.is_empty());
     let (function, set, left) = (call.function.clone(), call.set.clone(), call.left.clone());
-    Expected { function, set, left, inner: parts.take(MOST_INNER).collect() }
+    ExpectedCall { function, set, left, inner: parts.take(MOST_INNER).collect() }
 }
 
 /// The functions and arguments to record for a comparison with these calls.
 #[must_use]
-pub fn watch(expected: &[Expected]) -> Watch {
-    let mut watch = Watch::new();
+pub fn watch(expected: &[ExpectedCall]) -> WatchedFunctions {
+    let mut watch = WatchedFunctions::new();
     for one in expected {
         one.add_to(&mut watch);
     }
@@ -188,7 +188,7 @@ pub fn watch(expected: &[Expected]) -> Watch {
 
 /// Whether an expected call was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CallState {
     /// The call was made, or the calls that it makes.
     Made,
     /// The function was called with other arguments.
@@ -197,35 +197,35 @@ enum State {
     Absent,
 }
 
-fn state(one: &Expected, calls: &[FunctionCall], free: Leeway<'_>) -> State {
+fn state(one: &ExpectedCall, calls: &[FunctionCall], free: Leeway<'_>) -> CallState {
     if calls.iter().any(|call| one.covers(call, free)) {
-        return State::Made;
+        return CallState::Made;
     }
     if calls.iter().any(|call| call.function == one.function) {
-        return State::Otherwise;
+        return CallState::Otherwise;
     }
-    let states: Vec<State> = one.inner.iter().map(|inner| state(inner, calls, free)).collect();
-    if states.contains(&State::Otherwise) {
-        State::Otherwise
-    } else if states.contains(&State::Made) {
-        State::Made
+    let states: Vec<CallState> = one.inner.iter().map(|inner| state(inner, calls, free)).collect();
+    if states.contains(&CallState::Otherwise) {
+        CallState::Otherwise
+    } else if states.contains(&CallState::Made) {
+        CallState::Made
     } else {
-        State::Absent
+        CallState::Absent
     }
 }
 
 /// Comparison of a program's calls with the right program's.
 #[derive(Debug, Default)]
-pub struct Comparison {
+pub struct CallComparison {
     /// Verdicts on expected calls decided by constants, and on other calls that override a default.
     pub values: Vec<ValueVerdict>,
     /// Number of expected calls that were made.
     pub made: usize,
     /// Expected calls whose functions were not called.
-    pub absent: Vec<Expected>,
+    pub absent: Vec<ExpectedCall>,
 }
 
-impl Comparison {
+impl CallComparison {
     /// Whether all calls that were made have the expected arguments.
     #[must_use]
     pub fn agrees(&self) -> bool {
@@ -235,8 +235,8 @@ impl Comparison {
 
 /// Compares a program's calls with the expected ones.
 #[must_use]
-pub fn compare(expected: &[Expected], calls: &[FunctionCall], free: Leeway<'_>) -> Comparison {
-    let mut comparison = Comparison::default();
+pub fn compare(expected: &[ExpectedCall], calls: &[FunctionCall], free: Leeway<'_>) -> CallComparison {
+    let mut comparison = CallComparison::default();
     for one in expected.iter().filter(|one| one.is_required(free)) {
         let state = state(one, calls, free);
         let gold = Value::Object(one.arguments().map(|(name, value)| (name.clone(), value.clone())).collect());
@@ -246,12 +246,12 @@ pub fn compare(expected: &[Expected], calls: &[FunctionCall], free: Leeway<'_>) 
                 .count()
         });
         match state {
-            State::Absent => comparison.absent.push(one.clone()),
-            State::Made => {
+            CallState::Absent => comparison.absent.push(one.clone()),
+            CallState::Made => {
                 comparison.made += 1;
                 comparison.values.push(value(&one.title(), gold.clone(), Some(gold), true));
             }
-            State::Otherwise => {
+            CallState::Otherwise => {
                 let got = closest.map(|call| Value::Object(call.set.clone()));
                 comparison.values.push(value(&one.title(), gold, got, false));
             }
@@ -260,7 +260,7 @@ pub fn compare(expected: &[Expected], calls: &[FunctionCall], free: Leeway<'_>) 
     // For functions without decisive constants, the program's own calls must leave the same defaults as the right
     // program.
     for call in calls.iter().filter(|call| call.direct) {
-        let rights: Vec<&Expected> = expected.iter().filter(|one| one.function == call.function).collect();
+        let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first().filter(|_| !rights.iter().any(|one| one.is_required(free))) else { continue };
         if !rights.iter().any(|one| one.covers(call, free)) {
             let right = Value::Object(first.left.clone());

@@ -8,17 +8,17 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
-use super::constants::{Change, changes};
+use super::constants::{ConstantChange, changes};
 use super::gold::GoldRun;
-use super::judge::{Judge, RUN};
+use super::judge::{InstructionJudge, RUN};
 use super::manifest::Instruction;
 use super::program::Program;
 use super::ready::ReadyCommands;
 use crate::error::{Error, Result};
-use crate::files::{DiskCache, Parts};
+use crate::files::{DiskCache, PartsDigest};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
-use crate::run::proof::Changes;
+use crate::run::soundness::ConstantChanges;
 use crate::sandbox::Exit;
 use crate::score::Rule;
 
@@ -28,16 +28,16 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " 1 ", include_str!("re
 
 /// Results of changing the constants of a repo's right programs.
 #[derive(Debug, Default)]
-pub struct Tried {
+pub struct ConstantTrials {
     /// Numbers of changes.
-    pub counts: Changes,
+    pub counts: ConstantChanges,
     /// Faults of the manifest: changes that pass, and constants that are declared harmless without need.
     pub faults: Vec<String>,
 }
 
 /// The cached outcome of one changed program.
 #[derive(Serialize, Deserialize)]
-struct Outcome {
+struct CachedChange {
     noticed_by: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub async fn search(
     jobs: usize,
     fresh: bool,
     observer: &dyn Observer,
-) -> Result<Tried> {
+) -> Result<ConstantTrials> {
     let loaded = &ready.loaded;
     let kept = DiskCache::at(&machine.cache.join("changes"));
     let overlay = loaded.overlay();
@@ -64,11 +64,11 @@ pub async fn search(
     }
     let all = trials.len();
     let done = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let outcomes: Vec<(&Instruction, Change, Option<String>)> = stream::iter(trials)
+    let outcomes: Vec<(&Instruction, ConstantChange, Option<String>)> = stream::iter(trials)
         .map(|(instruction, gold, change)| {
             let (kept, done) = (&kept, done.clone());
             async move {
-                let mut key = Parts::default();
+                let mut key = PartsDigest::default();
                 for part in [VERSION, ready.snapshot.content(), &ready.env.digest, &change.code] {
                     key.add(part);
                 }
@@ -81,7 +81,7 @@ pub async fn search(
                 } else {
                     let program = Program { code: change.code.clone(), kind: instruction.kind };
                     let noticed_by = noticed_by(ready, instruction, gold, &program, true, machine).await?;
-                    let outcome = Outcome { noticed_by: noticed_by.map(str::to_owned) };
+                    let outcome = CachedChange { noticed_by: noticed_by.map(str::to_owned) };
                     kept.put(&key, &outcome)?;
                     outcome
                 };
@@ -94,14 +94,17 @@ pub async fn search(
         .buffer_unordered(jobs.max(1))
         .try_collect()
         .await?;
-    let mut tried = Tried { counts: Changes { made: all, ..Changes::default() }, ..Tried::default() };
+    let mut tried = ConstantTrials {
+        counts: ConstantChanges { made: all, ..ConstantChanges::default() },
+        ..ConstantTrials::default()
+    };
     let mut missed: BTreeSet<(String, String)> = BTreeSet::new();
     for (instruction, change, _) in outcomes.into_iter().filter(|(.., noticed)| noticed.is_none()) {
         missed.insert((instruction.id.clone(), change.constant.clone()));
         if instruction.expect.harmless.contains_key(&change.constant) {
             tried.counts.harmless += 1;
         } else {
-            let Change { constant, instead, .. } = change;
+            let ConstantChange { constant, instead, .. } = change;
             let instead = if instead.is_empty() { "nothing".to_owned() } else { format!("`{instead}`") };
             let id = &instruction.id;
             tried.counts.unnoticed += 1;
@@ -123,7 +126,7 @@ pub async fn search(
 }
 
 /// Returns the evidence against a program: `failure`, `kind`, `arguments` or `outcome`; `None` if it passes.
-/// `reads_text` is explained at [`Judge`].
+/// `reads_text` is explained at [`InstructionJudge`].
 ///
 /// # Errors
 /// Kind `Infrastructure` if the sandbox is lost.
@@ -135,8 +138,8 @@ pub async fn noticed_by(
     reads_text: bool,
     machine: &Machine,
 ) -> Result<Option<&'static str>> {
-    let asked = instruction.asked().map_err(Error::suite)?;
-    let judge = Judge { instruction, gold, asked, rule: Rule::Strict, reads_text };
+    let asked = instruction.required_arguments().map_err(Error::suite)?;
+    let judge = InstructionJudge { instruction, gold, asked, rule: Rule::Strict, reads_text };
     let plan = gold.plan(&ready.loaded.set);
     if let [_] = gold.calls[..] {
         // If the parsed arguments are wrong, the program need not run to its end.

@@ -15,7 +15,7 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
         if oracle(loaded, instruction).is_none() {
             wrong(format!("`{}` has no section `{}`", instruction.oracle.file, instruction.oracle.heading));
         }
-        let asked = match instruction.asked() {
+        let asked = match instruction.required_arguments() {
             Ok(asked) => asked,
             Err(what) => {
                 wrong(what);
@@ -26,7 +26,7 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
         for argument in asked.iter().zip(&strict.arguments).filter(|(_, hit)| !**hit).map(|(argument, _)| argument) {
             wrong(format!("its right program does not hold the argument `{}`", argument.name));
         }
-        for argument in asked.iter().filter(|argument| !tells(&instruction.text, argument)) {
+        for argument in asked.iter().filter(|argument| !contains_value(&instruction.text, argument)) {
             wrong(format!("its text does not hold the argument `{}`", argument.name));
         }
         if strict_kind(&instruction.gold) != Some(instruction.kind) {
@@ -68,7 +68,7 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
 }
 
 /// Whether a text contains a value, either as a whole or each part of a list of values.
-fn tells(text: &str, argument: &Argument) -> bool {
+fn contains_value(text: &str, argument: &Argument) -> bool {
     let says = |value: &str| {
         let part = Argument { name: argument.name.clone(), value: value.to_owned() };
         // As a code block without comment and quote characters, so that all of the text is searched.

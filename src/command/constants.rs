@@ -10,7 +10,7 @@ use crate::score::ml_bench::ProgramKind;
 
 /// A program with one constant changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct ConstantChange {
     /// The constant in the manifest's notation: `2#3` is the third `2` of the program.
     pub constant: String,
     /// The new value.
@@ -22,7 +22,7 @@ pub struct Change {
 /// Changes each constant of the right program to several values. `others` returns related values of the repo for a
 /// text, such as the other files of a folder.
 #[must_use]
-pub fn changes(instruction: &Instruction, others: &dyn Fn(&str) -> Vec<String>) -> Vec<Change> {
+pub fn changes(instruction: &Instruction, others: &dyn Fn(&str) -> Vec<String>) -> Vec<ConstantChange> {
     let code = instruction.gold.as_str();
     let places = match instruction.kind {
         ProgramKind::Python => python(code, 0),
@@ -39,11 +39,11 @@ pub fn changes(instruction: &Instruction, others: &dyn Fn(&str) -> Vec<String>) 
         if place.is_text {
             instead.extend(others(text));
         }
-        let asked = instruction.asked().unwrap_or_default();
+        let asked = instruction.required_arguments().unwrap_or_default();
         let named = asked.iter().filter(|argument| argument.value == text);
         instead.extend(named.filter_map(|argument| instruction.expect.instead.get(&argument.name).cloned()));
         let instead: BTreeSet<String> = instead.into_iter().filter(|other| other != text).collect();
-        found.extend(instead.into_iter().map(|other| Change {
+        found.extend(instead.into_iter().map(|other| ConstantChange {
             constant: constant.clone(),
             code: format!("{}{other}{}", &code[..place.range.start], &code[place.range.end..]),
             instead: other,
@@ -53,14 +53,14 @@ pub fn changes(instruction: &Instruction, others: &dyn Fn(&str) -> Vec<String>) 
 }
 
 /// A constant and its possible replacements.
-struct Place {
+struct ReplaceableConstant {
     range: Range<usize>,
     instead: Vec<String>,
     is_text: bool,
 }
 
-impl Place {
-    fn of(range: Range<usize>, instead: Vec<String>) -> Self {
+impl ReplaceableConstant {
+    fn new(range: Range<usize>, instead: Vec<String>) -> Self {
         Self { range, instead, is_text: false }
     }
 
@@ -72,7 +72,7 @@ impl Place {
             let range = at..at + part.len();
             at = range.end + 1;
             if let Some(instead) = numbers(part) {
-                places.push(Self::of(range, instead));
+                places.push(Self::new(range, instead));
             } else if !part.trim().is_empty() {
                 places.push(Self { range, instead: texts(part), is_text: true });
             }
@@ -111,7 +111,7 @@ fn texts(text: &str) -> Vec<String> {
 }
 
 /// The constants of Python code that begins at byte `start` of the program.
-fn python(code: &str, start: usize) -> Vec<Place> {
+fn python(code: &str, start: usize) -> Vec<ReplaceableConstant> {
     let mut parser = Parser::new();
     let tree = parser.set_language(&tree_sitter_python::LANGUAGE.into()).ok().and_then(|()| parser.parse(code, None));
     let Some(tree) = tree else { return Vec::new() };
@@ -120,15 +120,15 @@ fn python(code: &str, start: usize) -> Vec<Place> {
     places
 }
 
-fn visit(node: Node<'_>, code: &str, start: usize, places: &mut Vec<Place>) {
+fn visit(node: Node<'_>, code: &str, start: usize, places: &mut Vec<ReplaceableConstant>) {
     let range = start + node.start_byte()..start + node.end_byte();
     let text = &code[node.byte_range()];
     match node.kind() {
-        "integer" | "float" => places.extend(numbers(text).map(|instead| Place::of(range, instead))),
-        "true" => places.push(Place::of(range, vec!["False".to_owned()])),
-        "false" => places.push(Place::of(range, vec!["True".to_owned()])),
-        "none" => places.push(Place::of(range, vec!["0".to_owned(), "1".to_owned()])),
-        "string_content" => places.extend(Place::in_text(text, range.start)),
+        "integer" | "float" => places.extend(numbers(text).map(|instead| ReplaceableConstant::new(range, instead))),
+        "true" => places.push(ReplaceableConstant::new(range, vec!["False".to_owned()])),
+        "false" => places.push(ReplaceableConstant::new(range, vec!["True".to_owned()])),
+        "none" => places.push(ReplaceableConstant::new(range, vec!["0".to_owned(), "1".to_owned()])),
+        "string_content" => places.extend(ReplaceableConstant::in_text(text, range.start)),
         // A docstring decides nothing.
         "expression_statement" if node.child(0).is_some_and(|child| child.kind() == "string") => {}
         _ => {
@@ -141,7 +141,7 @@ fn visit(node: Node<'_>, code: &str, start: usize, places: &mut Vec<Place>) {
 }
 
 /// The constants of a Bash script: values and options of its commands. An option is removed together with its value.
-fn bash(code: &str) -> Vec<Place> {
+fn bash(code: &str) -> Vec<ReplaceableConstant> {
     let mut places = Vec::new();
     for command in commands(code) {
         for (index, word) in command.iter().enumerate().skip(1) {
@@ -152,16 +152,16 @@ fn bash(code: &str) -> Vec<Place> {
             if is_option {
                 let (name, value) = inside.split_once('=').map_or((inside, None), |(name, value)| (name, Some(value)));
                 if let Some(value) = value {
-                    places.extend(Place::in_text(value, inside_start + name.len() + 1));
+                    places.extend(ReplaceableConstant::in_text(value, inside_start + name.len() + 1));
                 }
                 let next =
                     command.get(index + 1).filter(|next| value.is_none() && !code[(*next).clone()].starts_with('-'));
                 let end = next.map_or(word.end, |next| next.end);
-                places.push(Place::of(word.start..end, vec![String::new()]));
+                places.push(ReplaceableConstant::new(word.start..end, vec![String::new()]));
             } else if inside.contains(['{', '(']) {
                 places.extend(python(inside, inside_start));
             } else {
-                places.extend(Place::in_text(inside, inside_start));
+                places.extend(ReplaceableConstant::in_text(inside, inside_start));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The kind of error of a failed program, in the four kinds of ML-Bench. Derived from its record by fixed rules, so a
 //! label depends on observations only, not on a model's opinion.
 
-use super::observe::Observed;
+use super::observe::ProgramRecord;
 use crate::sandbox::Exit;
 
 /// A kind of error.
@@ -55,7 +55,7 @@ const MISSING: [&str; 3] = ["arguments are required", "missing 1 required", "req
 /// Classifies the error of a failed program. `kind` is whether the program is of the requested kind; `left_out` whether
 /// a requested value is missing or left at its default.
 #[must_use]
-pub fn classify(observed: &Observed, kind: bool, left_out: bool) -> ErrorKind {
+pub fn classify(observed: &ProgramRecord, kind: bool, left_out: bool) -> ErrorKind {
     let said = observed.stderr.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let failed = !matches!(observed.exit, Exit::Code(0) | Exit::TimedOut);

@@ -8,7 +8,7 @@ use super::item::CommandItem;
 use super::loaded::{LoadedCommands, ids};
 use super::sample_id::parts;
 use crate::error::{Error, Result};
-use crate::run::family::{Basis, Family, Item, Words};
+use crate::run::family::{Family, Item, ScoringBasis, Words};
 use crate::sample::{COMMAND, Sample};
 
 /// The family of instructions to commands.
@@ -57,7 +57,7 @@ impl Family for Commands {
         Ok(known.into_iter().filter(|id| asked.contains(id)).collect())
     }
 
-    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>> {
+    fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<Arc<dyn Item>> {
         Ok(Arc::new(CommandItem { loaded: Arc::new(LoadedCommands::load(suite, item)?), rule: basis.rule }))
     }
 }

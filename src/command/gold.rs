@@ -7,10 +7,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::argv::Started;
-use super::calls::{self, Expected};
+use super::argv::StartedProgram;
+use super::calls::{self, ExpectedCall};
 use super::manifest::CommandSet;
-use super::observe::{Call, Plan, Shift};
+use super::observe::{ParserCall, RecordingPlan, Shift};
 use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::suite::EnvStamp;
@@ -44,16 +44,16 @@ pub struct GoldRun {
     pub program: String,
     /// Its parsed arguments, for each time it parsed some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<Call>,
+    pub calls: Vec<ParserCall>,
     /// The calls of functions that it makes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub functions: Vec<Expected>,
+    pub functions: Vec<ExpectedCall>,
     /// The programs that it starts, if neither parsers nor functions are recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub started: Vec<Started>,
+    pub started: Vec<StartedProgram>,
     /// A change of an argument at run time, with the result that it leads to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shift: Option<Shifted>,
+    pub shift: Option<ShiftOutcome>,
     /// Its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
@@ -67,8 +67,8 @@ pub struct GoldRun {
 impl GoldRun {
     /// Returns the plan of what to record in attempts at the instruction.
     #[must_use]
-    pub fn plan<'a>(&'a self, set: &'a CommandSet) -> Plan<'a> {
-        Plan {
+    pub fn plan<'a>(&'a self, set: &'a CommandSet) -> RecordingPlan<'a> {
+        RecordingPlan {
             set,
             watch: Some(calls::watch(&self.functions)),
             started: !self.started.is_empty(),
@@ -82,7 +82,7 @@ impl GoldRun {
 /// The result of a right program with one argument changed by the recorder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shifted {
+pub struct ShiftOutcome {
     /// The change.
     pub shift: Shift,
     /// The result.
@@ -96,7 +96,7 @@ impl CommandGold {
     /// Kind `Suite` if the file is invalid.
     pub fn read(path: &Path) -> Result<Option<Self>> {
         #[derive(Deserialize)]
-        struct Version {
+        struct FormatVersion {
             format: u32,
         }
         let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
@@ -106,7 +106,7 @@ impl CommandGold {
                 .because(error)
                 .hint("remove it, and record it again with `autoexperiment gold --family command REPO`")
         };
-        let version: Version = serde_json::from_slice(&bytes).map_err(broken)?;
+        let version: FormatVersion = serde_json::from_slice(&bytes).map_err(broken)?;
         if version.format != FORMAT {
             return Ok(None);
         }

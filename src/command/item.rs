@@ -7,21 +7,21 @@ use serde_json::{Map, Value};
 
 use super::check::problems;
 use super::context::LAYERS;
-use super::judge::Judge;
+use super::judge::InstructionJudge;
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
-use super::program::{Found, find};
+use super::program::{AnswerProgram, find};
 use super::ready::ReadyCommands;
 use super::sample_id::parts;
-use super::task::told;
-use crate::error::{Error, Kind, Result};
-use crate::run::Draw;
+use super::task::describe_task;
+use crate::error::{Error, FailureKind, Result};
+use crate::run::SampleDraw;
 use crate::run::event::Observer;
-use crate::run::family::{CheckFacts, Item, ItemFacts, Listed, Parts, Question, Ready};
+use crate::run::family::{CheckFacts, Item, ItemFacts, Question, Ready, SampleNames, SampleParts};
 use crate::run::machine::Machine;
 use crate::sample::{COMMAND, Nesting, Sample, draw};
 use crate::score::{Rule, Tolerance, Verdict};
-use crate::suite::When;
+use crate::suite::PartialDate;
 
 /// A repo with its instructions.
 pub struct CommandItem {
@@ -37,18 +37,18 @@ impl CommandItem {
         self.loaded.instruction(parts(sample.id())?.1)
     }
 
-    fn judge(&self, sample: &Sample) -> Result<Judge<'_>> {
+    fn judge(&self, sample: &Sample) -> Result<InstructionJudge<'_>> {
         let instruction = self.instruction(sample)?;
         let missing = || missing(&self.loaded.id, &format!("instruction `{}` has no gold", instruction.id));
         let gold = self.loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)).ok_or_else(missing)?;
-        let asked = instruction.asked().map_err(Error::suite)?;
-        Ok(Judge { instruction, gold, asked, rule: self.rule, reads_text: true })
+        let asked = instruction.required_arguments().map_err(Error::suite)?;
+        Ok(InstructionJudge { instruction, gold, asked, rule: self.rule, reads_text: true })
     }
 }
 
 /// The error for missing gold.
 pub fn missing(repo: &str, what: &str) -> Error {
-    Error::new(Kind::Baseline, format!("repo `{repo}`: {what}"))
+    Error::new(FailureKind::Baseline, format!("repo `{repo}`: {what}"))
         .hint(format!("record it with `autoexperiment gold --family command {repo}`"))
 }
 
@@ -78,7 +78,7 @@ impl Item for CommandItem {
     }
 
     /// Draws the same instructions for every n.
-    fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
+    fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
         let (id, instructions) = (self.id(), &self.loaded.set.instructions);
         let drawn = draw(id, &Nesting::flat(instructions.len()), 1, asked.limit, seed)?;
         let places: Vec<usize> = drawn.into_iter().flatten().collect();
@@ -118,7 +118,7 @@ impl Item for CommandItem {
         let instruction = self.instruction(sample)?;
         Ok(Question {
             sample: sample.id().to_owned(),
-            task: told(&self.loaded, instruction, sample.n()),
+            task: describe_task(&self.loaded, instruction, sample.n()),
             before: "the repository as it was given".to_owned(),
             criterion: "does exactly what the instruction says, with the options that it names and no others"
                 .to_owned(),
@@ -130,8 +130,8 @@ impl Item for CommandItem {
     fn answered(&self, sample: &Sample, answer: Option<&str>) -> Map<String, Value> {
         let found = answer.zip(self.instruction(sample).ok()).map(|(answer, it)| find(answer, it.kind));
         match found {
-            Some(Found::Program(program)) => Map::from_iter([("program".to_owned(), program.code.into())]),
-            Some(Found::File(_)) | None => Map::new(),
+            Some(AnswerProgram::Program(program)) => Map::from_iter([("program".to_owned(), program.code.into())]),
+            Some(AnswerProgram::File(_)) | None => Map::new(),
         }
     }
 
@@ -146,22 +146,25 @@ impl Item for CommandItem {
         ItemFacts {
             title: set.title.clone(),
             url: set.url.clone(),
-            public_since: When::earlier(set.published, set.first_commit),
+            public_since: PartialDate::earlier(set.published, set.first_commit),
             experiments: experiments.collect(),
             text: Some(docs.join("\n\n")),
             ..ItemFacts::default()
         }
     }
 
-    fn parts(&self, sample: &Sample) -> Result<Parts> {
-        Ok(Parts { asked: Some(told(&self.loaded, self.instruction(sample)?, sample.n())), ..Parts::default() })
+    fn parts(&self, sample: &Sample) -> Result<SampleParts> {
+        Ok(SampleParts {
+            asked: Some(describe_task(&self.loaded, self.instruction(sample)?, sample.n())),
+            ..SampleParts::default()
+        })
     }
 
-    fn listed(&self, sample: &Sample) -> Result<Listed> {
+    fn listed(&self, sample: &Sample) -> Result<SampleNames> {
         let instruction = self.instruction(sample)?;
         let units = LAYERS.iter().take(sample.n()).map(|layer| (*layer).to_owned()).collect();
         let outcome = instruction.expect.outcome.then_some("outcome");
         let checks = ["kind", "exit", "arguments"].into_iter().chain(outcome).map(str::to_owned).collect();
-        Ok(Listed { units, checks })
+        Ok(SampleNames { units, checks })
     }
 }

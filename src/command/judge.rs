@@ -14,8 +14,8 @@ use super::calls::{Leeway, compare, equal, is_same, value};
 use super::errors::{ErrorKind, classify};
 use super::gold::GoldRun;
 use super::manifest::{Expect, Instruction};
-use super::observe::{Call, Observed};
-use super::program::{Found, find};
+use super::observe::{ParserCall, ProgramRecord};
+use super::program::{AnswerProgram, find};
 use crate::sandbox::Exit;
 use crate::score::ml_bench::{Argument, StaticCheck, read_arguments, shipped_check, shipped_ran, strict_check};
 use crate::score::{ExperimentVerdict, Rule, Tolerance, ValueVerdict, Verdict, score_experiment};
@@ -25,7 +25,7 @@ pub const RUN: &str = "run";
 
 /// The source of a program's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
+pub enum ArgumentSource {
     /// The arguments parsed by the repo's parser.
     Namespace,
     /// The arguments of its calls of functions.
@@ -38,7 +38,7 @@ pub enum Basis {
     Text,
 }
 
-impl Basis {
+impl ArgumentSource {
     const ALL: [Self; 5] = [Self::Namespace, Self::Calls, Self::Programs, Self::Outcome, Self::Text];
 
     const fn name(self) -> &'static str {
@@ -53,7 +53,7 @@ impl Basis {
 }
 
 /// Scoring of programs for one instruction.
-pub struct Judge<'a> {
+pub struct InstructionJudge<'a> {
     /// The instruction.
     pub instruction: &'a Instruction,
     /// The results of the right program.
@@ -69,7 +69,7 @@ pub struct Judge<'a> {
 
 /// The verdict on a program's arguments.
 struct Arguments {
-    basis: Basis,
+    basis: ArgumentSource,
     pass: bool,
     /// Why they are wrong, a fragment.
     reason: &'static str,
@@ -78,7 +78,7 @@ struct Arguments {
     values: Vec<ValueVerdict>,
 }
 
-impl Judge<'_> {
+impl InstructionJudge<'_> {
     /// Scores an answer without running anything: whether there is one, and whether its program is of the requested
     /// kind.
     #[must_use]
@@ -86,7 +86,7 @@ impl Judge<'_> {
         let Some(answer) = answer else {
             return Verdict { reason: Some("no answer".to_owned()), ..Verdict::default() };
         };
-        let Found::Program(program) = find(answer, self.instruction.kind) else {
+        let AnswerProgram::Program(program) = find(answer, self.instruction.kind) else {
             // The program is in a file, which verification reads.
             return Verdict { pass: true, unchecked: true, ..Verdict::default() };
         };
@@ -108,7 +108,7 @@ impl Judge<'_> {
     #[must_use]
     pub fn verified(&self, results: &Map<String, Value>) -> Verdict {
         let run = results.get(RUN);
-        let read = run.and_then(|run| serde_json::from_value::<Observed>(run.get("result")?.clone()).ok());
+        let read = run.and_then(|run| serde_json::from_value::<ProgramRecord>(run.get("result")?.clone()).ok());
         let Some(observed) = read else {
             let error = run.and_then(|run| run.get("error")).and_then(Value::as_str);
             return self.nothing(error.unwrap_or("the program was not run"));
@@ -137,7 +137,7 @@ impl Judge<'_> {
         let all = self.asked.len();
         let share = match (arguments.basis, arguments.pass) {
             (_, true) => 1.0,
-            (Basis::Outcome, false) => 0.0,
+            (ArgumentSource::Outcome, false) => 0.0,
             (_, false) => hits as f64 / all.max(1) as f64,
         };
         let error = (!pass).then(|| classify(&observed, is_kind, text.contains(&false)));
@@ -201,7 +201,7 @@ impl Judge<'_> {
         Verdict { score: Some(0.0), measures, reason: Some(reason.to_owned()), ..Verdict::default() }
     }
 
-    fn outcome(&self, observed: &Observed) -> ExperimentVerdict {
+    fn outcome(&self, observed: &ProgramRecord) -> ExperimentVerdict {
         let gold = self.gold.outcome.as_ref().unwrap_or(&Value::Null);
         let verdict = score_outcome("outcome", gold, observed.outcome.as_ref(), &self.instruction.expect);
         let reason = verdict.reason.clone().or_else(|| observed.no_outcome.clone());
@@ -209,7 +209,7 @@ impl Judge<'_> {
     }
 
     /// Scores the run in which the recorder changed an argument, if there was one.
-    fn shifted(&self, observed: &Observed) -> Option<ExperimentVerdict> {
+    fn shifted(&self, observed: &ProgramRecord) -> Option<ExperimentVerdict> {
         let (gold, got) = (self.gold.shift.as_ref()?, observed.shifted.as_ref()?);
         let verdict = score_outcome("changed outcome", &gold.outcome, got.as_ref().ok(), &self.instruction.expect);
         let name = &gold.shift.name;
@@ -219,16 +219,16 @@ impl Judge<'_> {
         Some(ExperimentVerdict { reason: (!verdict.pass).then_some(reason), ..verdict })
     }
 
-    fn arguments(&self, observed: &Observed, text: &[bool], is_outcome: bool) -> Arguments {
+    fn arguments(&self, observed: &ProgramRecord, text: &[bool], is_outcome: bool) -> Arguments {
         let gold = self.gold;
         if !gold.calls.is_empty() {
-            let is_asked = |call: &&Call| gold.calls.iter().any(|right| right.file == call.file);
-            let asked: Vec<&Call> = observed.calls.iter().filter(is_asked).collect();
+            let is_asked = |call: &&ParserCall| gold.calls.iter().any(|right| right.file == call.file);
+            let asked: Vec<&ParserCall> = observed.calls.iter().filter(is_asked).collect();
             if !asked.is_empty() {
                 return self.by_namespace(observed, &asked, text);
             }
             // A package may have several commands that do the same.
-            let others: Vec<Call> = observed.calls.iter().filter_map(|call| self.as_gold(call)).collect();
+            let others: Vec<ParserCall> = observed.calls.iter().filter_map(|call| self.as_gold(call)).collect();
             if !others.is_empty() {
                 return self.by_namespace(observed, &others.iter().collect::<Vec<_>>(), text);
             }
@@ -243,9 +243,9 @@ impl Judge<'_> {
         // Records of versions without the list of functions cannot show that nothing was called.
         let unasked = observed.functions.is_some() && !(gold.calls.is_empty() && gold.functions.is_empty());
         let (basis, pass, reason) = match (self.instruction.expect.outcome, unasked) {
-            (true, true) => (Basis::Outcome, false, "nothing that the right program asks for was asked for"),
-            (true, false) => (Basis::Outcome, is_outcome && all, "not those that were asked for"),
-            (false, _) => (Basis::Text, all, "not those that were asked for"),
+            (true, true) => (ArgumentSource::Outcome, false, "nothing that the right program asks for was asked for"),
+            (true, false) => (ArgumentSource::Outcome, is_outcome && all, "not those that were asked for"),
+            (false, _) => (ArgumentSource::Text, all, "not those that were asked for"),
         };
         Arguments { basis, pass, reason, values: self.by_text(text), hits: text.to_vec() }
     }
@@ -261,12 +261,12 @@ impl Judge<'_> {
 
     /// Converts the arguments of another command of the right program's package, adding those that it does not know
     /// from the right program. It must know all requested arguments.
-    fn as_gold(&self, call: &Call) -> Option<Call> {
+    fn as_gold(&self, call: &ParserCall) -> Option<ParserCall> {
         let package = |file: &str| {
             let rest = file.strip_prefix("site-packages/")?;
             rest.split_once('/').map(|(package, _)| package.to_owned())
         };
-        let knows = |gold: &&Call| {
+        let knows = |gold: &&ParserCall| {
             let asked = self.asked.iter().map(|argument| argument.name.replace('-', "_"));
             let mut asked = asked.filter(|name| gold.parsed.contains_key(name));
             package(&gold.file).is_some()
@@ -276,18 +276,18 @@ impl Judge<'_> {
         let gold = self.gold.calls.iter().find(knows)?;
         let mut parsed = gold.parsed.clone();
         parsed.extend(call.parsed.iter().map(|(name, value)| (name.clone(), value.clone())));
-        Some(Call { file: gold.file.clone(), parsed, rest: call.rest.clone() })
+        Some(ParserCall { file: gold.file.clone(), parsed, rest: call.rest.clone() })
     }
 
     /// Whether a program that was stopped after parsing its first arguments has parsed the right ones.
     #[must_use]
-    pub fn parsed(&self, observed: &Observed) -> bool {
-        let calls: Vec<&Call> = observed.calls.iter().collect();
+    pub fn parsed(&self, observed: &ProgramRecord) -> bool {
+        let calls: Vec<&ParserCall> = observed.calls.iter().collect();
         self.gold.calls.iter().all(|gold| calls.iter().any(|call| self.is_same_call(gold, call)))
     }
 
     /// Judges the arguments by calls of functions; `None` if the program called none of them.
-    fn by_calls(&self, observed: &Observed, text: &[bool]) -> Option<Arguments> {
+    fn by_calls(&self, observed: &ProgramRecord, text: &[bool]) -> Option<Arguments> {
         let found = compare(&self.gold.functions, observed.functions.as_ref()?, self.leeway());
         if found.values.is_empty() {
             return None;
@@ -324,11 +324,11 @@ impl Judge<'_> {
         let hits = self.asked.iter().zip(text).map(|(argument, &hit)| hit && !is_wrong(argument)).collect();
         let pass = found.agrees() && written && kept;
         let reason = "not the calls that were asked for";
-        Some(Arguments { basis: Basis::Calls, pass, reason, values: found.values, hits })
+        Some(Arguments { basis: ArgumentSource::Calls, pass, reason, values: found.values, hits })
     }
 
-    fn by_programs(&self, observed: &Observed, text: &[bool]) -> Arguments {
-        let is_right = |right: &argv::Started| observed.started.iter().any(|got| argv::is_same(right, got));
+    fn by_programs(&self, observed: &ProgramRecord, text: &[bool]) -> Arguments {
+        let is_right = |right: &argv::StartedProgram| observed.started.iter().any(|got| argv::is_same(right, got));
         let values: Vec<ValueVerdict> = self
             .gold
             .started
@@ -340,7 +340,7 @@ impl Judge<'_> {
             .collect();
         let pass = values.iter().all(|value| value.pass);
         Arguments {
-            basis: Basis::Programs,
+            basis: ArgumentSource::Programs,
             pass,
             reason: "not the programs that were asked for",
             values,
@@ -349,11 +349,11 @@ impl Judge<'_> {
     }
 
     /// Number of arguments of a call that agree with the right call.
-    fn agreement(&self, gold: &Call, call: &Call) -> usize {
+    fn agreement(&self, gold: &ParserCall, call: &ParserCall) -> usize {
         gold.parsed.iter().filter(|(name, right)| self.agrees(name, right, call)).count()
     }
 
-    fn agrees(&self, name: &str, right: &Value, call: &Call) -> bool {
+    fn agrees(&self, name: &str, right: &Value, call: &ParserCall) -> bool {
         let leeway = self.leeway();
         leeway.has(name) || call.parsed.get(name).is_some_and(|got| is_same(right, got, name, leeway))
     }
@@ -365,11 +365,12 @@ impl Judge<'_> {
 
     /// Judges the arguments by parser calls: each of the right program's calls is compared with the closest of the
     /// program's, which must have no others.
-    fn by_namespace(&self, observed: &Observed, calls: &[&Call], text: &[bool]) -> Arguments {
-        let closest = |gold: &Call| {
+    fn by_namespace(&self, observed: &ProgramRecord, calls: &[&ParserCall], text: &[bool]) -> Arguments {
+        let closest = |gold: &ParserCall| {
             calls.iter().filter(|call| call.file == gold.file).max_by_key(|call| self.agreement(gold, call)).copied()
         };
-        let pairs: Vec<(&Call, Option<&Call>)> = self.gold.calls.iter().map(|gold| (gold, closest(gold))).collect();
+        let pairs: Vec<(&ParserCall, Option<&ParserCall>)> =
+            self.gold.calls.iter().map(|gold| (gold, closest(gold))).collect();
         let mut hits = Vec::with_capacity(self.asked.len());
         let mut values = Vec::new();
         let mut named = Vec::new();
@@ -409,10 +410,10 @@ impl Judge<'_> {
             values.extend(found.values);
         }
         values.extend(others.into_iter().filter(|_| made));
-        Arguments { basis: Basis::Namespace, pass, reason: "not those that were asked for", hits, values }
+        Arguments { basis: ArgumentSource::Namespace, pass, reason: "not those that were asked for", hits, values }
     }
 
-    fn is_same_call(&self, gold: &Call, call: &Call) -> bool {
+    fn is_same_call(&self, gold: &ParserCall, call: &ParserCall) -> bool {
         gold.file == call.file && call.rest.is_empty() && self.agreement(gold, call) == gold.parsed.len()
     }
 }
@@ -462,8 +463,8 @@ fn shipped_measures(shipped: &StaticCheck) -> BTreeMap<String, f64> {
     ])
 }
 
-fn add_basis(measures: &mut BTreeMap<String, f64>, basis: Option<Basis>) {
-    measures.extend(Basis::ALL.map(|it| (format!("by_{}", it.name()), number(Some(it) == basis))));
+fn add_basis(measures: &mut BTreeMap<String, f64>, basis: Option<ArgumentSource>) {
+    measures.extend(ArgumentSource::ALL.map(|it| (format!("by_{}", it.name()), number(Some(it) == basis))));
 }
 
 fn add_error(measures: &mut BTreeMap<String, f64>, error: Option<ErrorKind>) {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::files::{from_toml, line_naming};
 use crate::score::ml_bench::{Argument, ProgramKind, read_arguments};
-use crate::suite::{ResultRule, Stdout, When};
+use crate::suite::{PartialDate, ResultRule, Stdout};
 
 /// The instructions of a repo.
 #[derive(Debug, Clone, Deserialize)]
@@ -24,10 +24,10 @@ pub struct CommandSet {
     pub url: String,
     /// When the instructions were published, such as `2026-11-22` or `2026-11`.
     #[serde(default)]
-    pub published: Option<When>,
+    pub published: Option<PartialDate>,
     /// When the code was published.
     #[serde(default)]
-    pub first_commit: Option<When>,
+    pub first_commit: Option<PartialDate>,
     /// The folder in `repos/` that attempts work in; `None` if there are only the files in `commands/<id>/`, for
     /// example for a package that is part of the env.
     #[serde(default)]
@@ -69,7 +69,7 @@ pub struct Instruction {
     /// The request, in words.
     pub text: String,
     /// The section of the documentation that explains the task.
-    pub oracle: Oracle,
+    pub oracle: OracleSection,
     /// A right program.
     pub gold: String,
     /// Arguments that the program has to set, by name; values as in the text of the right program.
@@ -90,7 +90,7 @@ pub struct Instruction {
 /// A section of the documentation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Oracle {
+pub struct OracleSection {
     /// The file.
     pub file: String,
     /// The section's heading, without its `#`.
@@ -115,7 +115,7 @@ pub struct Expect {
     pub unordered: Vec<String>,
     /// Tolerance of numbers in the result, if two right programs may differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tolerance: Option<Loose>,
+    pub tolerance: Option<LooseTolerance>,
     /// Constants of the right program whose change may go unnoticed, each with the reason. `2#3` is the third `2`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub harmless: BTreeMap<String, String>,
@@ -128,7 +128,7 @@ pub struct Expect {
 /// A tolerance wider than [`EXACT`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Loose {
+pub struct LooseTolerance {
     /// Relative to the right number.
     pub relative: f64,
     /// Why two right programs differ.
@@ -156,7 +156,7 @@ impl Instruction {
     ///
     /// # Errors
     /// The fault, as a fragment.
-    pub fn asked(&self) -> Result<Vec<Argument>, String> {
+    pub fn required_arguments(&self) -> Result<Vec<Argument>, String> {
         read_arguments(&Value::Object(self.arguments.clone()))
     }
 }
@@ -240,7 +240,7 @@ impl CommandSet {
                     wrong("a tolerance needs the reason why two right programs differ".to_owned());
                 }
             }
-            if let Err(what) = instruction.asked() {
+            if let Err(what) = instruction.required_arguments() {
                 wrong(format!("arguments: {what}"));
             }
         }
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_faults_of_a_manifest_are_told_with_their_lines() {
+    fn all_errors_of_an_instruction_manifest_are_reported_with_lines() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.toml");
         let told = |text: &str| {

@@ -23,11 +23,11 @@ pub mod loaded;
 pub mod manifest;
 mod observe;
 mod program;
-pub mod proof;
 pub mod ready;
 mod record;
 mod sample_id;
 mod shelf;
+pub mod soundness;
 mod task;
 
 pub use family::Commands;

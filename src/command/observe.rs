@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::argv::{self, Started};
-use super::calls::{FunctionCall, Watch, equal};
+use super::argv::{self, StartedProgram};
+use super::calls::{FunctionCall, WatchedFunctions, equal};
 use super::manifest::{CommandSet, Instruction};
 use super::program::{Program, file_name};
 use crate::run::check::tail;
@@ -38,7 +38,7 @@ const LAUNCH: &str = r#"chmod +x "$0"/*; PATH="$0:$PATH" exec "$@""#;
 
 /// The record of a program's run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Observed {
+pub struct ProgramRecord {
     /// The program.
     pub code: String,
     /// The kind of program as which it was run.
@@ -54,13 +54,13 @@ pub struct Observed {
     pub stderr: String,
     /// Arguments parsed by its parsers, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<Call>,
+    pub calls: Vec<ParserCall>,
     /// Its calls of the functions that are compared; `None` in records of versions that did not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionCall>>,
     /// The programs that it started, if these are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub started: Vec<Started>,
+    pub started: Vec<StartedProgram>,
     /// Its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
@@ -74,7 +74,7 @@ pub struct Observed {
 
 /// Arguments parsed by a parser.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Call {
+pub struct ParserCall {
     /// The file that called the parser: its path in the repo, or the path from `site-packages/` on.
     pub file: String,
     /// All arguments by name.
@@ -102,11 +102,11 @@ pub struct Shift {
 
 /// The parts of a run to record.
 #[derive(Debug, Clone)]
-pub struct Plan<'a> {
+pub struct RecordingPlan<'a> {
     /// The repo's instructions.
     pub set: &'a CommandSet,
     /// The functions to record; `None` for all functions that the program calls, used for right programs.
-    pub watch: Option<Watch>,
+    pub watch: Option<WatchedFunctions>,
     /// Whether to record the programs that it starts.
     pub started: bool,
     /// Whether to stop it after it has parsed its first arguments.
@@ -120,10 +120,10 @@ pub struct Plan<'a> {
 /// A line of a record.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Line {
-    Parsed(Call),
+enum RecordLine {
+    Parsed(ParserCall),
     Function(FunctionCall),
-    Process(argv::Process),
+    Process(argv::PythonProcess),
 }
 
 /// Runs a program as the instruction demands.
@@ -134,8 +134,8 @@ pub async fn observe(
     sandbox: &mut dyn Sandbox,
     program: &Program,
     instruction: &Instruction,
-    plan: &Plan<'_>,
-) -> Result<Observed, Fault> {
+    plan: &RecordingPlan<'_>,
+) -> Result<ProgramRecord, Fault> {
     let folder = Path::new(&instruction.path);
     let file = file_name(program.kind);
     let wall = Duration::try_from_secs_f64(instruction.time_limit).unwrap_or(Duration::from_hours(1));
@@ -168,9 +168,9 @@ pub async fn observe(
     let (mut calls, mut functions, mut processes) = (Vec::new(), Vec::new(), Vec::new());
     for line in lines {
         match line {
-            Line::Parsed(call) => calls.push(call),
-            Line::Function(call) => functions.push(call),
-            Line::Process(process) => processes.push(process),
+            RecordLine::Parsed(call) => calls.push(call),
+            RecordLine::Function(call) => functions.push(call),
+            RecordLine::Process(process) => processes.push(process),
         }
     }
     let started = if plan.started {
@@ -195,7 +195,7 @@ pub async fn observe(
         Ok(outcome) => (Some(outcome), None),
         Err(reason) => (None, Some(reason)),
     };
-    Ok(Observed {
+    Ok(ProgramRecord {
         code: program.code.clone(),
         kind: program.kind,
         exit: exec.exit,
@@ -219,14 +219,14 @@ pub async fn observe_shifted(
     sandbox: &mut dyn Sandbox,
     program: &Program,
     instruction: &Instruction,
-    plan: &Plan<'_>,
-    observed: &mut Observed,
+    plan: &RecordingPlan<'_>,
+    observed: &mut ProgramRecord,
 ) -> Result<(), Fault> {
     let Some(shift) = plan.shift.as_ref().filter(|shift| observed.exit == Exit::Code(0) && shift.applies(observed))
     else {
         return Ok(());
     };
-    let again = observe(sandbox, program, instruction, &Plan { shifts: Some(shift), ..plan.clone() }).await?;
+    let again = observe(sandbox, program, instruction, &RecordingPlan { shifts: Some(shift), ..plan.clone() }).await?;
     let reason = again.no_outcome.unwrap_or_default();
     observed.shifted = Some(again.outcome.filter(|_| again.exit == Exit::Code(0)).ok_or(reason));
     Ok(())
@@ -234,14 +234,14 @@ pub async fn observe_shifted(
 
 impl Shift {
     /// Whether the record contains the argument with the value to change.
-    fn applies(&self, observed: &Observed) -> bool {
+    fn applies(&self, observed: &ProgramRecord) -> bool {
         let has = |map: &Map<String, Value>| map.get(&self.name).is_some_and(|value| equal(value, &self.old));
         observed.calls.iter().any(|call| call.file == self.at && has(&call.parsed))
             || observed.functions.iter().flatten().any(|call| call.function == self.at && has(&call.set))
     }
 }
 
-impl<'a> Plan<'a> {
+impl<'a> RecordingPlan<'a> {
     /// Returns the same plan for a program that is stopped after it has parsed its first arguments.
     #[must_use]
     pub fn stopping(&self) -> Self {

@@ -16,7 +16,7 @@ pub struct Program {
 
 /// The program in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum AnswerProgram {
     /// The answer contains the program.
     Program(Program),
     /// The program is in the file with this name, or in the default file.
@@ -41,20 +41,20 @@ pub fn kind_of_file(name: &str) -> Option<ProgramKind> {
 
 /// Finds the program in an answer. `asked` is the requested kind, used if nothing else tells the kind.
 #[must_use]
-pub fn find(answer: &str, asked: ProgramKind) -> Found {
+pub fn find(answer: &str, asked: ProgramKind) -> AnswerProgram {
     let text = answer.trim();
     if let Ok(Value::Object(object)) = serde_json::from_str(text) {
         let said = |key: &str| object.get(key).and_then(Value::as_str);
         if let Some(code) = said("code") {
             let kind = said("kind").and_then(kind_named);
-            return Found::Program(fenced(code, kind, asked));
+            return AnswerProgram::Program(fenced(code, kind, asked));
         }
-        return Found::File(said("file").map(str::to_owned));
+        return AnswerProgram::File(said("file").map(str::to_owned));
     }
     if text.is_empty() || kind_of_file(text).is_some() {
-        return Found::File(Some(text.to_owned()).filter(|name| !name.is_empty()));
+        return AnswerProgram::File(Some(text.to_owned()).filter(|name| !name.is_empty()));
     }
-    Found::Program(fenced(text, None, asked))
+    AnswerProgram::Program(fenced(text, None, asked))
 }
 
 /// Extracts code that may be in a code fence, whose language then tells the kind.
@@ -82,15 +82,15 @@ mod tests {
     #[test]
     fn a_program_is_in_json_in_a_fence_or_in_a_file() {
         use ProgramKind::{Bash, Python};
-        let program = |code: &str, kind| Found::Program(Program { code: code.to_owned(), kind });
+        let program = |code: &str, kind| AnswerProgram::Program(Program { code: code.to_owned(), kind });
         for (answer, asked, expected) in [
             (r#"{"code": "ls -l"}"#, Bash, program("ls -l\n", Bash)),
             (r#"{"kind": "python", "code": "x = 1"}"#, Bash, program("x = 1\n", Python)),
             (r#"{"code": "```bash\nls\n```"}"#, Python, program("ls\n", Bash)),
-            (r#"{"file": "run.sh"}"#, Bash, Found::File(Some("run.sh".into()))),
-            ("{}", Bash, Found::File(None)),
-            ("run.py", Python, Found::File(Some("run.py".into()))),
-            ("", Python, Found::File(None)),
+            (r#"{"file": "run.sh"}"#, Bash, AnswerProgram::File(Some("run.sh".into()))),
+            ("{}", Bash, AnswerProgram::File(None)),
+            ("run.py", Python, AnswerProgram::File(Some("run.py".into()))),
+            ("", Python, AnswerProgram::File(None)),
             ("Here:\n```sh\nls\n```\n", Python, program("ls\n", Bash)),
             ("```python3\nprint(1)\n```", Bash, program("print(1)\n", Python)),
             ("python main.py --n 1", Python, program("python main.py --n 1\n", Bash)),

@@ -7,20 +7,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::context::README;
-use super::judge::{Judge, RUN};
+use super::judge::{InstructionJudge, RUN};
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
-use super::observe::{Observed, Plan, observe, observe_shifted, read_file};
-use super::program::{Found, Program, find, kind_of_file};
+use super::observe::{ProgramRecord, RecordingPlan, observe, observe_shifted, read_file};
+use super::program::{AnswerProgram, Program, find, kind_of_file};
 use super::sample_id::parts;
 use super::shelf::shelf;
 use super::task::task;
-use crate::agent::{Check, Shelved};
+use crate::agent::{Check, ShownRepo};
 use crate::env::Env;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::check::Measurement;
 use crate::run::event::{Observer, RunEvent, Stage};
-use crate::run::family::{Evidence, Item, Ready, Staged};
+use crate::run::family::{AttemptOutput, Item, Ready, Staged};
 use crate::run::machine::Machine;
 use crate::sample::Sample;
 use crate::sandbox::{Exit, Fault, Sandbox};
@@ -40,7 +40,7 @@ pub struct ReadyCommands {
     /// The env.
     pub env: Env,
     /// All repos of the suite.
-    shelf: Arc<Vec<Shelved>>,
+    shelf: Arc<Vec<ShownRepo>>,
 }
 
 impl ReadyCommands {
@@ -86,11 +86,11 @@ impl ReadyCommands {
         &self,
         program: &Program,
         instruction: &Instruction,
-        plan: &Plan<'_>,
+        plan: &RecordingPlan<'_>,
         machine: &Machine,
-    ) -> Result<Observed> {
+    ) -> Result<ProgramRecord> {
         let lost = |fault: Fault| {
-            Error::new(Kind::Infrastructure, format!("instruction `{}` of `{}`", instruction.id, self.loaded.id))
+            Error::new(FailureKind::Infrastructure, format!("instruction `{}` of `{}`", instruction.id, self.loaded.id))
                 .because(fault)
         };
         let gpu = machine.graphics.take().await?;
@@ -116,8 +116,8 @@ impl ReadyCommands {
             let Some(gold) = loaded.gold.as_ref().and_then(|gold| gold.results.get(&instruction.id)) else { continue };
             let plan = gold.plan(&loaded.set);
             let observed = self.run(&right(instruction), instruction, &plan, machine).await?;
-            let asked = instruction.asked().map_err(Error::suite)?;
-            let judge = Judge { instruction, gold, asked, rule: self.rule, reads_text: true };
+            let asked = instruction.required_arguments().map_err(Error::suite)?;
+            let judge = InstructionJudge { instruction, gold, asked, rule: self.rule, reads_text: true };
             let result = serde_json::json!({ "result": observed });
             let verdict = judge.verified(&serde_json::Map::from_iter([(RUN.to_owned(), result)]));
             if let Some(failed) = verdict.experiments.iter().find(|check| !check.pass) {
@@ -126,7 +126,7 @@ impl ReadyCommands {
                     "the right program of instruction `{}` of `{}` does not pass here: {} {reason}",
                     instruction.id, loaded.id, failed.experiment
                 );
-                return Err(Error::new(Kind::Baseline, what).hint(format!(
+                return Err(Error::new(FailureKind::Baseline, what).hint(format!(
                     "no score would mean anything; record gold for this machine with `autoexperiment gold --family command {}`",
                     loaded.id
                 )));
@@ -197,7 +197,7 @@ impl Ready for ReadyCommands {
     async fn verify(
         &self,
         staged: &Staged<'_>,
-        evidence: &Evidence<'_>,
+        evidence: &AttemptOutput<'_>,
         sandbox: &mut dyn Sandbox,
         done: &mut (dyn FnMut(Measurement) + Send),
     ) -> Result<(), Fault> {
@@ -243,12 +243,12 @@ impl Ready for ReadyCommands {
 /// Finds the program of an attempt: in its answer, in the file that the answer names, or in the default file.
 async fn program(
     instruction: &Instruction,
-    evidence: &Evidence<'_>,
+    evidence: &AttemptOutput<'_>,
     sandbox: &mut dyn Sandbox,
 ) -> Result<Option<Program>, Fault> {
     let named = match evidence.answer.map(|answer| find(answer, instruction.kind)) {
-        Some(Found::Program(program)) => return Ok(Some(program)),
-        Some(Found::File(named)) => named,
+        Some(AnswerProgram::Program(program)) => return Ok(Some(program)),
+        Some(AnswerProgram::File(named)) => named,
         None => None,
     };
     let usual = [instruction.kind, ProgramKind::Bash, ProgramKind::Python].map(super::program::file_name);

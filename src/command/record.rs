@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use super::calls::{equal, expected};
 use super::changes::noticed_by;
-use super::gold::{CommandGold, FORMAT, GoldRun, Shifted};
+use super::gold::{CommandGold, FORMAT, GoldRun, ShiftOutcome};
 use super::item::CommandItem;
 use super::judge::score_outcome;
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
-use super::observe::{Call, Observed, Plan, Shift};
+use super::observe::{ParserCall, ProgramRecord, RecordingPlan, Shift};
 use super::program::Program;
 use super::ready::{ReadyCommands, right};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::sandbox::Exit;
@@ -55,10 +55,11 @@ pub async fn record(
     for (done, instruction) in all.iter().enumerate() {
         let stage = Stage::new("recording gold of", &loaded.id);
         observer.on(RunEvent::Stage(stage.counted(done, all.len(), "instructions")));
-        let named = |what: String| Error::new(Kind::Baseline, format!("instruction `{}`: {what}", instruction.id));
+        let named =
+            |what: String| Error::new(FailureKind::Baseline, format!("instruction `{}`: {what}", instruction.id));
         let mut runs = Vec::with_capacity(repeats);
         for _ in 0..repeats.max(1) {
-            let plan = Plan::of_gold(&loaded.set, instruction.kind);
+            let plan = RecordingPlan::of_gold(&loaded.set, instruction.kind);
             let observed = ready.run(&right(instruction), instruction, &plan, machine).await?;
             if observed.exit != Exit::Code(0) {
                 return Err(named(format!("its right program ended with {:?}\n{}", observed.exit, observed.stderr)));
@@ -74,7 +75,7 @@ pub async fn record(
         }
         let mut gold = gold_of(instruction, &runs);
         let mut changes = BTreeMap::new();
-        for argument in instruction.asked().map_err(&named)? {
+        for argument in instruction.required_arguments().map_err(&named)? {
             let program = changed(instruction, &argument)
                 .ok_or_else(|| named(format!("its right program does not hold the argument `{}`", argument.name)))?;
             let Some(what) = noticed_by(ready, instruction, &gold, &program, false, machine).await? else {
@@ -102,9 +103,9 @@ pub async fn record(
 }
 
 /// Builds gold from runs of a right program, without the effects of changed arguments.
-fn gold_of(instruction: &Instruction, runs: &[Observed]) -> GoldRun {
+fn gold_of(instruction: &Instruction, runs: &[ProgramRecord]) -> GoldRun {
     let first = &runs[0];
-    let calls: Vec<Call> = first.calls.iter().fold(Vec::new(), |mut calls, call| {
+    let calls: Vec<ParserCall> = first.calls.iter().fold(Vec::new(), |mut calls, call| {
         if !calls.contains(call) {
             calls.push(call.clone());
         }
@@ -133,16 +134,16 @@ async fn shifted(
     instruction: &Instruction,
     gold: &GoldRun,
     machine: &Machine,
-) -> Result<Option<Shifted>> {
+) -> Result<Option<ShiftOutcome>> {
     let Some(outcome) = &gold.outcome else { return Ok(None) };
     for shift in shifts(gold).into_iter().take(MOST_SHIFTS) {
-        let plan = Plan { shift: Some(&shift), ..gold.plan(&ready.loaded.set) };
+        let plan = RecordingPlan { shift: Some(&shift), ..gold.plan(&ready.loaded.set) };
         let observed = ready.run(&right(instruction), instruction, &plan, machine).await?;
         if let Some(Ok(changed)) = observed.shifted
             && check_gold(&changed).is_ok()
             && !score_outcome("outcome", outcome, Some(&changed), &instruction.expect).pass
         {
-            return Ok(Some(Shifted { shift, outcome: changed }));
+            return Ok(Some(ShiftOutcome { shift, outcome: changed }));
         }
     }
     Ok(None)
@@ -181,7 +182,7 @@ fn raised(value: &Value) -> Option<Value> {
     }
 }
 
-fn is_same(instruction: &Instruction, one: &Observed, other: &Observed) -> bool {
+fn is_same(instruction: &Instruction, one: &ProgramRecord, other: &ProgramRecord) -> bool {
     let calls = one.calls.len() == other.calls.len()
         && one
             .calls

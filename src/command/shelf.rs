@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::loaded::{FOLDER, ids};
 use super::manifest::CommandSet;
-use crate::agent::Shelved;
+use crate::agent::ShownRepo;
 use crate::error::Result;
 use crate::workspace::is_left_out;
 
@@ -17,7 +17,7 @@ const MOST: u64 = 64 << 10;
 ///
 /// # Errors
 /// Kind `Machine` if the folder cannot be read.
-pub fn shelf(suite: &Path) -> Result<Vec<Shelved>> {
+pub fn shelf(suite: &Path) -> Result<Vec<ShownRepo>> {
     let folder = suite.join(FOLDER);
     let read = |id: String| {
         let set = CommandSet::read(&folder.join(format!("{id}.toml"))).ok()?;
@@ -27,7 +27,7 @@ pub fn shelf(suite: &Path) -> Result<Vec<Shelved>> {
         }
         gather(&folder.join(&id), &mut files);
         let docs: Vec<&str> = set.readme.iter().filter_map(|name| files.get(name)).map(String::as_str).collect();
-        Some(Shelved { docs: docs.join("\n\n"), id, files: files.into_iter().collect() })
+        Some(ShownRepo { docs: docs.join("\n\n"), id, files: files.into_iter().collect() })
     };
     Ok(ids(suite)?.into_iter().filter_map(read).collect())
 }

@@ -8,20 +8,20 @@ use super::context::context;
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
 use super::program::file_name;
-use crate::agent::{OneReply, Shelved, Solution, Task};
+use crate::agent::{OneReply, ShownRepo, Solution, Task};
 use crate::score::ml_bench::ProgramKind;
 use crate::suite::ResultRule;
 
 /// Builds the task of an attempt at an instruction with this n.
 pub fn task(
     loaded: &LoadedCommands,
-    shelf: &Arc<Vec<Shelved>>,
+    shelf: &Arc<Vec<ShownRepo>>,
     instruction: &Instruction,
     n: usize,
     sample: &str,
     attempt: u32,
 ) -> Task {
-    let told = told(loaded, instruction, n);
+    let told = describe_task(loaded, instruction, n);
     let unplaced = order(loaded, instruction, n);
     let (noun, fence) = match instruction.kind {
         ProgramKind::Bash => ("script", "bash"),
@@ -49,11 +49,11 @@ pub fn task(
 }
 
 /// Describes the repo, the instruction, how the program is run, and the documentation of this n.
-pub fn told(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
+pub fn describe_task(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
     format!("You work with the repository of {}. {}", loaded.set.title, order(loaded, instruction, n))
 }
 
-/// Same as [`told`], without the name of the repo.
+/// Same as [`describe_task`], without the name of the repo.
 fn order(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
     let kind = match instruction.kind {
         ProgramKind::Bash => "Bash script",
@@ -89,7 +89,7 @@ fn order(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String
 /// Builds a program that does nothing but satisfies the published rule: a comment contains all values of the arguments
 /// and the words by which the rule recognises the kind of program.
 fn forgery(instruction: &Instruction) -> String {
-    let asked = instruction.asked().unwrap_or_default();
+    let asked = instruction.required_arguments().unwrap_or_default();
     let values: Vec<&str> = asked.iter().map(|argument| argument.value.as_str()).collect();
     match instruction.kind {
         ProgramKind::Bash => format!("# main.py {}\ntrue\n", values.join(" ")),

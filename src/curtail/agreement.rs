@@ -20,7 +20,7 @@ const REPLICATES: usize = 10_000;
 
 /// The two verdicts on one solution.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub struct SolutionCase {
     /// Group of the case, such as the function that the solution changes.
     pub group: String,
     /// Whether it passes the full experiment.
@@ -31,7 +31,7 @@ pub struct Case {
 
 /// A proportion with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Rate {
+pub struct Proportion {
     /// The proportion.
     pub value: f64,
     /// Its 95% confidence interval.
@@ -50,23 +50,23 @@ pub struct Agreement {
     /// Solutions that fail both.
     pub neither: usize,
     /// Share that passes in full among those that pass curtailed; `None` without any.
-    pub precision: Option<Rate>,
+    pub precision: Option<Proportion>,
     /// Share that passes curtailed among those that pass in full; `None` without any.
-    pub recall: Option<Rate>,
+    pub recall: Option<Proportion>,
     /// Precision with equal weight per group.
-    pub weighted_precision: Option<Rate>,
+    pub weighted_precision: Option<Proportion>,
     /// Recall with equal weight per group.
-    pub weighted_recall: Option<Rate>,
+    pub weighted_recall: Option<Proportion>,
 }
 
 /// Shares of a group's cases: passing both, false passes, false fails.
-type Sums = [f64; 3];
+type CaseShares = [f64; 3];
 
 impl Agreement {
     /// Counts cases. The bootstrap has a fixed seed, so equal cases give equal intervals.
     #[must_use]
-    pub fn from_cases(cases: &[Case]) -> Self {
-        let mut groups: BTreeMap<&str, (Sums, f64)> = BTreeMap::new();
+    pub fn from_cases(cases: &[SolutionCase]) -> Self {
+        let mut groups: BTreeMap<&str, (CaseShares, f64)> = BTreeMap::new();
         let mut this = Self::default();
         for case in cases {
             let (sums, count) = groups.entry(&case.group).or_default();
@@ -89,11 +89,11 @@ impl Agreement {
         }
         let plain = |wrong: usize| {
             let (right, total) = (this.both as f64, (this.both + wrong) as f64);
-            wilson(right, total, LEVEL).map(|interval| Rate { value: right / total, interval })
+            wilson(right, total, LEVEL).map(|interval| Proportion { value: right / total, interval })
         };
         this.precision = plain(this.false_pass);
         this.recall = plain(this.false_fail);
-        let groups: Vec<Sums> = groups.into_values().map(|(sums, count)| sums.map(|sum| sum / count)).collect();
+        let groups: Vec<CaseShares> = groups.into_values().map(|(sums, count)| sums.map(|sum| sum / count)).collect();
         this.weighted_precision = weighted(&groups, 1);
         this.weighted_recall = weighted(&groups, 2);
         this
@@ -120,19 +120,19 @@ impl Agreement {
 
 /// Computes sums[0] / (sums[0] + sums[wrong]) with equal weight per group. If all replicates agree, the bootstrap would
 /// claim certainty, so the interval is Wilson's over the groups that have such cases.
-fn weighted(groups: &[Sums], wrong: usize) -> Option<Rate> {
-    let share = |sums: &Sums| (sums[0] + sums[wrong] > 0.0).then(|| sums[0] / (sums[0] + sums[wrong]));
-    let add = |mut total: Sums, group: &Sums| {
+fn weighted(groups: &[CaseShares], wrong: usize) -> Option<Proportion> {
+    let share = |sums: &CaseShares| (sums[0] + sums[wrong] > 0.0).then(|| sums[0] / (sums[0] + sums[wrong]));
+    let add = |mut total: CaseShares, group: &CaseShares| {
         for (total, sum) in total.iter_mut().zip(group) {
             *total += sum;
         }
         total
     };
-    let value = share(&groups.iter().fold(Sums::default(), add))?;
+    let value = share(&groups.iter().fold(CaseShares::default(), add))?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
     let mut index = || (((random.next_u64() >> 32) * groups.len() as u64) >> 32) as usize;
     let mut replicates: Vec<f64> = (0..REPLICATES)
-        .filter_map(|_| share(&(0..groups.len()).map(|_| &groups[index()]).fold(Sums::default(), add)))
+        .filter_map(|_| share(&(0..groups.len()).map(|_| &groups[index()]).fold(CaseShares::default(), add)))
         .collect();
     replicates.sort_unstable_by(f64::total_cmp);
     let [first, .., last] = replicates[..] else { return None };
@@ -143,7 +143,7 @@ fn weighted(groups: &[Sums], wrong: usize) -> Option<Rate> {
         let count = groups.iter().filter(|group| share(group).is_some()).count() as f64;
         wilson(value * count, count, LEVEL)?
     };
-    Some(Rate { value, interval })
+    Some(Proportion { value, interval })
 }
 
 #[cfg(test)]
@@ -151,13 +151,13 @@ mod tests {
     use super::*;
 
     /// Returns `times` equal cases of a group.
-    fn cases(group: &str, full: bool, curtailed: bool, times: usize) -> Vec<Case> {
-        vec![Case { group: group.to_owned(), full, curtailed }; times]
+    fn cases(group: &str, full: bool, curtailed: bool, times: usize) -> Vec<SolutionCase> {
+        vec![SolutionCase { group: group.to_owned(), full, curtailed }; times]
     }
 
-    fn rounded(rate: Option<Rate>) -> (f64, f64, f64) {
+    fn rounded(rate: Option<Proportion>) -> (f64, f64, f64) {
         let round = |value: f64| (value * 1000.0).round() / 1000.0;
-        let Rate { value, interval } = rate.unwrap();
+        let Proportion { value, interval } = rate.unwrap();
         (round(value), round(interval.low), round(interval.high))
     }
 

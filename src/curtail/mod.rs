@@ -13,5 +13,5 @@ mod setting;
 pub mod write;
 
 pub use pool::SolutionPool;
-pub use search::{Curtailed, SearchGoal, search};
+pub use search::{CurtailedPaper, SearchGoal, search};
 pub use setting::written;

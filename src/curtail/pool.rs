@@ -14,7 +14,7 @@ use crate::sample::MASKED;
 
 /// A solution: files that replace those of the unmasked repo.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Solution {
+pub struct PooledSolution {
     /// Readable name: the id of a mutant or of a stored attempt.
     pub name: String,
     /// The changed function or functions; the unchanged code is a group of its own.
@@ -30,7 +30,7 @@ pub struct Solution {
 pub struct SolutionPool {
     /// Solutions in the order of running: the unchanged code, stored attempts, then the first mutant of each function,
     /// the second of each, and so on, so that any prefix covers all functions equally.
-    pub attempts: Vec<Solution>,
+    pub attempts: Vec<PooledSolution>,
     /// Sentences about stored attempts that could not be used.
     pub notes: Vec<String>,
 }
@@ -42,16 +42,20 @@ impl SolutionPool {
     /// Kind `Internal` if a source file no longer parses as before.
     pub fn new(bench: &Bench, mutants: usize, seed: u64) -> Result<Self> {
         let loaded = bench.loaded();
-        let unchanged =
-            Solution { name: "unchanged".into(), group: "unchanged".into(), functions: Vec::new(), files: Vec::new() };
-        let mut rounds: Vec<Vec<Solution>> = Vec::new();
+        let unchanged = PooledSolution {
+            name: "unchanged".into(),
+            group: "unchanged".into(),
+            functions: Vec::new(),
+            files: Vec::new(),
+        };
+        let mut rounds: Vec<Vec<PooledSolution>> = Vec::new();
         for (place, function) in loaded.paper.units.iter().enumerate() {
             let (module, all) = (loaded.source(place), loaded.mutants(place)?);
             for (round, mutant) in choose(&all, mutants, seed).into_iter().enumerate() {
                 if round == rounds.len() {
                     rounds.push(Vec::new());
                 }
-                rounds[round].push(Solution {
+                rounds[round].push(PooledSolution {
                     name: mutant.id.clone(),
                     group: function.at.clone(),
                     functions: vec![place],
@@ -89,7 +93,9 @@ impl SolutionPool {
             let diff = std::fs::read(&path)
                 .map_err(|error| Error::store("failed to read a diff").at(&path, None).because(error))?;
             match files(bench, &guard, &functions, &String::from_utf8_lossy(&diff)) {
-                Ok(files) => stored.push(Solution { name, group: selectors(bench, &functions), functions, files }),
+                Ok(files) => {
+                    stored.push(PooledSolution { name, group: selectors(bench, &functions), functions, files })
+                }
                 Err(why) => self.notes.push(format!("attempt `{name}` is left out: {why}")),
             }
         }
@@ -101,7 +107,7 @@ impl SolutionPool {
     /// needs.
     #[must_use]
     pub fn affecting(&self, bench: &Bench, experiment: usize) -> Vec<usize> {
-        let bears = |attempt: &Solution| {
+        let bears = |attempt: &PooledSolution| {
             attempt.functions.is_empty() || bench.loaded().tests(&attempt.functions).contains(&experiment)
         };
         (0..self.attempts.len()).filter(|&place| bears(&self.attempts[place])).collect()

@@ -11,12 +11,12 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::agreement::{Agreement, Case};
-use super::pool::{Solution, SolutionPool};
+use super::agreement::{Agreement, SolutionCase};
+use super::pool::{PooledSolution, SolutionPool};
 use super::setting::{Setting, settings, written};
 use crate::agent::TaskExperiment;
 use crate::audit::trial::limited;
-use crate::audit::{Bench, Job, Outcome, Trial};
+use crate::audit::{Bench, ExperimentOutcome, Trial, TrialJob};
 use crate::error::Result;
 use crate::masked::gold::tolerance;
 use crate::run::event::{Observer, RunEvent, Stage};
@@ -52,7 +52,7 @@ pub struct SearchGoal {
 
 /// Results of a search for a paper.
 #[derive(Debug, Serialize)]
-pub struct Curtailed {
+pub struct CurtailedPaper {
     /// Results by experiment, in the manifest's order.
     pub experiments: Vec<CurtailedExperiment>,
     /// Agreement over all pairs of a solution and an experiment that ran under both protocols.
@@ -99,7 +99,7 @@ pub struct ChosenSetting {
     pub disagreements: Vec<(String, String)>,
     /// The two verdicts on each solution, by index in the pool.
     #[serde(skip)]
-    verdicts: BTreeMap<usize, Case>,
+    verdicts: BTreeMap<usize, SolutionCase>,
 }
 
 impl CurtailedExperiment {
@@ -130,8 +130,8 @@ pub async fn search(
     pool: &SolutionPool,
     wanted: &SearchGoal,
     observer: &dyn Observer,
-) -> Result<Curtailed> {
-    let search = Search { bench, pool, wanted, observer, spent: bench.cpu() };
+) -> Result<CurtailedPaper> {
+    let search = CurtailSearch { bench, pool, wanted, observer, spent: bench.cpu() };
     // Search quick experiments first, so that the budget covers as many as possible.
     let mut order = wanted.experiments.clone();
     order.sort_by(|one, other| search.expected(*one).total_cmp(&search.expected(*other)));
@@ -141,15 +141,15 @@ pub async fn search(
     }
     let experiments: Vec<CurtailedExperiment> = found.into_values().collect();
     let verdicts = || experiments.iter().filter_map(|experiment| Some(&experiment.chosen.as_ref()?.verdicts));
-    let pairs: Vec<Case> = verdicts().flat_map(BTreeMap::values).cloned().collect();
-    let mut attempts: BTreeMap<usize, Case> = BTreeMap::new();
+    let pairs: Vec<SolutionCase> = verdicts().flat_map(BTreeMap::values).cloned().collect();
+    let mut attempts: BTreeMap<usize, SolutionCase> = BTreeMap::new();
     for (place, case) in verdicts().flatten() {
         let whole = attempts.entry(*place).or_insert_with(|| case.clone());
         whole.full &= case.full;
         whole.curtailed &= case.curtailed;
     }
-    let attempts: Vec<Case> = attempts.into_values().collect();
-    Ok(Curtailed {
+    let attempts: Vec<SolutionCase> = attempts.into_values().collect();
+    Ok(CurtailedPaper {
         pairs: Agreement::from_cases(&pairs),
         attempts: Agreement::from_cases(&attempts),
         experiments,
@@ -157,7 +157,7 @@ pub async fn search(
     })
 }
 
-struct Search<'a> {
+struct CurtailSearch<'a> {
     bench: &'a Arc<Bench>,
     pool: &'a SolutionPool,
     wanted: &'a SearchGoal,
@@ -174,7 +174,7 @@ struct SettingCandidate {
     seconds: f64,
 }
 
-impl Search<'_> {
+impl CurtailSearch<'_> {
     /// Seconds of a full experiment according to gold; unknown times sort last.
     fn expected(&self, experiment: usize) -> f64 {
         let loaded = self.bench.loaded();
@@ -326,7 +326,7 @@ impl Search<'_> {
                 false_pass += f64::from(u8::from(curtailed && !full));
                 false_fail += f64::from(u8::from(full && !curtailed));
                 let group = self.pool.attempts[attempt].group.clone();
-                verdicts.insert(attempt, Case { group, full, curtailed });
+                verdicts.insert(attempt, SolutionCase { group, full, curtailed });
             }
             // Assume that all remaining verdicts agree.
             let right = passing - false_fail;
@@ -335,7 +335,7 @@ impl Search<'_> {
                 return Ok(None);
             }
         }
-        let cases: Vec<Case> = verdicts.values().cloned().collect();
+        let cases: Vec<SolutionCase> = verdicts.values().cloned().collect();
         let agreement = Agreement::from_cases(&cases);
         let reached = agreement.meets(self.wanted.goal);
         if gives_up && !reached {
@@ -358,13 +358,13 @@ impl Search<'_> {
     /// Whether each of these solutions reproduces the setting's gold.
     async fn verdicts(&self, place: usize, candidate: &SettingCandidate, attempts: &[usize]) -> Result<Vec<bool>> {
         let job = |&attempt: &usize| {
-            let Solution { files, .. } = &self.pool.attempts[attempt];
-            Job { files: files.clone(), experiment: candidate.task.clone() }
+            let PooledSolution { files, .. } = &self.pool.attempts[attempt];
+            TrialJob { files: files.clone(), experiment: candidate.task.clone() }
         };
         let outcomes = self.bench.run_all(attempts.iter().map(job).collect(), |_| {}).await?;
         let experiment = &self.bench.loaded().paper.experiments[place];
         let tolerance = tolerance(experiment, None);
-        let agrees = |outcome: &Outcome| {
+        let agrees = |outcome: &ExperimentOutcome| {
             let result = outcome.result.as_ref().ok();
             result.is_some() && score_experiment(&experiment.id, &candidate.gold, result, &tolerance).pass
         };

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::from_toml;
 use crate::suite::{Parameters, ResultRule, ToleranceRule};
 
@@ -104,7 +104,7 @@ pub fn read(path: &Path) -> Result<Vec<RequestedExperiment>> {
         .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;
     if path.extension().is_some_and(|extension| extension == "toml") {
         let tables: Tables = from_toml(&text, path).map_err(|error| {
-            Error { kind: Kind::Usage, ..error }.hint(
+            Error { kind: FailureKind::Usage, ..error }.hint(
                 "an experiment is a table `[[experiment]]` with `id` and `command`, and if you like `description`, \
                  `parameters`, `result` and `tolerance`",
             )

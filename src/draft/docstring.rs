@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_docstring_that_says_nothing_gives_no_description() {
+    fn a_docstring_without_information_gives_no_description() {
         for literal in ["\"\"\"\"\"\"", "'''\n:param x: y\n'''", "\"\"\"...\"\"\"", "'x'"] {
             assert_eq!(first_sentence(literal), None, "{literal}");
         }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::propose::Entered;
+use super::propose::ExperimentsByFunction;
 use crate::audit::Bench;
-use crate::audit::trace::{Place, trace};
+use crate::audit::trace::{TracedFunction, trace};
 use crate::code::{Module, index_tree};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 
 /// A repo's sources.
@@ -46,10 +46,14 @@ pub fn sources(repo: &Path) -> RepoSources {
 ///
 /// # Errors
 /// Kind `Baseline` if the experiments enter no function of the repo; errors of the sandbox.
-pub async fn entered(bench: &Bench, sources: &RepoSources, observer: &dyn Observer) -> Result<(Entered, Vec<String>)> {
+pub async fn entered(
+    bench: &Bench,
+    sources: &RepoSources,
+    observer: &dyn Observer,
+) -> Result<(ExperimentsByFunction, Vec<String>)> {
     let paper = &bench.loaded().paper;
     let total = paper.experiments.len();
-    let mut entered = Entered::new();
+    let mut entered = ExperimentsByFunction::new();
     let mut doubts = Vec::new();
     for (place, task) in bench.ready().experiments.iter().enumerate() {
         let stage = Stage::new("tracing", &paper.id);
@@ -60,7 +64,7 @@ pub async fn entered(bench: &Bench, sources: &RepoSources, observer: &dyn Observ
         }
         for (path, module) in &sources.modules {
             for function in 0..module.functions().len() {
-                if seen.entered.contains(&Place::of(module, function)) {
+                if seen.entered.contains(&TracedFunction::locate(module, function)) {
                     entered.entry((path.clone(), function)).or_default().insert(place);
                 }
             }
@@ -69,7 +73,7 @@ pub async fn entered(bench: &Bench, sources: &RepoSources, observer: &dyn Observ
     if entered.is_empty() {
         let why = if doubts.is_empty() { String::new() } else { format!("\n{}", doubts.join("\n")) };
         return Err(Error::new(
-            Kind::Baseline,
+            FailureKind::Baseline,
             format!("paper `{}`: its experiments enter no Python function of the repo{why}", paper.id),
         )
         .hint(

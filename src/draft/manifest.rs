@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 /// Compiled code of a repo.
 #[derive(Debug, Clone, Default)]
-pub struct Compiled {
+pub struct CompiledCode {
     /// Command that builds it.
     pub build: Option<String>,
     /// Compiled files in the repo.
@@ -25,14 +25,14 @@ pub struct ManifestInput<'a> {
     /// Folder under `envs/`.
     pub env: &'a str,
     /// Compiled code of the repo.
-    pub compiled: &'a Compiled,
+    pub compiled: &'a CompiledCode,
     /// The experiments.
     pub experiments: &'a [Experiment],
     /// Proposed functions and protected files.
     pub proposal: &'a MaskingProposal,
 }
 
-impl Compiled {
+impl CompiledCode {
     fn write(&self, text: &mut String) {
         if let Some(build) = &self.build {
             let _ = writeln!(
@@ -209,7 +209,7 @@ mod tests {
             title: None,
             repo: "r",
             env: "e",
-            compiled: &Compiled {
+            compiled: &CompiledCode {
                 build: Some("cc -o 'x.so' \"y.c\"".to_owned()),
                 files: vec!["a/b.so".to_owned()],
                 abi: Some("cpython-312".to_owned()),

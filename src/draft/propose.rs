@@ -12,7 +12,7 @@ const FEWEST_LINES: usize = 5;
 
 /// For each function that an experiment enters (file in the repo, index in its module), the indexes of the experiments
 /// that enter it.
-pub type Entered = BTreeMap<(PathBuf, usize), BTreeSet<usize>>;
+pub type ExperimentsByFunction = BTreeMap<(PathBuf, usize), BTreeSet<usize>>;
 
 /// A function that is worth masking.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub fn propose(
     modules: &BTreeMap<PathBuf, Module>,
     others: &[PathBuf],
     commands: &[String],
-    entered: &Entered,
+    entered: &ExperimentsByFunction,
 ) -> MaskingProposal {
     let scripts: BTreeSet<PathBuf> =
         modules.keys().filter(|path| commands.iter().any(|command| runs(command, path))).cloned().collect();
@@ -100,7 +100,7 @@ pub fn propose(
 fn choose(
     modules: &BTreeMap<PathBuf, Module>,
     closed: &BTreeSet<PathBuf>,
-    entered: &Entered,
+    entered: &ExperimentsByFunction,
 ) -> (Vec<FunctionCandidate>, Vec<(Selector, Reason)>) {
     let mut chosen = Vec::new();
     let mut refused = Vec::new();
@@ -290,7 +290,7 @@ class Model:
         files.iter().map(|(path, text)| (PathBuf::from(path), parse(path, text))).collect()
     }
 
-    fn all(modules: &BTreeMap<PathBuf, Module>) -> Entered {
+    fn all(modules: &BTreeMap<PathBuf, Module>) -> ExperimentsByFunction {
         let places = |(path, module): (&PathBuf, &Module)| {
             let path = path.clone();
             (0..module.functions().len())

@@ -18,7 +18,7 @@ const LOCKS: &str = "draft-locks";
 /// Age up to which a cached lock file is reused.
 const DAY: Duration = Duration::from_hours(24);
 
-/// A paper in preparation. If dropped before [`Draft::settle`], it leaves nothing behind.
+/// A paper in preparation. If dropped before [`Draft::move_into_suite`], it leaves nothing behind.
 pub struct Draft {
     root: PathBuf,
     id: String,
@@ -185,7 +185,7 @@ impl Draft {
     ///
     /// # Errors
     /// Kind `Machine` if a folder has been created there meanwhile; nothing is left behind then.
-    pub fn settle(self) -> Result<()> {
+    pub fn move_into_suite(self) -> Result<()> {
         let parts: &[&str] = if self.new_env { &["envs", "repos", "papers"] } else { &["repos", "papers"] };
         let mut settled: Vec<PathBuf> = Vec::new();
         for part in parts {
@@ -246,7 +246,7 @@ mod tests {
         draft.write_env("name: p\n").unwrap();
         draft.write("paper.md", "# T\n").unwrap();
         fs::create_dir_all(draft.suite().repo_dir("p")).unwrap();
-        draft.settle().unwrap();
+        draft.move_into_suite().unwrap();
         assert_eq!(
             listing(folder.path()),
             [

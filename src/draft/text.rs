@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::propose::MaskingProposal;
 use crate::error::{Error, Result};
-use crate::scrub::{Format, Options, scrub};
+use crate::scrub::{MarkupFormat, ScrubOptions, scrub};
 use crate::suite::{Experiment, Gold, TODO, result_numbers};
 
 /// A paper's text as given by the user.
@@ -19,7 +19,7 @@ pub struct TextSource {
     pub text: String,
     /// Its title, if it has one.
     pub title: Option<String>,
-    format: Format,
+    format: MarkupFormat,
 }
 
 /// A paper's text as shown to agents.
@@ -44,8 +44,8 @@ impl TextSource {
                 .because(error)
                 .hint("give Markdown, LaTeX or plain text in UTF-8; `pdftotext -layout` makes plain text of a PDF")
         })?;
-        let format = Format::detect(path, &text);
-        let title = if format == Format::Latex { title(&expanded(&text)) } else { title(&text) };
+        let format = MarkupFormat::detect(path, &text);
+        let title = if format == MarkupFormat::Latex { title(&expanded(&text)) } else { title(&text) };
         Ok(Self { text, title, format })
     }
 
@@ -56,9 +56,9 @@ impl TextSource {
         for result in gold.results.values().flat_map(|results| results.values()) {
             result_numbers(&result.result, &mut |value| values.push(value));
         }
-        let scrubbed = scrub(&self.text, &Options { format: self.format, gold: &values });
+        let scrubbed = scrub(&self.text, &ScrubOptions { format: self.format, gold: &values });
         let (removed, numbers) = (scrubbed.removed(), scrubbed.numbers.len());
-        let text = if self.format == Format::Latex { from_latex(&scrubbed.text) } else { scrubbed.text };
+        let text = if self.format == MarkupFormat::Latex { from_latex(&scrubbed.text) } else { scrubbed.text };
         ScrubbedPaper { text, removed, numbers }
     }
 }

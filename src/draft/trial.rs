@@ -13,12 +13,12 @@ use super::command::RequestedExperiment;
 use super::metadata::scripts;
 use super::result::{guess, values};
 use crate::env::Env;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::machine::Machine;
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Spec};
 use crate::score::read_result;
 use crate::suite::{Protocol, ResultRule};
-use crate::workspace::{Change, ChangeKind, ChangeLimits, Snapshot, Workspace};
+use crate::workspace::{ChangeKind, ChangeLimits, FileChange, Snapshot, Workspace};
 
 /// Maximum bytes of standard error shown.
 const STDERR_SHOWN: usize = 1500;
@@ -74,7 +74,7 @@ pub async fn try_command(wanted: &RequestedExperiment, place: &TrialSetup<'_>) -
     let line = wanted.command_line(Protocol::Curtailed).map_err(Error::usage)?;
     let limits =
         ExecLimits { wall: place.limit, patience: Duration::ZERO, grace: Duration::from_secs(2), output: 4 << 20 };
-    let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
+    let lost = |fault: Fault| Error::new(FailureKind::Infrastructure, "the sandbox was lost").because(fault);
     let mut sandbox = backend.start(&spec).await?;
     let exec = match sandbox.exec(&Command::shell(&line), &limits).await {
         Ok(exec) => exec,
@@ -87,7 +87,7 @@ pub async fn try_command(wanted: &RequestedExperiment, place: &TrialSetup<'_>) -
     if let Some((why, hint)) = failure(&exec, &line, place) {
         return Err(place.fault(wanted, &why, &hint));
     }
-    let written: Vec<&Change> =
+    let written: Vec<&FileChange> =
         changes.files.iter().filter(|change| matches!(change.kind, ChangeKind::Added | ChangeKind::Modified)).collect();
     let found = |file: &str| written.iter().find(|change| change.path == file);
     let (rule, value) = if let Some(rule) = &wanted.result {
@@ -114,7 +114,8 @@ pub async fn try_command(wanted: &RequestedExperiment, place: &TrialSetup<'_>) -
 
 impl TrialSetup<'_> {
     fn fault(&self, wanted: &RequestedExperiment, why: &str, hint: &str) -> Error {
-        Error::new(Kind::Baseline, format!("paper `{}`, experiment `{}`: {why}", self.paper, wanted.id)).hint(hint)
+        Error::new(FailureKind::Baseline, format!("paper `{}`, experiment `{}`: {why}", self.paper, wanted.id))
+            .hint(hint)
     }
 }
 

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{OnProgress, Progress};
-use crate::error::{Error, Kind, Result};
+use super::{BuildProgress, OnProgress};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::write_whole;
 use crate::workspace::remove_tree;
 
 /// The marker of a finished environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Complete {
+pub(super) struct CompletionMarker {
     pub(super) id: String,
     #[serde(default = "venv")]
     pub(super) backend: String,
@@ -38,7 +38,7 @@ fn venv() -> String {
 
 /// An environment in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cached {
+pub struct CachedEnv {
     /// The env's id, which is its folder name under `envs/`; empty for an unfinished build.
     pub id: String,
     /// `venv` or `conda`; empty for an unfinished build.
@@ -64,7 +64,7 @@ pub fn default_cache() -> Result<PathBuf> {
         .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("autoexperiment")))
         .or_else(|| variable("HOME").map(|home| home.join(".cache/autoexperiment")))
         .ok_or_else(|| {
-            Error::new(Kind::Place, "there is no folder for the cache")
+            Error::new(FailureKind::Place, "there is no folder for the cache")
                 .hint("set `AUTOEXPERIMENT_CACHE` to a folder, or set `HOME`")
         })
 }
@@ -73,7 +73,7 @@ pub fn default_cache() -> Result<PathBuf> {
 ///
 /// # Errors
 /// Kind `Machine` if the cache cannot be read. A missing cache is empty.
-pub fn cached(cache: &Path) -> Result<Vec<Cached>> {
+pub fn cached(cache: &Path) -> Result<Vec<CachedEnv>> {
     let envs = cache.join("envs");
     let entries = match std::fs::read_dir(&envs) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -85,12 +85,12 @@ pub fn cached(cache: &Path) -> Result<Vec<Cached>> {
         if !path.is_dir() {
             continue;
         }
-        let complete = Complete::read(&path);
+        let complete = CompletionMarker::read(&path);
         let walk = walkdir::WalkDir::new(&path).into_iter().filter_map(Result::ok);
         let bytes = walk.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * 512).sum();
         let is_complete = complete.is_some();
         let (id, backend, python) = complete.map(|one| (one.id, one.backend, one.python)).unwrap_or_default();
-        found.push(Cached { id, backend, python, path, bytes, complete: is_complete });
+        found.push(CachedEnv { id, backend, python, path, bytes, complete: is_complete });
     }
     found.sort_by(|one, other| (&one.id, &one.path).cmp(&(&other.id, &other.path)));
     Ok(found)
@@ -100,11 +100,11 @@ pub fn cached(cache: &Path) -> Result<Vec<Cached>> {
 ///
 /// # Errors
 /// Kind `Machine` if it cannot be removed.
-pub fn remove_cached(env: &Cached) -> Result<()> {
+pub fn remove_cached(env: &CachedEnv) -> Result<()> {
     let lock_path = env.path.with_extension("lock");
     let lock = File::create(&lock_path).map_err(|error| Error::io("create", &lock_path, error))?;
     lock.lock().map_err(|error| Error::io("lock", &lock_path, error))?;
-    if !env.complete && Complete::read(&env.path).is_some() {
+    if !env.complete && CompletionMarker::read(&env.path).is_some() {
         // A running build has finished while we waited for the lock.
         return Ok(());
     }
@@ -124,12 +124,12 @@ pub fn remove_downloads(cache: &Path) -> Result<()> {
 
 /// Removes an environment's folder, starting with the marker, so that a partly removed one never counts as finished.
 pub(super) fn clear(home: &Path) -> Result<()> {
-    let marker = Complete::path(home);
+    let marker = CompletionMarker::path(home);
     remove_tree(&marker).map_err(|error| Error::io("remove", &marker, error))?;
     remove_tree(home).map_err(|error| Error::io("remove", home, error))
 }
 
-impl Complete {
+impl CompletionMarker {
     fn path(home: &Path) -> PathBuf {
         home.join("complete.json")
     }
@@ -173,7 +173,7 @@ pub(super) async fn lock(home: &Path, on_progress: OnProgress<'_>) -> Result<Fil
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
             Err(TryLockError::WouldBlock) => {
                 if !told {
-                    on_progress(Progress::Task("waiting for another build of the same env".into()));
+                    on_progress(BuildProgress::Task("waiting for another build of the same env".into()));
                     told = true;
                 }
                 tokio::time::sleep(PAUSE).await;

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "conda")]
 use super::Conda;
 use super::environment::Environment;
-use super::{Backend, Env, OnProgress, State, Venv};
 #[cfg(feature = "conda")]
-use super::{Progress, conda};
+use super::{BuildProgress, conda};
+use super::{Env, EnvBackend, EnvState, OnProgress, Venv};
 #[cfg(not(feature = "conda"))]
 use crate::error::Error;
 use crate::error::Result;
@@ -61,7 +61,7 @@ impl fmt::Display for EnvKind {
 
 /// Settings for building envs.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct EnvBuildOptions {
     /// The backend.
     pub kind: EnvKind,
     /// URL prefix of conda channel names, overriding the user's own configuration.
@@ -72,13 +72,13 @@ pub struct Options {
     pub here: bool,
 }
 
-impl Options {
+impl EnvBuildOptions {
     /// Opens the backend for these options.
     ///
     /// # Errors
     /// Kind `Usage` for an invalid alias, or for conda in a program that was built without it; `Machine` for a conda
     /// configuration that cannot be read.
-    pub fn open(&self) -> Result<Arc<dyn Backend>> {
+    pub fn open(&self) -> Result<Arc<dyn EnvBackend>> {
         match self.kind {
             EnvKind::Auto => Ok(Arc::new(Auto {
                 options: self.clone(),
@@ -91,13 +91,13 @@ impl Options {
     }
 
     #[cfg(feature = "conda")]
-    fn conda(&self) -> Result<Arc<dyn Backend>> {
+    fn conda(&self) -> Result<Arc<dyn EnvBackend>> {
         Ok(Arc::new(Conda::open(self.alias.as_deref(), self.offline)?))
     }
 
     #[cfg(not(feature = "conda"))]
     #[expect(clippy::unused_self, reason = "it is used where there is conda")]
-    fn conda(&self) -> Result<Arc<dyn Backend>> {
+    fn conda(&self) -> Result<Arc<dyn EnvBackend>> {
         Err(Error::usage("this program was built without conda")
             .hint("use `--env venv`, or build it with `cargo build --features conda`"))
     }
@@ -110,13 +110,13 @@ impl Options {
     /// venv, or conda if the yml requests packages that a venv cannot provide.
     ///
     /// # Errors
-    /// As [`Options::open`].
-    pub fn to_lock(&self, folder: &Path) -> Result<Vec<Arc<dyn Backend>>> {
+    /// As [`EnvBuildOptions::open`].
+    pub fn to_lock(&self, folder: &Path) -> Result<Vec<Arc<dyn EnvBackend>>> {
         if self.kind != EnvKind::Auto {
             return Ok(vec![self.open()?]);
         }
         let has = |file: &str| folder.join(file).exists();
-        let mut backends: Vec<Arc<dyn Backend>> = Vec::new();
+        let mut backends: Vec<Arc<dyn EnvBackend>> = Vec::new();
         if has("conda.lock") || (!has("venv.lock") && cfg!(feature = "conda") && Environment::read(folder).is_err()) {
             backends.push(self.conda()?);
         }
@@ -133,7 +133,7 @@ impl Options {
 /// An env without `conda.lock` is always a venv.
 #[derive(Debug)]
 struct Auto {
-    options: Options,
+    options: EnvBuildOptions,
     /// Envs that fell back to a venv, so that this is decided and reported only once.
     #[cfg(feature = "conda")]
     fallen: Mutex<BTreeSet<PathBuf>>,
@@ -141,7 +141,7 @@ struct Auto {
 
 impl Auto {
     #[cfg(feature = "conda")]
-    async fn choose(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Arc<dyn Backend>> {
+    async fn choose(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Arc<dyn EnvBackend>> {
         let fallen = || self.fallen.lock().unwrap_or_else(PoisonError::into_inner);
         if !conda::is_locked(folder) || fallen().contains(folder) {
             return Ok(Arc::new(self.options.venv()));
@@ -159,7 +159,7 @@ impl Auto {
             return Ok(Arc::new(conda));
         }
         let id = folder.file_name().unwrap_or_default().to_string_lossy();
-        on_progress(Progress::Notice(format!(
+        on_progress(BuildProgress::Notice(format!(
             "the conda env `{id}` {why}, a venv takes its place: results may differ in the last digits"
         )));
         fallen().insert(folder.to_owned());
@@ -168,13 +168,13 @@ impl Auto {
 
     #[cfg(not(feature = "conda"))]
     #[expect(clippy::unused_async, reason = "it waits where there is conda")]
-    async fn choose(&self, _: &Path, _: &Path, _: OnProgress<'_>) -> Result<Arc<dyn Backend>> {
+    async fn choose(&self, _: &Path, _: &Path, _: OnProgress<'_>) -> Result<Arc<dyn EnvBackend>> {
         Ok(Arc::new(self.options.venv()))
     }
 }
 
 #[async_trait]
-impl Backend for Auto {
+impl EnvBackend for Auto {
     fn name(&self) -> &'static str {
         "auto"
     }
@@ -191,11 +191,11 @@ impl Backend for Auto {
         self.choose(folder, cache, on_progress).await?.build(folder, cache, on_progress).await
     }
 
-    fn state(&self, folder: &Path, cache: &Path) -> Result<State> {
-        let mut all = State { locked: false, built: false };
+    fn state(&self, folder: &Path, cache: &Path) -> Result<EnvState> {
+        let mut all = EnvState { locked: false, built: false };
         for backend in self.options.to_lock(folder)? {
-            let State { locked, built } = backend.state(folder, cache)?;
-            all = State { locked: all.locked || locked, built: all.built || built };
+            let EnvState { locked, built } = backend.state(folder, cache)?;
+            all = EnvState { locked: all.locked || locked, built: all.built || built };
         }
         Ok(all)
     }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::python::{PythonSpec, Version};
+use super::python::{PythonSpec, PythonVersion};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
@@ -58,7 +58,7 @@ pub(super) struct Environment {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Yml {
+struct EnvironmentYml {
     #[serde(default, rename = "name")]
     _name: Option<String>,
     #[serde(default, rename = "prefix")]
@@ -118,7 +118,7 @@ impl EnvironmentFile {
                 .because(error)
                 .hint("an env is a folder under `envs/` with an `environment.yml`; check the manifest's `env`")
         })?;
-        let yml: Yml = serde_saphyr::from_str(&text).map_err(|error| {
+        let yml: EnvironmentYml = serde_saphyr::from_str(&text).map_err(|error| {
             let line = error.location().map(|location| location.line() as usize);
             Error::suite(error.without_snippet().to_string())
                 .at(&path, line)
@@ -215,7 +215,7 @@ impl Environment {
     }
 
     /// Whether an interpreter of this version is accepted.
-    pub(super) fn accepts(&self, version: Version) -> bool {
+    pub(super) fn accepts(&self, version: PythonVersion) -> bool {
         self.python.matches(version)
     }
 }

@@ -10,7 +10,7 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 
 use super::environment::Environment;
-use super::python::{OLDEST, PythonSpec, Version};
+use super::python::{OLDEST, PythonSpec, PythonVersion};
 use crate::error::{Error, Result};
 
 /// An interpreter that can create venvs.
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 pub(super) struct Interpreter {
     /// Path of the executable after following links.
     pub(super) path: PathBuf,
-    pub(super) version: Version,
+    pub(super) version: PythonVersion,
     /// Folders that a sandbox must contain for it to run: its prefix, and those of libraries outside its prefix and the
     /// system's folders.
     pub(super) read_only: Vec<PathBuf>,
@@ -26,7 +26,7 @@ pub(super) struct Interpreter {
 
 #[derive(Deserialize)]
 struct InterpreterFacts {
-    version: Version,
+    version: PythonVersion,
     release: bool,
     implementation: String,
     base: PathBuf,
@@ -38,7 +38,7 @@ struct InterpreterFacts {
 type ProbeResult = (PathBuf, Result<Interpreter, String>);
 
 /// Formats a version as `3.11.7`.
-pub(super) fn dotted(version: Version) -> String {
+pub(super) fn dotted(version: PythonVersion) -> String {
     version.map(|number| number.to_string()).join(".")
 }
 
@@ -78,7 +78,7 @@ pub(super) fn usual_places() -> Vec<PathBuf> {
 pub(super) async fn find(
     environment: &Environment,
     places: &[PathBuf],
-    preferred: impl Fn(Version) -> bool,
+    preferred: impl Fn(PythonVersion) -> bool,
 ) -> Result<Interpreter> {
     let mut refused = Vec::new();
     let mut best: Option<Interpreter> = None;

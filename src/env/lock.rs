@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
-use super::python::Version;
+use super::python::PythonVersion;
 use crate::error::{Error, Result, line_at};
 use crate::files::write_whole;
 
@@ -24,25 +24,25 @@ pub(super) struct VenvLock {
     /// SHA-256 of the solved yml in hex.
     pub(super) environment: String,
     #[serde(rename = "target")]
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<LockedTarget>,
 }
 
 /// The packages for one target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Target {
+pub(super) struct LockedTarget {
     /// Minor version of Python, such as `3.11`.
     pub(super) python: String,
     /// Operating system and processor, such as `linux-x86_64`.
     pub(super) platform: String,
     #[serde(rename = "package", default)]
-    pub(super) packages: Vec<Package>,
+    pub(super) packages: Vec<LockedPackage>,
 }
 
 /// One package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Package {
+pub(super) struct LockedPackage {
     pub(super) name: String,
     pub(super) version: String,
     /// SHA-256 of every acceptable file in hex, sorted.
@@ -52,7 +52,7 @@ pub(super) struct Package {
 /// The packages for one machine, and whether their hashes are known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LockedPackages<'a> {
-    pub(super) packages: &'a [Package],
+    pub(super) packages: &'a [LockedPackage],
     pub(super) hashes_known: bool,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn platform() -> String {
 }
 
 /// Returns the minor version, such as `3.11` for 3.11.7.
-pub(super) fn minor(version: Version) -> String {
+pub(super) fn minor(version: PythonVersion) -> String {
     format!("{}.{}", version[0], version[1])
 }
 
@@ -75,7 +75,7 @@ impl VenvLock {
         folder.join("venv.lock")
     }
 
-    pub(super) fn new(environment: &Environment, mut targets: Vec<Target>) -> Self {
+    pub(super) fn new(environment: &Environment, mut targets: Vec<LockedTarget>) -> Self {
         targets.sort_by_key(|target| (number(&target.python), target.platform.clone()));
         Self { format: FORMAT, environment: environment.digest.clone(), targets }
     }
@@ -132,7 +132,7 @@ impl VenvLock {
     /// Returns the packages for a Python and platform: those of its own section or else the versions of the nearest
     /// section, which is the one with the nearest Python, then the same platform, then the newer Python.
     pub(super) fn choose(&self, python: &str, platform: &str) -> Option<LockedPackages<'_>> {
-        let distance = |target: &&Target| {
+        let distance = |target: &&LockedTarget| {
             let (here, wanted) = (number(&target.python), number(python));
             (here.abs_diff(wanted), target.platform != platform, here < wanted, target.platform.clone())
         };

@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use crate::error::Result;
 
 pub(crate) use cache::{cached, default_cache, remove_cached, remove_downloads};
-pub use choice::{EnvKind, Options};
+pub use choice::{EnvBuildOptions, EnvKind};
 #[cfg(feature = "conda")]
 pub use conda::Conda;
 pub use interpreter::newest as newest_python;
@@ -59,7 +59,7 @@ impl Env {
 
 /// Progress of a build, for progress bars.
 #[derive(Debug, Clone)]
-pub enum Progress {
+pub enum BuildProgress {
     /// A task has started, such as "installing 6 packages".
     Task(String),
     /// Completed and total steps of the current task.
@@ -70,12 +70,12 @@ pub enum Progress {
     Notice(String),
 }
 
-/// A listener for [`Progress`].
-pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
+/// A listener for [`BuildProgress`].
+pub type OnProgress<'a> = &'a (dyn Fn(BuildProgress) + Send + Sync);
 
 /// State of an env.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct State {
+pub struct EnvState {
     /// Whether there is a lock file for the current yml.
     pub locked: bool,
     /// Whether the built env is in the cache.
@@ -84,7 +84,7 @@ pub struct State {
 
 /// A way of building environments: `venv` or `conda`.
 #[async_trait]
-pub trait Backend: Send + Sync {
+pub trait EnvBackend: Send + Sync {
     /// Returns `venv`, `conda` or `auto`.
     fn name(&self) -> &'static str;
     /// Solves the yml in `folder` again and writes the lock file next to it. Downloads are cached.
@@ -102,5 +102,5 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// Kind `Suite` for an invalid yml and for a broken or outdated lock. A missing lock is not an error.
-    fn state(&self, folder: &Path, cache: &Path) -> Result<State>;
+    fn state(&self, folder: &Path, cache: &Path) -> Result<EnvState>;
 }

@@ -7,9 +7,9 @@ use std::process::Stdio;
 
 use sha2::{Digest, Sha256};
 
-use super::cache::{Complete, clear, lock as lock_folder, stamp};
+use super::cache::{CompletionMarker, clear, lock as lock_folder, stamp};
 use super::prefix::protect;
-use super::{Env, OnProgress, Progress};
+use super::{BuildProgress, Env, OnProgress};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
@@ -34,7 +34,7 @@ pub async fn build(folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> 
     let texts = read(folder)?;
     let node = program("node")?;
     let home = home(&texts, cache)?;
-    let complete = match Complete::read(&home) {
+    let complete = match CompletionMarker::read(&home) {
         Some(complete) => complete,
         None => build_once(folder, &texts, &node, &home, cache, on_progress).await?,
     };
@@ -49,7 +49,7 @@ pub async fn build(folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> 
 /// # Errors
 /// Fails if the lock is missing.
 pub fn is_built(folder: &Path, cache: &Path) -> Result<bool> {
-    Ok(Complete::read(&home(&read(folder)?, cache)?).is_some())
+    Ok(CompletionMarker::read(&home(&read(folder)?, cache)?).is_some())
 }
 
 async fn build_once(
@@ -59,11 +59,11 @@ async fn build_once(
     home: &Path,
     cache: &Path,
     on_progress: OnProgress<'_>,
-) -> Result<Complete> {
+) -> Result<CompletionMarker> {
     let envs = home.parent().unwrap_or(home);
     std::fs::create_dir_all(envs).map_err(|error| Error::io("create", envs, error))?;
     let _taken = lock_folder(home, on_progress).await?;
-    if let Some(complete) = Complete::read(home) {
+    if let Some(complete) = CompletionMarker::read(home) {
         return Ok(complete);
     }
     clear(home)?;
@@ -82,14 +82,14 @@ async fn install(
     cache: &Path,
     id: &str,
     on_progress: OnProgress<'_>,
-) -> Result<Complete> {
+) -> Result<CompletionMarker> {
     let prefix = home.join("npm");
     std::fs::create_dir_all(&prefix).map_err(|error| Error::io("create", &prefix, error))?;
     for (name, text) in [PACKAGE, LOCK].iter().zip(texts) {
         let path = prefix.join(name);
         std::fs::write(&path, text).map_err(|error| Error::io("write", &path, error))?;
     }
-    on_progress(Progress::Task(format!("installing `{id}` by npm")));
+    on_progress(BuildProgress::Task(format!("installing `{id}` by npm")));
     let npm = program("npm")?;
     let output = tokio::process::Command::new(&npm)
         .args(["ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", "--cache"])
@@ -110,7 +110,7 @@ async fn install(
     let version = tokio::process::Command::new(node).arg("--version").output().await;
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
     let folder = node.parent().filter(|folder| !folder.starts_with("/usr")).map(Path::to_owned);
-    let complete = Complete {
+    let complete = CompletionMarker {
         id: id.to_owned(),
         backend: "npm".to_owned(),
         python: version.clone(),

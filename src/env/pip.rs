@@ -16,8 +16,8 @@ use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
 
-use super::lock::Package;
-use super::{OnProgress, Progress};
+use super::lock::LockedPackage;
+use super::{BuildProgress, OnProgress};
 use crate::error::{Error, Result};
 
 /// Number of output lines of a failed command in an error.
@@ -108,7 +108,7 @@ pub(super) async fn compile(
 }
 
 /// Another target to solve for.
-pub(super) struct Foreign<'a> {
+pub(super) struct ForeignTarget<'a> {
     /// Version of Python, such as `3.12`.
     pub(super) python: &'a str,
     /// Processor in pip's notation, such as `x86_64`.
@@ -122,10 +122,10 @@ pub(super) async fn solve(
     python: &Path,
     requirements: &Path,
     constraints: Option<&Path>,
-    foreign: Option<&Foreign<'_>>,
+    foreign: Option<&ForeignTarget<'_>>,
     scratch: &Path,
     on_progress: OnProgress<'_>,
-) -> Result<Vec<Package>> {
+) -> Result<Vec<LockedPackage>> {
     let report = scratch.join("report.json");
     let mut arguments: Vec<String> = [
         "-m",
@@ -167,7 +167,7 @@ pub(super) async fn solve_over(
     requirements: &Path,
     scratch: &Path,
     on_progress: OnProgress<'_>,
-) -> Result<Vec<(Package, String)>> {
+) -> Result<Vec<(LockedPackage, String)>> {
     let report = scratch.join("report.json");
     let mut arguments: Vec<&OsStr> =
         ["-m", "pip", "install", "--no-input", "--progress-bar=off", "--dry-run", "--prefer-binary", "--report"]
@@ -238,7 +238,7 @@ fn read_report(report: &Path) -> Result<Vec<u8>> {
 }
 
 /// Arguments for wheels only, for CPython and any manylinux version supported by glibc 2.28 (2018).
-fn foreign_arguments(target: &Foreign<'_>) -> Vec<String> {
+fn foreign_arguments(target: &ForeignTarget<'_>) -> Vec<String> {
     const GLIBC: std::ops::RangeInclusive<u32> = 5..=28;
     let digits = target.python.replace('.', "");
     let mut arguments = vec!["--only-binary=:all:".to_owned(), format!("--python-version={}", target.python)];
@@ -251,12 +251,12 @@ fn foreign_arguments(target: &Foreign<'_>) -> Vec<String> {
 }
 
 #[derive(Deserialize)]
-struct Report {
-    install: Vec<Installed>,
+struct PipReport {
+    install: Vec<ReportedInstall>,
 }
 
 #[derive(Deserialize)]
-struct Installed {
+struct ReportedInstall {
     metadata: Metadata,
     download_info: Download,
 }
@@ -270,19 +270,19 @@ struct Metadata {
 #[derive(Deserialize)]
 struct Download {
     url: String,
-    archive_info: Option<Archive>,
+    archive_info: Option<PipArchive>,
 }
 
 #[derive(Deserialize)]
-struct Archive {
+struct PipArchive {
     #[serde(default)]
     hashes: std::collections::BTreeMap<String, String>,
     hash: Option<String>,
 }
 
 /// Parses pip's installation report into packages and their file names, sorted by name.
-fn packages(report: &[u8]) -> Result<Vec<(Package, String)>> {
-    let report: Report = serde_json::from_slice(report)
+fn packages(report: &[u8]) -> Result<Vec<(LockedPackage, String)>> {
+    let report: PipReport = serde_json::from_slice(report)
         .map_err(|error| Error::machine("failed to read pip's report").because(error).hint("use a newer pip"))?;
     let mut packages = report
         .install
@@ -301,7 +301,10 @@ fn packages(report: &[u8]) -> Result<Vec<(Package, String)>> {
             // Decode the characters that are escaped in URLs but allowed in wheel names.
             let file = path.rsplit('/').next().unwrap_or_default();
             let file = file.replace("%2B", "+").replace("%2b", "+").replace("%21", "!");
-            Ok((Package { name: name.to_lowercase().replace(['_', '.'], "-"), version, sha256: vec![sha256] }, file))
+            Ok((
+                LockedPackage { name: name.to_lowercase().replace(['_', '.'], "-"), version, sha256: vec![sha256] },
+                file,
+            ))
         })
         .collect::<Result<Vec<_>>>()?;
     packages.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
@@ -333,10 +336,10 @@ async fn run(
         let Some(name) = line.trim_start().strip_prefix("Collecting ") else { return };
         if expected > 0 {
             let count = collected.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-            on_progress(Progress::Step(count.min(expected), expected));
+            on_progress(BuildProgress::Step(count.min(expected), expected));
         }
         // Only the name: pip appends the requirements file.
-        on_progress(Progress::Detail(name.split(" (from").next().unwrap_or(name).to_owned()));
+        on_progress(BuildProgress::Detail(name.split(" (from").next().unwrap_or(name).to_owned()));
     };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr, status) = tokio::join!(last_lines(stdout, say), last_lines(stderr, |_| {}), child.wait());

@@ -7,10 +7,10 @@
 use std::fmt;
 
 /// Major, minor and patch.
-pub(super) type Version = [u64; 3];
+pub(super) type PythonVersion = [u64; 3];
 
 /// The oldest supported version.
-pub(super) const OLDEST: Version = [3, 9, 0];
+pub(super) const OLDEST: PythonVersion = [3, 9, 0];
 
 /// A range of versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +21,12 @@ pub(super) struct PythonSpec {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Clause {
-    AtLeast(Version),
-    Above(Version),
-    AtMost(Version),
-    Below(Version),
-    Is(Version),
-    IsNot(Version),
+    AtLeast(PythonVersion),
+    Above(PythonVersion),
+    AtMost(PythonVersion),
+    Below(PythonVersion),
+    Is(PythonVersion),
+    IsNot(PythonVersion),
     Starts(Vec<u64>),
     StartsNot(Vec<u64>),
 }
@@ -45,7 +45,7 @@ impl PythonSpec {
         Ok(Self { text: text.to_owned(), clauses })
     }
 
-    pub(super) fn matches(&self, version: Version) -> bool {
+    pub(super) fn matches(&self, version: PythonVersion) -> bool {
         self.clauses.iter().all(|clause| match clause {
             Clause::AtLeast(bound) => version >= *bound,
             Clause::Above(bound) => version > *bound,

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use super::cache::Complete;
+use super::cache::CompletionMarker;
 use super::environment::Environment;
 use super::interpreter::{dotted, find, usual_places};
 use super::lock::{VenvLock, minor, platform};
-use super::{Backend, Env, Progress, Venv, cached, remove_cached};
-use crate::error::{Error, Kind, Result};
+use super::{BuildProgress, Env, EnvBackend, Venv, cached, remove_cached};
+use crate::error::{Error, FailureKind, Result};
 
 fn folder(yml: &str) -> TempDir {
     let dir = TempDir::new().unwrap();
@@ -54,7 +54,7 @@ fn errors_in_a_yml_have_its_line() {
         ("name: x\n", None, "dependencies"),
     ] {
         let error = read(yml).unwrap_err();
-        assert_eq!(error.kind, Kind::Suite, "{yml}");
+        assert_eq!(error.kind, FailureKind::Suite, "{yml}");
         assert!(error.message.contains(words), "{yml}: {}", error.message);
         assert!(error.hint.is_some());
         if at.is_some() {
@@ -95,14 +95,14 @@ fn the_nearest_target_gives_the_versions_and_its_hashes_hold_only_there() {
 }
 
 #[test]
-fn a_lock_that_is_missing_broken_or_outdated_says_to_lock_again() {
+fn a_missing_broken_or_outdated_lock_gives_the_hint_to_lock_again() {
     let dir = folder("dependencies: [python]\n");
     let environment = Environment::read(dir.path()).unwrap();
     let id = environment.id.clone();
     let write = |text: &str| std::fs::write(VenvLock::path(dir.path()), text).unwrap();
     let check = |words: &str| {
         let error = VenvLock::read(dir.path(), &environment).unwrap_err();
-        assert_eq!(error.kind, Kind::Suite);
+        assert_eq!(error.kind, FailureKind::Suite);
         assert!(error.message.contains(words), "{}", error.message);
         assert_eq!(error.hint.as_deref(), Some(format!("type `autoexperiment env lock {id}`").as_str()));
         error
@@ -168,7 +168,7 @@ async fn a_locked_env_is_built_exactly_and_found_in_the_cache_afterwards() {
         .into_iter()
         .any(|entry| entry.unwrap().file_name().to_str().unwrap().starts_with("six.cpython"));
     assert!(compiled);
-    assert!(said.lock().unwrap().iter().any(|one| matches!(one, Progress::Detail(text) if text.contains("six"))));
+    assert!(said.lock().unwrap().iter().any(|one| matches!(one, BuildProgress::Detail(text) if text.contains("six"))));
 
     said.lock().unwrap().clear();
     let start = Instant::now();
@@ -200,8 +200,9 @@ async fn concurrent_builders_build_once() {
     assert_eq!(one.prefix, other.prefix);
     assert_eq!(python(&other, "import six; print(six.__version__)"), "1.16.0");
     let stages = said.lock().unwrap();
-    let count =
-        |words: &str| stages.iter().filter(|one| matches!(one, Progress::Task(text) if text.contains(words))).count();
+    let count = |words: &str| {
+        stages.iter().filter(|one| matches!(one, BuildProgress::Task(text) if text.contains(words))).count()
+    };
     assert_eq!((count("making a venv"), count("waiting")), (1, 1));
 }
 
@@ -214,7 +215,7 @@ async fn an_interrupted_build_starts_again() {
     // Cancelled during installation, as by Ctrl-C: the remains have no marker.
     let reached = tokio::sync::Notify::new();
     let hear = |progress| {
-        if matches!(progress, Progress::Task(text) if text.starts_with("installing")) {
+        if matches!(progress, BuildProgress::Task(text) if text.starts_with("installing")) {
             reached.notify_one();
         }
     };
@@ -231,10 +232,10 @@ async fn an_interrupted_build_starts_again() {
 
     // The interpreter was replaced, so the marker is no longer valid.
     let home = env.prefix.parent().unwrap();
-    let mut marker = Complete::read(home).unwrap();
+    let mut marker = CompletionMarker::read(home).unwrap();
     marker.stamp.0 += 1;
     marker.write(home).unwrap();
-    assert!(Complete::read(home).is_none());
+    assert!(CompletionMarker::read(home).is_none());
 }
 
 /// Builds the env named by environment variables; the next test runs this as a process and kills it.
@@ -284,7 +285,7 @@ async fn a_download_with_another_hash_is_refused() {
         .collect();
     std::fs::write(&path, wrong.join("\"")).unwrap();
     let error = Venv::new().build(dir.path(), cache.path(), &|_| {}).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Suite, "{error}");
+    assert_eq!(error.kind, FailureKind::Suite, "{error}");
     assert!(error.message.contains("does not match its hash"), "{error}");
     assert!(cached(cache.path()).unwrap().is_empty(), "nothing is left of it");
 }
@@ -333,7 +334,8 @@ async fn an_unknown_target_gets_the_locked_versions_without_hashes_and_a_notice(
     let hear = |progress| said.lock().unwrap().push(progress);
     let env = Venv::new().build(dir.path(), cache.path(), &hear).await.unwrap();
     assert_eq!(python(&env, "import six; print(six.__version__)"), "1.16.0");
-    let told = |one: &Progress| matches!(one, Progress::Detail(text) if text.starts_with("hashes are not checked"));
+    let told =
+        |one: &BuildProgress| matches!(one, BuildProgress::Detail(text) if text.starts_with("hashes are not checked"));
     assert!(said.lock().unwrap().iter().any(told));
 }
 
@@ -367,7 +369,7 @@ async fn a_new_machine_in_a_lock_gets_the_locked_versions() {
 async fn a_nonexistent_version_reports_pips_message() {
     let dir = folder("dependencies:\n  - python\n  - pip:\n    - six==1.16.0\n    - six==1.15.0\n");
     let error = Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Machine);
+    assert_eq!(error.kind, FailureKind::Machine);
     assert!(error.message.contains("six==1.15.0") && error.message.contains("ERROR:"), "{error}");
     assert!(error.hint.is_some());
 }
@@ -403,7 +405,7 @@ async fn a_missing_interpreter_lists_those_found() {
     }
     let environment = read("dependencies: ['python>=3.11']\n").unwrap();
     let error = find(&environment, std::slice::from_ref(&place), |_| false).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Machine);
+    assert_eq!(error.kind, FailureKind::Machine);
     let message = error.message.replace(place.to_str().unwrap(), "PLACE").replace(&environment.id, "ID");
     assert_eq!(
         message,

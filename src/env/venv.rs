@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::cache::{Complete, clear, lock as lock_folder, stamp};
+use super::cache::{CompletionMarker, clear, lock as lock_folder, stamp};
 use super::environment::Environment;
 use super::interpreter::{dotted, find, usual_places};
-use super::lock::{Package, Target, VenvLock, minor, platform};
-use super::pip::{Foreign, check, compile, install, make_venv, solve};
+use super::lock::{LockedPackage, LockedTarget, VenvLock, minor, platform};
+use super::pip::{ForeignTarget, check, compile, install, make_venv, solve};
 use super::prefix::protect;
-use super::{Backend, Env, OnProgress, Progress, State};
+use super::{BuildProgress, Env, EnvBackend, EnvState, OnProgress};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
@@ -77,11 +77,11 @@ impl Venv {
         environment: &Environment,
         lock: &VenvLock,
         on_progress: OnProgress<'_>,
-    ) -> Result<Complete> {
+    ) -> Result<CompletionMarker> {
         let envs = home.parent().unwrap_or(home);
         std::fs::create_dir_all(envs).map_err(|error| Error::io("create", envs, error))?;
         let taken = lock_folder(home, on_progress).await?;
-        if let Some(complete) = Complete::read(home) {
+        if let Some(complete) = CompletionMarker::read(home) {
             return Ok(complete);
         }
         clear(home)?;
@@ -100,9 +100,9 @@ impl Venv {
         lock: &VenvLock,
         taken: &File,
         on_progress: OnProgress<'_>,
-    ) -> Result<Complete> {
+    ) -> Result<CompletionMarker> {
         let id = &environment.id;
-        on_progress(Progress::Task(format!("looking for {}", environment.python)));
+        on_progress(BuildProgress::Task(format!("looking for {}", environment.python)));
         let here = platform();
         let interpreter = find(environment, &self.places, |version| lock.has(&minor(version), &here)).await?;
         let python = dotted(interpreter.version);
@@ -110,18 +110,18 @@ impl Venv {
             .choose(&minor(interpreter.version), &here)
             .ok_or_else(|| Error::internal("a lock without targets was read"))?;
         if !chosen.hashes_known {
-            on_progress(Progress::Detail(format!(
+            on_progress(BuildProgress::Detail(format!(
                 "hashes are not checked: the lock file lacks them for python {} on {here}; `autoexperiment env lock {id}` adds them",
                 minor(interpreter.version)
             )));
         }
-        on_progress(Progress::Task(format!("making a venv of python {python}")));
+        on_progress(BuildProgress::Task(format!("making a venv of python {python}")));
         let prefix = home.join("venv");
         std::fs::create_dir_all(home).map_err(|error| Error::io("create", home, error))?;
         make_venv(&interpreter.path, &prefix, Some(taken), on_progress).await?;
         let inside = prefix.join("bin/python");
         if !chosen.packages.is_empty() {
-            on_progress(Progress::Task(format!("installing {} packages", chosen.packages.len())));
+            on_progress(BuildProgress::Task(format!("installing {} packages", chosen.packages.len())));
             let lock_path = VenvLock::path(environment.path.parent().unwrap_or(home));
             let requirements = home.join("requirements.txt");
             std::fs::write(&requirements, chosen.requirements())
@@ -137,10 +137,10 @@ impl Venv {
                 })?;
             }
         }
-        on_progress(Progress::Task("compiling".into()));
+        on_progress(BuildProgress::Task("compiling".into()));
         compile(&inside, &prefix.join("lib"), None, taken, on_progress).await;
         protect(&prefix)?;
-        let complete = Complete {
+        let complete = CompletionMarker {
             id: id.clone(),
             backend: "venv".to_owned(),
             variables: BTreeMap::new(),
@@ -156,7 +156,7 @@ impl Venv {
 }
 
 #[async_trait]
-impl Backend for Venv {
+impl EnvBackend for Venv {
     fn name(&self) -> &'static str {
         "venv"
     }
@@ -169,7 +169,7 @@ impl Backend for Venv {
     async fn lock(&self, folder: &Path, _cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
         let environment = Environment::read(folder)?;
         self.refuse_offline("locking", &environment.id)?;
-        on_progress(Progress::Task(format!("looking for {}", environment.python)));
+        on_progress(BuildProgress::Task(format!("looking for {}", environment.python)));
         let interpreter = find(&environment, &self.places, |_| false).await?;
         let here = (minor(interpreter.version), platform());
         let old = VenvLock::read(folder, &environment).ok().map(|(lock, _)| lock);
@@ -182,13 +182,13 @@ impl Backend for Venv {
             std::fs::write(&path, text).map_err(|error| Error::io("write", &path, error))?;
             Ok::<_, Error>(path)
         };
-        on_progress(Progress::Task(format!("making a venv of python {}", dotted(interpreter.version))));
+        on_progress(BuildProgress::Task(format!("making a venv of python {}", dotted(interpreter.version))));
         let prefix = scratch.path().join("venv");
         make_venv(&interpreter.path, &prefix, None, on_progress).await?;
         let python = prefix.join("bin/python");
         let requirements = write("requirements.txt", environment.requirements.join("\n") + "\n")?;
 
-        on_progress(Progress::Task("solving".into()));
+        on_progress(BuildProgress::Task("solving".into()));
         let constraints = match binding {
             Some(chosen) => Some(write("locked.txt", versions(chosen.packages))?),
             None => None,
@@ -197,7 +197,8 @@ impl Backend for Venv {
             .await
             .map_err(|error| error.at(&environment.path, None))?;
         let constraints = write("solved.txt", versions(&native))?;
-        let mut targets = vec![Target { python: here.0.clone(), platform: here.1.clone(), packages: native.clone() }];
+        let mut targets =
+            vec![LockedTarget { python: here.0.clone(), platform: here.1.clone(), packages: native.clone() }];
 
         let wanted: Vec<(String, &str)> = MINORS
             .filter(|minor| [0, 99].iter().any(|patch| environment.accepts([3, *minor, *patch])))
@@ -211,16 +212,16 @@ impl Backend for Venv {
         }
         let wanted = if native.is_empty() || self.here { Vec::new() } else { wanted };
         if !wanted.is_empty() {
-            on_progress(Progress::Task(format!("solving for {} other targets", wanted.len())));
+            on_progress(BuildProgress::Task(format!("solving for {} other targets", wanted.len())));
         }
         for (count, (python_version, processor)) in wanted.iter().enumerate() {
-            on_progress(Progress::Step(count as u64, wanted.len() as u64));
-            let foreign = Foreign { python: python_version, processor };
+            on_progress(BuildProgress::Step(count as u64, wanted.len() as u64));
+            let foreign = ForeignTarget { python: python_version, processor };
             let solved =
                 solve(&python, &requirements, Some(&constraints), Some(&foreign), scratch.path(), &|_| {}).await;
             match solved {
                 Ok(packages) => add(&mut targets, python_version.clone(), format!("linux-{processor}"), packages),
-                Err(_) => on_progress(Progress::Detail(format!(
+                Err(_) => on_progress(BuildProgress::Detail(format!(
                     "no wheels of all these versions for python {python_version} on linux-{processor}"
                 ))),
             }
@@ -242,7 +243,7 @@ impl Backend for Venv {
         let environment = Environment::read(folder)?;
         let (lock, text) = VenvLock::read(folder, &environment)?;
         let home = home(&environment, &text, cache)?;
-        let complete = if let Some(complete) = Complete::read(&home) {
+        let complete = if let Some(complete) = CompletionMarker::read(&home) {
             complete
         } else {
             self.refuse_offline("building", &environment.id)?;
@@ -251,13 +252,13 @@ impl Backend for Venv {
         Ok(assemble(environment, complete, &home))
     }
 
-    fn state(&self, folder: &Path, cache: &Path) -> Result<State> {
+    fn state(&self, folder: &Path, cache: &Path) -> Result<EnvState> {
         if !VenvLock::path(folder).exists() {
-            return Ok(State { locked: false, built: false });
+            return Ok(EnvState { locked: false, built: false });
         }
         let environment = Environment::read(folder)?;
         let (_, text) = VenvLock::read(folder, &environment)?;
-        Ok(State { locked: true, built: Complete::read(&home(&environment, &text, cache)?).is_some() })
+        Ok(EnvState { locked: true, built: CompletionMarker::read(&home(&environment, &text, cache)?).is_some() })
     }
 }
 
@@ -269,13 +270,13 @@ fn home(environment: &Environment, lock: &str, cache: &Path) -> Result<PathBuf> 
 }
 
 /// Adds a solution's hashes to its target's section, or adds a new section.
-fn add(targets: &mut Vec<Target>, python: String, platform: String, packages: Vec<Package>) {
+fn add(targets: &mut Vec<LockedTarget>, python: String, platform: String, packages: Vec<LockedPackage>) {
     let Some(target) = targets.iter_mut().find(|target| target.python == python && target.platform == platform) else {
-        targets.push(Target { python, platform, packages });
+        targets.push(LockedTarget { python, platform, packages });
         return;
     };
     for package in packages {
-        let same = |one: &&mut Package| one.name == package.name && one.version == package.version;
+        let same = |one: &&mut LockedPackage| one.name == package.name && one.version == package.version;
         if let Some(known) = target.packages.iter_mut().find(same) {
             known.sha256.extend(package.sha256);
             known.sha256.sort();
@@ -285,16 +286,16 @@ fn add(targets: &mut Vec<Target>, python: String, platform: String, packages: Ve
 }
 
 /// Whether no package has different versions in the two lists.
-fn agree(one: &[Package], other: &[Package]) -> bool {
+fn agree(one: &[LockedPackage], other: &[LockedPackage]) -> bool {
     one.iter().all(|package| other.iter().all(|known| known.name != package.name || known.version == package.version))
 }
 
-fn versions(packages: &[Package]) -> String {
+fn versions(packages: &[LockedPackage]) -> String {
     packages.iter().map(|package| [&package.name, "==", &package.version, "\n"].concat()).collect()
 }
 
 /// Digest of the installed packages, equal on all machines with the same platform and Python.
-fn digest(python: &str, platform: &str, packages: &[Package], variables: &BTreeMap<String, String>) -> String {
+fn digest(python: &str, platform: &str, packages: &[LockedPackage], variables: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     hasher.update(format!("{FORMAT}\npython {python}\nplatform {platform}\n"));
     for package in packages {
@@ -307,7 +308,7 @@ fn digest(python: &str, platform: &str, packages: &[Package], variables: &BTreeM
 }
 
 /// Describes the env for sandboxes.
-fn assemble(environment: Environment, complete: Complete, home: &Path) -> Env {
+fn assemble(environment: Environment, complete: CompletionMarker, home: &Path) -> Env {
     let prefix = home.join("venv");
     let mut variables = super::prefix::variables(&prefix);
     variables.insert("VIRTUAL_ENV".to_owned(), prefix.display().to_string());

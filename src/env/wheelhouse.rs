@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::cache::{clear, lock};
 use super::pip::download;
-use super::{Env, OnProgress, Progress};
+use super::{BuildProgress, Env, OnProgress};
 use crate::error::{Error, Result};
 use crate::files::{hex, write_whole};
 
@@ -33,7 +33,7 @@ pub async fn wheelhouse(list: &Path, env: &Env, cache: &Path, on_progress: OnPro
     }
     clear(&home)?;
     std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
-    on_progress(Progress::Task(format!("fetching wheels of `{}`", list.display())));
+    on_progress(BuildProgress::Task(format!("fetching wheels of `{}`", list.display())));
     for round in rounds(&text) {
         let path = home.join("requirements.txt");
         std::fs::write(&path, round.join("\n") + "\n").map_err(|error| Error::io("write", &path, error))?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::names::file_name;
-use super::{AgentAction, Source, Turn, turns};
+use super::{AgentAction, ExportSource, Turn, turns};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::model::{Role, Usage};
@@ -20,7 +20,7 @@ const VERSION: &str = "ATIF-v1.8";
 ///
 /// # Errors
 /// Kind `Store` if a record is gone; kind `Machine` if a file cannot be written.
-pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
+pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let names = source.names();
     let mut written = Vec::new();
@@ -39,7 +39,7 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
 
 /// Converts an attempt's trajectory.
 #[must_use]
-pub fn trajectory(source: &Source, record: &AttemptRecord, turns: &[Turn<'_>]) -> Value {
+pub fn trajectory(source: &ExportSource, record: &AttemptRecord, turns: &[Turn<'_>]) -> Value {
     let begun = record.started;
     let at = |seconds: f64| {
         let since = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();

@@ -31,7 +31,7 @@ pub struct Column {
 }
 
 /// A table whose rows are made one at a time while it is written.
-pub struct Table<'a, R> {
+pub struct ExportTable<'a, R> {
     /// `attempts` or `values`.
     pub name: &'static str,
     /// The rows.
@@ -40,7 +40,7 @@ pub struct Table<'a, R> {
     pub measures: Vec<String>,
 }
 
-impl<R: JsonSchema> Table<'_, R> {
+impl<R: JsonSchema> ExportTable<'_, R> {
     /// Returns all columns.
     ///
     /// # Errors

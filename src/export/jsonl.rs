@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::column::Table;
+use super::column::ExportTable;
 use crate::error::Result;
 use crate::files::WholeFile;
 
@@ -12,7 +12,7 @@ use crate::files::WholeFile;
 ///
 /// # Errors
 /// Returns the errors of making the rows; kind `Machine` if the file cannot be written.
-pub fn save<R: Serialize>(table: Table<'_, R>, path: &Path) -> Result<PathBuf> {
+pub fn save<R: Serialize>(table: ExportTable<'_, R>, path: &Path) -> Result<PathBuf> {
     let mut destination = WholeFile::create_with_folders(path)?;
     for row in table.rows {
         destination.json_line(&row?)?;

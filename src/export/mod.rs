@@ -1,7 +1,7 @@
 //! Exports stored runs in the formats of other projects, so that their tools can open them: one file per format.
 //!
-//! A [`Source`] is a run opened for export; each format reads what it needs from it, attempt by attempt, and writes
-//! files. Missing or truncated trajectories and diffs are left out and reported ([`Source::notes`]), never invented.
+//! A [`ExportSource`] is a run opened for export; each format reads what it needs from it, attempt by attempt, and writes
+//! files. Missing or truncated trajectories and diffs are left out and reported ([`ExportSource::notes`]), never invented.
 //! `docs/formats.md` describes the contents of each format.
 
 pub(crate) mod atif;
@@ -19,6 +19,6 @@ pub mod table;
 pub(crate) mod traj;
 mod turns;
 
-pub use names::Names;
-pub use source::Source;
+pub use names::ContenderFileNames;
+pub use source::ExportSource;
 pub(crate) use turns::{AgentAction, Turn, turns};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 
 use crate::files::{bounded, hex};
-use crate::run::brief::Brief;
+use crate::run::record_index::IndexedRecord;
 
 /// Hexadecimal digits that distinguish names which would otherwise become equal.
 const DIGITS: usize = 8;
@@ -31,11 +31,11 @@ fn digits(parts: &[&str]) -> String {
 
 /// File names for the agents and models of a run: the agent's name, followed by `__` and the model if the agent has
 /// several.
-pub struct Names(BTreeMap<(String, Option<String>), String>);
+pub struct ContenderFileNames(BTreeMap<(String, Option<String>), String>);
 
-impl Names {
+impl ContenderFileNames {
     /// Collects the names for the agents and models of these attempts.
-    pub fn for_attempts<'a>(attempts: impl Iterator<Item = &'a Brief>) -> Self {
+    pub fn for_attempts<'a>(attempts: impl Iterator<Item = &'a IndexedRecord>) -> Self {
         let mut models: BTreeMap<&str, BTreeSet<Option<&str>>> = BTreeMap::new();
         for attempt in attempts {
             models.entry(&attempt.agent).or_default().insert(attempt.model.as_deref());

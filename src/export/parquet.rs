@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::column::{Column, ColumnKind, Table, cells};
+use super::column::{Column, ColumnKind, ExportTable, cells};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 
@@ -30,7 +30,7 @@ const GROUP_TEXT: usize = 8 << 20;
 ///
 /// # Errors
 /// Returns the errors of making the rows; kind `Machine` if the file cannot be written.
-pub fn save<R: Serialize + JsonSchema>(table: Table<'_, R>, path: &Path) -> Result<PathBuf> {
+pub fn save<R: Serialize + JsonSchema>(table: ExportTable<'_, R>, path: &Path) -> Result<PathBuf> {
     let failed = |error: ParquetError| Error::machine(format!("failed to write `{}`", path.display())).because(error);
     let columns = table.columns()?;
     let schema = parse_message_type(&message(table.name, &columns)).map_err(failed)?;
@@ -38,12 +38,12 @@ pub fn save<R: Serialize + JsonSchema>(table: Table<'_, R>, path: &Path) -> Resu
     let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![written_by])).build();
     let destination = WholeFile::create_with_folders(path)?;
     let mut writer = SerializedFileWriter::new(destination, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
-    let mut group = Group::new(&columns);
+    let mut group = RowGroup::new(&columns);
     for row in table.rows {
         group.add(cells(&row?)?);
         if group.is_full() {
             write_group(writer.next_row_group().map_err(failed)?, &group).map_err(failed)?;
-            group = Group::new(&columns);
+            group = RowGroup::new(&columns);
         }
     }
     if group.rows > 0 {
@@ -70,13 +70,13 @@ fn message(name: &str, columns: &[Column]) -> String {
 }
 
 /// A row group, stored column by column.
-struct Group<'a> {
+struct RowGroup<'a> {
     columns: Vec<(&'a Column, Vec<Value>)>,
     rows: usize,
     text: usize,
 }
 
-impl<'a> Group<'a> {
+impl<'a> RowGroup<'a> {
     fn new(columns: &'a [Column]) -> Self {
         Self { columns: columns.iter().map(|column| (column, Vec::new())).collect(), rows: 0, text: 0 }
     }
@@ -97,7 +97,7 @@ impl<'a> Group<'a> {
 
 fn write_group<W: std::io::Write + Send>(
     mut writers: SerializedRowGroupWriter<'_, W>,
-    group: &Group<'_>,
+    group: &RowGroup<'_>,
 ) -> Result<(), ParquetError> {
     for (column, cells) in &group.columns {
         // Definition level 1 for a value, 0 for null.

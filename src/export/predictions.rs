@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Source;
+use super::ExportSource;
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
-use crate::run::brief::Brief;
+use crate::run::record_index::IndexedRecord;
 
 /// One line of a predictions file.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -30,9 +30,9 @@ pub struct Prediction {
 /// # Errors
 /// Kind `Usage` for a single file if several are needed; kind `Store` if a record is gone; kind `Machine` if a file
 /// cannot be written.
-pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
+pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
-    let mut files: BTreeMap<(&str, Option<&str>, u32), Vec<&Brief>> = BTreeMap::new();
+    let mut files: BTreeMap<(&str, Option<&str>, u32), Vec<&IndexedRecord>> = BTreeMap::new();
     for brief in source.attempts() {
         files.entry((&brief.agent, brief.model.as_deref(), brief.attempt)).or_default().push(brief);
     }

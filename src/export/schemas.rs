@@ -7,8 +7,8 @@ use super::predictions::Prediction;
 use super::table::{AttemptRow, ValueRow};
 use crate::agent::TimedEvent;
 use crate::error::{Error, Result};
-use crate::model::ledger::Entry;
-use crate::report::{Document, Status};
+use crate::model::ledger::LedgerEntry;
+use crate::report::{ReportDocument, Status};
 use crate::run::{AttemptRecord, RunFile};
 
 /// Returns the schemas of the tables and of predictions by file name. Their properties are the columns.
@@ -32,8 +32,8 @@ pub fn stored() -> Result<Vec<(&'static str, String)>> {
         ("run.schema.json", text::<RunFile>()?),
         ("record.schema.json", text::<AttemptRecord>()?),
         ("trajectory.schema.json", text::<TimedEvent>()?),
-        ("ledger.schema.json", text::<Entry>()?),
-        ("report.schema.json", text::<Document<'_>>()?),
+        ("ledger.schema.json", text::<LedgerEntry>()?),
+        ("report.schema.json", text::<ReportDocument<'_>>()?),
         ("status.schema.json", text::<Status>()?),
     ])
 }

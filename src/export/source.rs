@@ -4,22 +4,22 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::names::Names;
+use super::names::ContenderFileNames;
 use crate::agent::TimedEvent;
 use crate::error::{Error, Result};
 use crate::files::{JsonLine, json_lines};
-use crate::run::brief::{Brief, Briefs};
 use crate::run::family::Families;
+use crate::run::record_index::{IndexedRecord, RecordIndex};
 use crate::run::{AttemptRecord, RunFile, Store, is_file_name};
 
 /// Number of attempts that are named individually in notes on the same problem.
 const NAMED: usize = 5;
 
 /// A stored run opened for export. Only an index of the records is in memory; each record is read when needed.
-pub struct Source {
+pub struct ExportSource {
     /// The contents of `run.json`.
     pub run: RunFile,
-    briefs: Briefs,
+    briefs: RecordIndex,
     families: Families,
     missing: RefCell<BTreeMap<FileProblem, (Vec<String>, usize)>>,
 }
@@ -52,13 +52,13 @@ impl FileProblem {
     }
 }
 
-impl Source {
+impl ExportSource {
     /// Opens a run's folder. Broken lines are left out and noted, as in reports.
     ///
     /// # Errors
     /// Kind `Store` if the folder isn't a run, has another format version, or lacks its `run.json`.
     pub fn open(folder: &Path, families: &Families) -> Result<Self> {
-        let mut briefs = Briefs::open(folder)?;
+        let mut briefs = RecordIndex::open(folder)?;
         let run = match briefs.run.take() {
             Some(run) => run,
             // Fails with the reason why `run.json` could not be read.
@@ -81,7 +81,7 @@ impl Source {
 
     /// The records that count for an attempt: among several tries the last one that was not lost, or the last if all
     /// were. Only these tries have their trajectory and diff under the store's usual file names.
-    pub fn attempts(&self) -> impl Iterator<Item = &Brief> {
+    pub fn attempts(&self) -> impl Iterator<Item = &IndexedRecord> {
         self.briefs.records.iter().filter(|brief| brief.counts)
     }
 
@@ -89,14 +89,14 @@ impl Source {
     ///
     /// # Errors
     /// Kind `Store` if the record is gone.
-    pub fn whole(&self, brief: &Brief) -> Result<AttemptRecord> {
+    pub fn whole(&self, brief: &IndexedRecord) -> Result<AttemptRecord> {
         self.briefs.whole(brief)
     }
 
     /// Returns the file names of the run's agents and models.
     #[must_use]
-    pub fn names(&self) -> Names {
-        Names::for_attempts(self.attempts())
+    pub fn names(&self) -> ContenderFileNames {
+        ContenderFileNames::for_attempts(self.attempts())
     }
 
     /// Reads the events of an attempt up to the first unreadable line. A missing or truncated trajectory is noted.

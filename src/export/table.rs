@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::column::{Table, cells};
+use super::column::{ExportTable, cells};
 #[cfg(feature = "parquet")]
 use super::parquet;
-use super::{Source, jsonl};
+use super::{ExportSource, jsonl};
 use crate::error::Result;
 use crate::files::WholeFile;
 use crate::run::{AttemptRecord, measured};
@@ -197,7 +197,7 @@ impl TableFormat {
 ///
 /// # Errors
 /// Kind `Store` if a record is gone; kind `Machine` if a file cannot be written.
-pub fn export(source: &Source, format: TableFormat, path: &Path) -> Result<Vec<PathBuf>> {
+pub fn export(source: &ExportSource, format: TableFormat, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let extension = format.extension();
     if path.extension().is_some_and(|given| given == extension) {
@@ -207,7 +207,7 @@ pub fn export(source: &Source, format: TableFormat, path: &Path) -> Result<Vec<P
     Ok(vec![save(attempts(source), format, &file("attempts"))?, save(values(source), format, &file("values"))?])
 }
 
-fn save<R: Serialize + JsonSchema>(table: Table<'_, R>, format: TableFormat, path: &Path) -> Result<PathBuf> {
+fn save<R: Serialize + JsonSchema>(table: ExportTable<'_, R>, format: TableFormat, path: &Path) -> Result<PathBuf> {
     match format {
         TableFormat::Csv => save_csv(table, path),
         #[cfg(feature = "parquet")]
@@ -220,11 +220,11 @@ fn save<R: Serialize + JsonSchema>(table: Table<'_, R>, format: TableFormat, pat
 
 /// Returns the table of attempts.
 #[must_use]
-pub fn attempts(source: &Source) -> Table<'_, AttemptRow> {
+pub fn attempts(source: &ExportSource) -> ExportTable<'_, AttemptRow> {
     let measures = source.measures();
     let names = measures.clone();
     let rows = source.records().map(move |record| record.map(|record| attempt_row(&source.run.run, record, &names)));
-    Table { name: "attempts", rows: Box::new(rows), measures }
+    ExportTable { name: "attempts", rows: Box::new(rows), measures }
 }
 
 fn attempt_row(run: &str, (record, counts): (AttemptRecord, bool), measures: &[String]) -> AttemptRow {
@@ -273,13 +273,13 @@ fn attempt_row(run: &str, (record, counts): (AttemptRecord, bool), measures: &[S
 
 /// Returns the table of values.
 #[must_use]
-pub fn values(source: &Source) -> Table<'_, ValueRow> {
+pub fn values(source: &ExportSource) -> ExportTable<'_, ValueRow> {
     // Only one record's rows are in memory at a time.
     let rows = source.records().flat_map(|record| match record {
         Ok((record, counts)) => value_rows(&source.run.run, &record, counts).into_iter().map(Ok).collect(),
         Err(error) => vec![Err(error)],
     });
-    Table { name: "values", rows: Box::new(rows), measures: Vec::new() }
+    ExportTable { name: "values", rows: Box::new(rows), measures: Vec::new() }
 }
 
 fn value_rows(run: &str, record: &AttemptRecord, counts: bool) -> Vec<ValueRow> {
@@ -318,7 +318,7 @@ fn value_rows(run: &str, record: &AttemptRecord, counts: bool) -> Vec<ValueRow> 
 }
 
 /// Writes CSV (RFC 4180): a heading line, empty cells for null, text guarded as in the reports.
-fn save_csv<R: Serialize + JsonSchema>(table: Table<'_, R>, path: &Path) -> Result<PathBuf> {
+fn save_csv<R: Serialize + JsonSchema>(table: ExportTable<'_, R>, path: &Path) -> Result<PathBuf> {
     let mut destination = WholeFile::create_with_folders(path)?;
     let heading: Vec<String> = table.columns()?.into_iter().map(|column| column.name).collect();
     let mut line = String::new();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::atif::{arguments, end};
 use super::names::file_name;
-use super::{AgentAction, Source, Turn, turns};
+use super::{AgentAction, ExportSource, Turn, turns};
 use crate::agent::{End, TimedEvent, conversation};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
@@ -18,7 +18,7 @@ use crate::run::AttemptRecord;
 ///
 /// # Errors
 /// Kind `Store` if a record is gone; kind `Machine` if a file cannot be written.
-pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
+pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let names = source.names();
     let mut written = Vec::new();
@@ -34,7 +34,7 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-fn file(source: &Source, record: &AttemptRecord, lines: &[TimedEvent]) -> Value {
+fn file(source: &ExportSource, record: &AttemptRecord, lines: &[TimedEvent]) -> Value {
     let turns = turns(lines);
     let steps: Vec<Value> = turns
         .iter()

@@ -83,7 +83,9 @@ pub fn turns(lines: &[TimedEvent]) -> Vec<Turn<'_>> {
                 turns.begin(AgentAction { at: line.at, text: content, ..AgentAction::default() });
             }
             Event::Message { call_id: Some(id), content, .. } if turns.answer(id, content, 0.0) => {}
-            Event::Message { role, content, .. } => turns.say(AgentMessage { at: line.at, role: *role, content }),
+            Event::Message { role, content, .. } => {
+                turns.add_agent_message(AgentMessage { at: line.at, role: *role, content })
+            }
             Event::Reply { text, reasoning, tool_calls, usage, cost, seconds, .. } => {
                 let calls = tool_calls.iter().map(|call| TurnCall {
                     id: call.id.clone(),
@@ -147,7 +149,7 @@ impl<'a> Turns<'a> {
         self.act = Some(act);
     }
 
-    fn say(&mut self, spoken: AgentMessage<'a>) {
+    fn add_agent_message(&mut self, spoken: AgentMessage<'a>) {
         self.end();
         self.done.push(Turn::Said(spoken));
     }
@@ -158,7 +160,7 @@ impl<'a> Turns<'a> {
         match (role, &message.tool_call_id) {
             (Role::Assistant, _) => self.begin(AgentAction { at, text: content, ..AgentAction::default() }),
             (Role::Tool, Some(id)) if self.answer(id, content, 0.0) => {}
-            _ => self.say(AgentMessage { at, role, content }),
+            _ => self.add_agent_message(AgentMessage { at, role, content }),
         }
     }
 

@@ -14,9 +14,9 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// Digest of several parts. Each part is added with its length, so that different parts never give the same input.
 #[derive(Debug, Clone, Default)]
-pub struct Parts(Sha256);
+pub struct PartsDigest(Sha256);
 
-impl Parts {
+impl PartsDigest {
     /// Adds a part.
     pub fn add(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();

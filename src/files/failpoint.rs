@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Moment of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum WriteMoment {
     Before,
     /// Half of the bytes are written.
     Torn,
@@ -17,21 +17,21 @@ pub enum Moment {
 }
 
 /// End of the file's path, the moment, and the number of matches left, including the one that kills.
-static ASKED: LazyLock<Option<(String, Moment, AtomicU32)>> = LazyLock::new(|| {
+static ASKED: LazyLock<Option<(String, WriteMoment, AtomicU32)>> = LazyLock::new(|| {
     let asked = std::env::var("AUTOEXPERIMENT_KILL_AT").ok()?;
     let mut words = asked.rsplitn(3, ' ');
     let number = words.next()?.parse().ok()?;
     let moment = match words.next()? {
-        "before" => Moment::Before,
-        "torn" => Moment::Torn,
-        "after" => Moment::After,
+        "before" => WriteMoment::Before,
+        "torn" => WriteMoment::Torn,
+        "after" => WriteMoment::After,
         _ => return None,
     };
     Some((words.next()?.to_owned(), moment, AtomicU32::new(number)))
 });
 
 /// Whether to kill the program at this moment of writing this file.
-fn is_asked(path: &Path, moment: Moment) -> bool {
+fn is_asked(path: &Path, moment: WriteMoment) -> bool {
     cfg!(debug_assertions)
         && ASKED.as_ref().is_some_and(|(name, at, left)| {
             *at == moment && path.ends_with(name) && left.fetch_sub(1, Ordering::Relaxed) == 1
@@ -44,7 +44,7 @@ fn kill() {
 }
 
 /// Kills the program if a test asks for this point.
-pub fn reach(path: &Path, moment: Moment) {
+pub fn reach(path: &Path, moment: WriteMoment) {
     if is_asked(path, moment) {
         kill();
     }
@@ -55,12 +55,12 @@ pub fn reach(path: &Path, moment: Moment) {
 /// # Errors
 /// Fails if the write fails.
 pub fn write_all(file: &mut impl Write, path: &Path, bytes: &[u8]) -> Result<()> {
-    reach(path, Moment::Before);
-    if is_asked(path, Moment::Torn) {
+    reach(path, WriteMoment::Before);
+    if is_asked(path, WriteMoment::Torn) {
         file.write_all(&bytes[..bytes.len() / 2])?;
         kill();
     }
     file.write_all(bytes)?;
-    reach(path, Moment::After);
+    reach(path, WriteMoment::After);
     Ok(())
 }

@@ -222,14 +222,14 @@ mod tests {
 
     #[test]
     fn a_value_that_cannot_be_written_leaves_nothing_behind() {
-        struct Broken;
-        impl Serialize for Broken {
+        struct BrokenValue;
+        impl Serialize for BrokenValue {
             fn serialize<S: serde::Serializer>(&self, _: S) -> std::result::Result<S::Ok, S::Error> {
                 Err(serde::ser::Error::custom("broken"))
             }
         }
         let text = appended(b"1\n", |path| {
-            Appender::resume(path).unwrap().append(&("begun", Broken)).unwrap_err();
+            Appender::resume(path).unwrap().append(&("begun", BrokenValue)).unwrap_err();
         });
         assert_eq!(text, "1\n");
     }

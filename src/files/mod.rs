@@ -1,5 +1,5 @@
 //! File handling: append-only JSON lines ([`Appender`], [`json_lines`]), files that appear completely or not at all
-//! ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]), digests ([`Parts`], [`hex`]) and caches by
+//! ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]), digests ([`PartsDigest`], [`hex`]) and caches by
 //! digest ([`DiskCache`]), file names of bounded length ([`bounded`]), the current time ([`now`]), temporary folders that
 //! can be cleaned up after a kill ([`Temporary`]), checks of folders ([`usable`]), types stored as text
 //! (`stored_as_text`), and TOML with all of its errors ([`from_toml`]).
@@ -18,7 +18,7 @@ pub mod usable;
 mod whole;
 
 pub use clock::now;
-pub use digest::{Parts, hex};
+pub use digest::{PartsDigest, hex};
 pub use disk_cache::DiskCache;
 pub(crate) use failpoint::write_all;
 pub use lines::{Appender, JsonLine, json_lines};

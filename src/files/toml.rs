@@ -122,22 +122,22 @@ mod tests {
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     #[allow(dead_code, reason = "only read")]
-    struct Document {
+    struct Book {
         title: String,
         year: u16,
         #[serde(default)]
-        part: Vec<Part>,
+        part: Vec<Chapter>,
     }
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     #[allow(dead_code, reason = "only read")]
-    struct Part {
+    struct Chapter {
         name: String,
     }
 
     fn faults(text: &str) -> String {
-        from_toml::<Document>(text, Path::new("f.toml")).unwrap_err().to_string()
+        from_toml::<Book>(text, Path::new("f.toml")).unwrap_err().to_string()
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn valid_toml_is_parsed() {
-        let read: Document = from_toml("title = 'x'\nyear = 2\n", Path::new("f.toml")).unwrap();
+        let read: Book = from_toml("title = 'x'\nyear = 2\n", Path::new("f.toml")).unwrap();
         assert_eq!((read.title.as_str(), read.year, read.part.len()), ("x", 2, 0));
     }
 }

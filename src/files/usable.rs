@@ -5,11 +5,11 @@ use std::path::Path;
 
 use nix::unistd::{AccessFlags, eaccess};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 
 /// A folder that the program needs, and how to choose another one.
 #[derive(Debug, Clone, Copy)]
-pub struct Needed {
+pub struct NeededFolder {
     /// Description, such as `the cache`.
     pub name: &'static str,
     /// The settings that select it.
@@ -19,19 +19,19 @@ pub struct Needed {
 }
 
 /// The cache folder, whose contents can be recreated.
-pub const CACHE: Needed = Needed {
+pub const CACHE: NeededFolder = NeededFolder {
     name: "the cache",
     settings: "`--cache DIR` or `AUTOEXPERIMENT_CACHE`",
     instead: "/var/cache/autoexperiment",
 };
 /// The folder for attempts' workspaces.
-pub const SCRATCH: Needed = Needed {
+pub const SCRATCH: NeededFolder = NeededFolder {
     name: "the scratch folder",
     settings: "`--scratch DIR` or `AUTOEXPERIMENT_SCRATCH`",
     instead: "/var/tmp/autoexperiment",
 };
 
-impl Needed {
+impl NeededFolder {
     /// Hint for a folder that cannot be used.
     #[must_use]
     pub fn hint(self) -> String {
@@ -42,7 +42,8 @@ impl Needed {
     }
 
     fn refused(self, folder: &Path, why: &str) -> Error {
-        Error::new(Kind::Place, format!("{} `{}` cannot be used: {why}", self.name, folder.display())).hint(self.hint())
+        Error::new(FailureKind::Place, format!("{} `{}` cannot be used: {why}", self.name, folder.display()))
+            .hint(self.hint())
     }
 
     /// Checks that this user can write to the folder, or create it. A folder that already has contents may be
@@ -71,7 +72,7 @@ impl Needed {
     /// Checks that the sandboxes' user can reach the folder's contents.
     ///
     /// # Errors
-    /// As [`Needed::writable`].
+    /// As [`NeededFolder::writable`].
     pub fn passable(self, folder: &Path, user: u32) -> Result<()> {
         match closed(folder, user) {
             None => Ok(()),
@@ -120,7 +121,7 @@ mod tests {
         symlink(&home, base.path().join("link")).unwrap();
         for place in ["home/there", "home/.cache/new", "link/new", "home"] {
             let error = CACHE.passable(&base.path().join(place), NOBODY).unwrap_err();
-            assert_eq!(error.kind, Kind::Place);
+            assert_eq!(error.kind, FailureKind::Place);
             assert!(error.message.contains("home` is closed to the user"), "{error}");
             assert!(error.hint.unwrap().contains("`AUTOEXPERIMENT_CACHE`"));
         }

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::failpoint::{Moment, reach};
+use super::failpoint::{WriteMoment, reach};
 use crate::error::{Error, Result};
 
 /// A file being written. It gets its name only when [finished](WholeFile::finish); until then it is a temporary file in
@@ -78,9 +78,9 @@ impl WholeFile {
         if is_durable {
             file.as_file().sync_all().map_err(failed)?;
         }
-        reach(&self.path, Moment::Before);
+        reach(&self.path, WriteMoment::Before);
         file.persist(&self.path).map_err(|error| failed(error.error))?;
-        reach(&self.path, Moment::After);
+        reach(&self.path, WriteMoment::After);
         Ok(self.path)
     }
 }

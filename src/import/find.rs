@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::published::{PublishedFunction, PublishedPaper};
-use super::{Decisions, Finding};
-use crate::code::{Function, Identifiers, Module, Selector, Tokens, containment, last_part};
+use super::{Decisions, ImportRemark};
+use crate::code::{CodeTokens, Function, Identifiers, Module, Selector, containment, last_part};
 use crate::error::{Error, Result};
 
 /// Share of a published source's tokens that a candidate must contain to be the same function.
@@ -34,7 +34,7 @@ pub fn find(
     repo: &Path,
     paper: &PublishedPaper,
     decisions: &Decisions,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<ImportRemark>,
 ) -> Result<Vec<FoundFunction>> {
     let mut modules: BTreeMap<String, Module> = BTreeMap::new();
     let mut found: Vec<FoundFunction> = Vec::new();
@@ -49,7 +49,7 @@ pub fn find(
         let selector = match outcome {
             Ok(selector) => selector,
             Err(why) if decisions.leave_out => {
-                findings.push(Finding::left_out(about, why));
+                findings.push(ImportRemark::left_out(about, why));
                 continue;
             }
             Err(why) => {
@@ -61,7 +61,7 @@ pub fn find(
         if let Some(twin) = found.iter().find(|other| other.selector == selector) {
             let why = format!("it is `{selector}`, which is function {} already", twin.number);
             if decisions.leave_out {
-                findings.push(Finding::left_out(about, why));
+                findings.push(ImportRemark::left_out(about, why));
             } else {
                 refused.push(format!("function {}: {why}", function.number));
             }
@@ -99,7 +99,7 @@ fn place(
     function: &PublishedFunction,
     modules: &mut BTreeMap<String, Module>,
     about: &str,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<ImportRemark>,
 ) -> Result<Result<String, String>> {
     if !repo.join(&function.file).is_file() {
         return Ok(Err(format!("the code has no file `{}`", function.file)));
@@ -134,10 +134,10 @@ fn place(
     };
     let label = module.functions()[chosen].label();
     if label != function.name {
-        findings.push(Finding::correction(about, format!("`{}` is `{label}`", function.name)));
+        findings.push(ImportRemark::correction(about, format!("`{}` is `{label}`", function.name)));
     }
     if let Some(why) = why {
-        findings.push(Finding::doubt(
+        findings.push(ImportRemark::doubt(
             about,
             format!("one of {} of that name; taken for `{label}` {why}", candidates.len()),
         ));
@@ -145,7 +145,7 @@ fn place(
     if let Some(lines) = function.lines
         && let Some(what) = line_fault(module, chosen, lines)
     {
-        findings.push(Finding::correction(about, what));
+        findings.push(ImportRemark::correction(about, what));
     }
     Ok(Ok(module.selector(chosen).to_string()))
 }
@@ -166,13 +166,14 @@ fn tell_apart(
     function: &PublishedFunction,
 ) -> Result<(usize, &'static str), String> {
     if let Some(source) = &function.source {
-        let tokens = Tokens::new(source.as_bytes());
+        let tokens = CodeTokens::new(source.as_bytes());
         let same: Vec<usize> = candidates
             .iter()
             .copied()
             .filter(|&at| {
                 let whole = &module.functions()[at].whole;
-                containment(&tokens, &Tokens::of(module.source(), whole.clone()), Identifiers::Kept) >= SAME_SOURCE
+                containment(&tokens, &CodeTokens::split(module.source(), whole.clone()), Identifiers::Kept)
+                    >= SAME_SOURCE
             })
             .collect();
         if let [one] = same.as_slice() {

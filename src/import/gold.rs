@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::Finding;
-use super::published::{Published, PublishedPaper, plain};
+use super::ImportRemark;
+use super::published::{PublishedFolder, PublishedPaper, plain};
 use crate::error::{Error, Result};
 use crate::score::{Tolerance, score_experiment};
 
@@ -32,9 +32,9 @@ pub struct PublishedExperiment {
 /// # Errors
 /// Kind `Suite` if the paper has no experiments, or one has no command.
 pub fn experiments(
-    published: &Published,
+    published: &PublishedFolder,
     paper: &PublishedPaper,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<ImportRemark>,
 ) -> Result<Vec<PublishedExperiment>> {
     let of_paper = |value: &&Value| value["paper_id"].as_str() == Some(&paper.id);
     let together: Vec<&Value> = published.experiments.iter().filter(of_paper).collect();
@@ -81,7 +81,7 @@ pub fn experiments(
         disagreements(experiment, findings);
     }
     twins(&found, findings);
-    findings.push(Finding::doubt(
+    findings.push(ImportRemark::doubt(
         "experiments",
         "how results are read is not published: the last JSON line of stdout is taken; correct `result` in paper.toml",
     ));
@@ -89,11 +89,13 @@ pub fn experiments(
 }
 
 /// Adds a result unless an equal one is already there.
-fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value)>, findings: &mut Vec<Finding>) {
+fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value)>, findings: &mut Vec<ImportRemark>) {
     match read(result) {
         Some(value) if results.iter().any(|(_, known)| *known == value) => {}
         Some(value) => results.push((file.to_owned(), value)),
-        None => findings.push(Finding::doubt(about, format!("its result in {file} is not JSON: `{}`", plain(result)))),
+        None => {
+            findings.push(ImportRemark::doubt(about, format!("its result in {file} is not JSON: `{}`", plain(result))))
+        }
     }
 }
 
@@ -141,12 +143,12 @@ fn commands(script: &str) -> BTreeMap<String, String> {
 }
 
 /// Reports published results of one experiment that differ by more than 5%.
-fn disagreements(experiment: &PublishedExperiment, findings: &mut Vec<Finding>) {
+fn disagreements(experiment: &PublishedExperiment, findings: &mut Vec<ImportRemark>) {
     let Some(((first, gold), others)) = experiment.results.split_first() else { return };
     let differing: Vec<&str> =
         others.iter().filter(|(_, other)| !agree(gold, other)).map(|(file, _)| file.as_str()).collect();
     if !differing.is_empty() {
-        findings.push(Finding::doubt(
+        findings.push(ImportRemark::doubt(
             format!("experiment {}", experiment.number),
             format!("its published results disagree by more than 5%: {first} and {}", differing.join(", ")),
         ));
@@ -154,7 +156,7 @@ fn disagreements(experiment: &PublishedExperiment, findings: &mut Vec<Finding>) 
 }
 
 /// Reports experiments with equal results, because an answer to one would be right for all of them.
-fn twins(experiments: &[PublishedExperiment], findings: &mut Vec<Finding>) {
+fn twins(experiments: &[PublishedExperiment], findings: &mut Vec<ImportRemark>) {
     let gold: Vec<Option<&Value>> = experiments.iter().map(|it| it.results.first().map(|(_, value)| value)).collect();
     for (place, experiment) in experiments.iter().enumerate() {
         let Some(own) = gold[place] else { continue };
@@ -165,7 +167,7 @@ fn twins(experiments: &[PublishedExperiment], findings: &mut Vec<Finding>) {
             .map(|(_, other)| other.number.as_str())
             .collect();
         if !alike.is_empty() {
-            findings.push(Finding::doubt(
+            findings.push(ImportRemark::doubt(
                 format!("experiment {}", experiment.number),
                 format!("answers of experiments {} would pass for it, too", alike.join(", ")),
             ));

@@ -20,11 +20,11 @@ use serde_json::Value;
 use crate::draft::{Draft, repo, text};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::scrub::{Format, Options as ScrubOptions, scrub};
+use crate::scrub::{MarkupFormat, ScrubOptions, scrub};
 use crate::suite::{Dependencies, LoadedPaper, Suite, result_numbers};
 use crate::workspace::repo_digest;
 
-pub use published::{PaperFolder, Published, PublishedPaper};
+pub use published::{PaperFolder, PublishedFolder, PublishedPaper};
 
 /// Decisions made by a person.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,7 @@ pub struct Decisions {
 /// A remark about an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Finding {
+pub enum ImportRemark {
     /// A published error that was corrected.
     Correction {
         /// Subject of the remark.
@@ -62,7 +62,7 @@ pub enum Finding {
     },
 }
 
-impl Finding {
+impl ImportRemark {
     fn correction(about: impl Into<String>, what: impl Into<String>) -> Self {
         Self::Correction { about: about.into(), what: what.into() }
     }
@@ -96,7 +96,7 @@ pub struct Imported {
     /// Number of experiments.
     pub experiments: usize,
     /// Remarks about the import.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ImportRemark>,
 }
 
 /// Imports one published paper as a paper, repo and env of the suite, completely or not at all.
@@ -105,14 +105,19 @@ pub struct Imported {
 /// Kind `Suite` for functions that are ambiguous or missing, all of them with their candidates, and for sources that
 /// cannot be parsed; kind `Usage` if the suite already has the paper; kind `Machine` if something cannot be read or
 /// written.
-pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, decisions: &Decisions) -> Result<Imported> {
+pub fn import(
+    suite: &Suite,
+    published: &PublishedFolder,
+    paper: &PublishedPaper,
+    decisions: &Decisions,
+) -> Result<Imported> {
     let mut findings = Vec::new();
     let mut draft = Draft::begin(suite, &paper.id)?;
     let repo_dir = draft.suite().repo_dir(&paper.id);
     // Keep files that contain functions, even if they look like tests.
     let keep: Vec<String> = paper.functions.iter().map(|function| globset::escape(&function.file)).collect();
     let left_out = repo::copy(&paper.code, &repo_dir, &repo::CopyRules::new(&keep, &[])?)?;
-    findings.extend(left_out.iter().map(|(path, why)| Finding::left_out(path.display().to_string(), *why)));
+    findings.extend(left_out.iter().map(|(path, why)| ImportRemark::left_out(path.display().to_string(), *why)));
 
     let functions = find::find(&repo_dir, paper, decisions, &mut findings)?;
     let experiments = gold::experiments(published, paper, &mut findings)?;
@@ -136,9 +141,11 @@ pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, deci
         .map_err(|error| Error::internal("failed to serialise dependencies").because(error))?;
     json.push('\n');
     draft.write("dependencies.json", &json)?;
-    findings
-        .push(Finding::doubt("dependencies.json", "published, not measured: `autoexperiment verify` measures them"));
-    findings.push(Finding::doubt(
+    findings.push(ImportRemark::doubt(
+        "dependencies.json",
+        "published, not measured: `autoexperiment verify` measures them",
+    ));
+    findings.push(ImportRemark::doubt(
         "gold",
         "has to be recorded here: `autoexperiment gold`; the published results are in published.json",
     ));
@@ -147,7 +154,7 @@ pub fn import(suite: &Suite, published: &Published, paper: &PublishedPaper, deci
     let proven = LoadedPaper::load(draft.suite(), &paper.id)
         .and_then(|loaded| (0..functions.len()).try_for_each(|place| loaded.prove_mask(place)));
     proven.map_err(|error| draft.outside(error))?;
-    draft.settle()?;
+    draft.move_into_suite()?;
     Ok(Imported {
         paper: paper.id.clone(),
         functions: functions.into_iter().map(|found| (found.selector, found.number)).collect(),
@@ -162,7 +169,7 @@ fn needs(
     paper: &PublishedPaper,
     functions: &[find::FoundFunction],
     experiments: &[gold::PublishedExperiment],
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<ImportRemark>,
 ) -> BTreeMap<String, BTreeSet<String>> {
     let selectors: BTreeMap<&str, &str> =
         functions.iter().map(|found| (found.number.as_str(), found.selector.as_str())).collect();
@@ -174,7 +181,7 @@ fn needs(
                 Some(selector) => {
                     needed.insert((*selector).to_owned());
                 }
-                None => findings.push(Finding::left_out(
+                None => findings.push(ImportRemark::left_out(
                     format!("experiment {}", experiment.number),
                     format!("it needs function {number}, which does not exist"),
                 )),
@@ -190,7 +197,7 @@ fn needs(
             .map(|experiment| experiment.number.as_str())
             .collect();
         if by_experiments != said.iter().map(String::as_str).collect() {
-            findings.push(Finding::doubt(
+            findings.push(ImportRemark::doubt(
                 format!("function {}", function.number),
                 "its own list of experiments differs from what the experiments say; theirs is kept",
             ));
@@ -203,7 +210,7 @@ fn needs(
 fn paper_text(
     paper: &PublishedPaper,
     experiments: &[gold::PublishedExperiment],
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<ImportRemark>,
 ) -> Result<String> {
     let source = text::TextSource::read(&paper.text)?;
     let mut values = Vec::new();
@@ -212,9 +219,9 @@ fn paper_text(
         result_numbers(result, &mut |value| values.push(value));
     }
     let scrubbed =
-        scrub(&source.text, &ScrubOptions { format: Format::detect(&paper.text, &source.text), gold: &values });
+        scrub(&source.text, &ScrubOptions { format: MarkupFormat::detect(&paper.text, &source.text), gold: &values });
     if scrubbed.removed() > 0 {
-        findings.push(Finding::correction(
+        findings.push(ImportRemark::correction(
             "paper.md",
             format!(
                 "{} results were still in the published text and have been removed; check the remaining text",
@@ -226,13 +233,15 @@ fn paper_text(
 }
 
 /// Creates the env from the paper's own file or, without one, from a template that a person must complete.
-fn environment(draft: &mut Draft, paper: &PublishedPaper, findings: &mut Vec<Finding>) -> Result<String> {
+fn environment(draft: &mut Draft, paper: &PublishedPaper, findings: &mut Vec<ImportRemark>) -> Result<String> {
     let yml = if let Some(path) = &paper.environment {
         std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?
     } else {
         let name = paper.environment_name.as_deref().unwrap_or("unknown");
-        findings
-            .push(Finding::doubt("environment.yml", format!("not published with the paper (it is called `{name}`)")));
+        findings.push(ImportRemark::doubt(
+            "environment.yml",
+            format!("not published with the paper (it is called `{name}`)"),
+        ));
         "dependencies:\n  - python>=3.10,<3.14\n".to_owned()
     };
     draft.write_env(&yml)?;

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 
 /// A folder of published papers.
 #[derive(Debug, Default)]
-pub struct Published {
+pub struct PublishedFolder {
     /// The papers, by id.
     pub papers: Vec<PaperFolder>,
     /// Lines of `experiments.jsonl` for all papers.
@@ -78,7 +78,7 @@ pub struct PublishedFunction {
     pub experiments: Option<Vec<String>>,
 }
 
-impl Published {
+impl PublishedFolder {
     /// Opens a folder of papers, or the folder of a single one.
     ///
     /// # Errors

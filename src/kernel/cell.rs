@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 /// State of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "State")]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum CellState {
     /// It ran to its end.
     Done,
     /// It ran to its end, but a shell command in it failed.
@@ -25,7 +26,7 @@ pub enum State {
     OutOfTime,
 }
 
-impl State {
+impl CellState {
     /// Parses the state reported by the session.
     pub(super) fn parse(word: &str) -> Self {
         match word.trim() {
@@ -45,8 +46,9 @@ impl State {
 
 /// Who ran a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "By")]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+pub enum CellAuthor {
     /// The harness, before the agent started.
     Prefix,
     /// The agent.
@@ -57,13 +59,13 @@ pub enum By {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellRecord {
     /// Who ran it.
-    pub by: By,
+    pub by: CellAuthor,
     /// Its code.
     pub code: String,
     /// Raw output; if longer than 4 MiB, only its beginning and end.
     pub output: String,
     /// State of the cell.
-    pub state: State,
+    pub state: CellState,
     /// Duration in seconds.
     pub seconds: f64,
 }
@@ -98,6 +100,9 @@ mod tests {
 
     #[test]
     fn session_words_are_parsed_to_states() {
-        assert_eq!(["done", "ended 7", ""].map(State::parse), [State::Done, State::Ended(7), State::Silent]);
+        assert_eq!(
+            ["done", "ended 7", ""].map(CellState::parse),
+            [CellState::Done, CellState::Ended(7), CellState::Silent]
+        );
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub use cell::{By, CellRecord, State, split_cells};
+pub use cell::{CellAuthor, CellRecord, CellState, split_cells};
 
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox};
 
@@ -101,7 +101,7 @@ pub struct Kernel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellOutput {
     /// State of the cell.
-    pub state: State,
+    pub state: CellState,
     /// Output to both streams, and the value of a final expression.
     pub output: String,
 }
@@ -156,7 +156,7 @@ impl Kernel {
         self.finish(self.script(&format!("{AWAIT}{SHOW}")), patience, host).await
     }
 
-    /// Interrupts the running cell like Ctrl-C; if that doesn't help, kills the session ([`State::Killed`]).
+    /// Interrupts the running cell like Ctrl-C; if that doesn't help, kills the session ([`CellState::Killed`]).
     ///
     /// # Errors
     /// [`Fault::Refused`] if nothing is running; errors of the sandbox.
@@ -164,12 +164,12 @@ impl Kernel {
         self.require_running()?;
         self.signal("INT", host).await?;
         let shown = self.finish(self.script(&format!("{AWAIT}{SHOW}")), TO_STOP, host).await?;
-        if shown.state != State::Running {
+        if shown.state != CellState::Running {
             return Ok(shown);
         }
         self.running = false;
         self.signal("KILL", host).await?;
-        Ok(CellOutput { state: State::Killed, output: self.output_so_far(host).await? })
+        Ok(CellOutput { state: CellState::Killed, output: self.output_so_far(host).await? })
     }
 
     fn require_running(&self) -> Result<(), Fault> {
@@ -183,14 +183,14 @@ impl Kernel {
         let exec = host.exec(&command, wall, MOST_OUTPUT + 4096).await?;
         if exec.exit == Exit::TimedOut {
             if host.is_spent() {
-                return Ok(CellOutput { state: State::OutOfTime, output: String::new() });
+                return Ok(CellOutput { state: CellState::OutOfTime, output: String::new() });
             }
-            return Ok(CellOutput { state: State::Running, output: self.output_so_far(host).await? });
+            return Ok(CellOutput { state: CellState::Running, output: self.output_so_far(host).await? });
         }
         self.running = false;
         let printed = String::from_utf8_lossy(&exec.stdout);
         let (word, output) = printed.split_once('\n').unwrap_or((&printed, ""));
-        Ok(CellOutput { state: State::parse(word), output: output.to_owned() })
+        Ok(CellOutput { state: CellState::parse(word), output: output.to_owned() })
     }
 
     async fn output_so_far(&self, host: &mut dyn Host) -> Result<String, Fault> {

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::env::Env;
-use crate::error::{Error, Kind, Result};
-use crate::files::Parts;
+use crate::error::{Error, FailureKind, Result};
+use crate::files::PartsDigest;
 use crate::run::check::tail;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, patience};
 use crate::suite::Paper;
-use crate::workspace::{Change, ChangeKind, ChangeLimits, Changes, Snapshot, remove_tree};
+use crate::workspace::{ChangeKind, ChangeLimits, Changes, FileChange, Snapshot, remove_tree};
 
 /// Version of the cache key; increase it when the kept files of a build change.
 const FORMAT: &[u8] = b"autoexperiment build 1\n";
@@ -83,7 +83,7 @@ fn require_abi(paper: &Paper, env: &Env) -> Result<()> {
 
 /// Digest of everything that decides what a build makes.
 fn key(paper: &Paper, command: &str, snapshot: &Snapshot, env: &Env, base: Option<&str>, machine: &Machine) -> String {
-    let mut parts = Parts::default();
+    let mut parts = PartsDigest::default();
     parts.add(FORMAT);
     for part in [snapshot.digest(), &env.digest, &env.python, machine.backend.name(), std::env::consts::ARCH, command] {
         parts.add(part);
@@ -109,7 +109,7 @@ async fn lock(path: PathBuf) -> Result<File> {
 
 /// Runs the command on a fresh copy of the repo and returns what it changed.
 async fn make(paper: &Paper, command: &str, snapshot: &Snapshot, env: &Env, machine: &Machine) -> Result<Changes> {
-    let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
+    let lost = |fault: Fault| Error::new(FailureKind::Infrastructure, "the sandbox was lost").because(fault);
     let workspace = machine.workspace(snapshot, &[])?;
     let mut sandbox = machine.backend.start(&machine.spec(env, &workspace, None)).await?;
     let limits = ExecLimits { wall: LIMIT, patience: patience(LIMIT), grace: Duration::from_secs(2), output: 4 << 20 };
@@ -149,7 +149,7 @@ fn failure(exec: &Exec) -> Option<String> {
 /// Writes the products to a folder.
 fn keep(paper: &Paper, env: &Env, changes: &Changes, folder: &Path) -> Result<()> {
     let set = paper.product_set();
-    let mut kept: Vec<&Change> = Vec::new();
+    let mut kept: Vec<&FileChange> = Vec::new();
     for change in changes.files.iter().filter(|change| set.is_match(&change.path) && !is_aside(&change.path)) {
         match change.kind {
             ChangeKind::Added => kept.push(change),

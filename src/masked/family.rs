@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::item::{PaperItem, withheld};
 use crate::agent::prompts;
 use crate::error::Result;
-use crate::run::family::{Basis, Family, Item, Words};
+use crate::run::family::{Family, Item, ScoringBasis, Words};
 use crate::sample::{MASKED, Sample, Withheld};
 use crate::suite::{LoadedPaper, Suite};
 
 /// The family of masked replication.
 #[derive(Debug, Clone, Copy)]
-pub struct Masked;
+pub struct MaskedReplication;
 
-impl Family for Masked {
+impl Family for MaskedReplication {
     fn name(&self) -> &'static str {
         MASKED
     }
@@ -52,7 +52,7 @@ impl Family for Masked {
         Suite::open(suite)?.select(asked)
     }
 
-    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>> {
+    fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<Arc<dyn Item>> {
         Ok(Arc::new(PaperItem { loaded: Arc::new(LoadedPaper::load(&Suite::open(suite)?, item)?), basis }))
     }
 
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn an_id_says_the_paper_and_the_number_of_masked_functions() {
-        let sample = Masked.sample("a_b_0,3").unwrap();
+        let sample = MaskedReplication.sample("a_b_0,3").unwrap();
         assert_eq!((sample.id(), sample.item(), sample.cluster(), sample.n()), ("a_b_0,3", "a_b", "a_b", 2));
-        assert_eq!(Masked.sentence(&sample), "Sample `a_b_0,3`: 2 masked functions of the paper `a_b`.");
-        assert!(Masked.sample("a_b").is_err());
+        assert_eq!(MaskedReplication.sentence(&sample), "Sample `a_b_0,3`: 2 masked functions of the paper `a_b`.");
+        assert!(MaskedReplication.sample("a_b").is_err());
     }
 }

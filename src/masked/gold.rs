@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::ready::ReadyPaper;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::check::Measurement;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
@@ -81,7 +81,7 @@ pub async fn record(
     }
     let mut results = BTreeMap::new();
     for (place, experiment) in paper.experiments.iter().enumerate() {
-        let named = |what: String| Error::new(Kind::Baseline, format!("experiment `{}`: {what}", experiment.id));
+        let named = |what: String| Error::new(FailureKind::Baseline, format!("experiment `{}`: {what}", experiment.id));
         let runs = &runs[place];
         let mut values: Vec<&Value> = Vec::with_capacity(runs.len());
         for measurement in runs {
@@ -190,7 +190,7 @@ pub async fn check_baseline(
     for (place, (experiment, measurement)) in paper.experiments.iter().zip(&measured).enumerate() {
         let named = |what: String| {
             Error::new(
-                Kind::Baseline,
+                FailureKind::Baseline,
                 format!(
                     "paper `{}` does not reproduce its gold here: experiment `{}`: {what}",
                     paper.id, experiment.id
@@ -242,7 +242,7 @@ async fn more_runs(ready: &ReadyPaper, place: usize, first: Value, machine: &Mac
     let mut runs = vec![first];
     while runs.len() < RUNS {
         let measured = ready.measure_one(place, &ready.experiments[place].check(), machine).await?;
-        let failed = |why| Error::new(Kind::Baseline, format!("experiment `{id}`: {why}\n{}", measured.stderr));
+        let failed = |why| Error::new(FailureKind::Baseline, format!("experiment `{id}`: {why}\n{}", measured.stderr));
         runs.push(measured.result.map_err(failed)?);
     }
     Ok(runs)
@@ -280,7 +280,7 @@ pub fn power(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Vec<(f64, f6
 
 /// Comparison of an experiment measured here and now with its gold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct GoldComparison {
     /// The experiment's id.
     pub experiment: String,
     /// Number of values in its gold.
@@ -306,7 +306,7 @@ pub async fn compare(
     protocol: Protocol,
     machine: &Machine,
     observer: &dyn Observer,
-) -> Result<Vec<Comparison>> {
+) -> Result<Vec<GoldComparison>> {
     let paper = &ready.loaded.paper;
     let gold = gold_of(&ready.loaded, protocol)?;
     for warning in differences(ready) {
@@ -331,7 +331,7 @@ pub async fn compare(
         });
     }
     let compared = paper.experiments.iter().zip(&results).map(|(experiment, runs)| {
-        let mut comparison = Comparison {
+        let mut comparison = GoldComparison {
             experiment: experiment.id.clone(),
             values: 0,
             equal: 0,
@@ -370,7 +370,7 @@ pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<Str
     let paper = &loaded.paper;
     let missing = |what: String| {
         let full = if protocol == Protocol::Full { " --full" } else { "" };
-        Error::new(Kind::Baseline, what).hint(format!("record it with `autoexperiment gold {}{full}`", paper.id))
+        Error::new(FailureKind::Baseline, what).hint(format!("record it with `autoexperiment gold {}{full}`", paper.id))
     };
     let results = loaded
         .gold

@@ -237,7 +237,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_protected_cannot_be_shadowed_and_everything_else_may_be_added() {
+    fn only_files_that_shadow_protected_modules_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (tree, prefix) = example(folder.path());
         let mut globs = GlobSetBuilder::new();

@@ -8,19 +8,21 @@ use serde_json::{Map, Value};
 
 use super::gold::{check_baseline, gold_of, runs};
 use super::guard::Guard;
-use super::judge::Judge;
+use super::judge::PaperJudge;
 use super::ready::ReadyPaper;
 use super::{parts, question, task};
 use crate::agent::files::task_files;
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::run::Draw;
+use crate::run::SampleDraw;
 use crate::run::event::Observer;
-use crate::run::family::{Basis, CheckFacts, Findings, Item, ItemFacts, Listed, Parts, Question, Ready, Staged};
+use crate::run::family::{
+    CheckFacts, Item, ItemFacts, Question, Ready, SampleNames, SampleParts, ScoringBasis, ScoringInput, Staged,
+};
 use crate::run::machine::Machine;
 use crate::sample::{MASKED, Sample, UnitChoice, Withheld, draw};
 use crate::score::Verdict;
-use crate::suite::{GoldResult, LoadedPaper, When, check, copies};
+use crate::suite::{GoldResult, LoadedPaper, PartialDate, check, copies};
 use crate::workspace::repo_digest;
 
 /// Parses a sample id into the paper and the indices of its masked functions.
@@ -37,7 +39,7 @@ pub struct PaperItem {
     /// The loaded paper.
     pub loaded: Arc<LoadedPaper>,
     /// The gold to compare values with, and how.
-    pub basis: Basis,
+    pub basis: ScoringBasis,
 }
 
 impl PaperItem {
@@ -48,8 +50,8 @@ impl PaperItem {
         Ok(functions)
     }
 
-    fn judge(&self) -> Judge<'_> {
-        Judge { loaded: &self.loaded, protocol: self.basis.protocol, rule: self.basis.rule }
+    fn judge(&self) -> PaperJudge<'_> {
+        PaperJudge { loaded: &self.loaded, protocol: self.basis.protocol, rule: self.basis.rule }
     }
 }
 
@@ -94,7 +96,7 @@ impl Item for PaperItem {
         self.loaded.drawn(UnitChoice::default()).1.count(n)
     }
 
-    fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
+    fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
         let (places, nesting) = self.loaded.drawn(asked.units);
         let id = self.id();
         let mut samples = Vec::new();
@@ -115,7 +117,7 @@ impl Item for PaperItem {
         self.judge().reported(&self.functions(sample)?, answer, &Map::new())
     }
 
-    fn reported_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
+    fn reported_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
         self.judge().reported(&self.functions(sample)?, findings.answer, findings.results)
     }
 
@@ -159,15 +161,15 @@ impl Item for PaperItem {
             authors: paper.authors.join(", "),
             year: Some(paper.year),
             url: paper.url.clone(),
-            public_since: When::earlier(paper.published, paper.first_commit),
+            public_since: PartialDate::earlier(paper.published, paper.first_commit),
             experiments: experiments.collect(),
             problem: None,
             text: Some(self.loaded.text.to_string()),
         }
     }
 
-    fn parts(&self, sample: &Sample) -> Result<Parts> {
-        Ok(Parts {
+    fn parts(&self, sample: &Sample) -> Result<SampleParts> {
+        Ok(SampleParts {
             asked: None,
             heading: "Masked functions".to_owned(),
             parts: parts::parts(&self.loaded, &self.functions(sample)?)?,
@@ -183,10 +185,10 @@ impl Item for PaperItem {
         self.functions(sample).ok().map(|units| self.loaded.masked_lines(&units))
     }
 
-    fn listed(&self, sample: &Sample) -> Result<Listed> {
+    fn listed(&self, sample: &Sample) -> Result<SampleNames> {
         let (functions, paper) = (self.functions(sample)?, &self.loaded.paper);
         let tests = self.loaded.tests(&functions).into_iter();
-        Ok(Listed {
+        Ok(SampleNames {
             units: functions.into_iter().map(|place| paper.units[place].at.clone()).collect(),
             checks: tests.map(|place| paper.experiments[place].id.clone()).collect(),
         })

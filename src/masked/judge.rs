@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use super::gold::{gold_of, tolerance};
 use super::ready::experiment_key;
 use crate::error::Result;
-use crate::score::{Expected, Rule, Runs, Verdict, score_answer, score_results};
+use crate::score::{Expected, ExperimentRuns, Rule, Verdict, score_answer, score_results};
 use crate::suite::{LoadedPaper, Protocol};
 
 /// Scoring of attempts at a paper.
 #[derive(Clone, Copy)]
-pub struct Judge<'a> {
+pub struct PaperJudge<'a> {
     /// The paper.
     pub loaded: &'a LoadedPaper,
     /// The protocol whose gold is used.
@@ -22,7 +22,7 @@ pub struct Judge<'a> {
     pub rule: Rule,
 }
 
-impl Judge<'_> {
+impl PaperJudge<'_> {
     /// The tests of a sample that masks these functions, with their gold.
     ///
     /// # Errors
@@ -44,11 +44,11 @@ impl Judge<'_> {
             .collect())
     }
 
-    /// Scores an agent's answer. `results` are those of verification, as in [`Judge::verified`]; empty before
+    /// Scores an agent's answer. `results` are those of verification, as in [`PaperJudge::verified`]; empty before
     /// verification.
     ///
     /// # Errors
-    /// Same as [`Judge::expected`].
+    /// Same as [`PaperJudge::expected`].
     pub fn reported(&self, functions: &[usize], answer: Option<&str>, results: &Map<String, Value>) -> Result<Verdict> {
         Ok(score_answer(self.rule, &self.expected(functions)?, answer, &runs(results).0))
     }
@@ -57,7 +57,7 @@ impl Judge<'_> {
     /// results under `runs` if the experiment ran several times.
     ///
     /// # Errors
-    /// Same as [`Judge::expected`].
+    /// Same as [`PaperJudge::expected`].
     pub fn verified(&self, functions: &[usize], results: &Map<String, Value>) -> Result<Verdict> {
         let (runs, failures) = runs(results);
         Ok(score_results(self.rule, &self.expected(functions)?, &runs, &failures))
@@ -65,8 +65,8 @@ impl Judge<'_> {
 }
 
 /// The results of each experiment's runs, and the reasons of failed experiments.
-fn runs(results: &Map<String, Value>) -> (Runs, BTreeMap<String, String>) {
-    let (mut runs, mut failures) = (Runs::new(), BTreeMap::new());
+fn runs(results: &Map<String, Value>) -> (ExperimentRuns, BTreeMap<String, String>) {
+    let (mut runs, mut failures) = (ExperimentRuns::new(), BTreeMap::new());
     for (id, outcome) in results {
         if let Some(all) = outcome.get("runs").and_then(Value::as_array) {
             runs.insert(id.clone(), all.clone());

@@ -6,37 +6,37 @@ use std::path::PathBuf;
 use super::patched::patched;
 use crate::code::Module;
 use crate::error::Result;
-use crate::run::family::Part;
+use crate::run::family::WrittenPart;
 use crate::suite::{LoadedPaper, MaskedFile};
 
 /// A function in a file; without a name the whole file is shown.
-struct Place {
+struct FunctionLocation {
     file: PathBuf,
     function: Option<String>,
 }
 
-fn place(loaded: &LoadedPaper, unit: usize) -> Place {
+fn place(loaded: &LoadedPaper, unit: usize) -> FunctionLocation {
     let module = loaded.source(unit);
     let label = |index: usize| module.functions()[index].label();
-    Place { file: module.path().to_owned(), function: loaded.function_of(unit).map(label) }
+    FunctionLocation { file: module.path().to_owned(), function: loaded.function_of(unit).map(label) }
 }
 
 /// The text of a file with everything masked.
-fn masked(files: &[MaskedFile], place: &Place) -> Option<String> {
+fn masked(files: &[MaskedFile], place: &FunctionLocation) -> Option<String> {
     let file = files.iter().find(|file| file.path == place.file)?;
     Some(String::from_utf8_lossy(&file.bytes).into_owned())
 }
 
 /// The parts of a sample: each with its original and its masked text.
-pub fn parts(loaded: &LoadedPaper, units: &[usize]) -> Result<Vec<Part>> {
+pub fn parts(loaded: &LoadedPaper, units: &[usize]) -> Result<Vec<WrittenPart>> {
     let files = loaded.masked(units)?;
     let part = |&unit: &usize| {
         let place = place(loaded, unit);
         let original = String::from_utf8_lossy(loaded.source(unit).source()).into_owned();
-        Part {
+        WrittenPart {
             at: loaded.paper.units[unit].at.clone(),
-            original: shown(&original, &place).unwrap_or_default(),
-            masked: masked(&files, &place).and_then(|text| shown(&text, &place).ok()).unwrap_or_default(),
+            original: excerpt(&original, &place).unwrap_or_default(),
+            masked: masked(&files, &place).and_then(|text| excerpt(&text, &place).ok()).unwrap_or_default(),
         }
     };
     Ok(units.iter().map(part).collect())
@@ -49,7 +49,7 @@ pub fn written(loaded: &LoadedPaper, units: &[usize], patch: &str) -> Result<(Ve
     let written = units.iter().map(|&unit| {
         let place = place(loaded, unit);
         let before = masked(&files, &place)?;
-        let after = patched(patch, &place.file.to_string_lossy(), &before).and_then(|text| shown(&text, &place));
+        let after = patched(patch, &place.file.to_string_lossy(), &before).and_then(|text| excerpt(&text, &place));
         after.map_err(|why| problem = Some(why)).ok()
     });
     let written = written.collect();
@@ -57,7 +57,7 @@ pub fn written(loaded: &LoadedPaper, units: &[usize], patch: &str) -> Result<(Ve
 }
 
 /// Extracts a function's text from a file.
-fn shown(text: &str, place: &Place) -> Result<String, String> {
+fn excerpt(text: &str, place: &FunctionLocation) -> Result<String, String> {
     let Some(name) = &place.function else { return Ok(text.to_owned()) };
     let module = Module::parse(&place.file, text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
     let index = module.find(name).map_err(|error| error.to_string())?;

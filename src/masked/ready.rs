@@ -6,11 +6,11 @@ use super::build::built;
 use crate::agent::files::EXPERIMENTS;
 use crate::agent::{Check, TaskExperiment};
 use crate::env::Env;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::check::{Measurement, measure};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
-use crate::run::results::Ran;
+use crate::run::results::CheckKey;
 use crate::sandbox::Fault;
 use crate::score::long_shape;
 use crate::suite::{Experiment, LoadedPaper, Protocol};
@@ -127,9 +127,9 @@ impl ReadyPaper {
         let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace, gpu.as_ref())).await?;
         let measurement = measure(sandbox.as_mut(), check).await.map_err(|fault| {
             let id = &self.loaded.paper.experiments[place].id;
-            Error::new(Kind::Infrastructure, format!("experiment `{id}` gave no result")).because(fault)
+            Error::new(FailureKind::Infrastructure, format!("experiment `{id}` gave no result")).because(fault)
         })?;
-        let lost = |fault: Fault| Error::new(Kind::Infrastructure, "the sandbox was lost").because(fault);
+        let lost = |fault: Fault| Error::new(FailureKind::Infrastructure, "the sandbox was lost").because(fault);
         sandbox.destroy().await.map_err(lost)?;
         workspace.remove()?;
         Ok(measurement)
@@ -137,7 +137,7 @@ impl ReadyPaper {
 
     /// The cache key of a check on the unmasked repo.
     fn key(&self, check: &Check, machine: &Machine) -> Option<String> {
-        machine.results.key(&Ran {
+        machine.results.key(&CheckKey {
             repo: self.snapshot.content(),
             env: &self.env,
             base: self.base.as_deref(),

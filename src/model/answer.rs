@@ -9,10 +9,10 @@ use genai::ModelIden;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent, StopReason};
 
-use super::failure::Failure;
-use super::finish::{Ending, Heard, Said};
+use super::failure::FailedTry;
+use super::finish::{ClassifiedReply, ReplyErrors, StreamErrors};
 use super::provider::{Provider, told_nothing};
-use super::{ModelError, Piece, Pieces, Reply, Request, Thought, Usage, responses, wire};
+use super::{ModelError, Pieces, Reply, ReplyPiece, Request, Thought, Usage, responses, wire};
 
 /// Error text for a stream that ends early or is not a valid event stream.
 const BROKEN_OFF: &str = "the stream breaks off";
@@ -28,7 +28,7 @@ impl Provider {
         chat: ChatRequest,
         options: &ChatOptions,
         pieces: Option<&Pieces>,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<ClassifiedReply, FailedTry> {
         let settings = &self.settings;
         // An external agent may send a faulty request at its first call, too, so only our own first calls are above
         // suspicion.
@@ -52,33 +52,33 @@ impl Provider {
         let answer = AssertUnwindSafe(answer).catch_unwind();
         let answer = match tokio::time::timeout(settings.request_timeout, answer).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(Failure::unanswered("the answer cannot be read: its reader broke down over it")),
+            Ok(Err(_)) => Err(FailedTry::unanswered("the answer cannot be read: its reader broke down over it")),
             Err(_) => {
                 let seconds = settings.request_timeout.as_secs_f64();
-                Err(Failure::unanswered(format!("no whole answer within {seconds} s")))
+                Err(FailedTry::unanswered(format!("no whole answer within {seconds} s")))
             }
         };
         let (ending, told) = answer.map_err(|failure| {
             // Ignore usage that this call cannot have caused.
             let usage = Some(failure.usage).filter(|usage| wire::is_possible(usage, request)).unwrap_or_default();
-            Failure { retry: failure.retry && pieces.is_none_or(Pieces::take_back), usage, ..failure }
+            FailedTry { retry: failure.retry && pieces.is_none_or(Pieces::take_back), usage, ..failure }
         })?;
         let (mut reply, is_paused) = match ending {
-            Ending::Whole(reply) => (reply, false),
-            Ending::Paused(reply) => (reply, true),
+            ClassifiedReply::Whole(reply) => (reply, false),
+            ClassifiedReply::Paused(reply) => (reply, true),
         };
         if let Some(absurd) = [reply.usage, told].iter().find(|usage| !wire::is_possible(usage, request)) {
             let what = format!(
                 "the server says that one call took {} tokens, which no model takes for it: what it cost is not known",
                 absurd.input.max(absurd.output)
             );
-            return Err(Failure::lasting(ModelError::Unavailable(what)));
+            return Err(FailedTry::lasting(ModelError::Unavailable(what)));
         }
         if told_nothing(&reply.usage) && !told_nothing(&told) {
             (reply.usage, reply.estimated) = (told, true);
         }
         name_calls(&mut reply, request);
-        Ok(if is_paused { Ending::Paused(reply) } else { Ending::Whole(reply) })
+        Ok(if is_paused { ClassifiedReply::Paused(reply) } else { ClassifiedReply::Whole(reply) })
     }
 
     /// Asks for the reply as one answer. Also returns the tokens that the raw body reports, in any provider's format.
@@ -88,7 +88,7 @@ impl Provider {
         chat: ChatRequest,
         options: &ChatOptions,
         first: bool,
-    ) -> Result<(Ending, Usage), Failure> {
+    ) -> Result<(ClassifiedReply, Usage), FailedTry> {
         let (kind, key) = (self.settings.target.kind, self.settings.key.as_deref());
         match self.client.exec_chat(model, chat, Some(options)).await {
             Ok(response) => {
@@ -98,13 +98,13 @@ impl Provider {
                 if kind == AdapterKind::OpenAI
                     && let Some(body) = body.filter(lacks_choices)
                 {
-                    return Err(Failure::from_odd_body(body, "no choices", key, first));
+                    return Err(FailedTry::from_odd_body(body, "no choices", key, first));
                 }
-                let said = body.map(|body| Said::in_body(kind, body)).unwrap_or_default();
+                let said = body.map(|body| ReplyErrors::in_body(kind, body)).unwrap_or_default();
                 let mut stop = response.stop_reason.clone();
                 let own = body.filter(|_| kind == AdapterKind::OpenAIResp);
                 if let Some(body) = own.filter(|body| body.get("output").is_none() || body["status"] == "failed") {
-                    return Err(Failure::from_odd_body(body, "no output", key, first));
+                    return Err(FailedTry::from_odd_body(body, "no output", key, first));
                 }
                 let reply = match own.and_then(|body| Some((responses::reply(body)?, responses::stop_reason(body)))) {
                     Some((reply, reason)) => {
@@ -113,7 +113,7 @@ impl Provider {
                     }
                     None => wire::reply(kind, response),
                 };
-                Ok((said.ending(kind, reply, stop.as_ref())?, told))
+                Ok((said.classify(kind, reply, stop.as_ref())?, told))
             }
             Err(genai::Error::ChatResponseGeneration { ref response_body, .. })
                 if kind == AdapterKind::OpenAI
@@ -121,9 +121,9 @@ impl Provider {
             {
                 let stop = response_body.pointer("/choices/0/finish_reason").and_then(serde_json::Value::as_str);
                 let stop = stop.map(|reason| StopReason::from(reason.to_owned()));
-                Ok((Said::in_body(kind, response_body).ending(kind, reply, stop.as_ref())?, Usage::default()))
+                Ok((ReplyErrors::in_body(kind, response_body).classify(kind, reply, stop.as_ref())?, Usage::default()))
             }
-            Err(error) => Err(Failure::from_genai(&error, key, first)),
+            Err(error) => Err(FailedTry::from_genai(&error, key, first)),
         }
     }
 
@@ -135,12 +135,12 @@ impl Provider {
         options: &ChatOptions,
         first: bool,
         pieces: &Pieces,
-    ) -> Result<(Ending, Usage), Failure> {
+    ) -> Result<(ClassifiedReply, Usage), FailedTry> {
         let (kind, key) = (self.settings.target.kind, self.settings.key.as_deref());
-        let failed = |error: genai::Error| Failure::from_genai(&error, key, first);
+        let failed = |error: genai::Error| FailedTry::from_genai(&error, key, first);
         let mut options = wire::streaming(kind, options);
-        let collected = Arc::new(responses::Collected::default());
-        let heard = Arc::new(Heard::default());
+        let collected = Arc::new(responses::ResponseCollector::default());
+        let heard = Arc::new(StreamErrors::default());
         options = if kind == AdapterKind::OpenAIResp {
             options.with_raw_frame_sink_arc(collected.clone())
         } else {
@@ -158,7 +158,7 @@ impl Provider {
                 }
                 Err(error) => {
                     let told = collected.failed();
-                    let told = told.map(|body| Failure::from_odd_body(&body, "it failed", key, first));
+                    let told = told.map(|body| FailedTry::from_odd_body(&body, "it failed", key, first));
                     return Err(told.unwrap_or_else(|| failed(error)));
                 }
                 Ok(event) => event,
@@ -166,11 +166,11 @@ impl Provider {
             let piece = match event {
                 ChatStreamEvent::Chunk(chunk) => {
                     text.push_str(&chunk.content);
-                    Piece::Text(chunk.content)
+                    ReplyPiece::Text(chunk.content)
                 }
                 ChatStreamEvent::ReasoningChunk(chunk) => {
                     thoughts.push_str(&chunk.content);
-                    Piece::Reasoning(chunk.content)
+                    ReplyPiece::Reasoning(chunk.content)
                 }
                 ChatStreamEvent::End(end) => {
                     let mut stop = end.captured_stop_reason.clone();
@@ -182,24 +182,24 @@ impl Provider {
                         AdapterKind::OpenAIResp => {
                             let Some(body) = collected.body() else { break };
                             let Some(reply) = responses::reply(&body) else { break };
-                            (said, stop) = (Said::in_body(kind, &body), responses::stop_reason(&body));
+                            (said, stop) = (ReplyErrors::in_body(kind, &body), responses::stop_reason(&body));
                             reply
                         }
                         kind => wire::streamed_reply(kind, text, thoughts, end),
                     };
-                    return Ok((said.ending(kind, reply, stop.as_ref())?, Usage::default()));
+                    return Ok((said.classify(kind, reply, stop.as_ref())?, Usage::default()));
                 }
                 _ => continue,
             };
             pieces.send(piece);
         }
         let begun = if text.is_empty() && thoughts.is_empty() { NEVER_BEGAN } else { "after its beginning" };
-        Err(Failure::unanswered(format!("{BROKEN_OFF} {begun}")))
+        Err(FailedTry::unanswered(format!("{BROKEN_OFF} {begun}")))
     }
 }
 
 /// Whether asking without streaming may help: some models stream for some accounts only, some servers not at all.
-fn does_not_stream(failure: &Failure) -> bool {
+fn does_not_stream(failure: &FailedTry) -> bool {
     let said = failure.error.to_string();
     said.contains(NEVER_BEGAN) || (!failure.retry && said.contains("stream"))
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::ledger::{Reservation, Tab};
+use super::ledger::{PayerLedger, Reservation};
 use super::quote::Quote;
 use super::{Model, Pieces, QueryFailed, Reply, Request};
 
@@ -23,7 +23,7 @@ pub(crate) trait Caller {
     fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<Self::Kept, Self::Refused>;
 
     /// Where the calls are written in the run's ledger, if they are part of a run.
-    fn tab(&self) -> Option<Tab>;
+    fn tab(&self) -> Option<PayerLedger>;
 
     /// The refusal for a ledger that cannot be written.
     fn unwritten(&mut self, error: io::Error) -> Self::Refused;
@@ -31,7 +31,7 @@ pub(crate) trait Caller {
 
 /// A call that was made, charged and recorded.
 #[derive(Debug)]
-pub(crate) struct Answered<K> {
+pub(crate) struct RecordedAnswer<K> {
     /// The reply or the failure.
     pub(crate) outcome: Result<Reply, QueryFailed>,
     /// The caller's record of the call.
@@ -43,7 +43,7 @@ pub(crate) async fn ask<C: Caller>(
     model: &dyn Model,
     request: &mut Request,
     caller: &mut C,
-) -> Result<Answered<C::Kept>, C::Refused> {
+) -> Result<RecordedAnswer<C::Kept>, C::Refused> {
     let begun = begin(model, request, caller)?;
     let done = run(model, request, None, std::future::pending()).await;
     finish(&begun, done, caller)
@@ -51,29 +51,33 @@ pub(crate) async fn ask<C: Caller>(
 
 /// A call that may be made and whose cost is reserved in the ledger.
 #[derive(Debug)]
-pub(crate) struct Begun {
-    tab: Option<Tab>,
+pub(crate) struct ReservedCall {
+    tab: Option<PayerLedger>,
     reserved: Option<Reservation>,
     /// Maximum cost in dollars.
     pub(crate) most: f64,
 }
 
 /// Asks the caller whether a call may be made, and reserves its cost.
-pub(crate) fn begin<C: Caller>(model: &dyn Model, request: &mut Request, caller: &mut C) -> Result<Begun, C::Refused> {
+pub(crate) fn begin<C: Caller>(
+    model: &dyn Model,
+    request: &mut Request,
+    caller: &mut C,
+) -> Result<ReservedCall, C::Refused> {
     request.affordable = None;
     let quote = caller.begin(model, request)?;
     let tab = caller.tab();
-    request.attempt = tab.as_ref().and_then(Tab::attempt);
+    request.attempt = tab.as_ref().and_then(PayerLedger::attempt);
     let most = quote.most(request.sampling.max_tokens, request.affordable);
     // Writing to disk blocks.
     let reserved = tab.as_ref().map(|tab| tokio::task::block_in_place(|| tab.reserve(most)));
     let reserved = reserved.transpose().map_err(|error| caller.unwritten(error))?;
-    Ok(Begun { tab, reserved, most })
+    Ok(ReservedCall { tab, reserved, most })
 }
 
 /// The outcome of a call that was made.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct MadeCall {
     outcome: Result<Reply, QueryFailed>,
     /// Whether its cost is known.
     is_known: bool,
@@ -87,7 +91,7 @@ pub(crate) async fn run(
     request: &Request,
     pieces: Option<&Pieces>,
     given_up: impl Future<Output = QueryFailed>,
-) -> Done {
+) -> MadeCall {
     let begun = Instant::now();
     let asking = async {
         match pieces {
@@ -100,21 +104,27 @@ pub(crate) async fn run(
         outcome = asking => (outcome, true),
         failed = given_up => (Err(failed), false),
     };
-    Done { outcome, is_known, waited: begun.elapsed() }
+    MadeCall { outcome, is_known, waited: begun.elapsed() }
 }
 
 /// Settles, charges and records a call.
-pub(crate) fn finish<C: Caller>(begun: &Begun, done: Done, caller: &mut C) -> Result<Answered<C::Kept>, C::Refused> {
-    let Done { outcome, is_known, waited } = done;
+pub(crate) fn finish<C: Caller>(
+    begun: &ReservedCall,
+    done: MadeCall,
+    caller: &mut C,
+) -> Result<RecordedAnswer<C::Kept>, C::Refused> {
+    let MadeCall { outcome, is_known, waited } = done;
     let (cost, usage) = match &outcome {
         Ok(reply) => (reply.cost, reply.usage),
         Err(failed) => (failed.cost, failed.usage),
     };
     let settled = match (&begun.tab, &begun.reserved) {
-        (Some(tab), Some(reserved)) if is_known => tokio::task::block_in_place(|| tab.settle(reserved, cost, usage)),
+        (Some(tab), Some(reserved)) if is_known => {
+            tokio::task::block_in_place(|| tab.record_cost(reserved, cost, usage))
+        }
         _ => Ok(()),
     };
     let kept = caller.keep(&outcome, waited)?;
     settled.map_err(|error| caller.unwritten(error))?;
-    Ok(Answered { outcome, kept })
+    Ok(RecordedAnswer { outcome, kept })
 }

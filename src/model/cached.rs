@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Model, Pieces, Probed, QueryFailed, Quote, Reply, Request, recording};
-use crate::files::{DiskCache, Parts};
+use super::{Model, Pieces, ProbeCost, QueryFailed, Quote, Reply, Request, recording};
+use crate::files::{DiskCache, PartsDigest};
 
 /// A model with a cache of replies.
-pub(super) struct Cached {
+pub(super) struct CachedModel {
     model: Arc<dyn Model>,
     kept: DiskCache<Reply>,
     /// The model's name and how it is reached; replies of other models do not match.
@@ -19,7 +19,7 @@ pub(super) struct Cached {
     seed: u64,
 }
 
-impl Cached {
+impl CachedModel {
     /// Wraps `model`; `identity` distinguishes it from other models whose replies are in the same folder.
     pub(super) fn new(model: Arc<dyn Model>, identity: String, folder: &Path, seed: u64) -> Self {
         Self { model, kept: DiskCache::at(folder), identity, seed }
@@ -27,7 +27,7 @@ impl Cached {
 
     /// The key of a request; `None` for a request outside attempts, which is not cached.
     fn key(&self, request: &Request) -> Option<String> {
-        let mut parts = Parts::default();
+        let mut parts = PartsDigest::default();
         parts.add("reply 1");
         parts.add(&self.identity);
         parts.add(self.seed.to_le_bytes());
@@ -60,7 +60,7 @@ impl Cached {
 }
 
 #[async_trait]
-impl Model for Cached {
+impl Model for CachedModel {
     fn name(&self) -> &str {
         self.model.name()
     }
@@ -78,7 +78,7 @@ impl Model for Cached {
         self.model.quote(request)
     }
 
-    async fn probe(&self) -> Result<Probed, QueryFailed> {
+    async fn probe(&self) -> Result<ProbeCost, QueryFailed> {
         self.model.probe().await
     }
 
@@ -108,10 +108,10 @@ mod tests {
 
     /// Replies with the number of times it was asked.
     #[derive(Default)]
-    struct Counting(AtomicU64);
+    struct CountingModel(AtomicU64);
 
     #[async_trait]
-    impl Model for Counting {
+    impl Model for CountingModel {
         fn name(&self) -> &'static str {
             "counting"
         }
@@ -134,8 +134,9 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_reply_is_kept_for_the_same_request_seed_and_attempt_and_costs_nothing_then() {
         let folder = tempfile::tempdir().unwrap();
-        let open =
-            |identity: &str, seed| Cached::new(Arc::new(Counting::default()), identity.to_owned(), folder.path(), seed);
+        let open = |identity: &str, seed| {
+            CachedModel::new(Arc::new(CountingModel::default()), identity.to_owned(), folder.path(), seed)
+        };
         let first = open("m", 0).query(&request("a", 0)).await.unwrap();
         assert_eq!((first.text.as_str(), first.cost, first.cached), ("reply 1", 0.5, false));
         // A later process.
@@ -159,7 +160,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn failures_replies_without_money_and_torn_files_are_asked_again() {
         let folder = tempfile::tempdir().unwrap();
-        let model = Cached::new(Arc::new(Counting::default()), "m".into(), folder.path(), 0);
+        let model = CachedModel::new(Arc::new(CountingModel::default()), "m".into(), folder.path(), 0);
         let poor = Request { affordable: Some(5), ..request("poor", 0) };
         for _ in 0..2 {
             model.query(&request("refused", 0)).await.unwrap_err();

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use genai::adapter::AdapterKind;
 use serde_json::Value;
 
-use super::features::Target;
-use super::lengths::{Named, is_too_long, speaks_of_the_reply};
+use super::features::ModelTarget;
+use super::lengths::{StatedLengths, is_too_long, speaks_of_the_reply};
 use super::quote::{LONGEST_REPLY, tokens_read};
 use super::{ModelError, Request, Usage};
 
@@ -54,7 +54,7 @@ pub(super) enum Lesson {
 
 impl Capacity {
     /// Creates the limits that are known before the first call.
-    pub(super) fn new(target: &Target, context: Option<u64>, output: Option<u32>) -> Self {
+    pub(super) fn new(target: &ModelTarget, context: Option<u64>, output: Option<u32>) -> Self {
         Self {
             context: AtomicU64::new(context.unwrap_or(0)),
             output: AtomicU32::new(output.unwrap_or(0)),
@@ -134,7 +134,7 @@ impl Capacity {
             let is_about_the_request = ["status 400", "status 413", "status 422"].iter().any(|it| lower.contains(it));
             return if is_about_the_request && !is_wanted { Lesson::Perhaps } else { Lesson::None };
         }
-        let named = Named::read(&lower);
+        let named = StatedLengths::read(&lower);
         if let Some(prompt) = named.prompt {
             self.counted(request, &Usage { input: prompt, ..Usage::default() });
         }
@@ -165,7 +165,7 @@ impl Capacity {
             // The account's quota, which no single request may exceed.
             return true;
         }
-        let named = Named::read(&lower);
+        let named = StatedLengths::read(&lower);
         let prompt = named.prompt.unwrap_or_else(|| tokens_read(request) * 3 / MOST_BYTES);
         let known = Some(self.context.load(Ordering::Relaxed)).filter(|context| *context > 0);
         prompt < named.context.or(known).unwrap_or(LONG_PROMPT)
@@ -174,7 +174,7 @@ impl Capacity {
 
 /// Returns the reply bounds, in tokens, that a provider's model certainly accepts, and a server of the user's probably
 /// does. Sources: the model pages of the providers' documentation.
-fn known_ceiling(target: &Target) -> u32 {
+fn known_ceiling(target: &ModelTarget) -> u32 {
     let begins = |names: &[&str]| names.iter().any(|name| target.model.starts_with(name));
     match target.kind {
         _ if target.own_server => UNKNOWN_SERVER,

@@ -1,7 +1,7 @@
 //! Knowledge cutoffs of models: the dates stated by their providers, and those given by the user.
 
 use crate::error::{Error, Result};
-use crate::suite::When;
+use crate::suite::PartialDate;
 
 /// Knowledge cutoffs by the beginning of a model's name, as stated by the providers. Other models' cutoffs are unknown;
 /// we never guess.
@@ -15,7 +15,7 @@ const KNOWN: [(&str, &str); 5] = [
 
 /// Cutoffs by model.
 #[derive(Debug, Clone, Default)]
-pub struct Cutoffs(Vec<(String, When)>);
+pub struct Cutoffs(Vec<(String, PartialDate)>);
 
 impl Cutoffs {
     /// Returns the known cutoffs plus the user's, each `MODEL=DATE`, which take precedence.
@@ -36,7 +36,7 @@ impl Cutoffs {
 
     /// Returns the knowledge cutoff of `model`, with or without its provider prefix.
     #[must_use]
-    pub fn of(&self, model: &str) -> Option<When> {
+    pub fn cutoff(&self, model: &str) -> Option<PartialDate> {
         let name = model.split_once(':').map_or(model, |(_, name)| name);
         let own = self.0.iter().find(|(it, _)| it == model || it == name).map(|(_, when)| *when);
         // A model's versions are its name and a date, such as `gpt-4o-2024-08-06`.
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_models_cutoff_is_its_providers_or_the_users_and_never_guessed() {
         let cutoffs = Cutoffs::with(&["gpt-4o=2024-01-31".to_owned(), "openai:new=2026-03".to_owned()]).unwrap();
-        let of = |model: &str| cutoffs.of(model).map(|when| when.to_string()).unwrap_or_default();
+        let of = |model: &str| cutoffs.cutoff(model).map(|when| when.to_string()).unwrap_or_default();
         assert_eq!(of("openai:gpt-4o"), "2024-01-31");
         assert_eq!(of("openai:gpt-4o-2024-08-06"), "2023-10");
         assert_eq!(of("gpt-4o-mini-2024-07-18"), "2023-10");
@@ -62,7 +62,7 @@ mod tests {
             assert!(Cutoffs::with(&[wrong.to_owned()]).is_err());
         }
         for (_, date) in KNOWN {
-            assert!(date.parse::<When>().is_ok());
+            assert!(date.parse::<PartialDate>().is_ok());
         }
     }
 }

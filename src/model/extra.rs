@@ -4,7 +4,7 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatResponseFormat, ReasoningEffort};
 use serde_json::{Map, Value, json};
 
-use super::features::Target;
+use super::features::ModelTarget;
 use super::thinking;
 
 /// Fields that the program writes itself, with what the user should do instead of overriding them.
@@ -68,7 +68,7 @@ pub(super) fn merge(into: &mut Map<String, Value>, fields: &Map<String, Value>) 
 
 /// Adds `genai`'s own settings to an object that the user's fields replace. `genai` would replace the whole object and
 /// lose them.
-pub(super) fn complete(target: &Target, options: &mut ChatOptions) {
+pub(super) fn complete(target: &ModelTarget, options: &mut ChatOptions) {
     let Some(Value::Object(mut extra)) = options.extra_body.take() else { return };
     let (name, own) = match target.kind {
         AdapterKind::Gemini => ("generationConfig", generation_config(target, options)),
@@ -84,7 +84,7 @@ pub(super) fn complete(target: &Target, options: &mut ChatOptions) {
 }
 
 /// Returns what `genai` writes as Gemini's `generationConfig` for these options.
-fn generation_config(target: &Target, options: &ChatOptions) -> Map<String, Value> {
+fn generation_config(target: &ModelTarget, options: &ChatOptions) -> Map<String, Value> {
     let thinking = options.reasoning_effort.as_ref().and_then(|effort| thinking::gemini_config(&target.model, effort));
     let schema = match &options.response_format {
         Some(ChatResponseFormat::JsonSpec(spec)) => Some(&spec.schema),
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_program_writes_itself_cannot_be_overridden() {
+    fn fields_that_the_program_sets_cannot_be_overridden() {
         assert_eq!(
             Value::Object(parse("{\"top_k\": 20, \"a\": {\"b\": 1}}").unwrap()),
             json!({"top_k": 20, "a": {"b": 1}})

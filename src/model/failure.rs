@@ -84,7 +84,7 @@ const NO_ACCESS: [&str; 7] = [
 
 /// A failed try of a call.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct FailedTry {
     /// The error to report if there is no further try.
     pub(super) error: ModelError,
     /// Whether another try may help.
@@ -98,7 +98,7 @@ pub(super) struct Failure {
     pub(super) unknown_charge: bool,
 }
 
-impl Failure {
+impl FailedTry {
     /// An infrastructure failure: another try may help.
     pub(super) fn passing(cause: impl Into<String>) -> Self {
         Self { retry: true, ..Self::lasting(ModelError::Unavailable(cause.into())) }
@@ -245,7 +245,7 @@ impl Failure {
     }
 }
 
-impl Failure {
+impl FailedTry {
     /// Interprets an error of `MiniMax`, which answers with status 200 and its own error code ("Error codes" in its
     /// documentation).
     fn from_minimax(said: &Value, key: Option<&str>, first: bool) -> Self {
@@ -328,18 +328,18 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_is_too_long_is_told_from_a_limited_rate() {
+    fn context_overflow_is_distinguished_from_rate_limits() {
         let long = r#"{"error":{"message":"This model's maximum context length is 128000 tokens."}}"#;
         for status in [400, 413, 422, 500] {
-            let failure = Failure::from_status(status, long, None, false);
+            let failure = FailedTry::from_status(status, long, None, false);
             assert!(!failure.retry && matches!(failure.error, ModelError::ContextLength(_)), "{status}: {failure:?}");
         }
-        let limited = Failure::from_status(429, "the maximum context length counts towards your rate", None, false);
+        let limited = FailedTry::from_status(429, "the maximum context length counts towards your rate", None, false);
         assert!(matches!(limited.error, ModelError::Unavailable(_)), "a limited rate stays one: {limited:?}");
     }
 
     #[test]
-    fn a_busy_provider_is_asked_again_under_whatever_status_it_says_so() {
+    fn a_busy_provider_is_retried_under_any_status() {
         for (status, message) in [
             (400, "Rate limit reached for requests"),
             (400, "ThrottlingException: Too many requests, please wait before trying again."),
@@ -349,7 +349,7 @@ mod tests {
         ] {
             let body = json!({"error": {"message": message}}).to_string();
             for first in [false, true] {
-                let failure = Failure::from_status(status, &body, None, first);
+                let failure = FailedTry::from_status(status, &body, None, first);
                 assert!(failure.retry && matches!(failure.error, ModelError::Unavailable(_)), "{message}: {failure:?}");
             }
         }
@@ -358,18 +358,18 @@ mod tests {
     #[test]
     fn only_failures_that_may_pass_are_tried_again() {
         for status in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
-            let failure = Failure::from_status(status, "", None, false);
+            let failure = FailedTry::from_status(status, "", None, false);
             assert!(failure.retry && matches!(failure.error, ModelError::Unavailable(_)), "{status}");
         }
         for status in [301, 400, 401, 402, 403, 404, 405, 413, 422] {
-            assert!(!Failure::from_status(status, "", None, false).retry, "{status}");
+            assert!(!FailedTry::from_status(status, "", None, false).retry, "{status}");
         }
     }
 
     #[test]
-    fn what_never_works_is_denied_whatever_its_status() {
+    fn permanent_failures_are_denied_under_any_status() {
         for status in [301, 401, 402, 403, 404, 405] {
-            let failure = Failure::from_status(status, "no", None, false);
+            let failure = FailedTry::from_status(status, "no", None, false);
             assert!(matches!(failure.error, ModelError::Denied(_)), "{status}");
         }
         let bodies = [
@@ -392,7 +392,7 @@ mod tests {
             (403, "<html>This page was blocked by the content_filter of your company.</html>"),
         ];
         for (status, body) in bodies {
-            let failure = Failure::from_status(status, body, None, false);
+            let failure = FailedTry::from_status(status, body, None, false);
             assert!(!failure.retry && matches!(failure.error, ModelError::Denied(_)), "{body}: {failure:?}");
         }
     }
@@ -418,7 +418,7 @@ mod tests {
         ];
         for (status, body) in bodies {
             for first in [false, true] {
-                let failure = Failure::from_status(status, body, None, first);
+                let failure = FailedTry::from_status(status, body, None, first);
                 assert!(!failure.retry && matches!(failure.error, ModelError::Refused(_)), "{body}: {failure:?}");
             }
         }
@@ -428,14 +428,14 @@ mod tests {
     fn a_bad_request_is_the_historys_doing_unless_it_is_the_first() {
         let body = r#"{"error":{"message":"Invalid 'messages[3].tool_calls[0].function.name'"}}"#;
         for status in [400, 422] {
-            assert!(matches!(Failure::from_status(status, body, None, false).error, ModelError::Rejected(_)));
-            assert!(matches!(Failure::from_status(status, body, None, true).error, ModelError::Denied(_)));
+            assert!(matches!(FailedTry::from_status(status, body, None, false).error, ModelError::Rejected(_)));
+            assert!(matches!(FailedTry::from_status(status, body, None, true).error, ModelError::Denied(_)));
         }
     }
 
     #[test]
     fn an_error_in_a_good_answer_is_read_like_a_bad_one() {
-        let read = |body: &Value| Failure::from_odd_body(body, "no choices", None, false).error;
+        let read = |body: &Value| FailedTry::from_odd_body(body, "no choices", None, false).error;
         let error = |code: Value, message: &str| json!({"error": {"code": code, "message": message}});
         assert!(matches!(read(&error(json!(502), "upstream")), ModelError::Unavailable(_)));
         assert!(matches!(read(&error(json!("insufficient_quota"), "no credit")), ModelError::Denied(_)));
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_provider_that_asks_to_wait_too_long_is_given_up() {
-        let failure = Failure::from_status(429, "slow down", Some(Duration::from_hours(1)), false);
+        let failure = FailedTry::from_status(429, "slow down", Some(Duration::from_hours(1)), false);
         assert!(!failure.retry);
         assert_eq!(failure.error.to_string(), "the provider failed: status 429: slow down (it asks to wait 3600 s)");
     }
@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn the_key_is_cut_out_before_a_text_is_shortened() {
         let body = format!("{}sk-1234567890", "x".repeat(QUOTED - 5));
-        let failure = Failure::from_status(401, &without(Some("sk-1234567890"), &body), None, false);
+        let failure = FailedTry::from_status(401, &without(Some("sk-1234567890"), &body), None, false);
         assert!(failure.error.to_string().ends_with("x[key]"), "{failure:?}");
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Features {
 
 /// The model to ask, with its features.
 #[derive(Debug, Clone)]
-pub(super) struct Target {
+pub(super) struct ModelTarget {
     /// The protocol.
     pub(super) kind: AdapterKind,
     /// The model's name at the provider.
@@ -144,7 +144,7 @@ const OPENAI: [(&str, bool, bool, bool); 12] = [
 
 impl Features {
     /// Returns the known features of a provider's model, or of a model on the user's server.
-    pub(super) fn of(kind: AdapterKind, model: &str, own_server: bool) -> Self {
+    pub(super) fn known(kind: AdapterKind, model: &str, own_server: bool) -> Self {
         let plain = Self { responses: false, images: true, reasoning: true, one_call: true, sampling: true };
         match kind {
             AdapterKind::OpenAI if own_server => {
@@ -194,11 +194,11 @@ fn generation(model: &str) -> Option<u32> {
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-impl Target {
+impl ModelTarget {
     /// Determines protocol and features of a model from its name and the user's description.
     pub(super) fn new(kind: AdapterKind, model: &str, has_url: bool, said: &Description) -> Self {
         let own_server = has_url && kind == AdapterKind::OpenAI;
-        let features = Features::of(kind, model, own_server).described(said);
+        let features = Features::known(kind, model, own_server).described(said);
         let kind = if features.responses && kind == AdapterKind::OpenAI { AdapterKind::OpenAIResp } else { kind };
         Self { kind, model: model.to_owned(), own_server, features }
     }
@@ -214,11 +214,11 @@ mod tests {
     use super::*;
 
     fn openai(model: &str) -> Features {
-        Features::of(AdapterKind::OpenAI, model, false)
+        Features::known(AdapterKind::OpenAI, model, false)
     }
 
     #[test]
-    fn a_model_s_name_says_what_it_can_and_a_newer_one_can_what_the_newest_known_can() {
+    fn features_follow_from_a_models_name_and_newer_models_get_those_of_the_newest_known() {
         for model in ["gpt-5", "gpt-5.1-codex-mini", "gpt-5-pro", "gpt-6-astra", "o3-pro", "codex-mini-latest"] {
             assert!(openai(model).responses && openai(model).reasoning, "{model}");
         }
@@ -227,16 +227,16 @@ mod tests {
         }
         assert!(!openai("gpt-4o").reasoning && openai("o3").reasoning && !openai("o3").one_call);
         assert!(!openai("gpt-4-0613").images && openai("gpt-4.1").images);
-        assert!(!Features::of(AdapterKind::Anthropic, "claude-3-5-haiku-latest", false).reasoning);
-        assert!(!Features::of(AdapterKind::OpenAI, "qwen", true).images);
+        assert!(!Features::known(AdapterKind::Anthropic, "claude-3-5-haiku-latest", false).reasoning);
+        assert!(!Features::known(AdapterKind::OpenAI, "qwen", true).images);
     }
 
     #[test]
-    fn a_model_is_described_in_a_line_or_a_file_and_a_wrong_description_says_what_it_takes() {
+    fn models_are_described_in_a_line_or_file_and_invalid_descriptions_list_valid_fields() {
         let said: Description = "api=responses,images=true,output=32000,price=1:2:0.1:1.25".parse().unwrap();
         assert_eq!((said.api, said.images, said.output), (Some(Api::Responses), Some(true), Some(32_000)));
         assert_eq!(said.price.as_deref(), Some(&[1.0, 2.0, 0.1, 1.25][..]));
-        let target = Target::new(AdapterKind::OpenAI, "next", true, &said);
+        let target = ModelTarget::new(AdapterKind::OpenAI, "next", true, &said);
         assert_eq!((target.kind, target.features.images), (AdapterKind::OpenAIResp, true));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.toml");

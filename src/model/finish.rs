@@ -10,7 +10,7 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, StopReason};
 use serde_json::{Value, json};
 
-use super::failure::Failure;
+use super::failure::FailedTry;
 use super::{ModelError, Reply, responses};
 
 /// Stop reasons for a model whose context was full before the reply was complete: Anthropic's and Z.ai's, Mistral's.
@@ -24,7 +24,7 @@ const PAUSED: &str = "pause_turn";
 
 /// Refusal and error, which providers send separately from the content.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ReplyErrors {
     /// The model's text when it declines to answer; empty if it does not.
     refusal: String,
     /// The error at the provider.
@@ -33,14 +33,14 @@ pub(super) struct Said {
 
 /// A reply, classified by how it ended.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(super) enum ClassifiedReply {
     /// A complete reply.
     Whole(Reply),
     /// The beginning of a reply, to be continued by the next call.
     Paused(Reply),
 }
 
-impl Ending {
+impl ClassifiedReply {
     /// Returns the reply, complete or not.
     pub(super) fn into_reply(self) -> Reply {
         match self {
@@ -49,7 +49,7 @@ impl Ending {
     }
 }
 
-impl Said {
+impl ReplyErrors {
     /// Reads refusal and error from a whole body.
     pub(super) fn in_body(kind: AdapterKind, body: &Value) -> Self {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -66,18 +66,18 @@ impl Said {
     }
 
     /// Turns a refusal, a failure or a full context into an error.
-    pub(super) fn ending(
+    pub(super) fn classify(
         self,
         kind: AdapterKind,
         mut reply: Reply,
         stop: Option<&StopReason>,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<ClassifiedReply, FailedTry> {
         let reason = stop.map_or("", StopReason::raw).to_owned();
         let usage = reply.usage;
-        let failed = |failure: Failure| Err(Failure { usage, ..failure });
-        let lasting = |error: ModelError| failed(Failure::lasting(error));
+        let failed = |failure: FailedTry| Err(FailedTry { usage, ..failure });
+        let lasting = |error: ModelError| failed(FailedTry::lasting(error));
         if let Some(error) = self.error {
-            return failed(Failure::from_odd_body(&json!({ "error": error }), "it failed", None, false));
+            return failed(FailedTry::from_odd_body(&json!({ "error": error }), "it failed", None, false));
         }
         let is_filtered = matches!(stop, Some(StopReason::ContentFilter(_)));
         let declines = !self.refusal.is_empty() && reply.tool_calls.is_empty();
@@ -93,32 +93,32 @@ impl Said {
             return lasting(ModelError::ContextLength(what));
         }
         if reason == "error" {
-            return failed(Failure::unanswered("the provider ended the reply with an error"));
+            return failed(FailedTry::unanswered("the provider ended the reply with an error"));
         }
         if reason == PAUSED && kind == AdapterKind::Anthropic && reply.tool_calls.is_empty() {
-            return Ok(Ending::Paused(reply));
+            return Ok(ClassifiedReply::Paused(reply));
         }
         reply.cut |= matches!(stop, Some(StopReason::MaxTokens(_)));
-        Ok(Ending::Whole(reply))
+        Ok(ClassifiedReply::Whole(reply))
     }
 }
 
 /// Refusals and errors collected from a stream's frames.
 #[derive(Debug, Default)]
-pub(super) struct Heard(Mutex<Said>);
+pub(super) struct StreamErrors(Mutex<ReplyErrors>);
 
-impl Heard {
-    fn lock(&self) -> MutexGuard<'_, Said> {
+impl StreamErrors {
+    fn lock(&self) -> MutexGuard<'_, ReplyErrors> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the refusals and errors so far.
-    pub(super) fn take(&self) -> Said {
+    pub(super) fn take(&self) -> ReplyErrors {
         std::mem::take(&mut *self.lock())
     }
 }
 
-impl ChatFrameSink for Heard {
+impl ChatFrameSink for StreamErrors {
     fn on_frame(&self, _stream: &FrameCtx, frame: RawFrameRef<'_>) {
         if !["refusal", "\"error\"", "finishMessage"].iter().any(|word| frame.data.contains(word)) {
             return;

@@ -114,7 +114,7 @@ pub(super) fn speaks_of_the_reply(lower: &str) -> bool {
 
 /// The numbers of tokens stated in a refusal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct StatedLengths {
     /// The model's context: prompt and reply together.
     pub(super) context: Option<u64>,
     /// Tokens of the prompt.
@@ -167,7 +167,7 @@ static NAMED: LazyLock<[Vec<Regex>; 3]> = LazyLock::new(|| {
 /// The comma in `8,192`.
 static THOUSANDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r",(\d{3})\b").ok());
 
-impl Named {
+impl StatedLengths {
     /// Reads the numbers in a refusal, in lower case.
     pub(super) fn read(lower: &str) -> Self {
         let text = THOUSANDS.as_ref().map_or_else(|| lower.into(), |commas| commas.replace_all(lower, "$1"));
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     fn named(text: &str) -> (Option<u64>, Option<u64>, Option<u32>) {
-        let Named { context, prompt, output } = Named::read(&text.to_lowercase());
+        let StatedLengths { context, prompt, output } = StatedLengths::read(&text.to_lowercase());
         (context, prompt, output)
     }
 

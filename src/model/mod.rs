@@ -17,37 +17,37 @@ mod finish;
 pub(crate) mod gateway;
 pub(crate) mod ledger;
 mod lengths;
+mod message_text;
 mod open;
 mod pieces;
 mod price;
 mod probe;
-mod probed;
+mod probe_cost;
 mod provider;
+mod provider_options;
 pub(crate) mod quote;
 mod record;
 mod recording;
 mod replay;
+mod request_options;
 mod responses;
 mod scripted;
-mod shown;
 mod thinking;
 mod wire;
-mod wish;
-mod wished;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use cutoff::Cutoffs;
 pub(crate) use features::Description;
-pub use open::{Options, open};
+pub use open::{ModelAccess, open};
 pub(crate) use open::{keys, prices};
-pub use pieces::{Coming, Piece, Pieces, pieces};
+pub use pieces::{IncomingPieces, Pieces, ReplyPiece, pieces};
 pub(crate) use probe::reach;
-pub use probed::Probed;
+pub use probe_cost::ProbeCost;
+pub(crate) use provider_options::plain as plain_effort;
 pub(crate) use quote::Quote;
-pub use wish::{Choice, Format, Wishes};
-pub(crate) use wished::plain as plain_effort;
+pub use request_options::{ReplyFormat, RequestOptions, ToolCallChoice};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -207,8 +207,8 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_call: bool,
     /// Further options of a request by an external agent.
-    #[serde(default, skip_serializing_if = "Wishes::is_none")]
-    pub wishes: Wishes,
+    #[serde(default, skip_serializing_if = "RequestOptions::is_none")]
+    pub wishes: RequestOptions,
     /// Number of this call within its attempt, from 0; also the index of its reply in a script.
     pub call: u32,
     /// Whether an external agent wrote the request, so that faults in it are the agent's, even at the first call. Not
@@ -385,8 +385,8 @@ pub trait Model: Send + Sync {
     }
     /// Checks that the provider can be reached, accepts the key and has the model. Asks the model itself only if the
     /// provider's list of models casts doubt on it. Returns the cost of doing so.
-    async fn probe(&self) -> Result<Probed, QueryFailed> {
-        Ok(Probed::default())
+    async fn probe(&self) -> Result<ProbeCost, QueryFailed> {
+        Ok(ProbeCost::default())
     }
     /// Sends a request, with retries inside. A failure may have a cost, to be charged like that of a reply.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed>;

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use genai::adapter::AdapterKind;
 
-use super::cached::Cached;
-use super::features::{Description, Target};
+use super::cached::CachedModel;
+use super::features::{Description, ModelTarget};
 use super::price::Price;
-use super::provider::{Provider, Settings};
+use super::provider::{Provider, ProviderSettings};
 use super::record::Recorder;
 use super::replay::Replay;
-use super::scripted::Scripted;
+use super::scripted::ScriptedModel;
 use super::{Model, Usage};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 
-/// The variable with the key for the server at [`Options::base_url`]. The providers' own keys are never sent to another
+/// The variable with the key for the server at [`ModelAccess::base_url`]. The providers' own keys are never sent to another
 /// server.
 const OWN_SERVER_KEY: &str = "AUTOEXPERIMENT_API_KEY";
 
@@ -25,14 +25,14 @@ const FORMS: &str = "give `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, `scrip
 
 /// How a model is reached and priced.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ModelAccess {
     /// A server to use instead of the provider's, up to and including the version: `http://127.0.0.1:8080/v1`. No key
     /// is needed; if the variable `AUTOEXPERIMENT_API_KEY` has one, it is sent. Requires a price.
     pub base_url: Option<String>,
     /// Dollars per million tokens read and written, instead of the list price. Cached tokens count in full without
-    /// [`Options::cache_price`].
+    /// [`ModelAccess::cache_price`].
     pub price: Option<(f64, f64)>,
-    /// With [`Options::price`], dollars per million tokens read from the provider's cache and written to it.
+    /// With [`ModelAccess::price`], dollars per million tokens read from the provider's cache and written to it.
     pub cache_price: Option<(f64, f64)>,
     /// The user's description of the model, which takes precedence over what is known.
     pub description: Description,
@@ -49,7 +49,7 @@ pub struct Options {
     pub first_wait: Duration,
 }
 
-impl Default for Options {
+impl Default for ModelAccess {
     /// The provider's server and list price, no recording, 600 seconds per try, 5 retries starting after 1 second.
     fn default() -> Self {
         Self {
@@ -69,29 +69,29 @@ impl Default for Options {
 /// Opens the model that `spec` names, without any traffic:
 ///
 /// - `openai:NAME`, `anthropic:NAME`, `gemini:NAME`: a provider's model, with the key in `OPENAI_API_KEY`,
-///   `ANTHROPIC_API_KEY` or `GEMINI_API_KEY`; with [`Options::base_url`] the same protocol at another server.
-/// - `NAME` alone: with [`Options::base_url`], a model on that OpenAI-compatible server; otherwise a provider's model,
+///   `ANTHROPIC_API_KEY` or `GEMINI_API_KEY`; with [`ModelAccess::base_url`] the same protocol at another server.
+/// - `NAME` alone: with [`ModelAccess::base_url`], a model on that OpenAI-compatible server; otherwise a provider's model,
 ///   recognised by its name (`gpt-`, `chatgpt-`, `o1`, `o3`, `o4`; `claude-`; `gemini-`).
 /// - `scripted:FILE`: the replies written in a file.
-/// - `replay:FILE`: the calls that [`Options::record`] recorded.
+/// - `replay:FILE`: the calls that [`ModelAccess::record`] recorded.
 ///
 /// # Errors
 /// Kind `Usage` for an unknown form, unsuitable options or a broken file, `Model` for a missing key or an unknown
 /// price, `Machine` for a file that cannot be read or written.
-pub fn open(spec: &str, options: &Options) -> Result<Arc<dyn Model>> {
+pub fn open(spec: &str, options: &ModelAccess) -> Result<Arc<dyn Model>> {
     open_with(spec, options, &|name| std::env::var(name).ok())
 }
 
 /// Same as [`open`], with environment variables looked up by a function.
 pub(super) fn open_with(
     spec: &str,
-    options: &Options,
+    options: &ModelAccess,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Arc<dyn Model>> {
     let model: Arc<dyn Model> = match spec.split_once(':') {
         Some(("scripted", file)) => {
             refuse_provider_options(spec, options)?;
-            Arc::new(Scripted::load(spec, Path::new(file))?)
+            Arc::new(ScriptedModel::load(spec, Path::new(file))?)
         }
         Some(("replay", file)) => {
             refuse_provider_options(spec, options)?;
@@ -106,7 +106,7 @@ pub(super) fn open_with(
     let model = match &options.cache {
         Some((folder, seed)) => {
             let identity = format!("{spec} {:?} {:?}", options.base_url, options.description);
-            Arc::new(Cached::new(model, identity, folder, *seed))
+            Arc::new(CachedModel::new(model, identity, folder, *seed))
         }
         None => model,
     };
@@ -116,7 +116,7 @@ pub(super) fn open_with(
     }
 }
 
-fn refuse_provider_options(spec: &str, options: &Options) -> Result<()> {
+fn refuse_provider_options(spec: &str, options: &ModelAccess) -> Result<()> {
     let given = match (&options.base_url, &options.price, &options.cache) {
         (Some(_), ..) => "--base-url",
         (None, Some(_), _) => "--price",
@@ -128,7 +128,7 @@ fn refuse_provider_options(spec: &str, options: &Options) -> Result<()> {
 }
 
 /// A provider that this program knows.
-struct Known {
+struct KnownProvider {
     prefix: &'static str,
     kind: AdapterKind,
     key: &'static str,
@@ -138,26 +138,32 @@ struct Known {
     names: &'static [&'static str],
 }
 
-const PROVIDERS: [Known; 3] = [
-    Known {
+const PROVIDERS: [KnownProvider; 3] = [
+    KnownProvider {
         prefix: "openai",
         kind: AdapterKind::OpenAI,
         key: "OPENAI_API_KEY",
         listed: "openai",
         names: &["gpt-", "chatgpt-", "o1", "o3", "o4"],
     },
-    Known {
+    KnownProvider {
         prefix: "anthropic",
         kind: AdapterKind::Anthropic,
         key: "ANTHROPIC_API_KEY",
         listed: "anthropic",
         names: &["claude-"],
     },
-    Known { prefix: "gemini", kind: AdapterKind::Gemini, key: "GEMINI_API_KEY", listed: "google", names: &["gemini-"] },
+    KnownProvider {
+        prefix: "gemini",
+        kind: AdapterKind::Gemini,
+        key: "GEMINI_API_KEY",
+        listed: "google",
+        names: &["gemini-"],
+    },
 ];
 
 /// Returns the provider of the model that `spec` names, and the model's name there.
-fn provider_of(spec: &str, own_server: bool) -> Result<(&'static Known, &str)> {
+fn provider_of(spec: &str, own_server: bool) -> Result<(&'static KnownProvider, &str)> {
     let prefixed = spec.split_once(':').and_then(|(prefix, model)| {
         PROVIDERS.iter().find(|provider| provider.prefix == prefix).map(|provider| (provider, model))
     });
@@ -176,7 +182,11 @@ fn provider_of(spec: &str, own_server: bool) -> Result<(&'static Known, &str)> {
     Ok((provider, model))
 }
 
-fn provider_settings(spec: &str, options: &Options, variable: &dyn Fn(&str) -> Option<String>) -> Result<Settings> {
+fn provider_settings(
+    spec: &str,
+    options: &ModelAccess,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<ProviderSettings> {
     let (provider, model) = provider_of(spec, options.base_url.is_some())?;
     let base_url = options.base_url.as_deref().map(checked_base_url).transpose()?;
     let key_from = |name: &str| variable(name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
@@ -184,9 +194,11 @@ fn provider_settings(spec: &str, options: &Options, variable: &dyn Fn(&str) -> O
         key_from(OWN_SERVER_KEY)
     } else {
         let missing = || {
-            Error::new(Kind::Model, format!("no key for `{spec}`: the variable `{}` is not set", provider.key)).hint(
-                format!("set `{}`, or use `scripted:FILE`, or a server of your own by `--base-url`", provider.key),
-            )
+            Error::new(FailureKind::Model, format!("no key for `{spec}`: the variable `{}` is not set", provider.key))
+                .hint(format!(
+                    "set `{}`, or use `scripted:FILE`, or a server of your own by `--base-url`",
+                    provider.key
+                ))
         };
         Some(key_from(provider.key).ok_or_else(missing)?)
     };
@@ -201,13 +213,13 @@ fn provider_settings(spec: &str, options: &Options, variable: &dyn Fn(&str) -> O
         (Some((price, cache)), _) => Price::given(price, cache)?,
         (None, None) => Price::listed(provider.listed, model)?,
         (None, Some(url)) => {
-            return Err(Error::new(Kind::Model, format!("the price of `{model}` at `{url}` is unknown"))
+            return Err(Error::new(FailureKind::Model, format!("the price of `{model}` at `{url}` is unknown"))
                 .hint("give dollars per million tokens read and written; `--price 0,0` says that it costs nothing"));
         }
     };
-    Ok(Settings {
+    Ok(ProviderSettings {
         name: spec.to_owned(),
-        target: Target::new(provider.kind, model, base_url.is_some(), said),
+        target: ModelTarget::new(provider.kind, model, base_url.is_some(), said),
         output: said.output,
         context: said.context,
         base_url,
@@ -244,7 +256,7 @@ pub fn keys() -> Vec<KeyState> {
 ///
 /// # Errors
 /// Returns the errors of [`open`].
-pub fn prices(spec: &str, options: &Options) -> Result<[f64; 4]> {
+pub fn prices(spec: &str, options: &ModelAccess) -> Result<[f64; 4]> {
     let price = provider_settings(spec, options, &|name| std::env::var(name).ok())?.price;
     let million = 1_000_000;
     let read = Usage { input: million, ..Usage::default() };
@@ -256,9 +268,9 @@ pub fn prices(spec: &str, options: &Options) -> Result<[f64; 4]> {
     ];
     let mut prices = [0.0; 4];
     for (place, usage) in of.iter().enumerate() {
-        prices[place] = price
-            .cost(usage)
-            .map_err(|error| Error::new(Kind::Model, format!("the price of `{spec}` is unknown")).because(error))?;
+        prices[place] = price.cost(usage).map_err(|error| {
+            Error::new(FailureKind::Model, format!("the price of `{spec}` is unknown")).because(error)
+        })?;
     }
     Ok(prices)
 }

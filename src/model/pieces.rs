@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// A part of a streamed reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum ReplyPiece {
     /// Part of the text.
     Text(String),
     /// Part of the reasoning, if the provider shows it.
@@ -17,7 +17,7 @@ pub enum Piece {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct StreamState {
     /// Number of the try whose pieces count; others are dropped.
     number: u32,
     is_passed_on: bool,
@@ -26,32 +26,32 @@ struct State {
 /// The sending end of a streamed reply.
 #[derive(Debug, Clone)]
 pub struct Pieces {
-    to: UnboundedSender<(u32, Piece)>,
-    state: Arc<Mutex<State>>,
+    to: UnboundedSender<(u32, ReplyPiece)>,
+    state: Arc<Mutex<StreamState>>,
 }
 
 /// The receiving end of a streamed reply.
 #[derive(Debug)]
-pub struct Coming {
-    from: UnboundedReceiver<(u32, Piece)>,
-    state: Arc<Mutex<State>>,
+pub struct IncomingPieces {
+    from: UnboundedReceiver<(u32, ReplyPiece)>,
+    state: Arc<Mutex<StreamState>>,
 }
 
 /// Creates the two ends of a streamed reply.
 #[must_use]
-pub fn pieces() -> (Pieces, Coming) {
+pub fn pieces() -> (Pieces, IncomingPieces) {
     let (to, from) = unbounded_channel();
     let state = Arc::new(Mutex::default());
-    (Pieces { to, state: Arc::clone(&state) }, Coming { from, state })
+    (Pieces { to, state: Arc::clone(&state) }, IncomingPieces { from, state })
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<StreamState>) -> MutexGuard<'_, StreamState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Pieces {
     /// Sends a piece. If the receiver is gone, the piece is lost; the call continues, because it is paid for.
-    pub fn send(&self, piece: Piece) {
+    pub fn send(&self, piece: ReplyPiece) {
         let number = lock(&self.state).number;
         let _ = self.to.send((number, piece));
     }
@@ -71,14 +71,14 @@ impl Pieces {
     }
 }
 
-impl Coming {
+impl IncomingPieces {
     /// Waits for the next piece, with the number of its try; `None` at the end.
-    pub async fn next(&mut self) -> Option<(u32, Piece)> {
+    pub async fn next(&mut self) -> Option<(u32, ReplyPiece)> {
         self.from.recv().await
     }
 
     /// Returns the next piece if it has arrived.
-    pub fn try_next(&mut self) -> Option<(u32, Piece)> {
+    pub fn try_next(&mut self) -> Option<(u32, ReplyPiece)> {
         self.from.try_recv().ok()
     }
 
@@ -99,13 +99,13 @@ mod tests {
     #[tokio::test]
     async fn pieces_are_taken_back_until_one_is_passed_on() {
         let (to, mut from) = pieces();
-        to.send(Piece::Text("a".into()));
+        to.send(ReplyPiece::Text("a".into()));
         assert!(to.take_back());
-        to.send(Piece::Text("b".into()));
+        to.send(ReplyPiece::Text("b".into()));
         let (first, _) = from.next().await.unwrap();
         assert!(!from.pass_on(first), "it was taken back");
         let (second, piece) = from.next().await.unwrap();
-        assert_eq!(piece, Piece::Text("b".into()));
+        assert_eq!(piece, ReplyPiece::Text("b".into()));
         assert!(from.pass_on(second) && to.are_passed_on());
         assert!(!to.take_back());
     }

@@ -6,7 +6,7 @@ use genai_prices::{Calculator, PriceRequest, UsageKey};
 
 use super::Usage;
 use super::quote::{LEAST_REPLY, Quote};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 
 /// Number of tokens that list prices refer to.
 const MILLION: f64 = 1e6;
@@ -61,7 +61,7 @@ impl Price {
         let price = Self::Listed { provider, model: model.to_owned() };
         let probe = Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() };
         let unknown = || {
-            Error::new(Kind::Model, format!("the price of `{model}` is unknown"))
+            Error::new(FailureKind::Model, format!("the price of `{model}` is unknown"))
                 .hint("check the model's name, or give dollars per million tokens read and written, as in `--price 0.15,0.60`")
         };
         match price.cost(&probe) {

@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use super::capacity::limits_in;
 use super::failure::says_no_access;
-use super::finish::Ending;
+use super::finish::ClassifiedReply;
 use super::provider::Provider;
 use super::provider::{estimate, told_nothing};
-use super::{Message, Model, ModelError, Probed, QueryFailed, Request, Role, wire};
-use crate::error::{Error, Kind, Result, with_causes};
+use super::{Message, Model, ModelError, ProbeCost, QueryFailed, Request, Role, wire};
+use crate::error::{Error, FailureKind, Result, with_causes};
 
 /// Longest wait for a connection, and then for a list of models.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 10 });
@@ -40,7 +40,7 @@ const LONGEST_NAME: usize = 60;
 const NO_MODEL: [&str; 5] = ["model_not_found", "no such model", "unknown model", "model not found", "invalid model"];
 
 /// The verdict of a list of models on this one.
-enum Listed {
+enum ListVerdict {
     /// Nothing against it.
     Fine,
     /// It is missing, but others are listed.
@@ -54,13 +54,15 @@ impl Provider {
     ///
     /// # Errors
     /// [`ModelError::Unavailable`] if there is no server, [`ModelError::Denied`] with the server's words.
-    pub(super) async fn look(&self) -> Result<Probed, QueryFailed> {
+    pub(super) async fn look(&self) -> Result<ProbeCost, QueryFailed> {
         self.connect().await?;
         let mut tries = 0;
         let listed = loop {
             tries += 1;
             // A server that is busy with a long reply may delay the list.
-            let Ok(listed) = tokio::time::timeout(TIMEOUT, self.listed()).await else { return Ok(Probed::default()) };
+            let Ok(listed) = tokio::time::timeout(TIMEOUT, self.listed()).await else {
+                return Ok(ProbeCost::default());
+            };
             match listed {
                 Ok(listed) => break listed,
                 Err(_) if tries < TRIES && self.settings.base_url.is_none() => {
@@ -70,9 +72,9 @@ impl Provider {
             }
         };
         let names = match listed {
-            Listed::Fine => return Ok(Probed::default()),
-            Listed::Lacks(names) => names,
-            Listed::Denied => Vec::new(),
+            ListVerdict::Fine => return Ok(ProbeCost::default()),
+            ListVerdict::Lacks(names) => names,
+            ListVerdict::Denied => Vec::new(),
         };
         self.ask_once().await.map_err(|mut failed| {
             if !names.is_empty() {
@@ -105,43 +107,43 @@ impl Provider {
     }
 
     /// Asks for the list of models. An answer that is not a list counts as fine; only a missing connection is an error.
-    async fn listed(&self) -> Result<Listed, ModelError> {
+    async fn listed(&self) -> Result<ListVerdict, ModelError> {
         let target = &self.settings.target;
         if let Some(url) = self.settings.base_url.as_ref().filter(|_| target.own_server) {
             return self.listed_with_limits(url).await;
         }
         let error = match self.client.all_model_names(target.kind, ()).await {
-            Ok(names) if names.is_empty() || names.contains(&target.model) => return Ok(Listed::Fine),
-            Ok(names) => return Ok(Listed::Lacks(names)),
+            Ok(names) if names.is_empty() || names.contains(&target.model) => return Ok(ListVerdict::Fine),
+            Ok(names) => return Ok(ListVerdict::Lacks(names)),
             Err(error) => error,
         };
         let (genai::Error::WebAdapterCall { webc_error, .. } | genai::Error::WebModelCall { webc_error, .. }) = &error
         else {
-            return Ok(Listed::Fine);
+            return Ok(ListVerdict::Fine);
         };
         match webc_error {
             webc::Error::Reqwest(error) if error.is_connect() => {
                 Err(ModelError::Unavailable(format!("it cannot be reached: {}", with_causes(error))))
             }
             webc::Error::ResponseFailedStatus { status, body, .. } if denies(status.as_u16(), body, &target.model) => {
-                Ok(Listed::Denied)
+                Ok(ListVerdict::Denied)
             }
-            _ => Ok(Listed::Fine),
+            _ => Ok(ListVerdict::Fine),
         }
     }
 
     /// Asks the user's server for its list of models, and learns the maximum length of replies and conversations from
     /// it.
-    async fn listed_with_limits(&self, url: &str) -> Result<Listed, ModelError> {
+    async fn listed_with_limits(&self, url: &str) -> Result<ListVerdict, ModelError> {
         let target = &self.settings.target;
         let list = match self.get(&format!("{url}models")).await {
             Ok((200..=299, body)) => serde_json::from_str::<Value>(&body).unwrap_or_default(),
-            Ok((status, body)) if denies(status, &body, &target.model) => return Ok(Listed::Denied),
+            Ok((status, body)) if denies(status, &body, &target.model) => return Ok(ListVerdict::Denied),
             Ok(_) => Value::Null,
             Err(error) if error.is_connect() => {
                 return Err(ModelError::Unavailable(format!("it cannot be reached: {}", with_causes(&error))));
             }
-            Err(_) => return Ok(Listed::Fine),
+            Err(_) => return Ok(ListVerdict::Fine),
         };
         // Some servers send the list without a wrapping object.
         let entries = list.get("data").unwrap_or(&list).as_array().cloned().unwrap_or_default();
@@ -155,7 +157,7 @@ impl Provider {
             self.look_elsewhere(url).await;
         }
         let names: Vec<String> = entries.iter().filter_map(name).collect();
-        Ok(if names.is_empty() || own.is_some() { Listed::Fine } else { Listed::Lacks(names) })
+        Ok(if names.is_empty() || own.is_some() { ListVerdict::Fine } else { ListVerdict::Lacks(names) })
     }
 
     /// Asks for the context at other paths, for servers whose lists lack it: LM Studio (`/api/v0/models`), llama.cpp
@@ -192,21 +194,21 @@ impl Provider {
     }
 
     /// Asks one short question. Only a denial is an error; the run retries transient failures.
-    async fn ask_once(&self) -> Result<Probed, QueryFailed> {
+    async fn ask_once(&self) -> Result<ProbeCost, QueryFailed> {
         let request = Request { messages: vec![Message::new(Role::User, "Reply with: ok")], ..Request::default() };
         let chat = wire::request(&self.settings.target, &request);
         let options = ChatOptions::default().with_max_tokens(REPLY);
         let answer = self.ask(&request, chat, &options, None).await;
-        let mut answer = answer.map(Ending::into_reply);
+        let mut answer = answer.map(ClassifiedReply::into_reply);
         if let Ok(reply) = &mut answer
             && told_nothing(&reply.usage)
         {
             estimate(&request, reply);
         }
         match self.priced(answer) {
-            Ok(reply) => Ok(Probed { usage: reply.usage, cost: reply.cost }),
+            Ok(reply) => Ok(ProbeCost { usage: reply.usage, cost: reply.cost }),
             Err(failed) if matches!(failed.error, ModelError::Denied(_)) => Err(failed),
-            Err(QueryFailed { usage, cost, .. }) => Ok(Probed { usage, cost }),
+            Err(QueryFailed { usage, cost, .. }) => Ok(ProbeCost { usage, cost }),
         }
     }
 }
@@ -216,21 +218,21 @@ impl Provider {
 ///
 /// # Errors
 /// Kind `Provider` if it cannot be reached, `Model` if the provider denies the key or the model.
-pub async fn reach(model: &dyn Model) -> Result<Probed> {
+pub async fn reach(model: &dyn Model) -> Result<ProbeCost> {
     model.probe().await.map_err(|QueryFailed { error, usage, cost }| {
         let (kind, hint) = match &error {
             ModelError::Denied(_) => (
-                Kind::Model,
+                FailureKind::Model,
                 "check the model's name and the key: a provider's is in the variable that `autoexperiment doctor` shows, \
                  that of a server by `--base-url` in `AUTOEXPERIMENT_API_KEY`. Then give the same command again; nothing \
                  was run",
             ),
             _ => (
-                Kind::Provider,
+                FailureKind::Provider,
                 "start its server or correct `--base-url`, then give the same command again; nothing was run",
             ),
         };
-        let cost = Probed { usage, cost }.told().map(|told| format!("; {told}")).unwrap_or_default();
+        let cost = ProbeCost { usage, cost }.describe().map(|told| format!("; {told}")).unwrap_or_default();
         Error::new(kind, format!("`{}` cannot be asked: {error}{cost}", model.name())).hint(hint)
     })
 }

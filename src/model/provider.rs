@@ -9,15 +9,15 @@ use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
 use genai::{Client, ServiceTarget, WebConfig};
 
 use super::capacity::{Capacity, Lesson};
-use super::failure::Failure;
-use super::features::Target;
-use super::finish::{CONTEXT_FULL, Ending};
+use super::failure::FailedTry;
+use super::features::ModelTarget;
+use super::finish::{CONTEXT_FULL, ClassifiedReply};
 use super::price::Price;
 use super::quote::{Quote, tokens_read};
 use super::{
-    Message, Model, ModelError, Pieces, Probed, QueryFailed, Reply, Request, Role, Usage, extra, thinking, wire,
+    Message, Model, ModelError, Pieces, ProbeCost, QueryFailed, Reply, Request, Role, Usage, extra, thinking, wire,
 };
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 
 /// Longest wait between two tries, unless the provider asks for more.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
@@ -33,11 +33,11 @@ const MOST_PAUSES: u32 = 16;
 
 /// Address and settings of a provider's model.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(super) struct ProviderSettings {
     /// The name as the user gave it.
     pub(super) name: String,
     /// The model, by its name at the provider, and its features.
-    pub(super) target: Target,
+    pub(super) target: ModelTarget,
     /// Maximum tokens of a reply, if the user gave them.
     pub(super) output: Option<u32>,
     /// Maximum tokens of prompt and reply together, if the user gave them.
@@ -58,7 +58,7 @@ pub(super) struct Settings {
 
 /// A provider's model.
 pub(super) struct Provider {
-    pub(super) settings: Settings,
+    pub(super) settings: ProviderSettings,
     pub(super) client: Client,
     /// Known limits on the length of replies and conversations.
     pub(super) capacity: Capacity,
@@ -66,7 +66,7 @@ pub(super) struct Provider {
 
 impl Provider {
     /// Prepares calls, without any traffic.
-    pub(super) fn new(settings: Settings) -> Result<Self> {
+    pub(super) fn new(settings: ProviderSettings) -> Result<Self> {
         let endpoint = settings.base_url.clone();
         // The protocols demand this header even of servers without keys.
         let key = settings.key.clone().unwrap_or_else(|| "none".to_owned());
@@ -81,16 +81,16 @@ impl Provider {
             .with_service_target_resolver(resolver)
             .with_web_config(WebConfig::default().with_connect_timeout(CONNECT_TIMEOUT))
             .build()
-            .map_err(|error| Error::new(Kind::Machine, "failed to set up the network client").because(error))?;
+            .map_err(|error| Error::new(FailureKind::Machine, "failed to set up the network client").because(error))?;
         let capacity = Capacity::new(&settings.target, settings.context, settings.output);
         Ok(Self { settings, client, capacity })
     }
 
     /// Asks for a reply, and for the rest of it if the provider pauses.
-    async fn ask_to_the_end(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Reply, Failure> {
+    async fn ask_to_the_end(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Reply, FailedTry> {
         let mut whole = match self.ask_bounded(request, pieces).await? {
-            Ending::Whole(reply) => return Ok(reply),
-            Ending::Paused(reply) => reply,
+            ClassifiedReply::Whole(reply) => return Ok(reply),
+            ClassifiedReply::Paused(reply) => reply,
         };
         let mut request = request.clone();
         for _ in 0..MOST_PAUSES {
@@ -103,8 +103,8 @@ impl Provider {
             let ending = self.ask_bounded(&request, pieces).await;
             request.messages.pop();
             let (more, is_paused) = match ending {
-                Ok(Ending::Whole(reply)) => (reply, false),
-                Ok(Ending::Paused(reply)) => (reply, true),
+                Ok(ClassifiedReply::Whole(reply)) => (reply, false),
+                Ok(ClassifiedReply::Paused(reply)) => (reply, true),
                 Err(mut failure) => {
                     failure.usage += whole.usage;
                     return Err(failure);
@@ -120,7 +120,7 @@ impl Provider {
 
     /// Asks for a reply bounded by what fits and by the remaining money. If the server refuses the bound, asks again
     /// with another one, or none, and remembers what the server accepts.
-    async fn ask_bounded(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Ending, Failure> {
+    async fn ask_bounded(&self, request: &Request, pieces: Option<&Pieces>) -> Result<ClassifiedReply, FailedTry> {
         let target = &self.settings.target;
         let (options, _) = wire::options(target, request);
         let wanted = options.max_tokens;
@@ -135,7 +135,7 @@ impl Provider {
             extra::complete(target, &mut options);
             let mut outcome = self.ask_patiently(request, &options, pieces).await;
             match &mut outcome {
-                Ok(Ending::Whole(reply) | Ending::Paused(reply)) => {
+                Ok(ClassifiedReply::Whole(reply) | ClassifiedReply::Paused(reply)) => {
                     if let Some(refused) = perhaps {
                         self.capacity.takes_no(refused);
                     }
@@ -164,12 +164,18 @@ impl Provider {
             }
             charged = failure.usage;
         }
-        Err(Failure::lasting(ModelError::Denied("the server refuses every bound on the length of a reply".to_owned())))
+        Err(FailedTry::lasting(ModelError::Denied(
+            "the server refuses every bound on the length of a reply".to_owned(),
+        )))
     }
 
     /// Reports a first prompt that is short and still too long for the server as [`ModelError::Denied`]: the server is
     /// not set up for the task, so no attempt should be scored.
-    fn explained(&self, request: &Request, outcome: Result<Ending, Failure>) -> Result<Ending, Failure> {
+    fn explained(
+        &self,
+        request: &Request,
+        outcome: Result<ClassifiedReply, FailedTry>,
+    ) -> Result<ClassifiedReply, FailedTry> {
         outcome.map_err(|failure| match &failure.error {
             ModelError::ContextLength(what)
                 if request.call == 0 && !what.starts_with(CONTEXT_FULL) && self.capacity.is_short(request, what) =>
@@ -179,7 +185,7 @@ impl Provider {
                      `--max-tokens`)",
                     tokens_read(request)
                 );
-                Failure { error: ModelError::Denied(what), ..failure }
+                FailedTry { error: ModelError::Denied(what), ..failure }
             }
             _ => failure,
         })
@@ -191,7 +197,7 @@ impl Provider {
         request: &Request,
         options: &ChatOptions,
         pieces: Option<&Pieces>,
-    ) -> Result<Ending, Failure> {
+    ) -> Result<ClassifiedReply, FailedTry> {
         let settings = &self.settings;
         let chat = wire::request(&settings.target, request);
         let waits = ExponentialBuilder::new()
@@ -215,7 +221,7 @@ impl Provider {
             .await;
         match outcome {
             Ok(mut ending) => {
-                let (Ending::Whole(reply) | Ending::Paused(reply)) = &mut ending;
+                let (ClassifiedReply::Whole(reply) | ClassifiedReply::Paused(reply)) = &mut ending;
                 self.capacity.counted(request, &reply.usage);
                 if (reply.estimated || told_nothing(&reply.usage)) && !settings.price.is_free() {
                     estimate(request, reply);
@@ -264,7 +270,7 @@ impl Model for Provider {
         settings.price.quote(tokens_read(request), thoughts).unwrap_or_default()
     }
 
-    async fn probe(&self) -> Result<Probed, QueryFailed> {
+    async fn probe(&self) -> Result<ProbeCost, QueryFailed> {
         self.look().await
     }
 
@@ -282,7 +288,7 @@ impl Model for Provider {
 
 impl Provider {
     /// Adds the cost to the outcome of a call.
-    pub(super) fn priced(&self, answer: Result<Reply, Failure>) -> Result<Reply, QueryFailed> {
+    pub(super) fn priced(&self, answer: Result<Reply, FailedTry>) -> Result<Reply, QueryFailed> {
         let usage = match &answer {
             Ok(reply) => reply.usage,
             Err(failure) => failure.usage,

@@ -35,20 +35,20 @@ pub struct Quote {
 
 /// The remaining money does not buy any reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooDear;
+pub(crate) struct NoAffordableReply;
 
 impl Quote {
     /// Returns the maximum tokens of a reply for this money; `None` if no bound is needed.
     ///
     /// # Errors
     /// If the money is too little for any reply.
-    pub(crate) fn affordable(&self, dollars: f64) -> Result<Option<u32>, TooDear> {
+    pub(crate) fn affordable(&self, dollars: f64) -> Result<Option<u32>, NoAffordableReply> {
         if self.token <= 0.0 {
             return Ok(None);
         }
         let tokens = (dollars - self.read) / self.token;
         if tokens < f64::from(self.least.max(1)) {
-            return Err(TooDear);
+            return Err(NoAffordableReply);
         }
         Ok((tokens < f64::from(LONGEST_REPLY)).then_some(tokens as u32))
     }
@@ -103,7 +103,7 @@ mod tests {
         let quote = Quote { read: 0.25, token: 0.125, least: 2, thoughts: 3 };
         assert_eq!(quote.affordable(1.0), Ok(Some(6)));
         assert_eq!(quote.affordable(0.5), Ok(Some(2)));
-        assert_eq!(quote.affordable(0.49), Err(TooDear));
+        assert_eq!(quote.affordable(0.49), Err(NoAffordableReply));
         assert_eq!(quote.affordable(1e9), Ok(None), "nobody writes so much");
         assert!((quote.most(None, Some(6)) - 1.0).abs() < 1e-12);
         assert!((quote.most(Some(3), None) - 1.0).abs() < 1e-12, "thoughts come on top of what is asked for");

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 
-use super::recording::{self, Call, Outcome};
-use super::{Model, ModelError, Pieces, Probed, QueryFailed, Quote, Reply, Request};
+use super::recording::{self, RecordedCall, RecordedOutcome};
+use super::{Model, ModelError, Pieces, ProbeCost, QueryFailed, Quote, Reply, Request};
 use crate::error::{Error, Result};
 use crate::files::Appender;
 
@@ -31,8 +31,8 @@ impl Recorder {
         Ok(Self { model, path: path.to_owned(), file: Mutex::new(file), failed: OnceLock::new() })
     }
 
-    fn append(&self, request: &Request, outcome: Outcome) -> Result<(), ModelError> {
-        let call = Call { key: recording::key(request), request: request.clone(), outcome };
+    fn append(&self, request: &Request, outcome: RecordedOutcome) -> Result<(), ModelError> {
+        let call = RecordedCall { key: recording::key(request), request: request.clone(), outcome };
         self.file.lock().unwrap_or_else(PoisonError::into_inner).append(&call).map_err(|error| {
             let error = ModelError::Denied(format!("failed to write the recording `{}`: {error}", self.path.display()));
             self.failed.get_or_init(|| error).clone()
@@ -58,7 +58,7 @@ impl Model for Recorder {
         self.model.quote(request)
     }
 
-    async fn probe(&self) -> Result<Probed, QueryFailed> {
+    async fn probe(&self) -> Result<ProbeCost, QueryFailed> {
         self.model.probe().await
     }
 
@@ -82,10 +82,10 @@ impl Recorder {
 
     fn keep(&self, request: &Request, answer: Result<Reply, QueryFailed>) -> Result<Reply, QueryFailed> {
         let (outcome, usage, cost) = match &answer {
-            Ok(reply) => (Outcome::Reply(reply.clone()), reply.usage, reply.cost),
+            Ok(reply) => (RecordedOutcome::Reply(reply.clone()), reply.usage, reply.cost),
             Err(failed) => match failed.error {
                 ModelError::ContextLength(_) | ModelError::Refused(_) | ModelError::Rejected(_) => {
-                    (Outcome::Failed(failed.clone()), failed.usage, failed.cost)
+                    (RecordedOutcome::Failed(failed.clone()), failed.usage, failed.cost)
                 }
                 // Neither a bad key, a failing network nor the end of a script is part of the conversation.
                 ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => return answer,

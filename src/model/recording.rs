@@ -18,7 +18,7 @@ const START: &[u8] = b"{\"key\":\"";
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Outcome {
+pub(super) enum RecordedOutcome {
     /// The model's reply.
     Reply(Reply),
     /// The conversation was too long or refused.
@@ -28,14 +28,14 @@ pub(super) enum Outcome {
 
 /// One recorded call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Call {
+pub(super) struct RecordedCall {
     /// [`key`] of the request.
     pub(super) key: String,
     /// The whole request.
     pub(super) request: Request,
     /// The outcome.
     #[serde(flatten)]
-    pub(super) outcome: Outcome,
+    pub(super) outcome: RecordedOutcome,
 }
 
 /// Returns the SHA-256, in hex, of the request as JSON with sorted keys: messages, tools, sampling and number of the
@@ -51,7 +51,7 @@ pub(super) fn key(request: &Request) -> String {
 ///
 /// # Errors
 /// Kind `Usage` if the file cannot be read, or, with file and line, if it is not a recording.
-pub(super) fn read(path: &Path, mut each: impl FnMut(Call)) -> Result<u64> {
+pub(super) fn read(path: &Path, mut each: impl FnMut(RecordedCall)) -> Result<u64> {
     let file = File::open(path)
         .map_err(|error| Error::usage(format!("failed to read recording `{}`", path.display())).because(error))?;
     let mut lines = BufReader::new(file);

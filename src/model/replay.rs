@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 
-use super::recording::{self, Outcome};
+use super::recording::{self, RecordedOutcome};
 use super::{Message, Model, ModelError, QueryFailed, Quote, Reply, Request, Role};
 use crate::error::{Error, Result};
 
@@ -20,13 +20,13 @@ const SHOWN: usize = 60;
 pub(super) struct Replay {
     name: String,
     path: PathBuf,
-    calls: HashMap<String, Recorded>,
+    calls: HashMap<String, RecordedOutcomes>,
 }
 
 /// The recorded outcomes of one request, in order, and how often it was asked.
 #[derive(Default)]
-struct Recorded {
-    outcomes: Vec<Outcome>,
+struct RecordedOutcomes {
+    outcomes: Vec<RecordedOutcome>,
     played: AtomicUsize,
 }
 
@@ -36,7 +36,7 @@ impl Replay {
     /// # Errors
     /// Kind `Usage` if the file cannot be read, is empty, or, with file and line, is not a recording.
     pub(super) fn load(name: &str, path: &Path) -> Result<Self> {
-        let mut calls: HashMap<String, Recorded> = HashMap::new();
+        let mut calls: HashMap<String, RecordedOutcomes> = HashMap::new();
         recording::read(path, |call| {
             calls.entry(recording::key(&call.request)).or_default().outcomes.push(call.outcome);
         })?;
@@ -131,8 +131,8 @@ impl Model for Replay {
     fn quote(&self, request: &Request) -> Quote {
         let recorded = self.calls.get(&recording::key(request));
         let costs = recorded.into_iter().flat_map(|recorded| &recorded.outcomes).map(|outcome| match outcome {
-            Outcome::Reply(reply) => reply.cost,
-            Outcome::Failed(failed) => failed.cost,
+            RecordedOutcome::Reply(reply) => reply.cost,
+            RecordedOutcome::Failed(failed) => failed.cost,
         });
         Quote { read: costs.fold(0.0, f64::max), ..Quote::default() }
     }
@@ -143,8 +143,8 @@ impl Model for Replay {
         };
         let turn = recorded.played.fetch_add(1, Ordering::Relaxed) % recorded.outcomes.len();
         match &recorded.outcomes[turn] {
-            Outcome::Reply(reply) => Ok(reply.clone()),
-            Outcome::Failed(failed) => Err(failed.clone()),
+            RecordedOutcome::Reply(reply) => Ok(reply.clone()),
+            RecordedOutcome::Failed(failed) => Err(failed.clone()),
         }
     }
 }

@@ -10,11 +10,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use genai::chat::{ChatFrameSink, ChatOptions, FrameCtx, RawFrameRef, StopReason};
 use serde_json::{Map, Value, json};
 
-use super::features::Target;
-use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, shown};
+use super::features::ModelTarget;
+use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, message_text};
 
 /// Adds what `genai` does not support to a request: its items, and the wish to get reasoning encrypted.
-pub(super) fn complete(target: &Target, request: &Request, options: &mut ChatOptions, extra: &mut Map<String, Value>) {
+pub(super) fn complete(
+    target: &ModelTarget,
+    request: &Request,
+    options: &mut ChatOptions,
+    extra: &mut Map<String, Value>,
+) {
     if target.features.reasoning {
         extra.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
@@ -24,10 +29,10 @@ pub(super) fn complete(target: &Target, request: &Request, options: &mut ChatOpt
     extra.insert("input".to_owned(), Value::Array(items(target, &request.messages)));
 }
 
-fn items(target: &Target, messages: &[Message]) -> Vec<Value> {
+fn items(target: &ModelTarget, messages: &[Message]) -> Vec<Value> {
     let mut items = Vec::new();
     for message in messages {
-        let text = shown::text(target, message);
+        let text = message_text::text(target, message);
         match (message.role, &message.tool_call_id) {
             (Role::System, _) => items.push(json!({"role": "developer", "content": text})),
             (Role::Tool, Some(id)) => {
@@ -44,7 +49,7 @@ fn items(target: &Target, messages: &[Message]) -> Vec<Value> {
 }
 
 /// Returns a plain text, or a list of parts if there are pictures with it.
-fn content(target: &Target, message: &Message, text: &str) -> Value {
+fn content(target: &ModelTarget, message: &Message, text: &str) -> Value {
     if !target.features.images || message.images.is_empty() {
         return json!(text);
     }
@@ -140,17 +145,17 @@ pub(super) fn stop_reason(body: &Value) -> Option<StopReason> {
 
 /// The items of a streamed response, both one by one and in the final event, which some servers send without them.
 #[derive(Debug, Default)]
-pub(super) struct Collected(Mutex<Came>);
+pub(super) struct ResponseCollector(Mutex<ResponseStream>);
 
 #[derive(Debug, Default)]
-struct Came {
+struct ResponseStream {
     items: Vec<Value>,
     response: Option<Map<String, Value>>,
     failed: Option<Value>,
 }
 
-impl Collected {
-    fn lock(&self) -> MutexGuard<'_, Came> {
+impl ResponseCollector {
+    fn lock(&self) -> MutexGuard<'_, ResponseStream> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -171,7 +176,7 @@ impl Collected {
     }
 }
 
-impl ChatFrameSink for Collected {
+impl ChatFrameSink for ResponseCollector {
     fn on_frame(&self, _stream: &FrameCtx, frame: RawFrameRef<'_>) {
         let kinds = ["output_item.done", "response.completed", "response.incomplete", "response.failed", "error"];
         if !kinds.iter().any(|kind| frame.data.contains(kind)) {

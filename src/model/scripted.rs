@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::files::json_lines;
 
 /// A script.
-pub(super) struct Scripted {
+pub(super) struct ScriptedModel {
     name: String,
     replies: Vec<ScriptedReply>,
 }
@@ -31,7 +31,7 @@ struct ScriptedReply {
     #[serde(default)]
     tool_calls: Vec<ScriptedCall>,
     #[serde(default)]
-    usage: Option<Tokens>,
+    usage: Option<ScriptedTokens>,
     #[serde(default)]
     cost: f64,
 }
@@ -48,7 +48,7 @@ struct ScriptedCall {
 /// Token counts in a script; all of them optional.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Tokens {
+struct ScriptedTokens {
     input: u64,
     cached: u64,
     cache_written: u64,
@@ -60,7 +60,7 @@ fn no_arguments() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// Reads a script.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Scripted {
 }
 
 #[async_trait]
-impl Model for Scripted {
+impl Model for ScriptedModel {
     fn name(&self) -> &str {
         &self.name
     }

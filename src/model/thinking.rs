@@ -4,7 +4,7 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ReasoningEffort};
 use serde_json::{Value, json};
 
-use super::features::Target;
+use super::features::ModelTarget;
 use super::{Effort, Sampling};
 
 /// Minimum thinking budget, in tokens, that Anthropic accepts.
@@ -12,7 +12,7 @@ const LEAST_OF_ANTHROPIC: u32 = 1024;
 
 /// Returns the tokens that a reply may have in addition to the bound asked for, because the model thinks first. Not
 /// used for external agents, whose bound already includes thinking.
-pub(super) fn beyond(target: &Target, sampling: &Sampling) -> u32 {
+pub(super) fn beyond(target: &ModelTarget, sampling: &Sampling) -> u32 {
     let takes_budget = !target.own_server && target.features.reasoning;
     let budget = sampling.reasoning_tokens.filter(|_| takes_budget).unwrap_or(0);
     if target.kind == AdapterKind::Gemini && !takes_levels(&target.model) {
@@ -30,7 +30,7 @@ const LEAST_TEXT: u32 = 256;
 
 /// Cuts the thinking budget to fit a bounded reply: it must be less than the bound, and a reply of thoughts alone is
 /// useless.
-pub(super) fn fit(target: &Target, options: &mut ChatOptions) {
+pub(super) fn fit(target: &ModelTarget, options: &mut ChatOptions) {
     let (Some(most), Some(effort)) = (options.max_tokens, &options.reasoning_effort) else { return };
     let budget = match (target.kind, effort) {
         (AdapterKind::Anthropic | AdapterKind::Gemini, ReasoningEffort::Budget(budget)) => *budget,
@@ -102,7 +102,7 @@ const fn thoughts(effort: Effort) -> u32 {
 
 /// Converts a token budget to what the provider takes. 0 means no reasoning, for models that can be told so; models
 /// that always reason, or whose setting is unknown, keep their default.
-pub(super) fn effort(target: &Target, budget: u32) -> Option<ReasoningEffort> {
+pub(super) fn effort(target: &ModelTarget, budget: u32) -> Option<ReasoningEffort> {
     let model = target.model.as_str();
     let kind = if target.is_openai() { AdapterKind::OpenAI } else { target.kind };
     match (kind, budget) {
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_budget_for_openai_is_a_word_that_the_model_knows() {
-        let target = |model: &str| Target::new(AdapterKind::OpenAI, model, false, &Description::default());
+        let target = |model: &str| ModelTarget::new(AdapterKind::OpenAI, model, false, &Description::default());
         let told = |model: &str, budget| effort(&target(model), budget);
         assert!(matches!(told("o3", 512), Some(ReasoningEffort::Low)));
         assert!(matches!(told("gpt-5-mini", 4096), Some(ReasoningEffort::Medium)));

@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 
 use sha2::{Digest, Sha256};
 
-use super::features::Target;
+use super::features::ModelTarget;
 use super::quote::most_read;
 use super::{
-    Effort, Image, Message, Reply, Request, Role, Thought, ToolCall, Usage, extra as more, responses, shown, thinking,
-    wished,
+    Effort, Image, Message, Reply, Request, Role, Thought, ToolCall, Usage, extra as more, message_text,
+    provider_options, responses, thinking,
 };
 use crate::files::hex;
 
@@ -23,7 +23,7 @@ use crate::files::hex;
 const SEED_BITS: u64 = 0x7fff_ffff;
 
 /// Converts conversation and tools.
-pub(super) fn request(target: &Target, request: &Request) -> ChatRequest {
+pub(super) fn request(target: &ModelTarget, request: &Request) -> ChatRequest {
     let kind = target.kind;
     // Gemini identifies a result by its function's name, the others by the call's id.
     let names: HashMap<&str, &str> = request
@@ -90,8 +90,8 @@ fn is_result(message: &Message) -> bool {
     message.role == Role::Tool && message.tool_call_id.is_some()
 }
 
-fn message(target: &Target, message: &Message, names: &HashMap<&str, &str>) -> ChatMessage {
-    let text = shown::text(target, message);
+fn message(target: &ModelTarget, message: &Message, names: &HashMap<&str, &str>) -> ChatMessage {
+    let text = message_text::text(target, message);
     match (message.role, &message.tool_call_id) {
         (Role::System, _) => ChatMessage::system(text),
         (Role::Tool, Some(id)) => {
@@ -128,7 +128,7 @@ fn picture(image: &Image) -> ContentPart {
 }
 
 /// Returns the result of a call, with pictures, as the single block that Anthropic takes.
-fn with_pictures(target: &Target, message: &Message, id: &str, text: &str) -> Option<Value> {
+fn with_pictures(target: &ModelTarget, message: &Message, id: &str, text: &str) -> Option<Value> {
     if target.kind != AdapterKind::Anthropic || !target.features.images || message.images.is_empty() {
         return None;
     }
@@ -141,7 +141,7 @@ fn with_pictures(target: &Target, message: &Message, id: &str, text: &str) -> Op
 
 /// Returns a result's pictures as a user message, for providers other than Anthropic, which take pictures only from
 /// users.
-fn pictures_apart(target: &Target, message: &Message) -> Option<ChatMessage> {
+fn pictures_apart(target: &ModelTarget, message: &Message) -> Option<ChatMessage> {
     let is_apart = is_result(message) && target.kind != AdapterKind::Anthropic && target.features.images;
     if !is_apart || message.images.is_empty() {
         return None;
@@ -188,7 +188,7 @@ fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
 /// Returns `genai`'s options for a request, and, in words, the parts of the request that are not sent. For a model on
 /// the user's server, an explicit effort stops `genai` from reading `-low` or `-high` at the end of the name as the
 /// effort and cutting it off.
-pub(super) fn options(target: &Target, request: &Request) -> (ChatOptions, Vec<String>) {
+pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, Vec<String>) {
     let sampling = &request.sampling;
     let mut options = ChatOptions::default().with_capture_raw_body(true).with_normalize_reasoning_content(true);
     options.temperature = sampling.temperature;
@@ -220,7 +220,7 @@ pub(super) fn options(target: &Target, request: &Request) -> (ChatOptions, Vec<S
             options.temperature = None;
         }
     }
-    let left_out = wished::apply(target, request, &mut options, &mut extra);
+    let left_out = provider_options::apply(target, request, &mut options, &mut extra);
     if target.kind == AdapterKind::OpenAIResp {
         responses::complete(target, request, &mut options, &mut extra);
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::{Map, Value};
 
-use crate::code::{Module, Tokens};
+use crate::code::{CodeTokens, Module};
 use crate::error::{Error, Result};
 use crate::suite::GoldValues;
 use crate::workspace::{ChangeKind, Changes};
@@ -24,13 +24,13 @@ const MODULE: &str = "<module>";
 
 /// Parts of the repository that a solution may change.
 #[derive(Debug, Clone, Default)]
-pub struct Permitted {
+pub struct PermittedChanges {
     files: GlobSet,
     /// Functions of Python files, by file.
     functions: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Permitted {
+impl PermittedChanges {
     /// Parses parts; a file without a function may be changed as a whole.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Permitted {
 }
 
 /// Lists the parts that a solution changed: in the given files, except prose, and in the files of installed packages.
-/// New files are not listed; [`Permitted::allows_file`] decides about them.
+/// New files are not listed; [`PermittedChanges::allows_file`] decides about them.
 pub fn changed_parts(tree: &Path, changes: &Changes, patches: &Map<String, Value>) -> Vec<String> {
     let mut parts = Vec::new();
     for change in
@@ -89,7 +89,10 @@ pub fn changed_parts(tree: &Path, changes: &Changes, patches: &Map<String, Value
 }
 
 /// Splits changed files of installed packages into those that may be changed, and the names of the others.
-pub fn permitted_patches(patches: &Map<String, Value>, permitted: &Permitted) -> (Map<String, Value>, Vec<String>) {
+pub fn permitted_patches(
+    patches: &Map<String, Value>,
+    permitted: &PermittedChanges,
+) -> (Map<String, Value>, Vec<String>) {
     let is_free = |path: &str| permitted.allows_file(&format!("{PACKAGES}{path}"), false);
     let kept = patches.iter().filter(|(path, _)| is_free(path)).map(|(path, text)| (path.clone(), text.clone()));
     let left = patches.keys().filter(|path| !is_free(path)).map(|path| format!("{PACKAGES}{path}"));
@@ -97,8 +100,8 @@ pub fn permitted_patches(patches: &Map<String, Value>, permitted: &Permitted) ->
 }
 
 /// Reports Python files of a solution that contain values of the gold answer, as fragments.
-pub fn written_answers(tree: &Path, changes: &Changes, permitted: &Permitted, gold: &Value) -> Vec<String> {
-    let gold = GoldValues::of("answer", gold);
+pub fn written_answers(tree: &Path, changes: &Changes, permitted: &PermittedChanges, gold: &Value) -> Vec<String> {
+    let gold = GoldValues::collect("answer", gold);
     let mut found = Vec::new();
     for change in changes.files.iter().filter(|change| is_python(&change.path)) {
         if permitted.allows_file(&change.path, !tree.join(&change.path).exists()) {
@@ -136,7 +139,7 @@ fn changed_functions(original: Vec<u8>, now: Vec<u8>) -> Vec<String> {
 /// Returns the tokens of each function that is not nested in another one, and of the remaining code.
 fn parts(module: &Module) -> BTreeMap<String, Vec<Vec<u8>>> {
     let source = module.source();
-    let tokens = Tokens::new(source);
+    let tokens = CodeTokens::new(source);
     let outer: Vec<_> = module.functions().iter().filter(|function| function.parent.is_none()).collect();
     let mut parts: BTreeMap<String, Vec<Vec<u8>>> =
         outer.iter().map(|function| (function.label(), Vec::new())).chain([(MODULE.to_owned(), Vec::new())]).collect();
@@ -159,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changed_functions_are_found_and_comments_are_none() {
+    fn changed_functions_are_found_and_changed_comments_ignored() {
         let original = "import os\n\ndef f(x):\n    return x\n\nclass A:\n    def g(self):\n        return 1\n";
         let changed = |now: &str| changed_functions(original.into(), now.into()).join(" ");
         assert_eq!(
@@ -179,7 +182,7 @@ mod tests {
 
     #[test]
     fn only_permitted_files_reach_verification() {
-        let permitted = Permitted::new(["config.json", "run.py::main", "out/**"]).unwrap();
+        let permitted = PermittedChanges::new(["config.json", "run.py::main", "out/**"]).unwrap();
         for (path, is_new, allowed) in [
             ("config.json", false, true),
             ("run.py", false, true),

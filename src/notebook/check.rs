@@ -27,7 +27,7 @@ pub fn problems(task: &LoadedTask) -> Vec<String> {
         Err(error) => found.push(error.to_string()),
     }
     may_change(task, &mut found);
-    told(task, &mut found);
+    check_texts(task, &mut found);
     found
 }
 
@@ -85,7 +85,7 @@ fn files(task: &LoadedTask, found: &mut Vec<String>) {
 }
 
 /// Checks that texts which an agent gets or can print contain neither gold values nor text that a landmark looks for.
-fn told(task: &LoadedTask, found: &mut Vec<String>) {
+fn check_texts(task: &LoadedTask, found: &mut Vec<String>) {
     let manifest = &task.manifest;
     let patterns: Vec<(&str, Regex)> = manifest
         .landmarks
@@ -95,7 +95,7 @@ fn told(task: &LoadedTask, found: &mut Vec<String>) {
     for (id, _) in patterns.iter().filter(|(_, pattern)| pattern.is_match("")) {
         found.push(format!("the pattern of landmark `{id}` is in every text"));
     }
-    let gold = task.answer.as_ref().map(|gold| GoldValues::of("answer", gold));
+    let gold = task.answer.as_ref().map(|gold| GoldValues::collect("answer", gold));
     let mut look = |path: &Path, text: &str| {
         let place = path.display();
         for error in gold.iter().flat_map(|gold| gold.in_file(path, text)) {

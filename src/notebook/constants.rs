@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use super::loaded::LoadedTask;
-use super::task::Trial;
+use super::task::TrialSolution;
 
 /// Maximum length of a quoted word that counts as a setting.
 const LONGEST_WORD: usize = 20;
 
 /// Returns a solution for each constant of each block's gold cells, with that constant changed. Names are unique.
-pub fn changes(task: &LoadedTask) -> Vec<Trial> {
-    let mut trials: Vec<Trial> = Vec::new();
+pub fn changes(task: &LoadedTask) -> Vec<TrialSolution> {
+    let mut trials: Vec<TrialSolution> = Vec::new();
     for (place, block) in task.manifest.blocks.iter().enumerate() {
         for (number, cell) in task.cells[place].iter().enumerate() {
             for (range, other) in constants(cell) {
@@ -20,7 +20,7 @@ pub fn changes(task: &LoadedTask) -> Vec<Trial> {
                 let taken = |name: &str| trials.iter().any(|trial| trial.name == name);
                 let numbered = (2..).map(|count| format!("{base} ({count})"));
                 let name = std::iter::once(base.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or_default();
-                trials.push(Trial::of(task, name, &[place], cells));
+                trials.push(TrialSolution::from_gold(task, name, &[place], cells));
             }
         }
     }

@@ -7,7 +7,7 @@ use super::ids::{NOTEBOOK, sample, withheld};
 use super::loaded::{LoadedTask, task_ids};
 use super::task::{Solutions, TaskItem};
 use crate::error::{Error, Result};
-use crate::run::family::{Basis, Family, Item, Words};
+use crate::run::family::{Family, Item, ScoringBasis, Words};
 use crate::sample::{Sample, Withheld};
 
 /// The family of notebook tasks.
@@ -60,7 +60,7 @@ impl Family for Notebook {
         Ok(asked)
     }
 
-    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>> {
+    fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<Arc<dyn Item>> {
         let loaded = Arc::new(LoadedTask::load(suite, item)?);
         Ok(Arc::new(TaskItem { loaded, rule: basis.rule, solutions: Solutions::Gold }))
     }

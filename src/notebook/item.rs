@@ -7,18 +7,20 @@ use serde_json::{Map, Value};
 
 use super::check;
 use super::ids::sample;
+use super::instructions::instructions;
 use super::judge;
 use super::ready::ReadyTask;
 use super::task::TaskItem;
-use super::told::instructions;
 use crate::error::{Error, Result};
-use crate::run::Draw;
+use crate::run::SampleDraw;
 use crate::run::event::Observer;
-use crate::run::family::{CheckFacts, Findings, Item, ItemFacts, Listed, Part, Parts, Question, Ready};
+use crate::run::family::{
+    CheckFacts, Item, ItemFacts, Question, Ready, SampleNames, SampleParts, ScoringInput, WrittenPart,
+};
 use crate::run::machine::Machine;
 use crate::sample::{Sample, Units as _, Withheld, draw};
 use crate::score::{Tolerance, Verdict};
-use crate::suite::When;
+use crate::suite::PartialDate;
 
 #[async_trait]
 impl Item for TaskItem {
@@ -42,7 +44,7 @@ impl Item for TaskItem {
         self.loaded.order.count(n)
     }
 
-    fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
+    fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
         let (id, order) = (self.id(), &self.loaded.order);
         let mut samples = Vec::new();
         for n in asked.counts(order.len()) {
@@ -58,19 +60,19 @@ impl Item for TaskItem {
 
     fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
         let (observed, results) = (&Map::new(), &Map::new());
-        self.reported_by(sample, &Findings { answer, observed, results })
+        self.reported_by(sample, &ScoringInput { answer, observed, results })
     }
 
     fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
-        self.verified_by(sample, &Findings { answer: None, observed: &Map::new(), results })
+        self.verified_by(sample, &ScoringInput { answer: None, observed: &Map::new(), results })
     }
 
-    fn reported_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
+    fn reported_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
         self.blocks(sample)?;
         judge::reported(&self.loaded, self.rule, findings.answer, findings.observed)
     }
 
-    fn verified_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
+    fn verified_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
         judge::verified(&self.loaded, self.rule, &self.blocks(sample)?, findings)
     }
 
@@ -113,30 +115,30 @@ impl Item for TaskItem {
         ItemFacts {
             title: manifest.title.clone(),
             year: manifest.published.and_then(|when| u16::try_from(when.first().year()).ok()),
-            public_since: When::earlier(manifest.published, manifest.first_commit),
+            public_since: PartialDate::earlier(manifest.published, manifest.first_commit),
             experiments: vec![entry],
             ..ItemFacts::default()
         }
     }
 
-    fn parts(&self, sample: &Sample) -> Result<Parts> {
+    fn parts(&self, sample: &Sample) -> Result<SampleParts> {
         let blocks = self.blocks(sample)?;
-        let parts = blocks.iter().map(|&place| Part {
+        let parts = blocks.iter().map(|&place| WrittenPart {
             at: self.named(place),
             original: self.loaded.cells[place].join("\n# %%\n"),
             masked: format!("# {}", self.loaded.manifest.blocks[place].goal.trim()),
         });
-        Ok(Parts {
+        Ok(SampleParts {
             asked: Some(instructions(&self.loaded, &blocks)),
             heading: "Withheld blocks".to_owned(),
             parts: parts.collect(),
         })
     }
 
-    fn listed(&self, sample: &Sample) -> Result<Listed> {
+    fn listed(&self, sample: &Sample) -> Result<SampleNames> {
         let blocks = self.blocks(sample)?;
         let landmarks = self.loaded.manifest.landmarks_of(&blocks).map(|landmark| judge::landmark_id(&landmark.id));
-        Ok(Listed {
+        Ok(SampleNames {
             units: blocks.iter().map(|&place| self.named(place)).collect(),
             checks: std::iter::once("answer".to_owned()).chain(landmarks).collect(),
         })

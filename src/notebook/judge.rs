@@ -8,9 +8,9 @@ use super::changes::CHANGES;
 use super::loaded::LoadedTask;
 use super::trace::{self, TRACE};
 use crate::error::Result;
-use crate::kernel::{By, CellRecord};
-use crate::run::family::Findings;
-use crate::score::super_bench::{Cell, landmarks_hit, shipped_accuracy, shipped_script};
+use crate::kernel::{CellAuthor, CellRecord};
+use crate::run::family::ScoringInput;
+use crate::score::super_bench::{ExecutedCommand, landmarks_hit, shipped_accuracy, shipped_script};
 use crate::score::{ExperimentVerdict, Rule, ValueVerdict, Verdict, parse_answer};
 
 /// Id of our own run of the answer's command.
@@ -29,24 +29,25 @@ pub fn landmark_id(id: &str) -> String {
 /// hit, and whether the script counts as executed.
 pub fn observed(task: &LoadedTask, cells: &[CellRecord]) -> Map<String, Value> {
     let patterns: Vec<String> = task.manifest.landmarks.iter().map(|landmark| landmark.pattern.clone()).collect();
-    let of = |by: By| cells.iter().filter(move |cell| cell.by == by);
-    let hits = |by: By| {
+    let of = |by: CellAuthor| cells.iter().filter(move |cell| cell.by == by);
+    let hits = |by: CellAuthor| {
         let outputs: Vec<&str> = of(by).map(|cell| cell.output.as_str()).collect();
         landmarks_hit(&patterns, &outputs).unwrap_or_else(|_| vec![false; patterns.len()])
     };
-    let script = |by: By| {
-        let cells: Vec<Cell<'_>> =
-            of(by).map(|cell| Cell { command: &cell.code, output: &cell.output, seconds: cell.seconds }).collect();
+    let script = |by: CellAuthor| {
+        let cells: Vec<ExecutedCommand<'_>> = of(by)
+            .map(|cell| ExecutedCommand { command: &cell.code, output: &cell.output, seconds: cell.seconds })
+            .collect();
         shipped_script(&task.manifest.entry, &cells).unwrap_or(false)
     };
-    let (prefix, agent) = (hits(By::Prefix), hits(By::Agent));
+    let (prefix, agent) = (hits(CellAuthor::Prefix), hits(CellAuthor::Agent));
     let landmarks = task.manifest.landmarks.iter().zip(prefix).zip(agent);
     let landmarks: Map<String, Value> = landmarks
         .map(|((landmark, prefix), agent)| (landmark.id.clone(), json!({ "prefix": prefix, "agent": agent })))
         .collect();
-    let script = json!({ "prefix": script(By::Prefix), "agent": script(By::Agent) });
+    let script = json!({ "prefix": script(CellAuthor::Prefix), "agent": script(CellAuthor::Agent) });
     let mut seen = Map::new();
-    seen.insert("cells".to_owned(), of(By::Agent).count().into());
+    seen.insert("cells".to_owned(), of(CellAuthor::Agent).count().into());
     seen.insert("landmarks".to_owned(), landmarks.into());
     seen.insert("script".to_owned(), script);
     seen
@@ -65,7 +66,7 @@ pub fn submission(answer: Option<&str>) -> Option<Value> {
 /// Returns the errors of [`LoadedTask::gold`].
 pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<String, Value>) -> Result<Verdict> {
     let (gold, submitted) = (task.gold()?, submission(answer));
-    let experiment = compared(gold, submitted.as_ref(), Run::NotAsked, task.manifest.answer.relative);
+    let experiment = compared(gold, submitted.as_ref(), OwnRun::NotAsked, task.manifest.answer.relative);
     let accuracy = shipped_accuracy(gold, submitted.as_ref()).unwrap_or(0.0);
     let flag = |of: &Value, by: &str| of.get(by).and_then(Value::as_bool).unwrap_or(false);
     let landmarks: Vec<&Value> =
@@ -101,18 +102,18 @@ pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<
 ///
 /// # Errors
 /// Returns the errors of [`LoadedTask::gold`].
-pub fn verified(task: &LoadedTask, rule: Rule, withheld: &[usize], findings: &Findings<'_>) -> Result<Verdict> {
-    let Findings { answer, observed: seen, results } = *findings;
+pub fn verified(task: &LoadedTask, rule: Rule, withheld: &[usize], findings: &ScoringInput<'_>) -> Result<Verdict> {
+    let ScoringInput { answer, observed: seen, results } = *findings;
     let (gold, submitted) = (task.gold()?, submission(answer));
     let relative = task.manifest.answer.relative;
     let result = |id: &str| results.get(id).and_then(|it| it.get("result"));
     let error = |id: &str| results.get(id).and_then(|it| it.get("error")).and_then(Value::as_str).map(str::to_owned);
     let run = result(ENTRY);
-    let mut experiment = compared(gold, submitted.as_ref(), Run::Gave(run), relative);
+    let mut experiment = compared(gold, submitted.as_ref(), OwnRun::Gave(run), relative);
     experiment.reason = error(ENTRY).or(experiment.reason);
     let right = experiment.values.iter().filter(|value| value.pass).count();
     let accuracy = right as f64 / experiment.values.len().max(1) as f64;
-    let executed = matches!((&submitted, run), (Some(submitted), Some(run)) if compared(run, Some(submitted), Run::NotAsked, relative).pass);
+    let executed = matches!((&submitted, run), (Some(submitted), Some(run)) if compared(run, Some(submitted), OwnRun::NotAsked, relative).pass);
     let mut experiments = vec![experiment, program(task, results)];
     for landmark in task.manifest.landmarks_of(withheld) {
         let id = landmark_id(&landmark.id);
@@ -188,7 +189,7 @@ fn is_all(share: f64) -> bool {
 
 /// Whether values are also compared with our own run.
 #[derive(Clone, Copy)]
-enum Run<'a> {
+enum OwnRun<'a> {
     /// Our run is not compared.
     NotAsked,
     /// Our run is compared; its result.
@@ -196,7 +197,7 @@ enum Run<'a> {
 }
 
 /// Compares the submission with gold, value by value. If our run is compared, a value must also be right there.
-fn compared(gold: &Value, submitted: Option<&Value>, run: Run<'_>, relative: f64) -> ExperimentVerdict {
+fn compared(gold: &Value, submitted: Option<&Value>, run: OwnRun<'_>, relative: f64) -> ExperimentVerdict {
     let mut leaves = Vec::new();
     flatten(String::new(), gold, &mut leaves);
     let at = |value: Option<&Value>, pointer: &str| value.and_then(|value| value.pointer(pointer)).cloned();
@@ -206,8 +207,8 @@ fn compared(gold: &Value, submitted: Option<&Value>, run: Run<'_>, relative: f64
             let got = at(submitted, &pointer);
             let submitted_right = got.as_ref().is_some_and(|got| is_near(&gold, got, relative));
             let (ran_right, ran) = match run {
-                Run::NotAsked => (true, None),
-                Run::Gave(run) => {
+                OwnRun::NotAsked => (true, None),
+                OwnRun::Gave(run) => {
                     let ran = at(run, &pointer);
                     (ran.as_ref().is_some_and(|ran| is_near(&gold, ran, relative)), ran)
                 }
@@ -272,13 +273,13 @@ mod tests {
     fn a_value_counts_when_it_was_submitted_and_our_run_gives_it() {
         let gold = json!({"a": 0.5, "b": {"c/d": 3, "e": "x"}});
         let near = json!({"a": 0.500_000_000_1, "b": {"c/d": 3.0, "e": " x"}});
-        assert!(compared(&gold, Some(&near), Run::Gave(Some(&gold)), 1e-9).pass);
+        assert!(compared(&gold, Some(&near), OwnRun::Gave(Some(&gold)), 1e-9).pass);
         let other = json!({"a": 0.6, "b": {"c/d": 3, "e": "x"}});
-        let half = compared(&gold, Some(&near), Run::Gave(Some(&other)), 1e-9);
+        let half = compared(&gold, Some(&near), OwnRun::Gave(Some(&other)), 1e-9);
         assert_eq!(half.values.iter().filter(|value| value.pass).count(), 2);
         assert_eq!(half.values[0].reason.as_deref(), Some("our run gave 0.6"));
-        assert!(!compared(&gold, Some(&near), Run::Gave(None), 1e-9).pass, "our run gave nothing");
-        assert!(!compared(&gold, None, Run::NotAsked, 1e-9).pass);
+        assert!(!compared(&gold, Some(&near), OwnRun::Gave(None), 1e-9).pass, "our run gave nothing");
+        assert!(!compared(&gold, None, OwnRun::NotAsked, 1e-9).pass);
         assert!(!is_near(&json!(1), &json!("1"), 0.01) && !is_near(&json!(1.0), &json!(1.011), 0.01));
         assert!(!is_near(&json!(1000), &json!(1001), 0.01) && is_near(&json!(0.0), &json!(0), 1e-9));
     }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::changes::Permitted;
-use super::manifest::{LandmarkCheck, Manifest};
+use super::changes::PermittedChanges;
+use super::manifest::{LandmarkCheck, TaskManifest};
 use super::trace::Calls;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::hex;
 use crate::kernel::split_cells;
 use crate::sample::UpSets;
@@ -42,7 +42,7 @@ pub struct LoadedTask {
     /// The task's id, such as `ir.rankers`.
     pub id: String,
     /// The parsed `task.toml`.
-    pub manifest: Manifest,
+    pub manifest: TaskManifest,
     /// The gold cells of each block.
     pub cells: Vec<Vec<String>>,
     /// The text of each landmark's probe, if it has one.
@@ -54,7 +54,7 @@ pub struct LoadedTask {
     /// The changes and calls of gold's run; `None` until they are recorded.
     pub record: Option<GoldRecord>,
     /// Parts of the repository that a solution may change.
-    pub permitted: Permitted,
+    pub permitted: PermittedChanges,
     /// The order of the blocks.
     pub order: UpSets,
     /// Folder of the repo.
@@ -102,7 +102,7 @@ impl LoadedTask {
         if !id.split_once('.').is_some_and(|(cluster, item)| !cluster.is_empty() && !item.is_empty()) {
             return Err(Error::suite(format!("`{id}` is not the name of a task: it is `<cluster>.<item>`")));
         }
-        let manifest = Manifest::load(&path)?;
+        let manifest = TaskManifest::load(&path)?;
         let mut hash = Sha256::new();
         let mut read = |file: &Path| {
             let text = std::fs::read_to_string(file).map_err(|error| {
@@ -153,7 +153,7 @@ impl LoadedTask {
                 None
             };
         let changed = record.iter().flat_map(|record| &record.changed);
-        let permitted = Permitted::new(changed.chain(&manifest.may_change).map(String::as_str))?;
+        let permitted = PermittedChanges::new(changed.chain(&manifest.may_change).map(String::as_str))?;
         let wheels = manifest.wheels.as_ref().map(|name| suite.join("wheels").join(format!("{name}.txt")));
         if let Some(wheels) = &wheels {
             read(wheels)?;
@@ -190,7 +190,7 @@ impl LoadedTask {
     /// Kind `Baseline` if the gold answer, or the changes and calls of gold's run, have not been recorded.
     pub fn gold(&self) -> Result<&Value> {
         let missing = |what: &str| {
-            Error::new(Kind::Baseline, format!("task `{}` has no {what}", self.id))
+            Error::new(FailureKind::Baseline, format!("task `{}` has no {what}", self.id))
                 .hint(format!("`autoexperiment gold --family notebook {}` records it", self.id))
         };
         self.record.as_ref().ok_or_else(|| missing("record of gold's run"))?;

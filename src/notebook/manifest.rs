@@ -6,16 +6,16 @@ use std::path::Path;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::changes::Permitted;
+use super::changes::PermittedChanges;
 use crate::error::{Error, Result};
 use crate::files::{from_toml, line_naming};
 use crate::sample::{MOST_STEPS, UpSets};
-use crate::suite::{ResultRule, When};
+use crate::suite::{PartialDate, ResultRule};
 
 /// A task.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Manifest {
+pub struct TaskManifest {
     /// Always `notebook`.
     pub family: String,
     /// One-line title.
@@ -36,25 +36,25 @@ pub struct Manifest {
     pub instructions: Vec<String>,
     /// When the task became public, such as `2026-11-22` or `2026-11`.
     #[serde(default)]
-    pub published: Option<When>,
+    pub published: Option<PartialDate>,
     /// When the repo's code became public.
     #[serde(default)]
-    pub first_commit: Option<When>,
+    pub first_commit: Option<PartialDate>,
     /// Parts of the repository that a solution may change, in addition to those that the gold cells change:
     /// `tune.py::main`, `tune.py::<module>`, `config.json`, `site-packages/boruta/boruta_py.py`.
     #[serde(default)]
     pub may_change: Vec<String>,
     /// Harmless changes of gold cells' constants.
     #[serde(default)]
-    pub harmless: Vec<Harmless>,
+    pub harmless: Vec<HarmlessChange>,
     /// Budget of an attempt.
     #[serde(default)]
-    pub budget: Spending,
+    pub budget: AttemptBudget,
     /// How to get and compare the answer.
-    pub answer: Answer,
+    pub answer: AnswerRule,
     /// Blocks of gold cells, in the order in which they are executed.
     #[serde(rename = "block")]
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<CellBlock>,
     /// Signs of how far an attempt got.
     #[serde(rename = "landmark", default)]
     pub landmarks: Vec<Landmark>,
@@ -63,7 +63,7 @@ pub struct Manifest {
 /// Budget of an attempt, unless the run sets another; by default SUPER's.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Spending {
+pub struct AttemptBudget {
     /// Maximum tokens of all calls together.
     pub context_tokens: u64,
     /// Maximum seconds of tool time.
@@ -74,7 +74,7 @@ pub struct Spending {
     pub command_seconds: f64,
 }
 
-impl Default for Spending {
+impl Default for AttemptBudget {
     fn default() -> Self {
         Self { context_tokens: 600_000, tool_seconds: 1800.0, steps: 100, command_seconds: 300.0 }
     }
@@ -83,7 +83,7 @@ impl Default for Spending {
 /// A change of a constant in the gold cells that makes no difference.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Harmless {
+pub struct HarmlessChange {
     /// The change, as named by `verify`: "block `rows`: `200` for `201`".
     pub change: String,
     /// Why the change makes no difference.
@@ -93,7 +93,7 @@ pub struct Harmless {
 /// How our own run gets the answer, and how values are compared.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct AnswerRule {
     /// The command, run in the repo's root.
     pub command: String,
     /// How to read the command's result.
@@ -109,7 +109,7 @@ pub struct Answer {
     pub time_limit: f64,
 }
 
-/// Default of [`Answer::relative`]: the precision that a deterministic run has on any machine.
+/// Default of [`AnswerRule::relative`]: the precision that a deterministic run has on any machine.
 const LAST_DIGITS: f64 = 1e-9;
 
 const fn last_digits() -> f64 {
@@ -123,7 +123,7 @@ const fn five_minutes() -> f64 {
 /// A block of gold cells.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Block {
+pub struct CellBlock {
     /// Id of the block.
     pub id: String,
     /// Which of SUPER's obstacles the block overcomes.
@@ -196,7 +196,7 @@ pub enum LandmarkCheck {
     Entry(String),
 }
 
-impl Manifest {
+impl TaskManifest {
     /// Reads and validates a manifest.
     ///
     /// # Errors
@@ -251,7 +251,7 @@ impl Manifest {
             faults.push(("relative", what));
         }
         let parts = self.may_change.iter().map(String::as_str);
-        if let Err(error) = Permitted::new(parts) {
+        if let Err(error) = PermittedChanges::new(parts) {
             faults.push(("may_change", error.message));
         }
         for harmless in self.harmless.iter().filter(|it| it.because.trim().is_empty()) {

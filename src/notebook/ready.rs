@@ -14,16 +14,16 @@ use super::judge::{self, ENTRY, REPLAY, landmark_id};
 use super::loaded::LoadedTask;
 use super::manifest::{Landmark, LandmarkCheck};
 use super::task::TaskItem;
-use super::{changes, forgery, layer, told, trace};
-use crate::agent::ending::ending;
+use super::{changes, forgery, instructions, layer, trace};
+use crate::agent::tail::tail;
 use crate::agent::{Check, Context, Limits, Solution, Task, python};
 use crate::env::{Env, wheelhouse};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::hex;
-use crate::kernel::{By, CellOutput, Harness, Kernel, State};
+use crate::kernel::{CellAuthor, CellOutput, CellState, Harness, Kernel};
 use crate::run::check::Measurement;
 use crate::run::event::{Observer, RunEvent, Stage};
-use crate::run::family::{Evidence, Findings, Item, Ready, Staged, Work};
+use crate::run::family::{AttemptOutput, Collected, Item, Ready, ScoringInput, Staged};
 use crate::run::machine::Machine;
 use crate::sample::Sample;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
@@ -74,7 +74,7 @@ impl ReadyTask {
 
     /// Returns the parts of the repo that a solution changed and those that were left out, or an error if its code
     /// contains gold values.
-    fn changes(&self, evidence: &Evidence<'_>, patches: &Map<String, Value>, left: &[String]) -> Measurement {
+    fn changes(&self, evidence: &AttemptOutput<'_>, patches: &Map<String, Value>, left: &[String]) -> Measurement {
         let (task, tree) = (self.task(), self.snapshot.tree());
         let parts = changes::changed_parts(tree, evidence.changes, patches);
         let written = match &task.answer {
@@ -102,8 +102,8 @@ impl ReadyTask {
             let begun = Instant::now();
             let shown = kernel.run(&cell, patience, host).await?;
             ran(&cell, &shown, begun.elapsed());
-            if !matches!(shown.state, State::Done | State::Failed) {
-                let end = ending(&shown.output, 500);
+            if !matches!(shown.state, CellState::Done | CellState::Failed) {
+                let end = tail(&shown.output, 500);
                 return Err(Fault::Refused(format!("a cell before the agent began failed ({:?}): {end}", shown.state)));
             }
         }
@@ -179,14 +179,14 @@ impl ReadyTask {
             let why = if last.is_empty() { errors.trim_end().lines().last().unwrap_or_default() } else { last };
             Err(format!("not reached: {}", why.chars().take(200).collect::<String>()))
         };
-        Ok(Measurement::of(&landmark_id(&landmark.id), &exec, result))
+        Ok(Measurement::from_exec(&landmark_id(&landmark.id), &exec, result))
     }
 
     /// Repeats the prefix and the agent's cells on the original repo.
     async fn replay(
         &self,
         withheld: &[usize],
-        work: &Work,
+        work: &Collected,
         sandbox: &mut dyn Sandbox,
     ) -> Result<Result<Value, String>, Fault> {
         let mut host = Harness(sandbox);
@@ -195,14 +195,14 @@ impl ReadyTask {
             Err(Fault::Refused(why)) => return Ok(Err(why)),
             Err(lost) => return Err(lost),
         };
-        for (number, cell) in work.cells.iter().filter(|cell| cell.by == By::Agent).enumerate() {
+        for (number, cell) in work.cells.iter().filter(|cell| cell.by == CellAuthor::Agent).enumerate() {
             // A cell that was interrupted gets ten times the time it had, at least a minute.
             let patience = Duration::from_secs_f64((10.0 * cell.seconds).max(60.0));
             let mut shown = kernel.run(&cell.code, patience, &mut host).await?;
-            if shown.state == State::Running {
+            if shown.state == CellState::Running {
                 shown = kernel.interrupt(&mut host).await?;
             }
-            if cell.state == State::Done && shown.state != State::Done {
+            if cell.state == CellState::Done && shown.state != CellState::Done {
                 return Ok(Err(format!("cell {} of the agent went otherwise: {:?}", number + 1, shown.state)));
             }
             if shown.state.is_end() {
@@ -256,8 +256,8 @@ impl Ready for ReadyTask {
         let task = Task {
             sample: sample.id().to_owned(),
             attempt,
-            instructions: told::instructions(task, &blocks),
-            answer: told::ANSWER.to_owned(),
+            instructions: instructions::instructions(task, &blocks),
+            answer: instructions::ANSWER.to_owned(),
             solution,
             forgery: Some(forgery::forgery(task)),
             part: None,
@@ -272,17 +272,17 @@ impl Ready for ReadyTask {
         let mut keep = |code: &str, shown: &CellOutput, took| ran.push((code.to_owned(), shown.clone(), took));
         let set_up = self.set_up(&withheld(staged), &mut Harness(context.sandbox), &mut keep).await;
         for (code, shown, took) in ran {
-            python::record(By::Prefix, Some(&code), &shown, took, context);
+            python::record(CellAuthor::Prefix, Some(&code), &shown, took, context);
         }
         let kernel = set_up.map_err(|fault| {
-            Error::new(Kind::Infrastructure, format!("sample `{}` could not be set up", staged.task.sample))
+            Error::new(FailureKind::Infrastructure, format!("sample `{}` could not be set up", staged.task.sample))
                 .because(fault)
         })?;
         context.session.kernel = Some(kernel);
         Ok(())
     }
 
-    async fn finish(&self, _staged: &Staged<'_>, context: &mut Context<'_>) -> Result<Work, Fault> {
+    async fn finish(&self, _staged: &Staged<'_>, context: &mut Context<'_>) -> Result<Collected, Fault> {
         let cells = context.session.cells.take().unwrap_or_default();
         let mut observed = judge::observed(self.task(), &cells);
         let env = match layer::capture(&mut Harness(context.sandbox)).await {
@@ -291,13 +291,13 @@ impl Ready for ReadyTask {
             Err(lost) => return Err(lost),
         };
         observed.insert("env".to_owned(), env);
-        Ok(Work { observed, cells })
+        Ok(Collected { observed, cells })
     }
 
     async fn verify(
         &self,
         staged: &Staged<'_>,
-        evidence: &Evidence<'_>,
+        evidence: &AttemptOutput<'_>,
         sandbox: &mut dyn Sandbox,
         done: &mut (dyn FnMut(Measurement) + Send),
     ) -> Result<(), Fault> {
@@ -324,10 +324,10 @@ impl Ready for ReadyTask {
     }
 
     /// Only a passing attempt is worth repeating.
-    fn repeats(&self, staged: &Staged<'_>, evidence: &Evidence<'_>, results: &Map<String, Value>) -> bool {
-        let findings = Findings { answer: evidence.answer, observed: &evidence.work.observed, results };
+    fn repeats(&self, staged: &Staged<'_>, evidence: &AttemptOutput<'_>, results: &Map<String, Value>) -> bool {
+        let findings = ScoringInput { answer: evidence.answer, observed: &evidence.work.observed, results };
         !self.item.is_trial()
-            && evidence.work.cells.iter().any(|cell| cell.by == By::Agent)
+            && evidence.work.cells.iter().any(|cell| cell.by == CellAuthor::Agent)
             && judge::verified(self.task(), self.item.rule, &withheld(staged), &findings)
                 .is_ok_and(|verdict| verdict.pass)
     }
@@ -335,7 +335,7 @@ impl Ready for ReadyTask {
     async fn repeat(
         &self,
         staged: &Staged<'_>,
-        evidence: &Evidence<'_>,
+        evidence: &AttemptOutput<'_>,
         sandbox: &mut dyn Sandbox,
         done: &mut (dyn FnMut(Measurement) + Send),
     ) -> Result<(), Fault> {

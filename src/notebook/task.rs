@@ -26,12 +26,12 @@ pub enum Solutions {
     LeftOut,
     /// A solution for each attempt, by the attempt's number. Only whether it passes is of interest, so verification
     /// skips the entry if a landmark is missed.
-    Trials(Arc<Vec<Trial>>),
+    Trials(Arc<Vec<TrialSolution>>),
 }
 
 /// A solution to try.
 #[derive(Debug, Clone)]
-pub struct Trial {
+pub struct TrialSolution {
     /// Name of the solution.
     pub name: String,
     /// Its cells; all blocks are withheld.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::changes::{PACKAGES, Permitted};
+use super::changes::{PACKAGES, PermittedChanges};
 use crate::agent::Check;
 use crate::run::check::{Measurement, measure_with_output};
 use crate::sandbox::{Fault, Sandbox};
@@ -102,7 +102,7 @@ fn sum(lines: &[u8]) -> Option<Calls> {
 /// Lists differences between the calls in our run and those of the right program, as fragments. Functions of the repo
 /// that a solution may change are not compared. Functions of packages are always compared: repairing a package must not
 /// change what it computes.
-pub fn differences(gold: &Calls, ran: Option<&Value>, permitted: &Permitted) -> Vec<String> {
+pub fn differences(gold: &Calls, ran: Option<&Value>, permitted: &PermittedChanges) -> Vec<String> {
     let Some(ran) = ran.and_then(|value| serde_json::from_value::<Calls>(value.clone()).ok()) else {
         return vec!["there is no record of the program's calls".to_owned()];
     };
@@ -128,7 +128,7 @@ fn count(value: f64) -> u64 {
 pub fn stable(first: &Calls, second: &Calls) -> Calls {
     let second = serde_json::to_value(second).ok();
     let differs = |name: &String, calls: [f64; 6]| {
-        !differences(&Calls::from([(name.clone(), calls)]), second.as_ref(), &Permitted::default()).is_empty()
+        !differences(&Calls::from([(name.clone(), calls)]), second.as_ref(), &PermittedChanges::default()).is_empty()
     };
     first.iter().filter(|(name, calls)| !differs(name, **calls)).map(|(name, calls)| (name.clone(), *calls)).collect()
 }
@@ -141,15 +141,15 @@ mod tests {
     #[test]
     fn calls_are_compared_with_those_of_the_right_program() {
         let gold = Calls::from([("a.py::f".to_owned(), [3.0, 7.0, 2.0, 0.5, 0.25, 0.5])]);
-        let differ = |ran: Value| differences(&gold, Some(&ran), &Permitted::default()).join("; ");
+        let differ = |ran: Value| differences(&gold, Some(&ran), &PermittedChanges::default()).join("; ");
         assert_eq!(differ(json!({"a.py::f": [3, 7, 2, 0.5 + 1e-12, 0.25, 0.5], "b.py::g": [1, 0, 0, 0, 0, 0]})), "");
         assert_eq!(differ(json!({})), "`a.py::f` was never called");
         assert_eq!(differ(json!({"a.py::f": [2, 7, 2, 0.5, 0.25, 0.5]})), "`a.py::f` was called 2 times instead of 3");
         for other in [[3.0, 8.0, 2.0, 0.5, 0.25, 0.5], [3.0, 7.0, 2.0, 0.501, 0.25, 0.5]] {
             assert_eq!(differ(json!({"a.py::f": other})), "`a.py::f` was given or returned other values");
         }
-        assert_eq!(differences(&gold, None, &Permitted::default()).len(), 1);
-        let free = Permitted::new(["a.py::f"]).unwrap();
+        assert_eq!(differences(&gold, None, &PermittedChanges::default()).len(), 1);
+        let free = PermittedChanges::new(["a.py::f"]).unwrap();
         assert!(differences(&gold, Some(&json!({})), &free).is_empty());
     }
 

@@ -6,25 +6,25 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::changes::Permitted;
+use super::changes::PermittedChanges;
 use super::constants;
 use super::family::Notebook;
 use super::loaded::{GoldRecord, LoadedTask};
 use super::manifest::Category;
-use super::task::{Solutions, TaskItem, Trial};
+use super::task::{Solutions, TaskItem, TrialSolution};
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::kernel::split_cells;
-use crate::run::family::{Basis, Family, Item};
-use crate::run::proof::{Proof, TrialOutcome};
+use crate::run::family::{Family, Item, ScoringBasis};
+use crate::run::soundness::{Soundness, TrialOutcome};
 use crate::sample::Sample;
 use crate::score::Rule;
 use crate::workspace::repo_digest;
 
-impl Trial {
+impl TrialSolution {
     /// Creates a solution from the gold cells of a task, with other cells in place of some blocks. Blocks that only run
     /// the experiment are left to verification, and gold is submitted, unless such a block is among the replaced ones.
-    pub fn of(task: &LoadedTask, name: String, replaced: &[usize], cells: Vec<String>) -> Self {
+    pub fn from_gold(task: &LoadedTask, name: String, replaced: &[usize], cells: Vec<String>) -> Self {
         let blocks = &task.manifest.blocks;
         let is_goal = |place: &usize| blocks[*place].category == Category::Goal;
         let mut all = Vec::new();
@@ -44,19 +44,19 @@ impl Trial {
 
 /// The family with these solutions for one task.
 #[derive(Clone)]
-pub struct Tried {
-    trials: Arc<Vec<Trial>>,
+pub struct TrialFamily {
+    trials: Arc<Vec<TrialSolution>>,
 }
 
-impl Tried {
+impl TrialFamily {
     /// Creates the family; each attempt uses one of these solutions.
     #[must_use]
-    pub fn new(trials: Vec<Trial>) -> Self {
+    pub fn new(trials: Vec<TrialSolution>) -> Self {
         Self { trials: Arc::new(trials) }
     }
 }
 
-impl Family for Tried {
+impl Family for TrialFamily {
     fn name(&self) -> &'static str {
         Notebook.name()
     }
@@ -69,7 +69,7 @@ impl Family for Tried {
         Notebook.items(suite, asked)
     }
 
-    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>> {
+    fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<Arc<dyn Item>> {
         let loaded = Arc::new(LoadedTask::load(suite, item)?);
         Ok(Arc::new(TaskItem { loaded, rule: basis.rule, solutions: Solutions::Trials(Arc::clone(&self.trials)) }))
     }
@@ -80,9 +80,9 @@ pub const RECORDED: u32 = 2;
 
 /// The family for recording gold's run: the task need not have a record yet, and every change is permitted.
 #[derive(Debug, Clone, Copy)]
-pub struct Recording;
+pub struct GoldRecordingFamily;
 
-impl Family for Recording {
+impl Family for GoldRecordingFamily {
     fn name(&self) -> &'static str {
         Notebook.name()
     }
@@ -95,13 +95,13 @@ impl Family for Recording {
         Notebook.items(suite, asked)
     }
 
-    fn load(&self, suite: &Path, item: &str, _: Basis) -> Result<Arc<dyn Item>> {
+    fn load(&self, suite: &Path, item: &str, _: ScoringBasis) -> Result<Arc<dyn Item>> {
         let mut loaded = LoadedTask::load(suite, item)?;
-        loaded.permitted = Permitted::new(["**"])?;
+        loaded.permitted = PermittedChanges::new(["**"])?;
         loaded.record = Some(GoldRecord::default());
         loaded.answer.get_or_insert_with(|| serde_json::json!({ "unrecorded": true }));
         // Verification runs the experiment itself.
-        let gold = Trial::of(&loaded, "gold".to_owned(), &[], Vec::new());
+        let gold = TrialSolution::from_gold(&loaded, "gold".to_owned(), &[], Vec::new());
         let solutions = Solutions::Trials(Arc::new(vec![gold; RECORDED as usize]));
         Ok(Arc::new(TaskItem { loaded: Arc::new(loaded), rule: Rule::Strict, solutions }))
     }
@@ -113,7 +113,7 @@ pub struct TrialPlan {
     /// Digest of everything except the solution itself that decides an outcome.
     digest: String,
     /// The solutions.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<TrialSolution>,
     /// Whether each must pass; `None` for a changed constant.
     must_pass: Vec<Option<bool>>,
 }
@@ -159,7 +159,7 @@ impl TrialPlan {
                 let place = plan.task.manifest.blocks.iter().position(|it| it.id == block);
                 replaced.push(place.ok_or_else(|| fault(format!("the task has no block `{block}`")))?);
             }
-            plan.trials.push(Trial::of(&plan.task, file.to_owned(), &replaced, split_cells(cells)));
+            plan.trials.push(TrialSolution::from_gold(&plan.task, file.to_owned(), &replaced, split_cells(cells)));
             plan.must_pass.push(Some(must_pass));
         }
         Ok(plan)
@@ -185,12 +185,12 @@ impl TrialPlan {
 
     /// Returns the key of a solution's outcome.
     #[must_use]
-    pub fn key(&self, trial: &Trial) -> String {
+    pub fn key(&self, trial: &TrialSolution) -> String {
         hex(&Sha256::digest(format!("{}\n{:?}\n{:?}", self.digest, trial.cells, trial.answer)))
     }
 
     /// Judges the outcomes, in the order of the solutions.
-    pub fn judge(&self, outcomes: Vec<TrialOutcome>, proof: &mut Proof) {
+    pub fn judge(&self, outcomes: Vec<TrialOutcome>, proof: &mut Soundness) {
         let listed = &self.task.manifest.harmless;
         for (mut outcome, must_pass) in outcomes.into_iter().zip(&self.must_pass) {
             let harmless = listed.iter().find(|harmless| harmless.change == outcome.name);

@@ -9,7 +9,8 @@ use super::clean::clean;
 use super::terminal::{TOO_FEW, plain_table, too_few_legend, trimmed, wrap};
 use crate::run::{AttemptRecord, counting};
 use crate::stats::{
-    Discordant, FEWEST_PAIRS, Interval, Intervals, Measured, Population, difference_interval, holm, mcnemar, sign_flip,
+    Discordant, FEWEST_PAIRS, Interval, Intervals, Population, SampleValue, difference_interval, holm, mcnemar,
+    sign_flip,
 };
 
 /// The attempts of one agent and model in one run.
@@ -73,7 +74,7 @@ impl Tries {
 /// One contender compared with another. A contender whose attempts were all lost to infrastructure still has a row,
 /// with 0 samples and with NaN (null in JSON) for rates, difference and p-values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct ContenderComparison {
     /// The first contender.
     pub first: String,
     /// The second.
@@ -135,7 +136,7 @@ pub fn contenders(records: &[AttemptRecord]) -> Vec<Contender> {
 /// Compares the first contender with each of the others or, with `every_pair`, all pairs. Each comparison covers all
 /// samples that both attempted and, with `by_n`, is repeated for each n. All p-values are adjusted together.
 #[must_use]
-pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Intervals) -> Vec<Comparison> {
+pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Intervals) -> Vec<ContenderComparison> {
     let mut pairs = Vec::new();
     for (place, first) in contenders.iter().enumerate() {
         for second in &contenders[place + 1..] {
@@ -149,7 +150,7 @@ pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Inte
             break;
         }
     }
-    let mut rows: Vec<Comparison> =
+    let mut rows: Vec<ContenderComparison> =
         pairs.into_par_iter().filter_map(|(first, second, n)| pair(first, second, n, how)).collect();
     let tested = || rows.iter().enumerate().filter(|(_, row)| row.samples > 0);
     let places: Vec<usize> = tested().map(|(place, _)| place).collect();
@@ -162,9 +163,9 @@ pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Inte
 
 /// Compares two contenders. `None` if they share no sample with an attempt that was not lost, unless all attempts of
 /// one contender were lost (that case gets a row of NaNs).
-fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals) -> Option<Comparison> {
+fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals) -> Option<ContenderComparison> {
     let within = |tries: &&Tries| n.is_none_or(|n| tries.n == n);
-    let mut differences: Vec<Measured<'_>> = Vec::new();
+    let mut differences: Vec<SampleValue<'_>> = Vec::new();
     let (mut rates, mut discordant, mut attempts) = ((0.0, 0.0), Discordant::default(), 0);
     let (mut lost, mut worst, mut best, mut both) = ([0, 0], 0.0, 0.0, 0_usize);
     for (id, tries) in first.samples.iter().filter(|(_, tries)| within(tries)) {
@@ -174,7 +175,7 @@ fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals)
         worst += others.bounds()[0] - tries.bounds()[1];
         best += others.bounds()[1] - tries.bounds()[0];
         let (Some(one), Some(other)) = (tries.rate(), others.rate()) else { continue };
-        differences.push(Measured { paper: &tries.paper, n: tries.n, value: other - one });
+        differences.push(SampleValue { paper: &tries.paper, n: tries.n, value: other - one });
         rates = (rates.0 + one, rates.1 + other);
         attempts += tries.passes.len() + others.passes.len();
         match (tries.passes.values().next(), others.passes.values().next()) {
@@ -188,7 +189,7 @@ fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals)
     let (samples, over_papers) = (count as f64, how.population == Population::Papers);
     let is_lost = n.is_none() && (first.is_all_lost() || second.is_all_lost());
     let or_none = |p: f64| if count > 0 { p } else { f64::NAN };
-    (count > 0 || is_lost).then(|| Comparison {
+    (count > 0 || is_lost).then(|| ContenderComparison {
         first: first.name.clone(),
         second: second.name.clone(),
         n,
@@ -211,7 +212,7 @@ fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals)
 }
 
 /// The values whose signs the permutation test flips: each sample's difference or, over papers, the sum per paper.
-fn flipped(differences: &[Measured<'_>], over_papers: bool) -> Vec<f64> {
+fn flipped(differences: &[SampleValue<'_>], over_papers: bool) -> Vec<f64> {
     let mut papers: BTreeMap<&str, f64> = BTreeMap::new();
     for sample in differences {
         *papers.entry(sample.paper).or_default() += sample.value;
@@ -225,7 +226,7 @@ fn flipped(differences: &[Measured<'_>], over_papers: bool) -> Vec<f64> {
 
 /// Formats the comparisons as a table with a legend.
 #[must_use]
-pub fn compare_console(rows: &[Comparison], how: Intervals) -> String {
+pub fn compare_console(rows: &[ContenderComparison], how: Intervals) -> String {
     let mut table = plain_table();
     let by_n = rows.iter().any(|row| row.n.is_some());
     let n = |text: String| by_n.then_some(text);
@@ -273,7 +274,7 @@ fn legend(how: Intervals) -> String {
     )
 }
 
-impl Comparison {
+impl ContenderComparison {
     /// Formats the difference and its interval in percentage points, as `+10.0 [-1.2, +21.2]`.
     pub(super) fn shown_difference(&self) -> String {
         if self.samples == 0 {

@@ -8,7 +8,7 @@ use super::clean::clean;
 use super::names::{end_name, short_name};
 use super::terminal::{TOO_FEW, decimal, dollars, percent, plain_table, tokens, too_few_legend, trimmed, wrap};
 use super::verifiers::verifiers_console;
-use super::{PassAt, Row, Summary};
+use super::{PassAt, Summary, SummaryRow};
 use crate::stats::{FEWEST_SAMPLES, Intervals};
 
 /// Formats the summary as text that is readable without colour and ends with a line break.
@@ -32,10 +32,10 @@ pub fn console(summary: &Summary) -> String {
     format!("{}\n", parts.join("\n\n"))
 }
 
-fn rates(rows: &[Row], how: Intervals) -> String {
+fn rates(rows: &[SummaryRow], how: Intervals) -> String {
     let table = |with_all: bool| {
         let mut heading = vec!["samples".to_owned(), "attempts".to_owned(), "passed".to_owned()];
-        let all = |row: &Row| if with_all { row.pass_all.clone() } else { Vec::new() };
+        let all = |row: &SummaryRow| if with_all { row.pass_all.clone() } else { Vec::new() };
         if let Some(first) = rows.first() {
             heading.extend(first.pass_at.iter().map(|at| format!("pass@{}", at.k)));
             heading.extend(all(first).iter().map(|at| format!("pass^{}", at.k)));
@@ -55,7 +55,7 @@ fn rates(rows: &[Row], how: Intervals) -> String {
     let also = if has_room { " pass^k: that all of k attempts pass." } else { "" };
     let table = if has_room { wide } else { table(false) };
     let (level, over) = (100.0 * how.level, how.legend());
-    let has_interval = |row: &Row| row.pass_at.iter().all(|at| at.rate.is_none() || at.interval.is_some());
+    let has_interval = |row: &SummaryRow| row.pass_at.iter().all(|at| at.rate.is_none() || at.interval.is_some());
     let few =
         if rows.iter().all(has_interval) { String::new() } else { format!(" {}", too_few_legend(FEWEST_SAMPLES, how)) };
     let legend = format!(
@@ -65,7 +65,7 @@ fn rates(rows: &[Row], how: Intervals) -> String {
     format!("Pass rates\n{table}\n{}", wrap(&legend, ""))
 }
 
-fn ends(rows: &[Row]) -> String {
+fn ends(rows: &[SummaryRow]) -> String {
     // Only families with partial credit have scores.
     let is_graded = rows.iter().any(|row| row.score.is_some());
     let mut heading = ["reported", "verified", "unsupported", "ends"].map(str::to_owned).to_vec();
@@ -110,8 +110,8 @@ pub fn lines_console(summary: &Summary) -> String {
 }
 
 /// Table of the family's own measures over all n: one row per measure, one column per agent.
-fn measures(rows: &[Row]) -> Option<String> {
-    let overall: Vec<&Row> = rows
+fn measures(rows: &[SummaryRow]) -> Option<String> {
+    let overall: Vec<&SummaryRow> = rows
         .iter()
         .filter(|row| {
             row.n.is_none() || !rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
@@ -125,7 +125,8 @@ fn measures(rows: &[Row]) -> Option<String> {
     let agents = overall.iter().map(|row| short_name(&row.agent, row.model.as_deref()));
     table.set_header(std::iter::once("measure".to_owned()).chain(agents));
     for name in names {
-        let value = |row: &&Row| row.measures.get(name).map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
+        let value =
+            |row: &&SummaryRow| row.measures.get(name).map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
         table.add_row(std::iter::once(name.clone()).chain(overall.iter().map(value)));
     }
     let table = trimmed(table, &[0]);
@@ -135,7 +136,7 @@ fn measures(rows: &[Row]) -> Option<String> {
 }
 
 /// Table of pass rates after each round of feedback.
-fn rounds(rows: &[Row]) -> Option<String> {
+fn rounds(rows: &[SummaryRow]) -> Option<String> {
     let most = rows.iter().map(|row| row.after_rounds.len()).max().filter(|most| *most > 0)?;
     let heading: Vec<String> = (1..=most).map(|round| format!("round {round}")).collect();
     let table = render(rows, &heading, key, |row| {
@@ -146,7 +147,7 @@ fn rounds(rows: &[Row]) -> Option<String> {
     Some(format!("Pass rates after rounds of feedback\n{table}\n{}", wrap(legend, "")))
 }
 
-fn spent(rows: &[Row]) -> String {
+fn spent(rows: &[SummaryRow]) -> String {
     let heading = [
         "steps",
         "format errors",
@@ -203,7 +204,7 @@ pub(super) fn render<R>(
 }
 
 /// The key of a summary's row, for [`render`].
-fn key(row: &Row) -> (String, Option<String>, Option<usize>) {
+fn key(row: &SummaryRow) -> (String, Option<String>, Option<usize>) {
     (row.agent.clone(), row.model.clone(), row.n)
 }
 

@@ -86,7 +86,7 @@ pub fn csv(summary: &Summary) -> Result<String> {
 /// A CSV table of single attempts or single values. It is written line by line, so it need not fit in memory.
 ///
 /// The table of attempts has one row per record: the attempt (`agent, model, paper, sample, n, attempt`), whether it
-/// counts (`counts`, see [`super::Row`]; a lost attempt never does), `started`, `end`, `end_detail`, `pass, reported,
+/// counts (`counts`, see [`super::SummaryRow`]; a lost attempt never does), `started`, `end`, `end_detail`, `pass, reported,
 /// verified, unsupported`, what it used, whether it was `lost` to infrastructure (`pass` is then empty) and, in
 /// families with partial credit, `score` and the family's measures.
 ///

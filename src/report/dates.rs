@@ -8,16 +8,16 @@ use serde::Serialize;
 use super::clean::clean;
 use super::leaderboard::leaderboard;
 use super::names::short_name;
-use super::summary::{Options, summarise};
+use super::summary::{SummaryOptions, summarise};
 use super::terminal::{TOO_FEW, percent, plain_table, too_few_legend, trimmed, wrap};
 use crate::run::AttemptRecord;
 use crate::stats::{FEWEST_SAMPLES, Interval};
-use crate::suite::When;
+use crate::suite::PartialDate;
 
 /// A task's publication date relative to the model's knowledge cutoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Public {
+pub enum PublicationTiming {
     /// Published on or before the cutoff.
     Before,
     /// Published after the cutoff.
@@ -26,12 +26,12 @@ pub enum Public {
     Unknown,
 }
 
-impl Public {
+impl PublicationTiming {
     const ALL: [Self; 3] = [Self::Before, Self::After, Self::Unknown];
 
     /// Compares a task's publication date with a model's cutoff.
     #[must_use]
-    pub fn relative_to_cutoff(since: Option<When>, cutoff: Option<When>) -> Self {
+    pub fn relative_to_cutoff(since: Option<PartialDate>, cutoff: Option<PartialDate>) -> Self {
         match (since, cutoff) {
             (Some(since), Some(cutoff)) if since.first() > cutoff.last() => Self::After,
             (Some(_), Some(_)) => Self::Before,
@@ -48,7 +48,7 @@ impl Public {
     }
 }
 
-/// The pass rate of an agent and model on the samples of one [`Public`] group.
+/// The pass rate of an agent and model on the samples of one [`PublicationTiming`] group.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ByDate {
     /// The agent's label.
@@ -58,7 +58,7 @@ pub struct ByDate {
     /// The model's knowledge cutoff, if known.
     pub cutoff: Option<String>,
     /// The group of samples.
-    pub public: Public,
+    pub public: PublicationTiming,
     /// Number of samples in the group.
     pub samples: usize,
     /// Attempts that were not lost.
@@ -73,15 +73,15 @@ pub struct ByDate {
 /// name, `since` the publication date of a record's item.
 pub fn by_date(
     records: &[AttemptRecord],
-    options: &Options,
-    cutoff: impl Fn(&str) -> Option<When>,
-    since: impl Fn(&AttemptRecord) -> Option<When>,
+    options: &SummaryOptions,
+    cutoff: impl Fn(&str) -> Option<PartialDate>,
+    since: impl Fn(&AttemptRecord) -> Option<PartialDate>,
 ) -> Vec<ByDate> {
     let ends = |model: Option<&str>| model.and_then(&cutoff);
     let mut rows = Vec::new();
-    for public in Public::ALL {
+    for public in PublicationTiming::ALL {
         let is = |record: &&AttemptRecord| {
-            Public::relative_to_cutoff(since(record), ends(record.model.as_deref())) == public
+            PublicationTiming::relative_to_cutoff(since(record), ends(record.model.as_deref())) == public
         };
         let some: Vec<AttemptRecord> = records.iter().filter(is).cloned().collect();
         for place in leaderboard(&summarise(&some, options)) {
@@ -103,7 +103,7 @@ pub fn by_date(
 
 /// Formats the rows as a table with a legend.
 #[must_use]
-pub fn by_date_console(rows: &[ByDate], options: &Options, notes: &[String]) -> String {
+pub fn by_date_console(rows: &[ByDate], options: &SummaryOptions, notes: &[String]) -> String {
     let mut table = plain_table();
     table.set_header(["agent", "cutoff", "public", "samples", "attempts", "pass@1"]);
     for row in rows {
@@ -153,7 +153,7 @@ mod tests {
                 of("early", 9).chain(of("late", 3)).chain(of("undated", 5))
             })
             .collect();
-        let date = |text: &str| text.parse::<When>().ok();
+        let date = |text: &str| text.parse::<PartialDate>().ok();
         let cutoff = |model: &str| match model {
             "new" => date("2025-06"),
             "old" => date("2023-10"),
@@ -165,18 +165,18 @@ mod tests {
             "late" => date("2025-06"),
             _ => None,
         };
-        let options = Options { ks: vec![1], ..Options::default() };
+        let options = SummaryOptions { ks: vec![1], ..SummaryOptions::default() };
         let rows = by_date(&all, &options, cutoff, since);
         let told: Vec<_> = rows
             .iter()
             .map(|row| (row.model.as_deref().unwrap(), row.public, row.samples, row.pass.unwrap()))
             .collect();
         let expected = [
-            ("new", Public::Before, 20, 0.6),
-            ("new", Public::Unknown, 10, 0.5),
-            ("nobody's", Public::Unknown, 30, 17.0 / 30.0),
-            ("old", Public::After, 20, 0.6),
-            ("old", Public::Unknown, 10, 0.5),
+            ("new", PublicationTiming::Before, 20, 0.6),
+            ("new", PublicationTiming::Unknown, 10, 0.5),
+            ("nobody's", PublicationTiming::Unknown, 30, 17.0 / 30.0),
+            ("old", PublicationTiming::After, 20, 0.6),
+            ("old", PublicationTiming::Unknown, 10, 0.5),
         ];
         for (row, expected) in told.iter().zip(expected) {
             assert_eq!((row.0, row.1, row.2), (expected.0, expected.1, expected.2), "{told:?}");

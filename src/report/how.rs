@@ -12,7 +12,7 @@ use super::terminal::{TOO_FEW, decimal, dollars, percent, tokens, wrap};
 use crate::agent::End;
 use crate::error::Result;
 use crate::run::{AttemptRecord, counting};
-use crate::stats::{Interval, Intervals, Measured, rate_interval};
+use crate::stats::{Interval, Intervals, SampleValue, rate_interval};
 
 /// Statistics on the attempts of one agent and model, at one n or over all. Lost attempts enter only `lost`,
 /// `lost_ends` and the two bounds of pass@1.
@@ -35,15 +35,15 @@ pub struct HowRow {
     /// Attempts (of `ran`) whose first run crashed.
     pub first_crashed: usize,
     /// Share of `ran` whose first run crashed.
-    pub first_crashed_share: Share,
+    pub first_crashed_share: AttemptShare,
     /// Attempts whose first run crashed and a later run did not.
     pub recovered: usize,
     /// Share of `first_crashed` that recovered.
-    pub recovered_share: Share,
+    pub recovered_share: AttemptShare,
     /// Attempts whose first run crashed and that pass in the end.
     pub ended_right: usize,
     /// Share of `first_crashed` that pass.
-    pub ended_right_share: Share,
+    pub ended_right_share: AttemptShare,
     /// Mean number of the step at which code first ran without crashing, over the attempts in which it did.
     pub steps_to_working: Option<f64>,
     /// Input and output tokens per sample.
@@ -70,7 +70,7 @@ pub struct HowRow {
 
 /// A share of attempts with its interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Share {
+pub struct AttemptShare {
     /// Share from 0 to 1; `None` if there are no attempts to take it of.
     pub rate: Option<f64>,
     /// Confidence interval over samples.
@@ -81,7 +81,7 @@ pub struct Share {
 type AttemptWithCourse<'a> = (&'a AttemptRecord, Option<Course>);
 
 /// The attempts of one agent and model, by n.
-type ByN<'a> = BTreeMap<usize, Vec<AttemptWithCourse<'a>>>;
+type CoursesByN<'a> = BTreeMap<usize, Vec<AttemptWithCourse<'a>>>;
 
 /// Computes the rows of all agents and models. `course` reads an attempt's trajectory and returns `None` if there is
 /// none.
@@ -93,7 +93,7 @@ pub fn how(
     options: Intervals,
     mut course: impl FnMut(&AttemptRecord) -> Result<Option<Course>>,
 ) -> Result<Vec<HowRow>> {
-    let mut groups: BTreeMap<(&str, Option<&str>), ByN<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, Option<&str>), CoursesByN<'_>> = BTreeMap::new();
     for (record, counts) in records.iter().zip(counting(records)) {
         if counts {
             let told = if record.is_infrastructure() { None } else { course(record)? };
@@ -188,19 +188,19 @@ fn share(
     among: &[(&AttemptRecord, &Course)],
     is: impl Fn(&AttemptRecord, &Course) -> bool,
     options: Intervals,
-) -> Share {
+) -> AttemptShare {
     let mut samples: BTreeMap<&str, (&AttemptRecord, [usize; 2])> = BTreeMap::new();
     for (record, course) in among {
         let (_, [some, all]) = samples.entry(&record.sample).or_insert((record, [0, 0]));
         *some += usize::from(is(record, course));
         *all += 1;
     }
-    let rates: Vec<Measured<'_>> = samples
+    let rates: Vec<SampleValue<'_>> = samples
         .values()
-        .map(|(first, [some, all])| Measured { paper: &first.paper, n: first.n, value: *some as f64 / *all as f64 })
+        .map(|(first, [some, all])| SampleValue { paper: &first.paper, n: first.n, value: *some as f64 / *all as f64 })
         .collect();
     let count = rates.len() as f64;
-    Share {
+    AttemptShare {
         rate: (!rates.is_empty()).then(|| rates.iter().map(|sample| sample.value).sum::<f64>() / count),
         interval: rate_interval(&rates, among.len() as f64 / count, options),
     }
@@ -263,7 +263,7 @@ pub fn how_console(rows: &[HowRow]) -> String {
 }
 
 /// Formats a share in percent with its interval, as `69.4 [60, 78]`.
-fn share_cell(share: Share) -> String {
+fn share_cell(share: AttemptShare) -> String {
     match share.interval {
         Some(it) => format!("{} [{:.0}, {:.0}]", percent(share.rate), 100.0 * it.low, 100.0 * it.high),
         None if share.rate.is_some() => format!("{} {TOO_FEW}", percent(share.rate)),
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn attempts_without_a_trajectory_still_have_a_row() {
         let rows = how(&[attempt("x_0", 0, false)], Intervals::default(), |_| Ok(None)).unwrap();
-        assert_eq!((rows[0].trajectories, rows[0].first_crashed_share), (0, Share::default()));
+        assert_eq!((rows[0].trajectories, rows[0].first_crashed_share), (0, AttemptShare::default()));
         assert!(how_console(&rows).contains('-'));
         assert_eq!(how(&[], Intervals::default(), |_| Ok(None)).unwrap(), []);
     }

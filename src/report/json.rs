@@ -5,7 +5,7 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Row, Summary, VerifierRow, clean};
+use super::{Summary, SummaryRow, VerifierRow, clean};
 use crate::error::{Error, Result};
 use crate::stats::Population;
 
@@ -14,7 +14,8 @@ const FORMAT: u32 = 1;
 
 /// Output of `report --json`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Document<'a> {
+#[schemars(rename = "Document")]
+pub struct ReportDocument<'a> {
     /// Version of the layout.
     pub format: u32,
     /// Confidence level of the intervals, such as 0.95.
@@ -22,20 +23,20 @@ pub struct Document<'a> {
     /// Population that the intervals generalise to.
     pub population: Population,
     /// One row for each agent, model and n. Rates are from 0 to 1, ends are counted by name.
-    pub rows: &'a [Row],
+    pub rows: &'a [SummaryRow],
     /// One row for each verifier and the attempts it chose among; empty without verifiers.
     pub verifiers: &'a [VerifierRow],
     /// Sentences about what is missing or was left out.
     pub notes: &'a [String],
 }
 
-/// Formats the summary as an indented [`Document`]. Characters that could control a terminal are written as `\u`
+/// Formats the summary as an indented [`ReportDocument`]. Characters that could control a terminal are written as `\u`
 /// escapes, so the text is safe to print and parses to the same values.
 ///
 /// # Errors
 /// Kind `Internal` if serialisation fails.
 pub fn json(summary: &Summary) -> Result<String> {
-    let document = Document {
+    let document = ReportDocument {
         format: FORMAT,
         level: summary.level,
         population: summary.population,

@@ -37,7 +37,7 @@ impl FromStr for Label {
 }
 
 /// An agent and its model.
-type Contender = (String, Option<String>);
+type AgentAndModel = (String, Option<String>);
 
 /// Names in one run that labels can refer to.
 pub struct Labelled<'a> {
@@ -46,7 +46,7 @@ pub struct Labelled<'a> {
     /// Prefix of its agents' labels.
     pub prefix: &'a str,
     /// Its agents and models, under their original names.
-    pub contenders: BTreeSet<Contender>,
+    pub contenders: BTreeSet<AgentAndModel>,
 }
 
 impl Labels {
@@ -85,7 +85,7 @@ impl Labels {
         if self.is_empty() {
             return Ok(());
         }
-        let (mut known, mut seen) = (BTreeSet::new(), BTreeMap::<Contender, Contender>::new());
+        let (mut known, mut seen) = (BTreeSet::new(), BTreeMap::<AgentAndModel, AgentAndModel>::new());
         for Labelled { run, prefix, contenders } in runs {
             known.insert((*run).to_owned());
             for (agent, model) in contenders {
@@ -134,8 +134,8 @@ fn unknown(ways: &[(String, String)], known: &BTreeSet<String>) -> Error {
 }
 
 /// Error for two contenders with the same new name.
-fn same(one: &Contender, other: &Contender, now: &Contender) -> Error {
-    let name = |(agent, model): &Contender| super::full_name(agent, model.as_deref());
+fn same(one: &AgentAndModel, other: &AgentAndModel, now: &AgentAndModel) -> Error {
+    let name = |(agent, model): &AgentAndModel| super::full_name(agent, model.as_deref());
     Error::usage(format!("`--label` gives `{}` and `{}` the same name, `{}`", name(one), name(other), name(now)))
         .hint("give each its own name, because their attempts would otherwise count as one agent's")
 }

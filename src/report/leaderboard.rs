@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::clean::clean;
 use super::names::short_name;
-use super::summary::{PassAt, Row, Summary};
+use super::summary::{PassAt, Summary, SummaryRow};
 use super::terminal::{TOO_FEW, percent, plain_table, too_few_legend, trimmed, wrap};
 use crate::stats::{FEWEST_SAMPLES, Interval};
 
@@ -46,7 +46,7 @@ pub struct LeaderboardRow {
 #[must_use]
 pub fn leaderboard(summary: &Summary) -> Vec<LeaderboardRow> {
     // For each agent and model, use the row over all n or, if there is only one row, that one.
-    let is_whole = |row: &&Row| {
+    let is_whole = |row: &&SummaryRow| {
         row.n.is_none()
             || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
     };
@@ -69,7 +69,7 @@ pub fn leaderboard(summary: &Summary) -> Vec<LeaderboardRow> {
     places
 }
 
-fn place(row: &Row) -> LeaderboardRow {
+fn place(row: &SummaryRow) -> LeaderboardRow {
     let last =
         |rates: &[PassAt]| rates.iter().copied().filter(|at| at.k > 1 && at.rate.is_some()).max_by_key(|at| at.k);
     let single = row.pass_at.iter().find(|at| at.k == 1);
@@ -155,7 +155,7 @@ pub(super) fn legend(summary: &Summary) -> String {
 mod tests {
     use super::*;
     use crate::agent::End;
-    use crate::report::{Options, summarise};
+    use crate::report::{SummaryOptions, summarise};
     use crate::run::AttemptRecord;
     use crate::sample::masked;
 
@@ -180,7 +180,7 @@ mod tests {
             records("same", Some("m"), 30, 0.6),
         ]
         .concat();
-        let options = Options { ks: vec![1, 2], ..Options::default() };
+        let options = SummaryOptions { ks: vec![1, 2], ..SummaryOptions::default() };
         let summary = summarise(&all, &options);
         let places = leaderboard(&summary);
         let told: Vec<_> = places.iter().map(|it| (it.agent.as_str(), it.is_front)).collect();

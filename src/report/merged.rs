@@ -7,10 +7,10 @@ use std::sync::Arc;
 use itertools::Itertools as _;
 
 use super::labels::{Labelled, Labels};
-use super::summary::Options;
+use super::summary::SummaryOptions;
 use crate::error::{Result, with_causes};
-use crate::run::reading::{Detail, Line, Reading, Readings, Tail, labels, read, read_all, read_on};
-use crate::run::{AttemptRecord, Planned, RunFile, Store};
+use crate::run::reading::{Detail, LinePosition, ReadableRun, ReadableRuns, Tail, labels, read, read_all, read_on};
+use crate::run::{AttemptRecord, PlannedAttempts, RunFile, Store};
 use crate::verifier::stored::{ChoiceRecord, choices};
 
 /// Runs that are reported together. The same agent in two runs counts as two agents, each labelled with its run.
@@ -44,7 +44,7 @@ pub struct MergedRun {
     /// Records in the order of writing, with the labels of [`Self::label`].
     pub records: Vec<AttemptRecord>,
     /// Position of each record in the run's files.
-    pub lines: Vec<Line>,
+    pub lines: Vec<LinePosition>,
     /// Position up to which the files have been read.
     pub tail: Tail,
     /// Choices of verifiers, with the same labels.
@@ -89,7 +89,7 @@ impl MergedRun {
         if reading.name() != self.own_name || reading.run.is_none() != self.run.is_none() {
             return Ok(false);
         }
-        let Reading { run, records, lines, tail, notes, .. } = reading;
+        let ReadableRun { run, records, lines, tail, notes, .. } = reading;
         (self.run, self.lines, self.tail, self.notes) = (run, lines, tail, notes);
         self.take_in(records);
         self.read_choices();
@@ -137,9 +137,9 @@ impl MergedRun {
     }
 
     /// The run's planned attempts, with the labels used in its records.
-    pub fn planned(&self) -> impl Iterator<Item = Planned> {
+    pub fn planned(&self) -> impl Iterator<Item = PlannedAttempts> {
         let planned = self.run.iter().flat_map(|run| &run.planned);
-        planned.map(|planned| Planned {
+        planned.map(|planned| PlannedAttempts {
             agent: self.label(&planned.agent),
             model: planned.model.as_deref().map(|model| self.model(model)),
             ..planned.clone()
@@ -167,13 +167,17 @@ impl Merged {
     /// Kind `Store` if any run can't be read, `Usage` if labels don't fit.
     pub fn read_all(folders: &[PathBuf], detail: Detail, names: &Labels) -> Result<Self> {
         let readings = folders.iter().map(|folder| read(folder, detail)).collect::<Result<Vec<_>>>()?;
-        Self::combine(Readings { readings, notes: Vec::new() }, folders.len() > 1, names)
+        Self::combine(ReadableRuns { readings, notes: Vec::new() }, folders.len() > 1, names)
     }
 
-    fn combine(Readings { readings, notes }: Readings, are_several: bool, labels_here: &Labels) -> Result<Self> {
+    fn combine(
+        ReadableRuns { readings, notes }: ReadableRuns,
+        are_several: bool,
+        labels_here: &Labels,
+    ) -> Result<Self> {
         let names = labels(&readings);
-        let run = |(reading, own_name): (Reading, String)| {
-            let Reading { store, run, records, lines, tail, notes } = reading;
+        let run = |(reading, own_name): (ReadableRun, String)| {
+            let ReadableRun { store, run, records, lines, tail, notes } = reading;
             let name = labels_here.renamed(&own_name);
             let prefix = labels_here.prefix(&own_name, are_several);
             let mut merged = MergedRun {
@@ -216,14 +220,14 @@ impl Merged {
 
     /// Options for summarising the runs together, with these k for pass@k or, if none are given, 1 and the runs' own.
     #[must_use]
-    pub fn options(&self, asked: &[usize]) -> Options {
+    pub fn options(&self, asked: &[usize]) -> SummaryOptions {
         let notes = self.runs.iter().flat_map(|run| run.notes.iter().map(|note| run.note(note)));
-        Options {
+        SummaryOptions {
             ks: ks(asked, self.runs.iter().map(MergedRun::attempts)),
             planned: self.runs.iter().flat_map(MergedRun::planned).collect(),
             notes: self.unread.iter().cloned().chain(notes).collect(),
             choices: self.runs.iter().flat_map(|run| run.choices.iter().cloned()).collect(),
-            ..Options::default()
+            ..SummaryOptions::default()
         }
     }
 
@@ -240,7 +244,7 @@ impl Merged {
 }
 
 /// Returns the agents and models of a run under their original names.
-fn contenders(reading: &Reading) -> BTreeSet<(String, Option<String>)> {
+fn contenders(reading: &ReadableRun) -> BTreeSet<(String, Option<String>)> {
     let of_records = reading.records.iter().map(|record| (&record.agent, &record.model));
     let of_plan = reading.run.iter().flat_map(|run| &run.planned).map(|planned| (&planned.agent, &planned.model));
     of_records.chain(of_plan).unique().map(|(agent, model)| (agent.clone(), model.clone())).collect()

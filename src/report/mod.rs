@@ -34,7 +34,7 @@ mod verifiers;
 
 pub(crate) use clean::cell;
 pub use clean::clean;
-pub(crate) use compare::{Comparison, Contender, compare, compare_console, contenders};
+pub(crate) use compare::{Contender, ContenderComparison, compare, compare_console, contenders};
 pub use console::console;
 pub(crate) use console::lines_console;
 pub(crate) use course::Course;
@@ -43,7 +43,7 @@ pub use csv::{Detailed, csv};
 pub(crate) use dates::{by_date, by_date_console};
 pub(crate) use difficulty::{difficulty, difficulty_console};
 pub(crate) use how::{how, how_console};
-pub use json::{Document, json};
+pub use json::{ReportDocument, json};
 pub(crate) use labels::{Label, Labelled, Labels};
 pub(crate) use leaderboard::{leaderboard, leaderboard_console};
 pub(crate) use merged::{Merged, MergedRun, ks};
@@ -53,7 +53,7 @@ pub(crate) use parity::{Aspect, ParityDescription, parity, parity_console, parit
 pub(crate) use power::{PowerInput, power_console, power_rows};
 pub(crate) use status::{Status, duration, outcome};
 pub(crate) use suite::{suite_console, suite_csv, suite_markdown, suite_rows};
-pub use summary::{Options, PassAt, Row, Summary, summarise};
+pub use summary::{PassAt, Summary, SummaryOptions, SummaryRow, summarise};
 pub(crate) use trajectory::{Colour, trajectory_text};
 pub(crate) use verdict::verdict_lines;
 pub(crate) use verifiers::{VerifierRow, verifier_rows, verifiers_console};

@@ -68,12 +68,12 @@ pub struct ParityExperiment {
     adapter_pr: Vec<String>,
     dataset_pr: Vec<String>,
     parity_pr: Vec<String>,
-    metrics: [Compared; 1],
+    metrics: [ParityMetric; 1],
     ranges_overlap: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Compared {
+struct ParityMetric {
     benchmark_name: String,
     metric: String,
     original: String,
@@ -169,7 +169,7 @@ pub fn parity_experiment(
         dataset_pr: Vec::new(),
         parity_pr: Vec::new(),
         ranges_overlap: parity.overlaps(),
-        metrics: [Compared {
+        metrics: [ParityMetric {
             benchmark_name: about.benchmark.clone(),
             metric: metric_name(aspect).to_owned(),
             original: with_error(&original_runs),

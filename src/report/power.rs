@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::terminal::{dollars, plain_table, trimmed, wrap};
-use crate::stats::{Aim, Design, Spread};
+use crate::stats::{ComparisonGoal, Design, Spread};
 
 /// Known or assumed properties of the samples at one n.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,7 +44,7 @@ pub struct PowerRow {
 
 /// Computes one row for each n and k.
 #[must_use]
-pub fn power_rows(known: &[PowerInput], ks: &[usize], aim: Aim, correlation: f64) -> Vec<PowerRow> {
+pub fn power_rows(known: &[PowerInput], ks: &[usize], aim: ComparisonGoal, correlation: f64) -> Vec<PowerRow> {
     let pairs = known.iter().flat_map(|it| ks.iter().map(move |&k| (it, k)));
     pairs
         .map(|(known, k)| {
@@ -69,7 +69,7 @@ pub fn power_rows(known: &[PowerInput], ks: &[usize], aim: Aim, correlation: f64
 
 /// Formats the rows as a table with a legend.
 #[must_use]
-pub fn power_console(rows: &[PowerRow], aim: Aim, assumed: &str) -> String {
+pub fn power_console(rows: &[PowerRow], aim: ComparisonGoal, assumed: &str) -> String {
     let mut table = plain_table();
     table.set_header(["n", "k", "rate %", "samples", "in the suite", "attempts", "cost", "seen with all"]);
     for row in rows {
@@ -111,7 +111,7 @@ mod tests {
     fn more_attempts_need_fewer_samples_and_small_suites_detect_only_larger_differences() {
         let spread = Spread::assumed(0.5, 0.5);
         let known = PowerInput { n: 2, spread, cost: Some(0.1), available: Some(300) };
-        let aim = Aim { difference: 0.05, level: 0.95, power: 0.8 };
+        let aim = ComparisonGoal { difference: 0.05, level: 0.95, power: 0.8 };
         let rows = power_rows(&[known], &[1, 5], aim, 0.5);
         let [one, five] = rows.as_slice() else { panic!("{rows:?}") };
         assert!(five.samples < one.samples && five.attempts > one.attempts);

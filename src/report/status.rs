@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::clean::{middle_cut, short};
 use super::end_name;
-use crate::model::ledger::Paid;
+use crate::model::ledger::PaidTotals;
 use crate::run::{AttemptRecord, RunFile, counting};
 
 /// Number of recently ended attempts that are listed.
@@ -155,7 +155,7 @@ impl Status {
     /// Adds recorded costs beside attempts (of verifiers and of probing models) and, if the run has a ledger, replaces
     /// the cost by the ledger's.
     #[must_use]
-    pub fn with_costs(self, beside_attempts: f64, ledger: Option<Paid>) -> Self {
+    pub fn with_costs(self, beside_attempts: f64, ledger: Option<PaidTotals>) -> Self {
         let recorded = self.recorded + beside_attempts;
         let (cost, reserved) = ledger.map_or((recorded, 0.0), |paid| (paid.settled, paid.open));
         Self { cost, reserved, recorded, ..self }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::clean;
 use super::csv::write;
-use crate::suite::{Evidence, LoadedPaper, Protocol};
+use crate::suite::{LoadedPaper, PaperEvidence, Protocol};
 
 /// The values of n with a column.
 const SHOWN: std::ops::RangeInclusive<usize> = 1..=5;
@@ -45,7 +45,7 @@ pub struct SuiteRow {
 
 /// Running sums behind a row's means.
 #[derive(Default)]
-struct Sums {
+struct RowSums {
     lines: usize,
     calls: usize,
     /// Tests and seconds by n, summed over all samples.
@@ -58,7 +58,7 @@ struct Sums {
 /// Computes one row per paper, in the given order, and one for all if there are several. Pass the evidence for the repo
 /// in its current state, or `None` if it is missing.
 #[must_use]
-pub fn suite_rows(papers: &[(LoadedPaper, Option<Evidence>)]) -> Vec<SuiteRow> {
+pub fn suite_rows(papers: &[(LoadedPaper, Option<PaperEvidence>)]) -> Vec<SuiteRow> {
     let mut rows = Vec::new();
     let mut all = Vec::new();
     for (loaded, evidence) in papers {
@@ -72,7 +72,7 @@ pub fn suite_rows(papers: &[(LoadedPaper, Option<Evidence>)]) -> Vec<SuiteRow> {
     rows
 }
 
-fn row(loaded: &LoadedPaper, evidence: Option<&Evidence>) -> (SuiteRow, Sums) {
+fn row(loaded: &LoadedPaper, evidence: Option<&PaperEvidence>) -> (SuiteRow, RowSums) {
     let mut statistics = loaded.statistics();
     let functions = loaded.paper.functions.len();
     statistics.truncate(functions);
@@ -85,7 +85,7 @@ fn row(loaded: &LoadedPaper, evidence: Option<&Evidence>) -> (SuiteRow, Sums) {
         let real = |it: &&crate::suite::FunctionEvidence| it.mutants.saturating_sub(it.equivalent);
         (measured.iter().map(|it| it.killed).sum(), measured.iter().map(real).sum())
     });
-    let sums = Sums {
+    let sums = RowSums {
         lines: statistics.iter().map(|function| function.lines).sum(),
         calls: statistics.iter().map(|function| function.calls).sum(),
         tests: over_samples(loaded, |_| Some(1.0)),
@@ -108,9 +108,9 @@ fn row(loaded: &LoadedPaper, evidence: Option<&Evidence>) -> (SuiteRow, Sums) {
     (row, sums)
 }
 
-fn total(rows: &[SuiteRow], sums: &[Sums]) -> SuiteRow {
+fn total(rows: &[SuiteRow], sums: &[RowSums]) -> SuiteRow {
     let functions = rows.iter().map(|row| row.functions).sum();
-    let by_n = |of: &dyn Fn(&Sums) -> Option<Vec<f64>>| -> Option<Vec<f64>> {
+    let by_n = |of: &dyn Fn(&RowSums) -> Option<Vec<f64>>| -> Option<Vec<f64>> {
         let all: Vec<Vec<f64>> = sums.iter().map(of).collect::<Option<_>>()?;
         Some(SHOWN.enumerate().map(|(place, _)| all.iter().map(|one| one[place]).sum()).collect())
     };
@@ -338,14 +338,14 @@ mod tests {
     use super::*;
     use crate::suite::{FunctionEvidence, Suite};
 
-    fn papers() -> Vec<(LoadedPaper, Option<Evidence>)> {
+    fn papers() -> Vec<(LoadedPaper, Option<PaperEvidence>)> {
         let suite = Suite::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
         suite.ids().unwrap().iter().map(|id| (LoadedPaper::load(&suite, id).unwrap(), None)).collect()
     }
 
-    fn evidence(loaded: &LoadedPaper, of_one: &FunctionEvidence) -> Evidence {
+    fn evidence(loaded: &LoadedPaper, of_one: &FunctionEvidence) -> PaperEvidence {
         let functions = loaded.paper.functions.iter().map(|it| (it.at.clone(), of_one.clone())).collect();
-        Evidence { functions, ..Evidence::default() }
+        PaperEvidence { functions, ..PaperEvidence::default() }
     }
 
     #[test]

@@ -10,29 +10,29 @@ use super::names::full_name;
 use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
-use crate::run::{AttemptRecord, Planned, counting};
+use crate::run::{AttemptRecord, PlannedAttempts, counting};
 use crate::stats::{
-    FEWEST_PAPERS, FEWEST_SAMPLES, Interval, Intervals, Measured, Population, pass_all_k, pass_at_k, rate_interval,
+    FEWEST_PAPERS, FEWEST_SAMPLES, Interval, Intervals, Population, SampleValue, pass_all_k, pass_at_k, rate_interval,
     weighted_rate_interval,
 };
 use crate::verifier::stored::ChoiceRecord;
 
 /// Options of [`summarise`].
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct SummaryOptions {
     /// The k of each pass@k, in the order shown; usually includes 1.
     pub ks: Vec<usize>,
     /// Method of the intervals.
     pub intervals: Intervals,
     /// Planned attempts, used to report missing ones; empty if unknown.
-    pub planned: Vec<Planned>,
+    pub planned: Vec<PlannedAttempts>,
     /// Sentences about records that could not be read.
     pub notes: Vec<String>,
     /// Choices of verifiers, with the same labels as the attempts.
     pub choices: Vec<ChoiceRecord>,
 }
 
-impl Default for Options {
+impl Default for SummaryOptions {
     /// pass@1 only, without a plan.
     fn default() -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Default for Options {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Rows ordered by agent, model and n. With several n, the row over all n comes last.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SummaryRow>,
     /// Confidence level of the intervals, such as 0.95.
     pub level: f64,
     /// Population that the intervals generalise to.
@@ -77,7 +77,8 @@ impl Summary {
 /// not lost to infrastructure counts or, if all were lost, the last one. Lost attempts appear in `lost` and `ends`, and
 /// their spending in `cost` and `usage`; they are left out of all rates and means.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Row {
+#[schemars(rename = "Row")]
+pub struct SummaryRow {
     /// The agent's label.
     pub agent: String,
     /// The model's name.
@@ -167,15 +168,15 @@ pub struct PassAt {
 }
 
 /// A record, and whether it counts.
-type Flagged<'a> = (&'a AttemptRecord, bool);
+type CountedRecord<'a> = (&'a AttemptRecord, bool);
 
 /// The records of one agent and model by n.
-type ByN<'a> = BTreeMap<usize, Vec<Flagged<'a>>>;
+type RecordsByN<'a> = BTreeMap<usize, Vec<CountedRecord<'a>>>;
 
 /// Computes the rows. Records may come in any order, except that later tries of an attempt must follow earlier ones.
 #[must_use]
-pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
-    let mut groups: BTreeMap<(&str, Option<&str>), ByN<'_>> = BTreeMap::new();
+pub fn summarise(records: &[AttemptRecord], options: &SummaryOptions) -> Summary {
+    let mut groups: BTreeMap<(&str, Option<&str>), RecordsByN<'_>> = BTreeMap::new();
     let flags = counting(records);
     for (record, &counts) in records.iter().zip(&flags) {
         let group = groups.entry((&record.agent, record.model.as_deref())).or_default();
@@ -189,13 +190,13 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
     // Start with the largest groups, so that no large one runs alone at the end.
     let mut largest_first: Vec<_> = tables.iter().enumerate().collect();
     largest_first.sort_by_key(|(_, (_, records))| std::cmp::Reverse(records.len()));
-    let mut rows: Vec<(usize, Row)> = largest_first
+    let mut rows: Vec<(usize, SummaryRow)> = largest_first
         .into_iter()
         .par_bridge()
         .filter_map(|(place, (n, records))| Some((place, row(*n, records, options)?)))
         .collect();
     rows.sort_by_key(|(place, _)| *place);
-    let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
+    let rows: Vec<SummaryRow> = rows.into_iter().map(|(_, row)| row).collect();
     let superseded = flags.iter().filter(|counts| !**counts).count();
     let notes = notes(&rows, superseded, records, options);
     let verifiers = verifier_rows(records, &options.choices, options.intervals);
@@ -205,7 +206,7 @@ pub fn summarise(records: &[AttemptRecord], options: &Options) -> Summary {
 
 /// Counts over the attempts of one sample that were not lost.
 #[derive(Default)]
-struct Tally<'a> {
+struct SampleCounts<'a> {
     paper: &'a str,
     n: usize,
     lines: Option<usize>,
@@ -221,9 +222,9 @@ struct Tally<'a> {
 }
 
 /// Computes one row; `None` without records.
-fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<Row> {
+fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions) -> Option<SummaryRow> {
     let (first, _) = records.first()?;
-    let mut tallies: HashMap<&str, Tally<'_>> = HashMap::new();
+    let mut tallies: HashMap<&str, SampleCounts<'_>> = HashMap::new();
     let mut ends = BTreeMap::new();
     let mut usage = Usage::default();
     let mut scored = Vec::with_capacity(records.len());
@@ -263,9 +264,9 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         }
     }
     // Sort before summing: float sums must not depend on the order of the hash map.
-    let mut samples: Vec<(&str, Tally<'_>)> = tallies.into_iter().collect();
+    let mut samples: Vec<(&str, SampleCounts<'_>)> = tallies.into_iter().collect();
     samples.sort_unstable_by_key(|(sample, tally)| (tally.paper, *sample));
-    let samples: Vec<Tally<'_>> = samples.into_iter().map(|(_, tally)| tally).collect();
+    let samples: Vec<SampleCounts<'_>> = samples.into_iter().map(|(_, tally)| tally).collect();
 
     let (pass_at, pass_all) = pass_rates(&samples, options);
     let mean = |value: fn(&AttemptRecord) -> f64| average(scored.iter().map(|record| value(record)));
@@ -276,7 +277,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
         let rates = tries.values().map(|tries| passed(tries) as f64 / tries.iter().sum::<usize>() as f64);
         average(rates).filter(|_| lost > 0)
     };
-    Some(Row {
+    Some(SummaryRow {
         agent: first.agent.clone(),
         model: first.model.clone(),
         n,
@@ -317,7 +318,7 @@ fn row(n: Option<usize>, records: &[Flagged<'_>], options: &Options) -> Option<R
 }
 
 /// Computes the pass rate weighted by the samples' lines.
-fn score_lines(samples: &[Tally<'_>]) -> Option<f64> {
+fn score_lines(samples: &[SampleCounts<'_>]) -> Option<f64> {
     let weighed = samples.iter().filter_map(|tally| Some((tally.lines? as f64, tally)));
     let (passed, all) = weighed.fold((0.0, 0.0), |(passed, all), (lines, tally)| {
         (passed + lines * tally.passed as f64 / tally.attempts as f64, all + lines)
@@ -326,10 +327,10 @@ fn score_lines(samples: &[Tally<'_>]) -> Option<f64> {
 }
 
 /// Confidence interval of [`score_lines`].
-fn score_lines_interval(samples: &[Tally<'_>], how: Intervals) -> Option<Interval> {
+fn score_lines_interval(samples: &[SampleCounts<'_>], how: Intervals) -> Option<Interval> {
     let weighed = samples.iter().filter_map(|tally| {
         let value = tally.passed as f64 / tally.attempts as f64;
-        Some((Measured { paper: tally.paper, n: tally.n, value }, tally.lines? as f64))
+        Some((SampleValue { paper: tally.paper, n: tally.n, value }, tally.lines? as f64))
     });
     let (measured, weights): (Vec<_>, Vec<_>) = weighed.unzip();
     weighted_rate_interval(&measured, &weights, how)
@@ -355,7 +356,7 @@ fn after_rounds(scored: &[&AttemptRecord]) -> Vec<f64> {
 }
 
 /// Mean of each measure over the samples that have it.
-fn measures(samples: &[Tally<'_>]) -> BTreeMap<String, f64> {
+fn measures(samples: &[SampleCounts<'_>]) -> BTreeMap<String, f64> {
     let mut all: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (name, (sum, count)) in samples.iter().flat_map(|tally| &tally.measures) {
         all.entry(name).or_default().push(sum / *count as f64);
@@ -378,19 +379,19 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
 type Estimate = fn(usize, usize, usize) -> Option<f64>;
 
 /// pass@k for each k and pass^k for each k above 1, each over the samples with at least k attempts.
-fn pass_rates(samples: &[Tally<'_>], options: &Options) -> (Vec<PassAt>, Vec<PassAt>) {
+fn pass_rates(samples: &[SampleCounts<'_>], options: &SummaryOptions) -> (Vec<PassAt>, Vec<PassAt>) {
     let any = options.ks.iter().map(|&k| pass_rate(samples, k, pass_at_k, options.intervals));
     let above_one = options.ks.iter().filter(|&&k| k > 1);
     let all = above_one.map(|&k| pass_rate(samples, k, pass_all_k, options.intervals));
     (any.collect(), all.collect())
 }
 
-fn pass_rate(samples: &[Tally<'_>], k: usize, estimate: Estimate, how: Intervals) -> PassAt {
+fn pass_rate(samples: &[SampleCounts<'_>], k: usize, estimate: Estimate, how: Intervals) -> PassAt {
     let mut measured = Vec::with_capacity(samples.len());
     let mut attempts = 0;
     for tally in samples {
         if let Some(value) = estimate(tally.attempts, tally.passed, k) {
-            measured.push(Measured { paper: tally.paper, n: tally.n, value });
+            measured.push(SampleValue { paper: tally.paper, n: tally.n, value });
             attempts += tally.attempts;
         }
     }
@@ -405,7 +406,7 @@ fn pass_rate(samples: &[Tally<'_>], k: usize, estimate: Estimate, how: Intervals
 }
 
 /// Collects the notes on what is missing or was left out.
-fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &Options) -> Vec<String> {
+fn notes(rows: &[SummaryRow], superseded: usize, records: &[AttemptRecord], options: &SummaryOptions) -> Vec<String> {
     let mut notes = options.notes.clone();
     if records.is_empty() {
         notes.push("no attempt has been stored yet".to_owned());
@@ -456,10 +457,10 @@ fn notes(rows: &[Row], superseded: usize, records: &[AttemptRecord], options: &O
 }
 
 /// Note on rows with too few samples or papers for intervals.
-fn too_few(rows: &[Row], how: Intervals) -> Option<String> {
-    let is_few = |row: &&Row| row.pass_at.iter().any(|at| at.rate.is_some() && at.interval.is_none());
+fn too_few(rows: &[SummaryRow], how: Intervals) -> Option<String> {
+    let is_few = |row: &&SummaryRow| row.pass_at.iter().any(|at| at.rate.is_some() && at.interval.is_none());
     let of_n = |n: Option<usize>| n.map_or_else(|| "all n".to_owned(), |n| format!("n = {n}"));
-    let name = |row: &Row| format!("{}, {}", full_name(&row.agent, row.model.as_deref()), of_n(row.n));
+    let name = |row: &SummaryRow| format!("{}, {}", full_name(&row.agent, row.model.as_deref()), of_n(row.n));
     let named: Vec<String> = rows.iter().filter(is_few).map(name).collect();
     let papers = match how.population {
         Population::Suite => String::new(),
@@ -470,7 +471,7 @@ fn too_few(rows: &[Row], how: Intervals) -> Option<String> {
 }
 
 /// Warning if contenders lost different numbers of attempts, because their rates then cover different attempts.
-fn unequal_losses(rows: &[Row]) -> Option<String> {
+fn unequal_losses(rows: &[SummaryRow]) -> Option<String> {
     let mut lost: BTreeMap<(&str, Option<&str>), (usize, usize)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {
         let sum = lost.entry((&row.agent, row.model.as_deref())).or_default();

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::agent::End;
 use crate::model::Usage;
-use crate::run::{AttemptRecord, Planned, counting};
+use crate::run::{AttemptRecord, PlannedAttempts, counting};
 use crate::score::{Expected, Rule, Tolerance, Verdict, score_answer};
 use crate::stats::Intervals;
 
@@ -56,8 +56,8 @@ fn lost(agent: &str, n: usize, sample: usize, attempt: u32) -> AttemptRecord {
     AttemptRecord { end: End::ModelError, reported: None, verified: None, ..record(agent, n, sample, attempt, false) }
 }
 
-fn options(ks: &[usize]) -> Options {
-    Options { ks: ks.to_vec(), ..Options::default() }
+fn options(ks: &[usize]) -> SummaryOptions {
+    SummaryOptions { ks: ks.to_vec(), ..SummaryOptions::default() }
 }
 
 /// Two agents, three n, ten samples each, five attempts per sample.
@@ -188,8 +188,8 @@ fn long_names_large_numbers_and_many_k_still_fit() {
 
 #[test]
 fn an_empty_run_gives_a_report_that_says_so() {
-    let planned = vec![Planned { agent: "gold".into(), model: None, n: 2, attempts: 30 }];
-    let summary = summarise(&[], &Options { planned, ..options(&[1]) });
+    let planned = vec![PlannedAttempts { agent: "gold".into(), model: None, n: 2, attempts: 30 }];
+    let summary = summarise(&[], &SummaryOptions { planned, ..options(&[1]) });
     insta::assert_snapshot!(console(&summary), @"
     Notes
     - no attempt has been stored yet
@@ -209,8 +209,8 @@ fn half_a_run_says_what_is_missing_and_lost() {
         record("react", 1, 1, 0, false),
         lost("react", 1, 1, 1),
     ];
-    let planned = vec![Planned { agent: "react".into(), model: Some("gpt-x".into()), n: 1, attempts: 6 }];
-    let summary = summarise(&records, &Options { planned, ..options(&[1, 2]) });
+    let planned = vec![PlannedAttempts { agent: "react".into(), model: Some("gpt-x".into()), n: 1, attempts: 6 }];
+    let summary = summarise(&records, &SummaryOptions { planned, ..options(&[1, 2]) });
     assert_eq!(
         summary.notes,
         [
@@ -395,7 +395,7 @@ fn hostile() -> AttemptRecord {
     let mut record = record(evil, 1, 0, 0, false);
     record.model = Some(evil.into());
     record.end_detail = Some(evil.into());
-    record.reported = Some(score_answer(Rule::Strict, &[expected], Some(&raw), &crate::score::Runs::new()));
+    record.reported = Some(score_answer(Rule::Strict, &[expected], Some(&raw), &crate::score::ExperimentRuns::new()));
     record.sample = format!("{evil}{evil}{evil}");
     record
 }
@@ -482,7 +482,7 @@ fn models_whose_long_names_differ_at_the_end_have_separate_rows() {
     for size in ["0.5b", "1.5b"] {
         assert!(told.contains(&format!("react {}, n = 1: not verified", long(size))), "{told}");
     }
-    let source = figures::Source {
+    let source = figures::FigureInput {
         records: &records,
         summary: &summary,
         conditions: &std::collections::BTreeMap::new(),
@@ -604,8 +604,10 @@ fn verdict_lines_show_each_value_with_gold_reported_and_verified() {
     let reported = r#"{"Experiment 1": {"mean": 2.51, "list": [0.25, "x"], "more": 1}, "2": "kmeans++", "7": 0}"#;
     let verified = json!({"Experiment 1": {"mean": 2.5, "list": [0, 4]}}).to_string();
     let mut record = record("react", 1, 0, 0, false);
-    record.reported = Some(score_answer(Rule::Strict, &experiments, Some(reported), &crate::score::Runs::new()));
-    record.verified = Some(score_answer(Rule::Strict, &experiments, Some(&verified), &crate::score::Runs::new()));
+    record.reported =
+        Some(score_answer(Rule::Strict, &experiments, Some(reported), &crate::score::ExperimentRuns::new()));
+    record.verified =
+        Some(score_answer(Rule::Strict, &experiments, Some(&verified), &crate::score::ExperimentRuns::new()));
     record.end_detail = Some("used 50 steps".into());
     let text = verdict_lines(&record).join("\n");
     assert_fits(&text);
@@ -648,7 +650,7 @@ fn a_hundred_thousand_records_are_summarised_within_a_second() {
             }
         }
     }
-    let options = Options { ks: vec![1, 5], ..Options::default() };
+    let options = SummaryOptions { ks: vec![1, 5], ..SummaryOptions::default() };
     let begun = std::time::Instant::now();
     let rows = summarise(&records, &options).rows.len();
     println!("{} records, {rows} rows: {:?}", records.len(), begun.elapsed());
@@ -664,11 +666,11 @@ fn samples_weigh_by_their_lines_in_the_rate_by_lines() {
     let mut records = vec![of(0, 3, true), of(1, 9, false), of(2, 4, true)];
     // The second sample gets another attempt, which passes.
     records.push(AttemptRecord { attempt: 1, ..of(1, 9, true) });
-    let summary = summarise(&records, &Options::default());
+    let summary = summarise(&records, &SummaryOptions::default());
     let row = &summary.rows[0];
     assert_eq!((row.lines, row.score_lines), (Some(16), Some((3.0 + 4.5 + 4.0) / 16.0)));
     let shown = super::lines_console(&summary);
     assert!(shown.contains("score_lines") && shown.contains("71.9"), "{shown}");
     // Records of earlier versions have no lines.
-    assert_eq!(summarise(&[record("a", 1, 0, 0, true)], &Options::default()).rows[0].score_lines, None);
+    assert_eq!(summarise(&[record("a", 1, 0, 0, true)], &SummaryOptions::default()).rows[0].score_lines, None);
 }

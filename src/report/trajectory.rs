@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::clean::{clean, middle_cut, short};
 use super::end_name;
 use crate::agent::{Event, TimedEvent};
-use crate::kernel::{By, State};
+use crate::kernel::{CellAuthor, CellState};
 use crate::model::Role;
 use crate::sandbox::Exit;
 
@@ -140,7 +140,7 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
             heading(LineKind::Heading, &format!("the observation in message {message} was shortened"));
         }
         Event::Cell(cell) => {
-            let by = if cell.by == By::Prefix { "cell before the agent began" } else { "cell" };
+            let by = if cell.by == CellAuthor::Prefix { "cell before the agent began" } else { "cell" };
             heading(LineKind::Heading, &format!("{by}: {}, {:.1} s", state_name(cell.state), cell.seconds));
             body(text, &cell.code, Some(LineKind::Call), colour);
             body(text, &cell.output, Some(LineKind::Shown), colour);
@@ -167,16 +167,16 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
     }
 }
 
-fn state_name(state: State) -> String {
+fn state_name(state: CellState) -> String {
     match state {
-        State::Done => "done".to_owned(),
-        State::Failed => "a shell command failed".to_owned(),
-        State::Raised => "raised an exception".to_owned(),
-        State::Running => "still running".to_owned(),
-        State::Killed => "ended with its session".to_owned(),
-        State::Ended(code) => format!("ended the session, exit code {code}"),
-        State::Silent => "no answer".to_owned(),
-        State::OutOfTime => "the tool time is used up".to_owned(),
+        CellState::Done => "done".to_owned(),
+        CellState::Failed => "a shell command failed".to_owned(),
+        CellState::Raised => "raised an exception".to_owned(),
+        CellState::Running => "still running".to_owned(),
+        CellState::Killed => "ended with its session".to_owned(),
+        CellState::Ended(code) => format!("ended the session, exit code {code}"),
+        CellState::Silent => "no answer".to_owned(),
+        CellState::OutOfTime => "the tool time is used up".to_owned(),
     }
 }
 

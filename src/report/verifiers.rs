@@ -11,8 +11,8 @@ use super::clean::{clean, middle_cut};
 use super::names::short_name;
 use super::terminal::{TOO_FEW, plain_table, too_few_legend, trimmed, wrap};
 use crate::run::AttemptRecord;
-use crate::stats::{FEWEST_SAMPLES, Interval, Intervals, Measured, gap_closed, pass_at_k, rate_interval};
-use crate::verifier::stored::{ChoiceRecord, Group, groups};
+use crate::stats::{FEWEST_SAMPLES, Interval, Intervals, SampleValue, gap_closed, pass_at_k, rate_interval};
+use crate::verifier::stored::{AttemptGroup, ChoiceRecord, groups};
 
 /// Columns for a verifier's name.
 const VERIFIER_WIDTH: usize = 24;
@@ -55,14 +55,14 @@ pub struct VerifierRow {
 pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: Intervals) -> Vec<VerifierRow> {
     /// Per sample [single, chosen, best], with the smallest k and the total cost.
     #[derive(Clone, Default)]
-    struct Tally<'a> {
-        samples: Vec<(Measured<'a>, [f64; 3])>,
+    struct VerifierTally<'a> {
+        samples: Vec<(SampleValue<'a>, [f64; 3])>,
         k: Option<usize>,
         cost: f64,
         unknown: u32,
         unreadable: u32,
     }
-    let groups: HashMap<_, Group<'_>> = groups(records)
+    let groups: HashMap<_, AttemptGroup<'_>> = groups(records)
         .into_iter()
         .filter_map(|group| {
             let first = *group.records.first()?;
@@ -74,11 +74,12 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
     let choices = choices.iter().filter(|choice| {
         seen.insert((&choice.verifier, &choice.agent, &choice.model, &choice.sample, &choice.attempts))
     });
-    let mut tallies: BTreeMap<(&str, &str, Option<&str>), BTreeMap<usize, Tally<'_>>> = BTreeMap::new();
+    let mut tallies: BTreeMap<(&str, &str, Option<&str>), BTreeMap<usize, VerifierTally<'_>>> = BTreeMap::new();
     for choice in choices {
         let group = groups.get(&(choice.agent.as_str(), choice.model.as_deref(), choice.sample.as_str()));
-        let of_all =
-            |group: &&Group<'_>| group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied());
+        let of_all = |group: &&AttemptGroup<'_>| {
+            group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied())
+        };
         let Some(group) = group.filter(of_all) else { continue };
         let (first, k) = (group.records[0], group.records.len());
         let passed = group.records.iter().filter(|record| record.pass).count();
@@ -90,7 +91,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
         ];
         let by_n = tallies.entry((&choice.verifier, &choice.agent, choice.model.as_deref())).or_default();
         let tally = by_n.entry(first.n).or_default();
-        tally.samples.push((Measured { paper: &first.paper, n: first.n, value: 0.0 }, values));
+        tally.samples.push((SampleValue { paper: &first.paper, n: first.n, value: 0.0 }, values));
         tally.k = Some(tally.k.map_or(k, |least| least.min(k)));
         tally.cost += choice.cost;
         tally.unknown = tally.unknown.saturating_add(choice.unknown);
@@ -98,11 +99,11 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
     }
     let mut rows = Vec::new();
     for ((verifier, agent, model), by_n) in tallies {
-        let row = |n: Option<usize>, tally: Tally<'_>| {
+        let row = |n: Option<usize>, tally: VerifierTally<'_>| {
             let samples = tally.samples.len();
             let gap = gap_closed(&tally.samples, how);
-            let column = |column: usize| -> Vec<Measured<'_>> {
-                tally.samples.iter().map(|(sample, values)| Measured { value: values[column], ..*sample }).collect()
+            let column = |column: usize| -> Vec<SampleValue<'_>> {
+                tally.samples.iter().map(|(sample, values)| SampleValue { value: values[column], ..*sample }).collect()
             };
             let k = tally.k.unwrap_or_default();
             // The rate of a single attempt is based on all k attempts.
@@ -127,7 +128,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
             }
         };
         let several = by_n.len() > 1;
-        let mut all = Tally::default();
+        let mut all = VerifierTally::default();
         for (n, tally) in by_n {
             all.samples.extend(&tally.samples);
             all.k = all.k.into_iter().chain(tally.k).min();

@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::family::{Evidence, Findings, Ready, Staged, Work};
+use super::family::{AttemptOutput, Collected, Ready, ScoringInput, Staged};
 use super::gpus::Lease;
 use super::machine::Machine;
 use super::{AttemptRecord, Configuration, Store, round};
-use crate::agent::{self, Agent, Budget, Context, End, Ended, Event, SoFar, Trajectory};
-use crate::error::{Error, Kind, Result, with_causes};
+use crate::agent::{self, Agent, AttemptEnd, Budget, Context, End, Event, LiveUsage, Trajectory};
+use crate::error::{Error, FailureKind, Result, with_causes};
 use crate::model::Model;
-use crate::model::ledger::{Ledger, Payer, Tab};
+use crate::model::ledger::{Ledger, Payer, PayerLedger};
 use crate::sample::Sample;
 use crate::sandbox::{EvidenceKind, Fault, Loss, evidence_in};
 use crate::score::Verdict;
@@ -47,20 +47,20 @@ pub struct RunContext {
 
 /// An attempt in progress.
 #[derive(Clone, Copy)]
-pub(super) struct Under<'a> {
+pub(super) struct AttemptInProgress<'a> {
     /// The item of its sample.
     pub(super) ready: &'a dyn Ready,
     /// The files and the task given to the attempt.
     pub(super) staged: &'a Staged<'a>,
     /// The agent, sample and number of the attempt.
-    pub(super) job: &'a Job,
+    pub(super) job: &'a AttemptJob,
     /// Its graphics processor, held until its end including verification.
     pub(super) gpu: Option<&'a Lease>,
 }
 
 /// An attempt to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Job {
+pub struct AttemptJob {
     /// Index in [`RunContext::agents`].
     pub agent: usize,
     /// The sample.
@@ -74,7 +74,12 @@ impl RunContext {
     ///
     /// # Errors
     /// Kind `Store` if the record cannot be stored, and internal errors.
-    pub async fn make(&self, job: &Job, so_far: &Arc<SoFar>, cancel: &CancellationToken) -> Result<AttemptRecord> {
+    pub async fn make(
+        &self,
+        job: &AttemptJob,
+        so_far: &Arc<LiveUsage>,
+        cancel: &CancellationToken,
+    ) -> Result<AttemptRecord> {
         let gpu = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
@@ -96,7 +101,7 @@ impl RunContext {
             sandbox: record.sandbox.clone(),
             started: Some(record.started),
         });
-        let under = Under { ready, staged: &staged, job, gpu: gpu.as_ref() };
+        let under = AttemptInProgress { ready, staged: &staged, job, gpu: gpu.as_ref() };
         match self.work((under, so_far), agent, &mut trajectory, &mut record, cancel).await {
             Ok(Some((changes, work))) => {
                 self.judge(under, (&changes, &work), &mut trajectory, &mut record, cancel).await?;
@@ -106,7 +111,7 @@ impl RunContext {
             Err(error) => {
                 // A failure before the agent began: the workspace could not be created, or the sandbox did not start.
                 let evidence = EvidenceKind::NotStarted.because(with_causes(&error));
-                record.end_as(Ended::lost("", evidence));
+                record.end_as(AttemptEnd::lost("", evidence));
                 trajectory.push(&Event::Ended { end: record.end, detail: record.end_detail.clone() });
             }
         }
@@ -128,13 +133,13 @@ impl RunContext {
     /// Runs the agent. Returns `None` if the attempt was lost to infrastructure.
     async fn work(
         &self,
-        (under, so_far): (Under<'_>, &Arc<SoFar>),
+        (under, so_far): (AttemptInProgress<'_>, &Arc<LiveUsage>),
         agent: &LabelledAgent,
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
-    ) -> Result<Option<(Changes, Work)>> {
-        let Under { ready, staged, job, gpu } = under;
+    ) -> Result<Option<(Changes, Collected)>> {
+        let AttemptInProgress { ready, staged, job, gpu } = under;
         let workspace = self.workspace(staged, agent.agent.goes_without())?;
         let mut spec = self.machine.spec(ready.env(), &workspace, gpu);
         spec.read_only.extend(agent.agent.read_only());
@@ -146,8 +151,10 @@ impl RunContext {
             started: Some(record.started),
             ..Payer::default()
         };
-        let mut budget =
-            Budget::with_tab(ready.limits(self.configuration.limits), Some(Tab::new(self.ledger.clone(), payer)));
+        let mut budget = Budget::with_tab(
+            ready.limits(self.configuration.limits),
+            Some(PayerLedger::new(self.ledger.clone(), payer)),
+        );
         budget.watch(Arc::clone(so_far));
         let mut sampling = self.configuration.sampling.clone();
         sampling.seed = Some(attempt_seed(self.configuration.seed, &record.sample, job.attempt));
@@ -166,15 +173,15 @@ impl RunContext {
             memory: self.machine.limits.memory,
         };
         let begun = tokio::select! {
-            () = cancel.cancelled() => Err(Error::new(Kind::Interrupted, "the run was stopped")),
+            () = cancel.cancelled() => Err(Error::new(FailureKind::Interrupted, "the run was stopped")),
             begun = ready.begin(staged, &mut context) => begun,
         };
         let mut ended = match begun {
             Ok(()) => agent::attempt(agent.agent.as_ref(), &staged.task, &mut context).await,
-            Err(error) if error.kind == Kind::Interrupted => End::Cancelled.into(),
+            Err(error) if error.kind == FailureKind::Interrupted => End::Cancelled.into(),
             Err(error) => return Err(error),
         };
-        let mut work = Work::default();
+        let mut work = Collected::default();
         if !ended.end.is_infrastructure() && ended.end != End::SandboxKilled {
             match ready.finish(staged, &mut context).await {
                 Ok(done) => work = done,
@@ -210,7 +217,7 @@ impl RunContext {
         if ended.end == End::SandboxKilled
             && let Some(evidence) = self.machine.examine().await
         {
-            ended = Ended::lost(ended.detail.unwrap_or_default(), evidence);
+            ended = AttemptEnd::lost(ended.detail.unwrap_or_default(), evidence);
         }
         if ended.end != before {
             trajectory.push(&Event::Ended { end: ended.end, detail: ended.detail.clone() });
@@ -243,31 +250,32 @@ impl RunContext {
     /// Computes the verdicts.
     async fn judge(
         &self,
-        under: Under<'_>,
-        (changes, work): (&Changes, &Work),
+        under: AttemptInProgress<'_>,
+        (changes, work): (&Changes, &Collected),
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
     ) -> Result<()> {
-        let Under { ready, job, .. } = under;
-        let reported = ready.item().reported_by(&job.sample, &Findings::of(record))?;
+        let AttemptInProgress { ready, job, .. } = under;
+        let reported = ready.item().reported_by(&job.sample, &ScoringInput::from_record(record))?;
         record.pass = reported.pass;
         record.reported = Some(reported);
         if !self.configuration.verify {
             return Ok(());
         }
         let answer = record.answer.clone();
-        let evidence = Evidence { answer: answer.as_deref(), changes, work };
+        let evidence = AttemptOutput { answer: answer.as_deref(), changes, work };
         match self.verify(under, &evidence, trajectory, cancel).await {
             Ok(verification) => {
                 record.ignored = verification.ignored;
                 record.results = verification.results;
                 record.cached_checks = verification.cached;
-                let mut verified: Verdict = ready.item().verified_by(&job.sample, &Findings::of(record))?;
+                let mut verified: Verdict =
+                    ready.item().verified_by(&job.sample, &ScoringInput::from_record(record))?;
                 verified.warnings.extend(left_behind(record));
                 // Score the report again: if a check varies on purpose, the report is compared with verification's
                 // results.
-                let reported = ready.item().reported_by(&job.sample, &Findings::of(record))?;
+                let reported = ready.item().reported_by(&job.sample, &ScoringInput::from_record(record))?;
                 record.pass = reported.pass && verified.pass;
                 record.reported = Some(reported);
                 record.verified = Some(verified);
@@ -278,7 +286,7 @@ impl RunContext {
                 // The agent's work stays in the record, but an attempt without a verdict does not count.
                 let what = format!("verification: {}", with_causes(&error));
                 record.end_as(match evidence_in(&error) {
-                    Some(evidence) if !cancel.is_cancelled() => Ended::lost(what, evidence.clone()),
+                    Some(evidence) if !cancel.is_cancelled() => AttemptEnd::lost(what, evidence.clone()),
                     _ => End::Cancelled.because(what),
                 });
                 record.pass = false;
@@ -296,7 +304,7 @@ impl RunContext {
         tokio::task::block_in_place(|| self.machine.attempts_workspace(staged.snapshot, &files))
     }
 
-    fn blank_record(&self, job: &Job, agent: &LabelledAgent) -> AttemptRecord {
+    fn blank_record(&self, job: &AttemptJob, agent: &LabelledAgent) -> AttemptRecord {
         let model = self.model.as_ref().filter(|_| agent.agent.needs_model());
         AttemptRecord {
             model: model.map(|model| model.name().to_owned()),
@@ -308,7 +316,7 @@ impl RunContext {
 
 /// Whether an error affects more than one attempt, so that the run cannot continue.
 fn is_fatal(error: &Error) -> bool {
-    matches!(error.kind, Kind::Store | Kind::Internal | Kind::Suite)
+    matches!(error.kind, FailureKind::Store | FailureKind::Internal | FailureKind::Suite)
 }
 
 /// Warnings about files of the agent that verification did not take over, which may explain a verdict: verified code

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::AttemptRecord;
-use super::family::{Basis, Families, Item};
+use super::family::{Families, Item, ScoringBasis};
 use crate::error::{Error, Result};
 use crate::sample::Sample;
 
@@ -19,9 +19,9 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Loads the items of these records. Load errors are kept in [`Self::gone()`].
+    /// Loads the items of these records. Load errors are kept in [`Self::unloadable()`].
     #[must_use]
-    pub fn of(families: &Families, suite: &Path, basis: Basis, records: &[AttemptRecord]) -> Self {
+    pub fn load(families: &Families, suite: &Path, basis: ScoringBasis, records: &[AttemptRecord]) -> Self {
         let mut this = Self { families: families.clone(), items: BTreeMap::new(), gone: BTreeMap::new() };
         let tried: BTreeSet<(&str, &str, &str)> = records
             .iter()
@@ -61,7 +61,7 @@ impl Catalogue {
 
     /// Load errors of items, by id.
     #[must_use]
-    pub const fn gone(&self) -> &BTreeMap<String, Error> {
+    pub const fn unloadable(&self) -> &BTreeMap<String, Error> {
         &self.gone
     }
 

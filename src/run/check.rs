@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::agent::measure::{MOST_OUTPUT, NoResult, Place, removal, wall};
+use crate::agent::measure::{CheckRunner, MOST_OUTPUT, NoResult, removal, wall};
 use crate::agent::{self, Check};
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::score::read_result;
@@ -38,7 +38,7 @@ pub struct Measurement {
 
 impl Measurement {
     /// Builds the outcome of a command that was run.
-    pub fn of(id: &str, exec: &Exec, result: Result<Value, String>) -> Self {
+    pub fn from_exec(id: &str, exec: &Exec, result: Result<Value, String>) -> Self {
         let stderr = if result.is_err() { tail(&exec.stderr) } else { String::new() };
         let (id, starved) = (id.to_owned(), exec.starved);
         Self { id, exit: exec.exit, wall: exec.wall, cpu: exec.cpu, starved, result, stderr }
@@ -61,10 +61,10 @@ impl Measurement {
 }
 
 /// A sandbox used only for checks, without a budget.
-struct Alone<'a>(&'a mut dyn Sandbox);
+struct UnbudgetedSandbox<'a>(&'a mut dyn Sandbox);
 
 #[async_trait]
-impl Place for Alone<'_> {
+impl CheckRunner for UnbudgetedSandbox<'_> {
     async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault> {
         let limits = ExecLimits { wall, patience: patience(wall), grace: Duration::from_secs(2), output: MOST_OUTPUT };
         self.0.exec(command, &limits).await
@@ -92,7 +92,7 @@ pub async fn measure(sandbox: &mut dyn Sandbox, check: &Check) -> Result<Measure
 /// # Errors
 /// Same as [`measure`].
 pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Result<(Measurement, String), Fault> {
-    let measured = match agent::measure::measure(&mut Alone(sandbox), check).await {
+    let measured = match agent::measure::measure(&mut UnbudgetedSandbox(sandbox), check).await {
         Ok(measured) => measured,
         Err(Fault::Lost(why)) => return Err(Fault::Lost(why)),
         // Code under test that breaks its own sandbox, for instance by removing the working folder, has failed.
@@ -111,7 +111,7 @@ pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Re
         NoResult::Misfit(what) => what,
     });
     let output = [String::from_utf8_lossy(&exec.stdout), String::from_utf8_lossy(&exec.stderr)].concat();
-    Ok((Measurement::of(&check.id, &exec, result), output))
+    Ok((Measurement::from_exec(&check.id, &exec, result), output))
 }
 
 /// The end of stderr to keep, from a character boundary.

@@ -27,7 +27,7 @@ pub struct Configuration {
     /// Ids of papers, or of other items of the family.
     pub papers: Vec<String>,
     /// The samples to attempt.
-    pub draw: Draw,
+    pub draw: SampleDraw,
     /// Attempts per sample.
     pub k: u32,
     /// Agents, as given: `react`, `scripted:steps.jsonl`.
@@ -90,7 +90,8 @@ fn venv() -> crate::env::EnvKind {
 
 /// Selection of a run's samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Draw {
+#[schemars(rename = "Draw")]
+pub struct SampleDraw {
     /// Numbers of masked functions.
     pub n: Vec<usize>,
     /// Alternative to `n`: shares of a paper's functions to mask.
@@ -145,7 +146,7 @@ impl Configuration {
             family: super::record::masked(),
             suite: suite.to_owned(),
             papers: Vec::new(),
-            draw: Draw {
+            draw: SampleDraw {
                 n: vec![1],
                 fractions: Vec::new(),
                 units: UnitChoice::default(),
@@ -181,7 +182,7 @@ impl ModelChoice {
     /// # Errors
     /// Kind `Usage` or `Model` if the model does not exist or cannot be used.
     pub fn open(&self, seed: u64) -> Result<Arc<dyn Model>> {
-        let mut options = model::Options {
+        let mut options = model::ModelAccess {
             base_url: self.base_url.clone(),
             price: self.price,
             cache_price: self.cache_price,
@@ -189,7 +190,7 @@ impl ModelChoice {
             cache: self.cache.clone().map(|folder| (folder, seed)),
             record: self.record.clone(),
             retries: self.retries,
-            ..model::Options::default()
+            ..model::ModelAccess::default()
         };
         if let Some(seconds) = self.request_timeout {
             options.request_timeout = Duration::from_secs_f64(seconds);
@@ -198,7 +199,7 @@ impl ModelChoice {
     }
 }
 
-impl Draw {
+impl SampleDraw {
     /// Returns the numbers of masked functions for a paper of `functions` functions: the given numbers up to
     /// `functions`, and the given shares, rounded, but at least 1 for a share above 0. Ascending, without duplicates.
     #[must_use]
@@ -221,7 +222,8 @@ mod tests {
     #[test]
     fn a_fraction_is_another_way_to_say_n() {
         let fractions = vec![0.0, 0.01, 0.5, 1.0];
-        let draw = Draw { n: vec![2, 30], fractions, units: UnitChoice::default(), limit: 100, samples: Vec::new() };
+        let draw =
+            SampleDraw { n: vec![2, 30], fractions, units: UnitChoice::default(), limit: 100, samples: Vec::new() };
         assert_eq!(draw.counts(17), [0, 1, 2, 9, 17]);
     }
 }

@@ -23,7 +23,7 @@ pub struct Try<'a> {
 }
 
 /// A record, or a part of one that identifies its try.
-pub trait Tried {
+pub trait TryRecord {
     /// Identifies the try.
     fn which(&self) -> Try<'_>;
 
@@ -31,7 +31,7 @@ pub trait Tried {
     fn supersede(&mut self);
 }
 
-impl Tried for AttemptRecord {
+impl TryRecord for AttemptRecord {
     fn which(&self) -> Try<'_> {
         Try {
             agent: &self.agent,
@@ -55,7 +55,7 @@ impl Tried for AttemptRecord {
 /// Decides for each record whether it counts for its agent, model, sample and attempt: the last one not lost to
 /// infrastructure counts, or else the last one.
 #[must_use]
-pub fn counting<T: Tried>(records: &[T]) -> Vec<bool> {
+pub fn counting<T: TryRecord>(records: &[T]) -> Vec<bool> {
     let mut last: HashMap<_, usize> = HashMap::with_capacity(records.len());
     for (index, record) in records.iter().enumerate() {
         let one = record.which();

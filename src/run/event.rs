@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::AttemptRecord;
-use crate::agent::SoFar;
+use crate::agent::LiveUsage;
 use crate::env;
 
 /// An event of a run.
@@ -14,7 +14,7 @@ pub enum RunEvent {
     /// A stage before or after the attempts has begun or made progress.
     Stage(Stage),
     /// Progress of building an env.
-    Env(env::Progress),
+    Env(env::BuildProgress),
     /// A message to the user. Sent once.
     Warning(String),
     /// The preparation is complete. Sent before the first attempt.
@@ -33,7 +33,7 @@ pub enum RunEvent {
         /// Number of the attempt.
         attempt: u32,
         /// Steps and cost so far, updated while the attempt runs.
-        so_far: Arc<SoFar>,
+        so_far: Arc<LiveUsage>,
     },
     /// An attempt was lost to infrastructure and is tried again.
     Retried {

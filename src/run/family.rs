@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::check::{Measurement, measure};
-use super::configuration::{Configuration, Draw};
+use super::configuration::{Configuration, SampleDraw};
 use super::event::Observer;
 use super::machine::Machine;
 use super::record::AttemptRecord;
@@ -26,7 +26,7 @@ use crate::kernel::CellRecord;
 use crate::sample::{Sample, Withheld};
 use crate::sandbox::{Fault, Sandbox};
 use crate::score::{Rule, Tolerance, Verdict};
-use crate::suite::{Protocol, When};
+use crate::suite::{PartialDate, Protocol};
 use crate::workspace::{Changes, Snapshot};
 
 /// A family's names for things: singular words whose plural ends in `s`.
@@ -92,7 +92,7 @@ pub trait Family: Send + Sync {
     ///
     /// # Errors
     /// Kind `Suite` if the item is missing or invalid.
-    fn load(&self, suite: &Path, item: &str, basis: Basis) -> Result<Arc<dyn Item>>;
+    fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<Arc<dyn Item>>;
     /// Digest of all texts shown to models that are not part of an item. A run cannot continue with a different one.
     fn prompts(&self) -> String {
         general_digest()
@@ -101,14 +101,14 @@ pub trait Family: Send + Sync {
 
 /// The basis of scoring: which experiments are run and how their values are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Basis {
+pub struct ScoringBasis {
     /// Curtailed or full experiments.
     pub protocol: Protocol,
     /// How values are compared.
     pub rule: Rule,
 }
 
-impl From<&Configuration> for Basis {
+impl From<&Configuration> for ScoringBasis {
     fn from(configuration: &Configuration) -> Self {
         Self { protocol: configuration.protocol, rule: configuration.scoring }
     }
@@ -147,7 +147,7 @@ pub trait Item: Send + Sync {
     ///
     /// # Errors
     /// Kind `Usage` if there are too many to count.
-    fn draw(&self, asked: &Draw, seed: u64) -> Result<Vec<Sample>>;
+    fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>>;
     /// Rejects a sample that the item does not have.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ pub trait Item: Send + Sync {
     ///
     /// # Errors
     /// Same as [`Item::reported`].
-    fn reported_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
+    fn reported_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
         self.reported(sample, findings.answer)
     }
     /// Scores verification in families in which more than its results counts, for instance whether they match the
@@ -176,7 +176,7 @@ pub trait Item: Send + Sync {
     ///
     /// # Errors
     /// Same as [`Item::verified`].
-    fn verified_by(&self, sample: &Sample, findings: &Findings<'_>) -> Result<Verdict> {
+    fn verified_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
         self.verified(sample, findings.results)
     }
     /// Prepares the item on this machine. With `baseline`, also checks that the right results can be reproduced here.
@@ -202,7 +202,7 @@ pub trait Item: Send + Sync {
     ///
     /// # Errors
     /// Same as [`Item::require`].
-    fn parts(&self, sample: &Sample) -> Result<Parts>;
+    fn parts(&self, sample: &Sample) -> Result<SampleParts>;
     /// The same parts after applying an attempt's diff, in the same order, and why some cannot be shown.
     fn written(&self, _sample: &Sample, _patch: &str) -> (Vec<Option<String>>, Option<String>) {
         (Vec::new(), None)
@@ -216,7 +216,7 @@ pub trait Item: Send + Sync {
     ///
     /// # Errors
     /// Same as [`Item::require`].
-    fn listed(&self, sample: &Sample) -> Result<Listed>;
+    fn listed(&self, sample: &Sample) -> Result<SampleNames>;
 }
 
 /// An item prepared on this machine.
@@ -257,8 +257,8 @@ pub trait Ready: Send + Sync {
     ///
     /// # Errors
     /// [`Fault::Lost`] if the sandbox died.
-    async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Work, Fault> {
-        Ok(Work::default())
+    async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Collected, Fault> {
+        Ok(Collected::default())
     }
     /// Whether an attempt's change to this path is excluded from verification.
     fn keeps_out(&self, _path: &str) -> bool {
@@ -287,7 +287,7 @@ pub trait Ready: Send + Sync {
     async fn verify(
         &self,
         staged: &Staged<'_>,
-        _evidence: &Evidence<'_>,
+        _evidence: &AttemptOutput<'_>,
         sandbox: &mut dyn Sandbox,
         done: &mut (dyn FnMut(Measurement) + Send),
     ) -> Result<(), Fault> {
@@ -298,7 +298,7 @@ pub trait Ready: Send + Sync {
     }
     /// Whether verification should also repeat the agent's work, given these results, in another sandbox with the
     /// original files.
-    fn repeats(&self, _staged: &Staged<'_>, _evidence: &Evidence<'_>, _results: &Map<String, Value>) -> bool {
+    fn repeats(&self, _staged: &Staged<'_>, _evidence: &AttemptOutput<'_>, _results: &Map<String, Value>) -> bool {
         false
     }
     /// Repeats the agent's work.
@@ -308,7 +308,7 @@ pub trait Ready: Send + Sync {
     async fn repeat(
         &self,
         _staged: &Staged<'_>,
-        _evidence: &Evidence<'_>,
+        _evidence: &AttemptOutput<'_>,
         _sandbox: &mut dyn Sandbox,
         _done: &mut (dyn FnMut(Measurement) + Send),
     ) -> Result<(), Fault> {
@@ -318,7 +318,7 @@ pub trait Ready: Send + Sync {
 
 /// Data about an agent's work besides its answer and changed files.
 #[derive(Debug, Clone, Default)]
-pub struct Work {
+pub struct Collected {
     /// Data for the record, as defined by the family.
     pub observed: Map<String, Value>,
     /// The cells that ran in its Python session; stored in the trajectory.
@@ -327,19 +327,19 @@ pub struct Work {
 
 /// The inputs of scoring.
 #[derive(Debug, Clone, Copy)]
-pub struct Findings<'a> {
+pub struct ScoringInput<'a> {
     /// The agent's answer.
     pub answer: Option<&'a str>,
-    /// Data about its work: [`Work::observed`].
+    /// Data about its work: [`Collected::observed`].
     pub observed: &'a Map<String, Value>,
     /// Results of verification by the check's id; empty before verification.
     pub results: &'a Map<String, Value>,
 }
 
-impl<'a> Findings<'a> {
+impl<'a> ScoringInput<'a> {
     /// Takes the inputs from a record.
     #[must_use]
-    pub fn of(record: &'a AttemptRecord) -> Self {
+    pub fn from_record(record: &'a AttemptRecord) -> Self {
         Self { answer: record.answer.as_deref(), observed: &record.observed, results: &record.results }
     }
 }
@@ -358,13 +358,13 @@ pub struct Staged<'a> {
 
 /// An attempt's output, for verification.
 #[derive(Clone, Copy)]
-pub struct Evidence<'a> {
+pub struct AttemptOutput<'a> {
     /// The agent's answer, verbatim.
     pub answer: Option<&'a str>,
     /// The agent's changes. Verification's sandbox gets them except those that [`Ready::keeps_out`] names.
     pub changes: &'a Changes,
     /// Other data about its work.
-    pub work: &'a Work,
+    pub work: &'a Collected,
 }
 
 /// The task of a sample for somebody who compares attempts; contains no right results.
@@ -397,7 +397,7 @@ pub struct ItemFacts {
     pub url: String,
     /// When its first version became public.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub public_since: Option<When>,
+    pub public_since: Option<PartialDate>,
     /// The checks by which it is scored.
     pub experiments: Vec<CheckFacts>,
     /// Description of missing data, if any is missing.
@@ -420,7 +420,7 @@ pub struct CheckFacts {
 
 /// Names of a sample's units and checks, for listings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct SampleNames {
     /// Names of the withheld units, in the order of [`Family::withheld`].
     pub units: Vec<String>,
     /// Names of the checks.
@@ -429,18 +429,18 @@ pub struct Listed {
 
 /// The parts of a sample that an agent had to write, and the question it was asked.
 #[derive(Debug, Clone, Default)]
-pub struct Parts {
+pub struct SampleParts {
     /// The question, if the parts do not contain it.
     pub asked: Option<String>,
     /// Heading of the parts: "Masked functions".
     pub heading: String,
     /// The parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<WrittenPart>,
 }
 
 /// A part of the repo that an agent had to write.
 #[derive(Debug, Clone, Serialize)]
-pub struct Part {
+pub struct WrittenPart {
     /// Its name: `path/file.py::Class.method`.
     pub at: String,
     /// Its text in the repo.
@@ -504,7 +504,7 @@ impl Families {
 ///
 /// # Errors
 /// Kind `Usage` for a sample that does not exist, and if there are no samples.
-pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Draw, seed: u64) -> Result<Vec<Sample>> {
+pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     for id in &asked.samples {
         let sample = family.sample(id)?;
@@ -528,7 +528,7 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Draw, seed:
 
 /// A warning about requested n for which no item has a sample.
 #[must_use]
-pub fn beyond(family: &dyn Family, asked: &Draw, samples: &[Sample]) -> Option<String> {
+pub fn beyond(family: &dyn Family, asked: &SampleDraw, samples: &[Sample]) -> Option<String> {
     let missing: Vec<usize> = asked.n.iter().copied().filter(|&n| samples.iter().all(|one| one.n() != n)).collect();
     if missing.is_empty() || !asked.samples.is_empty() {
         return None;
@@ -547,11 +547,11 @@ pub fn rescored(item: &dyn Item, sample: &Sample, record: &AttemptRecord) -> Res
     if record.is_infrastructure() {
         return Ok(again);
     }
-    let reported = item.reported_by(sample, &Findings::of(record))?;
+    let reported = item.reported_by(sample, &ScoringInput::from_record(record))?;
     again.pass = reported.pass;
     again.reported = Some(reported);
     if record.verified.is_some() {
-        let verified = item.verified_by(sample, &Findings::of(record))?;
+        let verified = item.verified_by(sample, &ScoringInput::from_record(record))?;
         again.pass &= verified.pass;
         again.verified = Some(verified);
     }

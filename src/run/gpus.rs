@@ -28,12 +28,12 @@ pub struct Graphics {
     asked: Option<Gpus>,
     scratch: PathBuf,
     /// Filled at the first request, because a machine that only plans a run may have no devices.
-    pool: OnceLock<Pool>,
+    pool: OnceLock<GpuPool>,
 }
 
 /// Devices that are each given to one attempt at a time.
 #[derive(Debug)]
-struct Pool {
+struct GpuPool {
     gpus: Vec<Gpu>,
     /// Folder of the lock files.
     folder: PathBuf,
@@ -96,7 +96,7 @@ impl Graphics {
         }
     }
 
-    fn pool(&self) -> Result<Option<&Pool>> {
+    fn pool(&self) -> Result<Option<&GpuPool>> {
         let Some(Gpus::Each(wanted)) = self.asked else { return Ok(None) };
         if let Some(pool) = self.pool.get() {
             return Ok(Some(pool));
@@ -104,11 +104,11 @@ impl Graphics {
         let gpus = choose(wanted, |name| std::env::var(name).ok(), &found(Path::new("/dev")))?;
         let folder = self.scratch.join("gpus");
         std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
-        Ok(Some(self.pool.get_or_init(|| Pool { gpus, folder, freed: Arc::default() })))
+        Ok(Some(self.pool.get_or_init(|| GpuPool { gpus, folder, freed: Arc::default() })))
     }
 }
 
-impl Pool {
+impl GpuPool {
     async fn take(&self) -> Result<Lease> {
         loop {
             let freed = self.freed.notified();
@@ -238,9 +238,9 @@ mod tests {
     }
 
     /// A pool with these devices, as one process has it.
-    fn pool(folder: &Path, names: &[&str]) -> Pool {
+    fn pool(folder: &Path, names: &[&str]) -> GpuPool {
         let gpu = |name: &&str| Gpu { visible: (*name).to_owned(), name: (*name).to_owned(), devices: Vec::new() };
-        Pool { gpus: names.iter().map(gpu).collect(), folder: folder.to_owned(), freed: Arc::default() }
+        GpuPool { gpus: names.iter().map(gpu).collect(), folder: folder.to_owned(), freed: Arc::default() }
     }
 
     #[tokio::test(flavor = "multi_thread")]

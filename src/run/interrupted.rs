@@ -8,7 +8,7 @@ use super::{AttemptRecord, Store};
 use crate::agent::{End, Event, TimedEvent, Trajectory};
 use crate::error::Result;
 use crate::model::Usage;
-use crate::model::ledger::{Books, Paid, Payer};
+use crate::model::ledger::{PaidTotals, Payer, RunLedgers};
 
 /// Returns records, with the end "cancelled", of tries that spent something and are not among `records`.
 ///
@@ -16,7 +16,7 @@ use crate::model::ledger::{Books, Paid, Payer};
 /// Kind `Store` if the trajectories cannot be listed.
 pub fn interrupted_attempts(
     store: &Store,
-    books: Option<&Books>,
+    books: Option<&RunLedgers>,
     records: &[AttemptRecord],
     family: &dyn Family,
 ) -> Result<Vec<AttemptRecord>> {
@@ -27,7 +27,7 @@ pub fn interrupted_attempts(
 }
 
 /// Finds the tries in the ledger.
-fn from_books(store: &Store, books: &Books, records: &[AttemptRecord], family: &dyn Family) -> Vec<AttemptRecord> {
+fn from_books(store: &Store, books: &RunLedgers, records: &[AttemptRecord], family: &dyn Family) -> Vec<AttemptRecord> {
     let known: HashSet<_> = records
         .iter()
         .map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt, Some(record.started)))
@@ -42,7 +42,7 @@ fn from_books(store: &Store, books: &Books, records: &[AttemptRecord], family: &
 }
 
 /// Builds the record of a try in the ledger: its cost from there, the rest from its trajectory if that still exists.
-fn of_payer(store: &Store, payer: &Payer, paid: &Paid, family: &dyn Family) -> Option<AttemptRecord> {
+fn of_payer(store: &Store, payer: &Payer, paid: &PaidTotals, family: &dyn Family) -> Option<AttemptRecord> {
     let attempt = payer.attempt?;
     let tries = store.tries(&payer.agent, &payer.sample, attempt).into_iter();
     let lines = tries.rev().filter_map(|path| Trajectory::read(&path).ok()).find(|lines| {

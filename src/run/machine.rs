@@ -7,7 +7,7 @@ use super::gpus::{Graphics, Lease};
 use super::results::Results;
 use super::scratch::Scratch;
 use crate::env::{self, Env};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::usable::{CACHE, SCRATCH};
 use crate::sandbox::{Backend, Evidence, Gpus, SandboxKind, SandboxLimits, Spec, choose_with, sweep_folders};
 use crate::workspace::{Snapshot, Workspace};
@@ -21,7 +21,7 @@ pub struct Machine {
     /// The backend for sandboxes.
     pub backend: Arc<dyn Backend>,
     /// The backend for envs.
-    pub envs: Arc<dyn env::Backend>,
+    pub envs: Arc<dyn env::EnvBackend>,
     /// Resource limits of each sandbox.
     pub limits: SandboxLimits,
     /// Folders that no sandbox may show; see [`Spec::hidden`]. Contains the cache, the scratch folder and the user's
@@ -47,7 +47,7 @@ pub struct MachineOptions {
     /// Resource limits of each sandbox.
     pub limits: SandboxLimits,
     /// Options of the env backend.
-    pub envs: env::Options,
+    pub envs: env::EnvBuildOptions,
 }
 
 impl MachineOptions {
@@ -62,7 +62,7 @@ impl MachineOptions {
             sandbox: SandboxKind::Local,
             gpus: None,
             limits: SandboxLimits::default(),
-            envs: env::Options::default(),
+            envs: env::EnvBuildOptions::default(),
         })
     }
 }
@@ -95,8 +95,9 @@ impl Machine {
             CACHE.passable(cache, user)?;
             SCRATCH.passable(&options.scratch, user)?;
         }
-        std::fs::create_dir_all(cache)
-            .map_err(|error| Error { kind: Kind::Place, ..Error::io("create", cache, error) }.hint(CACHE.hint()))?;
+        std::fs::create_dir_all(cache).map_err(|error| {
+            Error { kind: FailureKind::Place, ..Error::io("create", cache, error) }.hint(CACHE.hint())
+        })?;
         // Code running without a sandbox could write to the cache of results.
         let mut results = if backend.name() == "none" { Results::none() } else { Results::at(cache) };
         let scratch = Scratch::create(&options.scratch)?;

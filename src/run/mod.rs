@@ -5,43 +5,43 @@
 //! is reported as [`event`]s. Everything that depends on the kind of task is in the family.
 
 pub mod attempt;
-pub mod brief;
 mod catalogue;
 pub(crate) mod check;
 pub mod configuration;
 mod counting;
+mod duplicates;
 pub mod event;
 pub mod family;
 pub mod gpus;
 mod interrupted;
 pub mod machine;
 mod outcome;
-pub(crate) mod proof;
 pub(crate) mod reading;
 mod record;
+pub mod record_index;
 pub mod results;
 mod review;
 pub mod run_file;
 pub mod scheduler;
 pub mod scratch;
 pub(crate) mod shared;
+pub(crate) mod soundness;
 pub(crate) mod store;
 mod tail;
-mod twice;
 mod verification;
 mod verifier_spec;
 
 pub use catalogue::Catalogue;
-pub use configuration::{Configuration, Draw, ModelChoice};
-pub use counting::{Tried, Try};
+pub use configuration::{Configuration, ModelChoice, SampleDraw};
+pub use counting::{Try, TryRecord};
 pub(crate) use counting::{counting, scored};
+pub(crate) use duplicates::in_order;
 pub(crate) use interrupted::interrupted_attempts;
 pub use record::{AttemptRecord, Round};
 pub(crate) use record::{measure_names, measured};
-pub use run_file::{Digests, Planned, RunFile, SessionFacts};
+pub use run_file::{Digests, PlannedAttempts, RunFile, SessionFacts};
 pub(crate) use store::is_file_name;
 pub use store::{Store, StoredTrajectory};
-pub(crate) use twice::in_order;
 pub use verifier_spec::VerifierSpec;
 
 /// Rounds seconds to milliseconds, as stored in records.

@@ -25,7 +25,7 @@ pub enum Detail {
 pub(super) fn parse(line: &[u8], detail: Detail) -> serde_json::Result<AttemptRecord> {
     let record: AttemptRecord = match detail {
         Detail::Whole => serde_json::from_slice(line)?,
-        Detail::Outcome => serde_json::from_slice(line).map(Outcome::record)?,
+        Detail::Outcome => serde_json::from_slice(line).map(OutcomeLine::record)?,
     };
     if record.cost < 0.0 {
         return Err(serde::de::Error::custom("a negative cost"));
@@ -35,7 +35,7 @@ pub(super) fn parse(line: &[u8], detail: Detail) -> serde_json::Result<AttemptRe
 
 /// A record's line without the parts that [`Detail::Outcome`] leaves out; these are skipped while parsing.
 #[derive(Deserialize)]
-struct Outcome<'a> {
+struct OutcomeLine<'a> {
     #[serde(borrow)]
     agent: Cow<'a, str>,
     #[serde(default, borrow)]
@@ -55,9 +55,9 @@ struct Outcome<'a> {
     #[serde(default)]
     end_detail: Option<String>,
     #[serde(default)]
-    reported: Option<Figures>,
+    reported: Option<VerdictFigures>,
     #[serde(default)]
-    verified: Option<Figures>,
+    verified: Option<VerdictFigures>,
     pass: bool,
     #[serde(default)]
     rounds: Vec<Round>,
@@ -74,7 +74,7 @@ struct Outcome<'a> {
 }
 
 #[derive(Deserialize)]
-struct Figures {
+struct VerdictFigures {
     pass: bool,
     #[serde(default)]
     score: Option<f64>,
@@ -84,9 +84,9 @@ struct Figures {
     unchecked: bool,
 }
 
-impl Outcome<'_> {
+impl OutcomeLine<'_> {
     fn record(self) -> AttemptRecord {
-        let verdict = |it: Figures| Verdict {
+        let verdict = |it: VerdictFigures| Verdict {
             pass: it.pass,
             score: it.score,
             measures: it.measures,

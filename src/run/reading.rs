@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 pub use super::outcome::Detail;
 use super::outcome::parse;
-use super::tail::Keep;
-pub use super::tail::{Line, Tail};
-use super::{AttemptRecord, RunFile, Store, Tried};
+use super::tail::LineParser;
+pub use super::tail::{LinePosition, Tail};
+use super::{AttemptRecord, RunFile, Store, TryRecord};
 use crate::error::{Error, Result, with_causes};
 
 /// The readable part of a run: its records, or whatever the reader made of each.
 #[derive(Debug)]
-pub struct Reading<T = AttemptRecord> {
+pub struct ReadableRun<T = AttemptRecord> {
     /// Its folder.
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
@@ -20,14 +20,14 @@ pub struct Reading<T = AttemptRecord> {
     /// Its records, in the order of writing.
     pub records: Vec<T>,
     /// The position of each record.
-    pub lines: Vec<Line>,
+    pub lines: Vec<LinePosition>,
     /// Position up to which its files were read.
     pub tail: Tail,
     /// Notes on missing data, a sentence each.
     pub notes: Vec<String>,
 }
 
-impl<T> Reading<T> {
+impl<T> ReadableRun<T> {
     /// The run's name.
     #[must_use]
     pub fn name(&self) -> String {
@@ -46,7 +46,7 @@ pub(super) fn name(store: &Store, run: Option<&RunFile>) -> String {
 ///
 /// # Errors
 /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
-pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
+pub fn read(folder: &Path, detail: Detail) -> Result<ReadableRun> {
     gather(folder, &|line: &[u8], _| parse(line, detail))
 }
 
@@ -54,11 +54,11 @@ pub fn read(folder: &Path, detail: Detail) -> Result<Reading> {
 ///
 /// # Errors
 /// Same as [`read`].
-pub(super) fn gather<T: Tried + Send>(folder: &Path, keep: &impl Keep<T>) -> Result<Reading<T>> {
+pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<T>) -> Result<ReadableRun<T>> {
     let mut read = gather_on(folder, keep, Tail::default())?
         .ok_or_else(|| Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again"))?;
     if read.tail.files() > 1 {
-        super::twice::settle(&mut read.records, &mut read.lines);
+        super::duplicates::resolve_duplicates(&mut read.records, &mut read.lines);
     }
     Ok(read)
 }
@@ -67,11 +67,11 @@ pub(super) fn gather<T: Tried + Send>(folder: &Path, keep: &impl Keep<T>) -> Res
 ///
 /// # Errors
 /// Same as [`read`].
-pub fn read_on(folder: &Path, detail: Detail, tail: Tail) -> Result<Option<Reading>> {
+pub fn read_on(folder: &Path, detail: Detail, tail: Tail) -> Result<Option<ReadableRun>> {
     gather_on(folder, &|line: &[u8], _| parse(line, detail), tail)
 }
 
-fn gather_on<T: Send>(folder: &Path, keep: &impl Keep<T>, mut tail: Tail) -> Result<Option<Reading<T>>> {
+fn gather_on<T: Send>(folder: &Path, keep: &impl LineParser<T>, mut tail: Tail) -> Result<Option<ReadableRun<T>>> {
     let mut notes = Vec::new();
     let files = Store::at(folder).record_files();
     let (store, run) = match Store::open(folder) {
@@ -94,14 +94,14 @@ fn gather_on<T: Send>(folder: &Path, keep: &impl Keep<T>, mut tail: Tail) -> Res
         let cut = |name| format!("the last line of `{name}` is cut off: that attempt is missing");
         notes.extend(tail.torn().map(cut));
     }
-    Ok(Some(Reading { store, run, records, lines, tail, notes }))
+    Ok(Some(ReadableRun { store, run, records, lines, tail, notes }))
 }
 
 /// The readable parts of several runs.
 #[derive(Debug)]
-pub struct Readings {
+pub struct ReadableRuns {
     /// Runs that could be read, at least in part.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<ReadableRun>,
     /// Notes on the other runs, a sentence each.
     pub notes: Vec<String>,
 }
@@ -110,9 +110,9 @@ pub struct Readings {
 ///
 /// # Errors
 /// Returns an error of [`read`] if none of the runs can be read.
-pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<Readings> {
+pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<ReadableRuns> {
     let (readings, notes) = each_of(folders, |folder| read(folder, detail))?;
-    Ok(Readings { readings, notes })
+    Ok(ReadableRuns { readings, notes })
 }
 
 /// Calls `open` on each folder. Returns the results, and one sentence for each folder that cannot be read.
@@ -139,7 +139,7 @@ pub(super) fn each_of<T>(folders: &[PathBuf], open: impl Fn(&Path) -> Result<T>)
 /// Labels of runs that are shown together: their names, or their folders where names repeat, for example on several
 /// machines.
 #[must_use]
-pub fn labels(readings: &[Reading]) -> Vec<String> {
+pub fn labels(readings: &[ReadableRun]) -> Vec<String> {
     let named: Vec<(String, &Store)> = readings.iter().map(|reading| (reading.name(), &reading.store)).collect();
     labels_of(&named)
 }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     /// Reads a store whose only file of records has this text.
-    fn reading(text: &[u8], detail: Detail) -> Reading {
+    fn reading(text: &[u8], detail: Detail) -> ReadableRun {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("attempts.jsonl"), text).unwrap();
         read(folder.path(), detail).unwrap()
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_half_written_line_of_a_run_that_goes_on_is_nothing_to_tell() {
+    fn a_half_written_line_of_a_running_run_is_not_reported() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("attempts.jsonl"), line(0) + "{\"agent\"").unwrap();
         let is_told = || {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn wherever_blocks_end_each_line_is_read_once_and_in_its_place() {
+    fn each_line_is_read_once_at_any_block_boundary() {
         for first in [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK] {
             // It is followed by a line of several blocks, a broken one, an empty one, and many more.
             let mut text = padded(0, first) + &padded(1, 3 * BLOCK - 7) + "garbage\n\n";
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_cost_is_told_and_lowers_no_sum() {
+    fn a_negative_cost_is_reported_and_not_subtracted() {
         let text = line(0) + &line(1).replace("\"cost\":0.25", "\"cost\":-9.0");
         for detail in [Detail::Whole, Detail::Outcome] {
             let read = reading(text.as_bytes(), detail);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_read_on_and_a_file_that_changed_is_told() {
+    fn appended_lines_are_read_and_changed_files_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("attempts.jsonl");
         let append = |text: &str| {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_file_and_one_that_is_gone_are_read_anew() {
+    fn shortened_and_deleted_files_are_read_again() {
         let folder = tempfile::tempdir().unwrap();
         for (name, attempt) in [("attempts-0.jsonl", 0), ("attempts-1.jsonl", 1)] {
             std::fs::write(folder.path().join(name), line(attempt)).unwrap();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{End, Ended};
+use crate::agent::{AttemptEnd, End};
 use crate::model::Usage;
 use crate::sample::{MASKED, Sample};
 use crate::sandbox::Evidence;
@@ -197,7 +197,7 @@ impl AttemptRecord {
     }
 
     /// Records how the attempt ended.
-    pub(super) fn end_as(&mut self, ended: Ended) {
+    pub(super) fn end_as(&mut self, ended: AttemptEnd) {
         (self.end, self.end_detail, self.evidence) = (ended.end, ended.detail, ended.evidence);
     }
 

@@ -15,9 +15,9 @@ use serde_json::Value;
 use super::check::Measurement;
 use crate::agent::Check;
 use crate::env::Env;
-use crate::files::{DiskCache, Parts};
+use crate::files::{DiskCache, PartsDigest};
 use crate::sandbox::{Exit, SandboxLimits};
-use crate::workspace::Change;
+use crate::workspace::FileChange;
 
 /// Version of the key; increase it when the reading of results or the making of keys changes.
 const FORMAT: &str = "result 1";
@@ -26,7 +26,7 @@ const FORMAT: &str = "result 1";
 #[derive(Debug, Clone)]
 pub struct Results {
     /// `None` if nothing is cached.
-    kept: Option<DiskCache<Known>>,
+    kept: Option<DiskCache<KnownResult>>,
     /// Description of this kind of machine.
     machine: String,
     /// Whether cached results are ignored and replaced.
@@ -35,7 +35,7 @@ pub struct Results {
 
 /// The cached result of a check, with facts from when its sandbox was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownResult {
     /// The result.
     result: Value,
     /// Wall seconds.
@@ -48,7 +48,7 @@ pub struct Known {
 
 /// Everything that decides the result of a check.
 #[derive(Debug, Clone, Copy)]
-pub struct Ran<'a> {
+pub struct CheckKey<'a> {
     /// Digest of the repo.
     pub repo: &'a str,
     /// The env.
@@ -65,7 +65,7 @@ pub struct Ran<'a> {
     /// Files written over the repo.
     pub files: &'a [(PathBuf, Vec<u8>)],
     /// An attempt's changes, each with whether it is excluded.
-    pub changes: &'a [(&'a Change, bool)],
+    pub changes: &'a [(&'a FileChange, bool)],
 }
 
 impl Results {
@@ -95,9 +95,9 @@ impl Results {
 
     /// The key of a check; `None` if nothing is cached.
     #[must_use]
-    pub fn key(&self, ran: &Ran<'_>) -> Option<String> {
+    pub fn key(&self, ran: &CheckKey<'_>) -> Option<String> {
         self.kept.as_ref()?;
-        let mut parts = Parts::default();
+        let mut parts = PartsDigest::default();
         for text in [FORMAT, env!("CARGO_PKG_VERSION"), &self.machine, ran.repo, &ran.env.digest, &ran.env.python] {
             parts.add(text);
         }
@@ -121,7 +121,7 @@ impl Results {
 
     /// The cached result of a check with this time limit in seconds.
     #[must_use]
-    pub fn get(&self, key: &str, time_limit: f64) -> Option<Known> {
+    pub fn get(&self, key: &str, time_limit: f64) -> Option<KnownResult> {
         let known = self.kept.as_ref().filter(|_| !self.fresh)?.get(key)?;
         // The cached run may have had a longer limit.
         (known.wall <= time_limit).then_some(known)
@@ -134,7 +134,7 @@ impl Results {
         if measured.exit != Exit::Code(0) || 2 * measured.starved > measured.wall {
             return;
         }
-        let known = Known {
+        let known = KnownResult {
             result: result.clone(),
             wall: measured.wall.as_secs_f64(),
             cpu: measured.cpu.as_secs_f64(),
@@ -144,7 +144,7 @@ impl Results {
     }
 }
 
-impl Known {
+impl KnownResult {
     /// Converts the result to a measurement of the check with this id.
     #[must_use]
     pub fn measurement(&self, id: &str) -> Measurement {
@@ -203,17 +203,17 @@ mod tests {
         }
     }
 
-    fn change(path: &str, bytes: &[u8]) -> Change {
-        Change { path: path.to_owned(), kind: ChangeKind::Modified, bytes: bytes.to_vec(), executable: false }
+    fn change(path: &str, bytes: &[u8]) -> FileChange {
+        FileChange { path: path.to_owned(), kind: ChangeKind::Modified, bytes: bytes.to_vec(), executable: false }
     }
 
     #[test]
-    fn what_decides_a_result_decides_its_key_and_nothing_else_does() {
+    fn the_cache_key_depends_on_exactly_the_inputs_of_a_result() {
         let folder = tempfile::tempdir().unwrap();
         let results = Results::at(folder.path());
         let (env_a, env_b, check_a, limits) = (env("a"), env("b"), check(20.0), SandboxLimits::default());
         let one = change("x.py", b"1");
-        let ran = Ran {
+        let ran = CheckKey {
             repo: "r",
             env: &env_a,
             base: None,
@@ -223,23 +223,23 @@ mod tests {
             files: &[],
             changes: &[(&one, false)],
         };
-        let key = |ran: &Ran<'_>| results.key(ran).unwrap();
+        let key = |ran: &CheckKey<'_>| results.key(ran).unwrap();
         let same = key(&ran);
-        assert_eq!(same, key(&Ran { check: &Check { id: "b".into(), ..check(99.0) }, ..ran }));
+        assert_eq!(same, key(&CheckKey { check: &Check { id: "b".into(), ..check(99.0) }, ..ran }));
         let other_command = Check { command: "python y.py".into(), ..check(20.0) };
         let (two, moved) = (change("x.py", b"2"), change("y.py", b"1"));
         for other in [
-            Ran { repo: "s", ..ran },
-            Ran { env: &env_b, ..ran },
-            Ran { base: Some("b"), ..ran },
-            Ran { sandbox: "docker", ..ran },
-            Ran { limits: &SandboxLimits { memory: 1, ..limits }, ..ran },
-            Ran { check: &other_command, ..ran },
-            Ran { files: &[("x.py".into(), b"1".to_vec())], ..ran },
-            Ran { changes: &[(&two, false)], ..ran },
-            Ran { changes: &[(&moved, false)], ..ran },
-            Ran { changes: &[(&one, true)], ..ran },
-            Ran { changes: &[], ..ran },
+            CheckKey { repo: "s", ..ran },
+            CheckKey { env: &env_b, ..ran },
+            CheckKey { base: Some("b"), ..ran },
+            CheckKey { sandbox: "docker", ..ran },
+            CheckKey { limits: &SandboxLimits { memory: 1, ..limits }, ..ran },
+            CheckKey { check: &other_command, ..ran },
+            CheckKey { files: &[("x.py".into(), b"1".to_vec())], ..ran },
+            CheckKey { changes: &[(&two, false)], ..ran },
+            CheckKey { changes: &[(&moved, false)], ..ran },
+            CheckKey { changes: &[(&one, true)], ..ran },
+            CheckKey { changes: &[], ..ran },
         ] {
             assert_ne!(same, key(&other), "{other:?}");
         }
@@ -251,7 +251,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut results = Results::at(folder.path());
         let key = "0".repeat(64);
-        let right = Known { result: 0.1.into(), wall: 5.0, cpu: 4.0, ignored: vec!["conftest.py".into()] };
+        let right = KnownResult { result: 0.1.into(), wall: 5.0, cpu: 4.0, ignored: vec!["conftest.py".into()] };
         let measured = right.measurement("a");
         for never in [
             Measurement { exit: Exit::TimedOut, ..measured.clone() },

@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{RunContext, Under};
-use super::family::{Evidence, Findings, Work};
+use super::attempt::{AttemptInProgress, RunContext};
+use super::family::{AttemptOutput, Collected, ScoringInput};
 use super::record::Round;
-use crate::agent::prompts::dynamic::{TestTold, feedback};
-use crate::agent::review::{Asked, Reviewer, lost};
-use crate::agent::{Ended, Trajectory};
+use crate::agent::prompts::dynamic::{TestFeedback, feedback};
+use crate::agent::review::{ReviewRequest, Reviewer, lost};
+use crate::agent::{AttemptEnd, Trajectory};
 use crate::error::Result;
 use crate::sandbox::Sandbox;
 use crate::score::{ExperimentVerdict, ValueVerdict, Verdict};
@@ -22,7 +22,7 @@ use crate::workspace::{ChangeLimits, Workspace};
 /// The reviewer of one attempt.
 pub(super) struct Review<'a> {
     run: &'a RunContext,
-    under: Under<'a>,
+    under: AttemptInProgress<'a>,
     workspace: &'a Workspace,
     cancel: CancellationToken,
     rounds: Mutex<Vec<Round>>,
@@ -32,7 +32,7 @@ impl RunContext {
     /// Creates the reviewer of an attempt.
     pub(super) fn reviewer<'a>(
         &'a self,
-        under: Under<'a>,
+        under: AttemptInProgress<'a>,
         workspace: &'a Workspace,
         cancel: &CancellationToken,
     ) -> Review<'a> {
@@ -51,11 +51,11 @@ impl Review<'_> {
 impl Reviewer for Review<'_> {
     async fn review(
         &self,
-        asked: Asked,
+        asked: ReviewRequest,
         answer: Option<&str>,
         sandbox: &mut dyn Sandbox,
         trajectory: &mut Trajectory,
-    ) -> Result<Option<String>, Ended> {
+    ) -> Result<Option<String>, AttemptEnd> {
         let is_aside = sandbox.look(&self.workspace.aside()).await?;
         self.judged(asked, answer, is_aside, trajectory).await.map_err(|error| lost(&error))
     }
@@ -66,7 +66,7 @@ impl Review<'_> {
     /// instead of the workspace's own.
     async fn judged(
         &self,
-        asked: Asked,
+        asked: ReviewRequest,
         answer: Option<&str>,
         is_aside: bool,
         trajectory: &mut Trajectory,
@@ -77,20 +77,21 @@ impl Review<'_> {
         })?;
         let observed = Map::new();
         let mut results = Map::new();
-        let Under { ready, job, .. } = self.under;
+        let AttemptInProgress { ready, job, .. } = self.under;
         let item = ready.item();
         let mut verified = None;
         let mut stderr = BTreeMap::new();
         if self.run.configuration.verify {
-            let work = Work::default();
-            let evidence = Evidence { answer, changes: &changes, work: &work };
+            let work = Collected::default();
+            let evidence = AttemptOutput { answer, changes: &changes, work: &work };
             let verification = self.run.verify(self.under, &evidence, trajectory, &self.cancel).await?;
             stderr = verification.stderr;
             results = verification.results;
-            let findings = Findings { answer, observed: &observed, results: &results };
+            let findings = ScoringInput { answer, observed: &observed, results: &results };
             verified = Some(item.verified_by(&job.sample, &findings)?);
         }
-        let reported = item.reported_by(&job.sample, &Findings { answer, observed: &observed, results: &results })?;
+        let reported =
+            item.reported_by(&job.sample, &ScoringInput { answer, observed: &observed, results: &results })?;
         let pass = reported.pass && verified.as_ref().is_none_or(|verdict| verdict.pass);
         let round = Round {
             pass,
@@ -115,7 +116,7 @@ fn tests(
     reported: &Verdict,
     verified: Option<(&Verdict, &Map<String, Value>)>,
     stderr: &BTreeMap<String, String>,
-) -> Vec<TestTold> {
+) -> Vec<TestFeedback> {
     let of = |verdict: &Verdict, id: &str| verdict.experiments.iter().find(|one| one.experiment == id).cloned();
     let names = verified.map_or(&reported.experiments, |(verdict, _)| &verdict.experiments);
     names
@@ -131,7 +132,7 @@ fn tests(
                 (Some(false), _) => "the code does not give the right result",
                 (None, _) => "the reported result is wrong",
             };
-            let mut told = TestTold { key: id.clone(), verdict: verdict.to_owned(), ..TestTold::default() };
+            let mut told = TestFeedback { key: id.clone(), verdict: verdict.to_owned(), ..TestFeedback::default() };
             if level >= 3 {
                 let failure = verified.and_then(|(_, results)| results.get(id)?.get("error")?.as_str());
                 let is_wrong = |one: &&ExperimentVerdict| !one.pass;
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
     use crate::score::{Expected, Rule, Tolerance, score_answer, score_results};
 
-    fn told(level: u32, results: &Value, errors: &[(&str, &str)]) -> String {
+    fn write_feedback(level: u32, results: &Value, errors: &[(&str, &str)]) -> String {
         let expected = |id: &str, gold: Value| Expected {
             id: id.to_owned(),
             key: id.to_owned(),
@@ -196,10 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn each_level_tells_what_it_may_and_none_a_gold_value() {
+    fn feedback_keeps_to_its_level_and_never_contains_gold_values() {
         let wrong = json!({"means": {"a": 50.0, "b": [7.125, 1.0]}});
         let errors = [("table", "exit code 1")];
-        let all: Vec<String> = (0..=4).map(|level| told(level, &wrong, &errors)).collect();
+        let all: Vec<String> = (0..=4).map(|level| write_feedback(level, &wrong, &errors)).collect();
         for text in &all {
             for gold in ["41.375", "8.625", "3.0625"] {
                 assert!(!text.contains(gold), "{text}");

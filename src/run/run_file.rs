@@ -28,7 +28,7 @@ pub struct RunFile {
     pub digests: Digests,
     /// Number of planned attempts, so that a report of half a run can tell what is missing.
     #[serde(default)]
-    pub planned: Vec<Planned>,
+    pub planned: Vec<PlannedAttempts>,
     /// Settings shared by several processes, if several work on the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing>,
@@ -69,7 +69,8 @@ pub struct SessionFacts {
 
 /// Planned attempts of one agent at one n.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Planned {
+#[schemars(rename = "Planned")]
+pub struct PlannedAttempts {
     /// The agent's label.
     pub agent: String,
     /// The model's name.
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_base_image_is_a_difference_and_none_on_both_sides_is_not() {
+    fn different_base_images_differ_and_two_missing_ones_do_not() {
         let over = |base: Option<&str>| Digests { base: base.map(ToOwned::to_owned), ..Digests::default() };
         assert!(over(None).differences(&over(None)).is_empty());
         assert!(over(Some("sha256:a")).differences(&over(Some("sha256:a"))).is_empty());

@@ -8,15 +8,15 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::AttemptRecord;
-use super::attempt::{Job, RunContext};
+use super::attempt::{AttemptJob, RunContext};
 use super::event::{Observer, RunEvent};
-use crate::agent::{End, SoFar};
-use crate::error::{Error, Kind, Result};
+use crate::agent::{End, LiveUsage};
+use crate::error::{Error, FailureKind, Result};
 use crate::sample::Sample;
 
 /// How a session of a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RunOutcome {
     /// Every attempt has a verdict.
     Complete,
     /// Nothing is left to start here; other processes make this many attempts.
@@ -31,7 +31,7 @@ pub enum Outcome {
     CostLimit,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Name used in machine-readable output.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -61,39 +61,44 @@ const WAITING: &str = "nothing is left to begin here: waiting for attempts that 
                        they may leave";
 
 /// Makes single attempts. This is all the scheduler knows about what it runs.
-pub trait Attempts: Send + Sync + 'static {
+pub trait AttemptRunner: Send + Sync + 'static {
     /// The label of the agent that makes this attempt.
-    fn label(&self, job: &Job) -> &str;
+    fn label(&self, job: &AttemptJob) -> &str;
     /// The most dollars that this attempt may spend.
-    fn budget(&self, job: &Job) -> f64;
+    fn budget(&self, job: &AttemptJob) -> f64;
     /// Makes an attempt. An attempt lost to infrastructure also has a record.
     ///
     /// Updates `so_far` with its steps and cost meanwhile.
     fn attempt(
         &self,
-        job: &Job,
-        so_far: &Arc<SoFar>,
+        job: &AttemptJob,
+        so_far: &Arc<LiveUsage>,
         cancel: &CancellationToken,
     ) -> impl Future<Output = Result<AttemptRecord>> + Send;
 }
 
-impl Attempts for RunContext {
-    fn label(&self, job: &Job) -> &str {
+impl AttemptRunner for RunContext {
+    fn label(&self, job: &AttemptJob) -> &str {
         &self.agents[job.agent].label
     }
 
-    fn budget(&self, job: &Job) -> f64 {
+    fn budget(&self, job: &AttemptJob) -> f64 {
         if self.agents[job.agent].agent.needs_model() { self.configuration.limits.cost } else { 0.0 }
     }
 
-    async fn attempt(&self, job: &Job, so_far: &Arc<SoFar>, cancel: &CancellationToken) -> Result<AttemptRecord> {
+    async fn attempt(
+        &self,
+        job: &AttemptJob,
+        so_far: &Arc<LiveUsage>,
+        cancel: &CancellationToken,
+    ) -> Result<AttemptRecord> {
         self.make(job, so_far, cancel).await
     }
 }
 
 /// Limits of scheduling.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terms {
+pub struct SchedulingLimits {
     /// Maximum number of parallel attempts.
     pub jobs: usize,
     /// Maximum tries per attempt when infrastructure fails.
@@ -105,23 +110,23 @@ pub struct Terms {
 }
 
 /// The source of attempts, their money, and the destination of their records.
-pub trait Work {
+pub trait AttemptQueue {
     /// The next attempt to make.
     ///
     /// # Errors
     /// Any error that stops the run.
-    fn next(&mut self) -> Result<Next>;
+    fn next(&mut self) -> Result<NextJob>;
     /// Whether `more` dollars may be spent in addition to `committed`, which this process has spent or may still spend.
     ///
     /// # Errors
     /// Same as [`next`](Self::next).
-    fn afford(&mut self, committed: f64, more: f64) -> Result<Money>;
+    fn afford(&mut self, committed: f64, more: f64) -> Result<Affordability>;
     /// Writes the records of finished attempts to disk before they are reported. If another process has made an attempt
     /// meanwhile, the record is reduced to its cost.
     ///
     /// # Errors
     /// If the records cannot be stored.
-    fn keep(&mut self, ended: &mut [(Job, AttemptRecord)]) -> Result<()>;
+    fn keep(&mut self, ended: &mut [(AttemptJob, AttemptRecord)]) -> Result<()>;
     /// Called while nothing runs here but there may be more work later, so that other processes can use the unspent
     /// money.
     ///
@@ -146,9 +151,9 @@ pub trait Work {
 
 /// The next thing to do.
 #[derive(Debug)]
-pub enum Next {
+pub enum NextJob {
     /// Make this attempt.
-    Job(Job),
+    Job(AttemptJob),
     /// Nothing now, but other processes may leave more work.
     Later,
     /// Nothing is left.
@@ -157,7 +162,7 @@ pub enum Next {
 
 /// Whether there is money for an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Money {
+pub enum Affordability {
     /// The money suffices.
     Fits,
     /// Not now, but other processes may leave enough.
@@ -167,35 +172,35 @@ pub enum Money {
 }
 
 /// The work of a run that is not shared with other processes.
-struct Alone<K> {
-    queue: VecDeque<Job>,
+struct LocalQueue<K> {
+    queue: VecDeque<AttemptJob>,
     max_cost: Option<f64>,
     keep: K,
 }
 
-impl<K: FnMut(&[&AttemptRecord]) -> Result<()>> Work for Alone<K> {
-    fn next(&mut self) -> Result<Next> {
-        Ok(self.queue.pop_front().map_or(Next::None, Next::Job))
+impl<K: FnMut(&[&AttemptRecord]) -> Result<()>> AttemptQueue for LocalQueue<K> {
+    fn next(&mut self) -> Result<NextJob> {
+        Ok(self.queue.pop_front().map_or(NextJob::None, NextJob::Job))
     }
 
-    fn afford(&mut self, committed: f64, more: f64) -> Result<Money> {
+    fn afford(&mut self, committed: f64, more: f64) -> Result<Affordability> {
         let fits = self.max_cost.is_none_or(|most| committed + more <= most);
-        Ok(if fits { Money::Fits } else { Money::Short })
+        Ok(if fits { Affordability::Fits } else { Affordability::Short })
     }
 
-    fn keep(&mut self, ended: &mut [(Job, AttemptRecord)]) -> Result<()> {
+    fn keep(&mut self, ended: &mut [(AttemptJob, AttemptRecord)]) -> Result<()> {
         (self.keep)(&ended.iter().map(|(_, record)| record).collect::<Vec<_>>())
     }
 }
 
 /// Plans the attempts of a run in order: every sample once before any sample twice.
 #[must_use]
-pub fn plan(samples: &[Sample], agents: usize, k: u32) -> Vec<Job> {
+pub fn plan(samples: &[Sample], agents: usize, k: u32) -> Vec<AttemptJob> {
     let mut jobs = Vec::with_capacity(samples.len() * agents * k as usize);
     for attempt in 0..k {
         for sample in samples {
             for agent in 0..agents {
-                jobs.push(Job { agent, sample: sample.clone(), attempt });
+                jobs.push(AttemptJob { agent, sample: sample.clone(), attempt });
             }
         }
     }
@@ -204,7 +209,7 @@ pub fn plan(samples: &[Sample], agents: usize, k: u32) -> Vec<Job> {
 
 /// Leaves out jobs that already have a record which counts.
 #[must_use]
-pub fn unfinished(attempts: &impl Attempts, jobs: Vec<Job>, records: &[AttemptRecord]) -> Vec<Job> {
+pub fn unfinished(attempts: &impl AttemptRunner, jobs: Vec<AttemptJob>, records: &[AttemptRecord]) -> Vec<AttemptJob> {
     let done: HashSet<(&str, &str, u32)> = records
         .iter()
         .filter(|record| !record.is_infrastructure())
@@ -218,14 +223,14 @@ pub fn unfinished(attempts: &impl Attempts, jobs: Vec<Job>, records: &[AttemptRe
 /// # Errors
 /// Same as [`execute_part`].
 pub async fn execute(
-    attempts: Arc<impl Attempts>,
-    jobs: Vec<Job>,
-    terms: Terms,
+    attempts: Arc<impl AttemptRunner>,
+    jobs: Vec<AttemptJob>,
+    terms: SchedulingLimits,
     keep: impl FnMut(&[&AttemptRecord]) -> Result<()>,
     observer: &dyn Observer,
     cancel: &CancellationToken,
-) -> Result<Outcome> {
-    let mut work = Alone { queue: jobs.into(), max_cost: terms.max_cost, keep };
+) -> Result<RunOutcome> {
+    let mut work = LocalQueue { queue: jobs.into(), max_cost: terms.max_cost, keep };
     execute_part(attempts, &mut work, terms, observer, cancel).await
 }
 
@@ -235,12 +240,12 @@ pub async fn execute(
 /// The first error of an attempt or of `work`, or kind `Model` if the model refuses all further work. The run then
 /// stops; finished attempts are stored, including those that finish while it stops.
 pub async fn execute_part(
-    attempts: Arc<impl Attempts>,
-    work: &mut impl Work,
-    terms: Terms,
+    attempts: Arc<impl AttemptRunner>,
+    work: &mut impl AttemptQueue,
+    terms: SchedulingLimits,
     observer: &dyn Observer,
     cancel: &CancellationToken,
-) -> Result<Outcome> {
+) -> Result<RunOutcome> {
     let mut scheduler = Scheduler {
         attempts,
         terms,
@@ -283,7 +288,7 @@ pub async fn execute_part(
         };
         // Store everything else that has ended by now with the same flush.
         let others: Vec<_> = std::iter::from_fn(|| scheduler.running.try_join_next()).collect();
-        let settled = std::iter::once(first).chain(others).filter_map(|ended| scheduler.settle(ended));
+        let settled = std::iter::once(first).chain(others).filter_map(|ended| scheduler.finish_attempt(ended));
         let mut ended: Vec<_> = settled.collect();
         match scheduler.work.keep(&mut ended) {
             Ok(()) => ended.into_iter().for_each(|(job, record)| scheduler.conclude(job, record)),
@@ -296,17 +301,17 @@ pub async fn execute_part(
 /// State of one call of [`execute`].
 struct Scheduler<'a, A, W> {
     attempts: Arc<A>,
-    terms: Terms,
+    terms: SchedulingLimits,
     work: &'a mut W,
     /// An attempt that waits for money.
-    next: Option<Job>,
+    next: Option<AttemptJob>,
     /// Lost attempts to be tried again after all others.
-    again: VecDeque<Job>,
+    again: VecDeque<AttemptJob>,
     /// Whether other processes may leave more work later.
     may_come: bool,
     /// Whether the message that the session is waiting was sent.
     has_waited: bool,
-    running: JoinSet<(Job, Result<AttemptRecord>)>,
+    running: JoinSet<(AttemptJob, Result<AttemptRecord>)>,
     /// Dollars that running attempts may still spend.
     reserved: f64,
     /// Number of lost tries of each attempt.
@@ -324,7 +329,7 @@ struct Scheduler<'a, A, W> {
     cancel: &'a CancellationToken,
 }
 
-impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
+impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
     /// Starts attempts while there is room and the full budgets of all running attempts fit into the maximum cost.
     fn start_what_fits(&mut self) {
         self.may_come = false;
@@ -335,14 +340,14 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
                 Ok(money) => money,
                 Err(error) => return self.fail(error),
             };
-            self.over_cost = money != Money::Fits;
+            self.over_cost = money != Affordability::Fits;
             if self.over_cost {
-                self.may_come = money == Money::Later;
+                self.may_come = money == Affordability::Later;
                 self.next = Some(job);
                 return;
             }
             self.reserved += budget;
-            let so_far = Arc::new(SoFar::default());
+            let so_far = Arc::new(LiveUsage::default());
             self.observer.on(RunEvent::Started {
                 agent: self.attempts.label(&job).to_owned(),
                 sample: job.sample.id().to_owned(),
@@ -358,15 +363,15 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
     }
 
     /// The next attempt: one that waits for money, else a new one, else one to try again.
-    fn next_job(&mut self) -> Option<Job> {
+    fn next_job(&mut self) -> Option<AttemptJob> {
         if let Some(job) = self.next.take() {
             return Some(job);
         }
         match self.work.next() {
-            Ok(Next::Job(job)) => Some(job),
+            Ok(NextJob::Job(job)) => Some(job),
             Ok(next) => {
                 let job = self.again.pop_front();
-                self.may_come = job.is_none() && matches!(next, Next::Later);
+                self.may_come = job.is_none() && matches!(next, NextJob::Later);
                 job
             }
             Err(error) => {
@@ -377,7 +382,10 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
     }
 
     /// Updates the state after an attempt has ended, and returns the record to store, if any.
-    fn settle(&mut self, ended: Result<(Job, Result<AttemptRecord>), JoinError>) -> Option<(Job, AttemptRecord)> {
+    fn finish_attempt(
+        &mut self,
+        ended: Result<(AttemptJob, Result<AttemptRecord>), JoinError>,
+    ) -> Option<(AttemptJob, AttemptRecord)> {
         let (job, record) = match ended {
             Ok((job, record)) => {
                 self.reserved -= self.attempts.budget(&job);
@@ -400,7 +408,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         }
         self.terms.spent += record.cost;
         if record.end.is_fatal() {
-            self.fail(Error::new(Kind::Model, record.end_detail.clone().unwrap_or_default()));
+            self.fail(Error::new(FailureKind::Model, record.end_detail.clone().unwrap_or_default()));
         }
         self.watch_provider(&job, &record);
         // A stopped attempt is only recorded if it has cost something.
@@ -409,7 +417,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
     }
 
     /// Stops the run if the provider does not respond, or responds to one agent with the same refusal every time.
-    fn watch_provider(&mut self, job: &Job, record: &AttemptRecord) {
+    fn watch_provider(&mut self, job: &AttemptJob, record: &AttemptRecord) {
         if record.model.is_none() || matches!(record.end, End::Cancelled | End::SandboxLost) {
             return;
         }
@@ -418,7 +426,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
             self.unanswered += 1;
             if self.unanswered >= LEAST_UNANSWERED.max(self.terms.jobs) {
                 let what = format!("the provider did not answer {} attempts in a row: {why}", self.unanswered);
-                self.fail(Error::new(Kind::Provider, what).hint(
+                self.fail(Error::new(FailureKind::Provider, what).hint(
                     "see that the provider or server is up, then `autoexperiment resume` the run; lost attempts are tried again",
                 ));
             }
@@ -447,7 +455,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
                 return;
             }
             let what = format!("the provider refused all {count} attempts of `{label}` so far: {why}");
-            self.fail(Error::new(Kind::Provider, what).hint(
+            self.fail(Error::new(FailureKind::Provider, what).hint(
                 "change what is asked (model, its context, `--protocol`, `--temperature`, `--max-tokens`, `--effort`) and start a new run",
             ));
         }
@@ -455,7 +463,7 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
 
     /// After an attempt's record was stored: queues the attempt again if it was lost to infrastructure, otherwise
     /// reports it as finished.
-    fn conclude(&mut self, job: Job, record: AttemptRecord) {
+    fn conclude(&mut self, job: AttemptJob, record: AttemptRecord) {
         if record.end == End::Cancelled {
             return;
         }
@@ -479,21 +487,21 @@ impl<A: Attempts, W: Work> Scheduler<'_, A, W> {
         self.cancel.cancel();
     }
 
-    fn outcome(mut self) -> Result<Outcome> {
+    fn outcome(mut self) -> Result<RunOutcome> {
         self.lost.extend(self.work.lost());
         if let Some(error) = self.failure {
             return Err(error);
         }
         Ok(if self.cancel.is_cancelled() {
-            Outcome::Interrupted
+            RunOutcome::Interrupted
         } else if self.over_cost {
-            Outcome::CostLimit
+            RunOutcome::CostLimit
         } else if !self.lost.is_empty() {
-            Outcome::Lost(self.lost)
+            RunOutcome::Lost(self.lost)
         } else if self.work.left() > 0 {
-            Outcome::Left(self.work.left())
+            RunOutcome::Left(self.work.left())
         } else {
-            Outcome::Complete
+            RunOutcome::Complete
         })
     }
 }

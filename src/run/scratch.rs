@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::workspace::remove_tree;
 
 /// Write permissions of the group and of others, which the root folder must not have.
@@ -63,7 +63,7 @@ impl Drop for Scratch {
 }
 
 fn not_made(folder: &Path, error: std::io::Error) -> Error {
-    Error { kind: Kind::Place, ..Error::io("create", folder, error) }
+    Error { kind: FailureKind::Place, ..Error::io("create", folder, error) }
 }
 
 /// Creates a folder, or uses an existing one if nobody else can write to it, because its contents run as code.
@@ -83,7 +83,7 @@ fn own_folder(path: &Path) -> Result<PathBuf> {
     let is_own = about.uid() == nix::unistd::geteuid().as_raw();
     let is_link = path.symlink_metadata().map_err(failed)?.is_symlink();
     if !about.is_dir() || !is_own || is_link && in_shared_folder(path) {
-        return Err(Error::new(Kind::Place, format!("`{}` is not a folder of this user's own", path.display()))
+        return Err(Error::new(FailureKind::Place, format!("`{}` is not a folder of this user's own", path.display()))
             .hint("remove it, or name another folder with `--scratch`"));
     }
     if about.mode() & WRITABLE_FOR_OTHERS != 0 {

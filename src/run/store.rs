@@ -16,11 +16,11 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use super::run_file::{FORMAT, RunFile, SessionFacts};
-use super::{AttemptRecord, shared, twice};
+use super::{AttemptRecord, duplicates, shared};
 use crate::agent::{Event, TimedEvent, Trajectory};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::{Appender, Temporary, bounded, json_lines, may_be_bounded, write_all, write_durably};
-use crate::model::ledger::{self, Books, Ledger};
+use crate::model::ledger::{self, Ledger, RunLedgers};
 
 /// A run's folder.
 #[derive(Debug, Clone)]
@@ -315,7 +315,7 @@ impl Store {
             }
         }
         if files.len() > 1 {
-            twice::settle(&mut records, &mut [(); 0]);
+            duplicates::resolve_duplicates(&mut records, &mut [(); 0]);
         }
         Ok(records)
     }
@@ -324,7 +324,7 @@ impl Store {
     ///
     /// # Errors
     /// Kind `Store` if a ledger cannot be read.
-    pub fn books(&self) -> Result<Option<Books>> {
+    pub fn books(&self) -> Result<Option<RunLedgers>> {
         ledger::books(&self.folder)
     }
 
@@ -435,7 +435,7 @@ impl Writer {
         let mut names = (1..=u32::MAX).map(|number| self.path.with_file_name(format!("rescued-{number}.jsonl")));
         let rescued = names.find(|path| !path.exists()).unwrap_or_else(|| self.path.clone());
         let kept = self.attempts.contents().map_err(|error| write_failed(&rescued, error))?;
-        write_durably(&rescued, &kept).map_err(|error| Error { kind: Kind::Store, ..error })?;
+        write_durably(&rescued, &kept).map_err(|error| Error { kind: FailureKind::Store, ..error })?;
         let what = format!("`{}` was removed or replaced while the run was writing it", self.path.display());
         Err(Error::store(what).hint(format!(
             "everything that it held is in `{}`: move that to its place, then continue with `autoexperiment resume RUN`",
@@ -463,7 +463,7 @@ fn write_run(folder: &Path, run: &RunFile) -> Result<()> {
     let mut text =
         serde_json::to_vec_pretty(run).map_err(|error| Error::internal("failed to serialise run").because(error))?;
     text.push(b'\n');
-    write_durably(&folder.join("run.json"), &text).map_err(|error| Error { kind: Kind::Store, ..error })
+    write_durably(&folder.join("run.json"), &text).map_err(|error| Error { kind: FailureKind::Store, ..error })
 }
 
 /// Prefix of a run's folder while it is being created.
@@ -482,7 +482,7 @@ fn exists(folder: &Path) -> Error {
     } else {
         "choose another `--name`".to_owned()
     };
-    Error::new(Kind::Taken, format!("`{}` exists", folder.display())).hint(hint)
+    Error::new(FailureKind::Taken, format!("`{}` exists", folder.display())).hint(hint)
 }
 
 pub(super) fn write_failed(path: &Path, error: std::io::Error) -> Error {

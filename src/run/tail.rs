@@ -31,7 +31,7 @@ const KEPT: u64 = 1 << 14;
 
 /// Position of a record's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct LinePosition {
     /// Index of its file in the [`Tail`].
     pub(super) file: usize,
     /// Byte offset in the file.
@@ -39,22 +39,22 @@ pub struct Line {
 }
 
 /// Converts a line at this position to the value to keep.
-pub(super) trait Keep<T>: Fn(&[u8], Line) -> serde_json::Result<T> + Sync {}
+pub(super) trait LineParser<T>: Fn(&[u8], LinePosition) -> serde_json::Result<T> + Sync {}
 
-impl<T, F: Fn(&[u8], Line) -> serde_json::Result<T> + Sync> Keep<T> for F {}
+impl<T, F: Fn(&[u8], LinePosition) -> serde_json::Result<T> + Sync> LineParser<T> for F {}
 
 /// New values with their positions.
-type Further<T> = (Vec<T>, Vec<Line>);
+type NewValues<T> = (Vec<T>, Vec<LinePosition>);
 
 /// Position up to which each file of a run's records was read.
 #[derive(Debug, Default)]
 pub struct Tail {
-    files: Vec<Followed>,
+    files: Vec<FollowedFile>,
 }
 
 /// One file of records.
 #[derive(Debug)]
-struct Followed {
+struct FollowedFile {
     path: PathBuf,
     /// Inode number, because another file may take over the name.
     inode: u64,
@@ -81,7 +81,7 @@ impl Tail {
         self.files.len()
     }
 
-    /// Paths of the files, in the order of [`Line::file`].
+    /// Paths of the files, in the order of [`LinePosition::file`].
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.path.as_path())
     }
@@ -91,7 +91,11 @@ impl Tail {
     ///
     /// # Errors
     /// Kind `Store` if a file cannot be read.
-    pub(super) fn read_on<T: Send>(&mut self, store: &Store, keep: &impl Keep<T>) -> Result<Option<Further<T>>> {
+    pub(super) fn read_on<T: Send>(
+        &mut self,
+        store: &Store,
+        keep: &impl LineParser<T>,
+    ) -> Result<Option<NewValues<T>>> {
         let paths = store.record_files()?;
         if self.files.iter().any(|known| !paths.contains(&known.path)) {
             return Ok(None);
@@ -99,7 +103,7 @@ impl Tail {
         let mut further = (Vec::new(), Vec::new());
         for path in paths {
             let place = self.files.iter().position(|known| known.path == path).unwrap_or_else(|| {
-                self.files.push(Followed::new(path));
+                self.files.push(FollowedFile::new(path));
                 self.files.len() - 1
             });
             let file = &mut self.files[place];
@@ -118,7 +122,7 @@ impl Tail {
     ///
     /// # Errors
     /// Kind `Store` if its file cannot be read or has changed.
-    pub fn whole(&self, line: Line) -> Result<AttemptRecord> {
+    pub fn whole(&self, line: LinePosition) -> Result<AttemptRecord> {
         let path = self.files.get(line.file).map_or(Path::new(""), |file| &file.path);
         let read = || {
             let mut file = BufReader::new(File::open(path)?);
@@ -159,7 +163,7 @@ fn file_name(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-impl Followed {
+impl FollowedFile {
     fn new(path: PathBuf) -> Self {
         let (seen, before, broken) = ((0, 0, 0), Vec::new(), Vec::new());
         Self { path, inode: 0, seen, read: 0, before, lines: 0, broken, unnamed: 0, is_torn: false }
@@ -186,13 +190,13 @@ impl Followed {
         &mut self,
         file: &File,
         place: usize,
-        keep: &impl Keep<T>,
-        (records, lines): &mut Further<T>,
+        keep: &impl LineParser<T>,
+        (records, lines): &mut NewValues<T>,
     ) -> Result<()> {
         let failed = |error| Error::store(format!("failed to read `{}`", self.path.display())).because(error);
         // Data appended meanwhile by a running process is left for the next time.
         let blocks = usize::try_from((self.seen.0 - self.read).div_ceil(BLOCK)).unwrap_or(usize::MAX);
-        let base = Line { file: place, at: self.read };
+        let base = LinePosition { file: place, at: self.read };
         self.is_torn = false;
         for first in (0..blocks).step_by(AT_ONCE) {
             let behind = blocks.min(first + AT_ONCE);
@@ -232,8 +236,8 @@ fn last_bytes(file: &File, place: u64) -> std::io::Result<Vec<u8>> {
 }
 
 /// The lines that begin in one block of a file.
-struct Block<T> {
-    records: Further<T>,
+struct FileBlock<T> {
+    records: NewValues<T>,
     /// Byte offset of the end of its last line.
     end: Option<u64>,
     /// Number of lines, including empty and broken ones.
@@ -250,18 +254,18 @@ struct Block<T> {
 /// to reuse.
 fn read_block<T>(
     file: &File,
-    base: Line,
+    base: LinePosition,
     place: u64,
     bytes: &mut Vec<u8>,
-    keep: &impl Keep<T>,
-) -> std::io::Result<Block<T>> {
+    keep: &impl LineParser<T>,
+) -> std::io::Result<FileBlock<T>> {
     let start = base.at + place * BLOCK;
     // The byte before shows whether a line begins at the start of the block.
     let from = if place == 0 { start } else { start - 1 };
     bytes.clear();
     read_on(file, from, start + BLOCK - from, bytes)?;
     let records = (Vec::new(), Vec::new());
-    let mut block = Block { records, end: None, lines: 0, broken: Vec::new(), unnamed: 0, is_torn: false };
+    let mut block = FileBlock { records, end: None, lines: 0, broken: Vec::new(), unnamed: 0, is_torn: false };
     let first = match place {
         0 => 0,
         // A line that begins after the block's last byte belongs to the next block.
@@ -296,7 +300,7 @@ fn read_block<T>(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let place = Line { at, ..base };
+        let place = LinePosition { at, ..base };
         match keep(line, place) {
             Ok(record) => {
                 block.records.0.push(record);

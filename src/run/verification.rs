@@ -7,13 +7,13 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{RunContext, Under};
+use super::attempt::{AttemptInProgress, RunContext};
 use super::check::Measurement;
-use super::family::{Evidence, Ready, Staged};
-use super::results::Ran;
+use super::family::{AttemptOutput, Ready, Staged};
+use super::results::CheckKey;
 use super::round;
 use crate::agent::{Event, Trajectory};
-use crate::error::{Error, Kind, Result, with_causes};
+use crate::error::{Error, FailureKind, Result, with_causes};
 use crate::sandbox::{EvidenceKind, Fault, Loss, evidence_in};
 
 /// The outcome of verification.
@@ -31,7 +31,7 @@ pub(super) struct Verification {
 }
 
 /// The outcome of one try of verification.
-struct Verified {
+struct VerificationTry {
     ignored: Vec<String>,
     cached: Vec<String>,
     seconds: f64,
@@ -39,7 +39,7 @@ struct Verified {
 
 /// Results found so far.
 #[derive(Default)]
-struct Found {
+struct CheckResults {
     results: Map<String, Value>,
     stderr: BTreeMap<String, String>,
 }
@@ -50,35 +50,40 @@ impl RunContext {
     /// that the machine failed, the code fails.
     ///
     /// # Errors
-    /// With [`Evidence`](crate::sandbox::Evidence) if every try was lost; kind `Interrupted` if the run is stopped.
+    /// With [`AttemptOutput`](crate::sandbox::Evidence) if every try was lost; kind `Interrupted` if the run is stopped.
     pub(super) async fn verify(
         &self,
-        under: Under<'_>,
-        evidence: &Evidence<'_>,
+        under: AttemptInProgress<'_>,
+        evidence: &AttemptOutput<'_>,
         trajectory: &mut Trajectory,
         cancel: &CancellationToken,
     ) -> Result<Verification> {
         let begun = Instant::now();
         let mut last = None;
         for _ in 0..self.configuration.tries.max(1) {
-            let mut found = Found::default();
+            let mut found = CheckResults::default();
             let tried = tokio::select! {
-                () = cancel.cancelled() => return Err(Error::new(Kind::Interrupted, "the run was stopped")),
+                () = cancel.cancelled() => return Err(Error::new(FailureKind::Interrupted, "the run was stopped")),
                 tried = self.verify_once(under, evidence, trajectory, &mut found) => tried,
             };
             match tried {
-                Ok(Verified { ignored, cached, seconds }) => {
-                    let Found { results, stderr } = found;
+                Ok(VerificationTry { ignored, cached, seconds }) => {
+                    let CheckResults { results, stderr } = found;
                     return Ok(Verification { ignored, results, cached, stderr, seconds });
                 }
-                Err(error) if !matches!(error.kind, Kind::Infrastructure | Kind::Machine | Kind::Place) => {
+                Err(error)
+                    if !matches!(
+                        error.kind,
+                        FailureKind::Infrastructure | FailureKind::Machine | FailureKind::Place
+                    ) =>
+                {
                     return Err(error);
                 }
                 Err(error) if evidence_in(&error).is_some() => last = Some(error),
                 Err(error) => match self.machine.examine().await {
                     Some(evidence) => {
                         let loss = Loss::new(with_causes(&error)).proven(evidence);
-                        last = Some(Error::new(Kind::Infrastructure, "no result").because(loss));
+                        last = Some(Error::new(FailureKind::Infrastructure, "no result").because(loss));
                     }
                     // Code that ends its own sandbox fails.
                     None => {
@@ -86,7 +91,7 @@ impl RunContext {
                         for check in &under.staged.checks {
                             found.results.entry(check.id.clone()).or_insert_with(|| json!({ "error": why }));
                         }
-                        let Found { results, stderr } = found;
+                        let CheckResults { results, stderr } = found;
                         let (ignored, cached, seconds) = (Vec::new(), Vec::new(), begun.elapsed().as_secs_f64());
                         return Ok(Verification { ignored, results, cached, stderr, seconds });
                     }
@@ -98,11 +103,11 @@ impl RunContext {
 
     async fn verify_once(
         &self,
-        Under { ready, staged, job, gpu }: Under<'_>,
-        evidence: &Evidence<'_>,
+        AttemptInProgress { ready, staged, job, gpu }: AttemptInProgress<'_>,
+        evidence: &AttemptOutput<'_>,
         trajectory: &mut Trajectory,
-        found: &mut Found,
-    ) -> Result<Verified> {
+        found: &mut CheckResults,
+    ) -> Result<VerificationTry> {
         let begun = Instant::now();
         let mut part = ready.stage(&job.sample, job.attempt)?;
         let mut all = Vec::new();
@@ -159,18 +164,24 @@ impl RunContext {
             sandbox.destroy().await.map_err(lost)?;
             tokio::task::block_in_place(|| workspace.discard());
         }
-        Ok(Verified { ignored, cached, seconds: begun.elapsed().as_secs_f64() })
+        Ok(VerificationTry { ignored, cached, seconds: begun.elapsed().as_secs_f64() })
     }
 
     /// The cache key of a part of verification with a single check; `None` if its result must not be cached.
-    fn key(&self, ready: &dyn Ready, part: &Staged<'_>, evidence: &Evidence<'_>, base: Option<&str>) -> Option<String> {
+    fn key(
+        &self,
+        ready: &dyn Ready,
+        part: &Staged<'_>,
+        evidence: &AttemptOutput<'_>,
+        base: Option<&str>,
+    ) -> Option<String> {
         let [check] = part.checks.as_slice() else { return None };
         if !ready.checks_are_independent() || !ready.is_exact(&check.id) {
             return None;
         }
         let changes: Vec<_> =
             evidence.changes.files.iter().map(|change| (change, ready.keeps_out(&change.path))).collect();
-        self.machine.results.key(&Ran {
+        self.machine.results.key(&CheckKey {
             repo: ready.content(),
             env: ready.env(),
             base,
@@ -184,7 +195,13 @@ impl RunContext {
 }
 
 /// Stores the outcome of a check. A check that runs several times has one entry with all its results.
-fn keep(measurement: Measurement, cached: bool, is_repeated: bool, found: &mut Found, trajectory: &mut Trajectory) {
+fn keep(
+    measurement: Measurement,
+    cached: bool,
+    is_repeated: bool,
+    found: &mut CheckResults,
+    trajectory: &mut Trajectory,
+) {
     let outcome = measurement.to_json();
     match found.results.get_mut(&measurement.id).filter(|_| is_repeated) {
         Some(earlier) => add_run(earlier, outcome),
@@ -226,15 +243,15 @@ fn add_run(earlier: &mut Value, outcome: Value) {
 const ENDED: &str = "it ended its sandbox";
 
 fn lost(fault: Fault) -> Error {
-    Error::new(Kind::Infrastructure, "no result").because(fault)
+    Error::new(FailureKind::Infrastructure, "no result").because(fault)
 }
 
 /// Converts an error in creating the workspace to a loss with evidence: nothing of the attempt was involved yet.
 fn not_made(error: Error) -> Error {
-    if !matches!(error.kind, Kind::Infrastructure | Kind::Machine | Kind::Place) {
+    if !matches!(error.kind, FailureKind::Infrastructure | FailureKind::Machine | FailureKind::Place) {
         return error;
     }
     let what = with_causes(&error);
     let loss = Loss::new("no workspace").proven(EvidenceKind::NotStarted.because(what));
-    Error::new(Kind::Infrastructure, "no result").because(loss)
+    Error::new(FailureKind::Infrastructure, "no result").because(loss)
 }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runs_own_model_is_asked_where_none_is_named_however_deep() {
+    fn verifiers_without_a_model_use_the_runs_model_at_any_depth() {
         let asks = |text: &str| text.parse::<VerifierSpec>().unwrap().asks_own_model();
         assert!(asks("model") && asks("execution+model"));
         assert!(!asks("model:x") && !asks("execution+model:x") && !asks("execution") && !asks("oracle"));

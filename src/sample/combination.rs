@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_up_to_the_edge_of_u128_and_says_when_beyond() {
+    fn combinations_are_counted_up_to_u128_and_overflow_is_reported() {
         assert_eq!(count(128, 64), Some(23_951_146_041_928_082_866_135_587_776_380_551_750));
         assert_eq!(count(1000, 500), None);
     }

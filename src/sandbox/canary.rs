@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::program::PREFIX;
-use super::search::{self, Found, Wanted};
+use super::search::{self, NeedleHits, WantedSecrets};
 use super::{Backend, Command, Evidence, EvidenceKind, ExecLimits, Exit, SandboxLimits, Spec};
 use crate::files::Temporary;
 use crate::workspace::{Layers, LayersKind};
@@ -44,8 +44,8 @@ pub(super) async fn try_out(backend: &dyn Backend) -> Result<(), String> {
 pub(super) async fn search(
     backend: &dyn Backend,
     (shown, hidden): (&[PathBuf], &[PathBuf]),
-    mut wanted: Wanted,
-) -> Result<Found, String> {
+    mut wanted: WantedSecrets,
+) -> Result<NeedleHits, String> {
     let (_folder, mut spec) = empty(backend, &std::env::temp_dir())?;
     (spec.read_only, spec.hidden) = (shown.to_vec(), hidden.to_vec());
     wanted.roots.extend(shown.iter().cloned());

@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
-use super::listener::{Listener, Relay};
-use super::{Command, Entry, Evidence, Exec, ExecLimits, Exit, Fault, Loss};
-use crate::sandbox::watch::Watch;
+use super::listener::{HarnessRelay, Listener};
+use super::{Command, Evidence, Exec, ExecLimits, Exit, Fault, FolderEntry, Loss};
+use crate::sandbox::watch::DiskWatch;
 use autoexperiment_init::disk::OUT_OF_ROOM;
-use autoexperiment_init::wire::{self, ENVELOPE, Job, LONGEST_REQUEST, Reply, Request, Setup};
+use autoexperiment_init::wire::{self, ENVELOPE, InitJob, InitReply, InitRequest, LONGEST_REQUEST, Setup};
 
 /// Time beyond a command's own limits after which an init that has not replied is considered lost.
 const MARGIN: Duration = Duration::from_mins(1);
@@ -32,7 +32,7 @@ const LISTEN: Duration = Duration::from_secs(10);
 const SHORT: u64 = 1 << 16;
 
 /// The messages to an init and from it.
-pub(super) struct Conversation {
+pub(super) struct InitConversation {
     from: Box<dyn AsyncRead + Send + Unpin>,
     to: Box<dyn AsyncWrite + Send + Unpin>,
     /// Received bytes of replies that are not complete yet.
@@ -41,20 +41,20 @@ pub(super) struct Conversation {
     unsent: Vec<u8>,
     /// Size limit of the reply that is awaited; `None` if no job is under way.
     waiting: Option<u64>,
-    watch: Option<Watch>,
+    watch: Option<DiskWatch>,
     /// Connections from processes inside to the harness; `None` before the first call of [`Self::listen`].
-    relay: Option<Relay>,
+    relay: Option<HarnessRelay>,
     /// Extra time that the init has last reported for the job, because other processes have the processors.
     later: Option<Duration>,
     /// Why no more jobs can be sent. Also set while a job is under way, so that an abandoned job blocks the next one.
     broken: Option<Loss>,
 }
 
-impl Conversation {
+impl InitConversation {
     pub(super) fn new(
         from: impl AsyncRead + Send + Unpin + 'static,
         to: impl AsyncWrite + Send + Unpin + 'static,
-        watch: Option<Watch>,
+        watch: Option<DiskWatch>,
     ) -> Self {
         let (arrived, unsent) = (Vec::new(), Vec::new());
         Self {
@@ -78,14 +78,14 @@ impl Conversation {
     /// Sends the setup to the init and waits until the sandbox is ready.
     pub(super) async fn set_up(&mut self, setup: &Setup) -> Result<(), String> {
         match self.ask(setup, SHORT).await {
-            Ok(Reply::Ready) => Ok(()),
-            Ok(Reply::Failed(reason)) => Err(reason),
+            Ok(InitReply::Ready) => Ok(()),
+            Ok(InitReply::Failed(reason)) => Err(reason),
             Ok(_) => Err("a garbled answer".into()),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    async fn run(&mut self, job: Job, stdin: &[u8], limits: &ExecLimits, output: usize) -> Result<Exec, Fault> {
+    async fn run(&mut self, job: InitJob, stdin: &[u8], limits: &ExecLimits, output: usize) -> Result<Exec, Fault> {
         if let Some(loss) = &self.broken {
             return Err(Fault::Lost(loss.clone()));
         }
@@ -95,7 +95,7 @@ impl Conversation {
         self.broken = Some("an earlier command was abandoned".into());
         let begun = Instant::now();
         match self.converse(job, stdin, limits, output).await {
-            Ok(Reply::Done(mut exec)) => {
+            Ok(InitReply::Done(mut exec)) => {
                 self.broken = None;
                 if let Some(watch) = &mut self.watch
                     && watch.is_full_after(begun.elapsed()).await
@@ -109,18 +109,24 @@ impl Conversation {
                 }
                 Ok(exec)
             }
-            Ok(Reply::Refused(reason)) => {
+            Ok(InitReply::Refused(reason)) => {
                 self.broken = None;
                 Err(Fault::Refused(reason))
             }
-            Ok(Reply::Failed(reason)) => Err(self.give_up(Loss::new(reason))),
+            Ok(InitReply::Failed(reason)) => Err(self.give_up(Loss::new(reason))),
             Ok(_) => Err(self.give_up(unexpected())),
-            Err(error) => Err(self.give_up(gone(error))),
+            Err(error) => Err(self.give_up(lost_connection(error))),
         }
     }
 
-    async fn converse(&mut self, job: Job, stdin: &[u8], limits: &ExecLimits, output: usize) -> io::Result<Reply> {
-        let request = Request::Run {
+    async fn converse(
+        &mut self,
+        job: InitJob,
+        stdin: &[u8],
+        limits: &ExecLimits,
+        output: usize,
+    ) -> io::Result<InitReply> {
+        let request = InitRequest::Run {
             job,
             wall: limits.wall,
             patience: limits.patience,
@@ -154,13 +160,13 @@ impl Conversation {
                 },
                 () = stop.cancelled(), if !expired => {
                     expired = true;
-                    wire::put(&mut self.unsent, &Request::Expire)?;
+                    wire::put(&mut self.unsent, &InitRequest::Expire)?;
                     last = last.min(Instant::now() + limits.grace + MARGIN);
                 }
                 () = sleep_until(look), if !stopped => {
                     look = Instant::now() + BETWEEN_LOOKS;
                     if let Some(watch) = &self.watch && watch.is_full().await {
-                        wire::put(&mut self.unsent, &Request::Stop)?;
+                        wire::put(&mut self.unsent, &InitRequest::Stop)?;
                         stopped = true;
                     }
                 }
@@ -171,18 +177,18 @@ impl Conversation {
     /// Sends unsent bytes and waits for a whole reply, relaying connections meanwhile. Reading and writing are
     /// interleaved, because with an init that relays a lot the two sides could otherwise wait for each other for ever.
     /// The future can be dropped at any time: what has been sent and received is kept in `self`.
-    async fn hear(&mut self, most: u64) -> io::Result<Reply> {
+    async fn hear(&mut self, most: u64) -> io::Result<InitReply> {
         // An earlier call that was dropped may have written bytes without flushing them.
         self.to.flush().await?;
         loop {
             while let Some(reply) = self.arrived(most)? {
                 match (reply, &mut self.relay) {
-                    (Reply::Relayed(message), Some(relay)) => {
+                    (InitReply::Relayed(message), Some(relay)) => {
                         if let Some(answer) = relay.take(message) {
                             wire::put(&mut self.unsent, &answer)?;
                         }
                     }
-                    (Reply::Later(later), _) => self.later = Some(later),
+                    (InitReply::Later(later), _) => self.later = Some(later),
                     (reply, _) => {
                         self.waiting = None;
                         return Ok(reply);
@@ -219,7 +225,7 @@ impl Conversation {
     }
 
     /// Takes the next message off the received bytes, if it is complete.
-    fn arrived(&mut self, most: u64) -> io::Result<Option<Reply>> {
+    fn arrived(&mut self, most: u64) -> io::Result<Option<InitReply>> {
         let Some((head, payload)) = self.arrived.split_first_chunk() else { return Ok(None) };
         let length = wire::length(*head, most)?;
         if payload.len() < length {
@@ -237,21 +243,21 @@ impl Conversation {
         if let Some(loss) = &self.broken {
             return Err(Fault::Lost(loss.clone()));
         }
-        match tokio::time::timeout(LISTEN, self.ask(&Request::Listen, SHORT)).await {
-            Ok(Ok(Reply::Listening(port))) => {
-                let (relay, listener) = Relay::new((std::net::Ipv4Addr::LOCALHOST, port).into());
+        match tokio::time::timeout(LISTEN, self.ask(&InitRequest::Listen, SHORT)).await {
+            Ok(Ok(InitReply::Listening(port))) => {
+                let (relay, listener) = HarnessRelay::new((std::net::Ipv4Addr::LOCALHOST, port).into());
                 self.relay = Some(relay);
                 Ok(listener)
             }
-            Ok(Ok(Reply::Refused(reason))) => Err(Fault::Refused(reason)),
+            Ok(Ok(InitReply::Refused(reason))) => Err(Fault::Refused(reason)),
             Ok(Ok(_)) => Err(self.give_up(unexpected())),
-            Ok(Err(error)) => Err(self.give_up(gone(error))),
-            Err(_) => Err(self.give_up(gone(late()))),
+            Ok(Err(error)) => Err(self.give_up(lost_connection(error))),
+            Err(_) => Err(self.give_up(lost_connection(late()))),
         }
     }
 
     /// Sends a message and waits for a reply of at most `most` bytes.
-    async fn ask(&mut self, message: &impl serde::Serialize, most: u64) -> io::Result<Reply> {
+    async fn ask(&mut self, message: &impl serde::Serialize, most: u64) -> io::Result<InitReply> {
         wire::put(&mut self.unsent, message)?;
         self.waiting = Some(most);
         self.hear(most).await
@@ -277,17 +283,17 @@ impl Conversation {
     }
 
     /// Ends an abandoned job, so that the workspace can still be read.
-    pub(super) async fn settle(&mut self) -> Result<(), Fault> {
+    pub(super) async fn end_abandoned_job(&mut self) -> Result<(), Fault> {
         let Some(most) = self.waiting else {
             return self.broken.clone().map_or(Ok(()), |loss| Err(Fault::Lost(loss)));
         };
-        match tokio::time::timeout(MARGIN, self.ask(&Request::Stop, most)).await {
+        match tokio::time::timeout(MARGIN, self.ask(&InitRequest::Stop, most)).await {
             Ok(Ok(_)) => {
                 self.broken = None;
                 Ok(())
             }
-            Ok(Err(error)) => Err(self.give_up(gone(error))),
-            Err(_) => Err(self.give_up(gone(late()))),
+            Ok(Err(error)) => Err(self.give_up(lost_connection(error))),
+            Err(_) => Err(self.give_up(lost_connection(late()))),
         }
     }
 
@@ -296,7 +302,7 @@ impl Conversation {
         &mut self,
         what: &str,
         path: &Path,
-        job: Job,
+        job: InitJob,
         stdin: &[u8],
         most: u64,
     ) -> Result<Vec<u8>, Fault> {
@@ -315,7 +321,7 @@ impl Conversation {
     }
 
     pub(super) async fn exec(&mut self, command: &Command, limits: &ExecLimits) -> Result<Exec, Fault> {
-        let job = Job::Exec {
+        let job = InitJob::Exec {
             argv: command.argv.iter().map(Into::into).collect(),
             cwd: (&command.cwd).into(),
             variables: command.variables.clone(),
@@ -324,17 +330,17 @@ impl Conversation {
     }
 
     pub(super) async fn read(&mut self, path: &Path, limit: u64) -> Result<Vec<u8>, Fault> {
-        let job = Job::Read { path: path.into(), limit };
+        let job = InitJob::Read { path: path.into(), limit };
         self.file_job("read", path, job, &[], limit.saturating_add(4096)).await
     }
 
     pub(super) async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
-        let job = Job::Write { path: path.into() };
+        let job = InitJob::Write { path: path.into() };
         self.file_job("write", path, job, bytes, 4096).await.map(drop)
     }
 
-    pub(super) async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
-        let job = Job::List { path: path.into() };
+    pub(super) async fn list(&mut self, path: &Path) -> Result<Vec<FolderEntry>, Fault> {
+        let job = InitJob::List { path: path.into() };
         let bytes = self.file_job("list", path, job, &[], LISTING as u64).await?;
         // A list that is too long has lost its middle and cannot be decoded.
         wire::decode(&bytes).map_err(|_| Fault::Refused(format!("`{}` has too many entries", path.display())))
@@ -351,7 +357,7 @@ fn unexpected() -> Loss {
 }
 
 /// Loss for an init whose connection has failed.
-fn gone(error: io::Error) -> Loss {
+fn lost_connection(error: io::Error) -> Loss {
     let message = match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
             "its first process was killed, or died"
@@ -363,9 +369,9 @@ fn gone(error: io::Error) -> Loss {
 }
 
 /// Whether a request would exceed the size that an init accepts.
-fn is_too_long(job: &Job, stdin: &[u8]) -> bool {
+fn is_too_long(job: &InitJob, stdin: &[u8]) -> bool {
     let envelope = match job {
-        Job::Exec { argv, variables, .. } => {
+        InitJob::Exec { argv, variables, .. } => {
             let arguments: usize = argv.iter().map(|argument| argument.as_os_str().len() + 10).sum();
             arguments + variables.iter().map(|(name, value)| name.len() + value.len() + 20).sum::<usize>()
         }

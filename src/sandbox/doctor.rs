@@ -8,18 +8,18 @@ use std::process::Command;
 use serde::Serialize;
 
 use super::canary;
-use super::docker::{Flavour, inspect};
+use super::containers::{EngineKind, inspect};
 use super::exposed::{exposures, system};
-use super::local::{LocalBackend, Report};
-use super::search::Wanted;
-use crate::files::usable::{CACHE, Needed, SCRATCH, closed};
+use super::local::{LocalBackend, MachineReport};
+use super::search::WantedSecrets;
+use crate::files::usable::{CACHE, NeededFolder, SCRATCH, closed};
 
 /// Free disk space in bytes that suffices to build an env and make a few attempts.
 const ENOUGH_DISK: u64 = 5 << 30;
 
 /// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct DoctorResult {
     /// Name of the check, such as `overlay workspaces`.
     pub name: &'static str,
     /// Whether the check passed.
@@ -35,10 +35,15 @@ const SEARCH: u64 = 20;
 
 /// Runs all checks. `cache` and `scratch` are the folders for envs and attempts, `hidden` the folders that no agent may
 /// see, and `secrets` pairs of a name and a text that no sandbox may show.
-pub async fn examine(cache: &Path, scratch: &Path, hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> Vec<Finding> {
-    let report = Report::collect().await;
+pub async fn examine(
+    cache: &Path,
+    scratch: &Path,
+    hidden: &[PathBuf],
+    secrets: &[(String, Vec<u8>)],
+) -> Vec<DoctorResult> {
+    let report = MachineReport::collect().await;
     let mut findings = sandbox(&report);
-    findings.extend([engine(Flavour::Docker).await, engine(Flavour::Podman).await]);
+    findings.extend([engine(EngineKind::Docker).await, engine(EngineKind::Podman).await]);
     let walker = report.walker();
     findings.push(python(walker));
     findings.push(place("cache", CACHE, cache, walker));
@@ -50,7 +55,7 @@ pub async fn examine(cache: &Path, scratch: &Path, hidden: &[PathBuf], secrets: 
 }
 
 /// A folder that agents must not see, inside a folder that every sandbox shows.
-pub struct InSight {
+pub struct ExposedFolder {
     /// The folder to be hidden, such as `/usr/local/src/suite`.
     pub hidden: PathBuf,
     /// The folder that is shown, such as `/usr`.
@@ -62,11 +67,11 @@ pub struct InSight {
 /// Returns the hidden folders inside folders that every sandbox shows: the system's folders and the prefix of the
 /// Python that [`examine`] finds.
 #[must_use]
-pub fn in_sight(hidden: &[PathBuf]) -> Vec<InSight> {
+pub fn in_sight(hidden: &[PathBuf]) -> Vec<ExposedFolder> {
     let prefix = interpreter().map(|found| found.prefix);
     let found =
         exposures(prefix.iter().map(PathBuf::as_path).chain(system().map(|folder| -> &Path { folder })), hidden);
-    let seen = |found: super::exposed::Exposure| InSight {
+    let seen = |found: super::exposed::Exposure| ExposedFolder {
         is_whole: found.is_whole(),
         hidden: found.hidden,
         shown: found.shown,
@@ -75,8 +80,8 @@ pub fn in_sight(hidden: &[PathBuf]) -> Vec<InSight> {
 }
 
 /// Searches for the secrets from inside a sandbox.
-async fn searched(hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> Finding {
-    let mut wanted = Wanted::within(SEARCH);
+async fn searched(hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> DoctorResult {
+    let mut wanted = WantedSecrets::within(SEARCH);
     let names: Vec<&str> = secrets.iter().filter_map(|(name, text)| wanted.add(text).map(|_| name.as_str())).collect();
     let prefix: Vec<PathBuf> = interpreter().map(|found| found.prefix).into_iter().collect();
     let found = match LocalBackend::probe().await {
@@ -106,13 +111,13 @@ async fn searched(hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> Finding 
             )
         }
     };
-    Finding { name: "what sandboxes show", ok, detail, remedy: (!ok).then(|| remedy.to_owned()) }
+    DoctorResult { name: "what sandboxes show", ok, detail, remedy: (!ok).then(|| remedy.to_owned()) }
 }
 
-fn out_of_sight(found: &[InSight]) -> Finding {
-    let is_refused = |one: &&InSight| one.is_whole;
+fn out_of_sight(found: &[ExposedFolder]) -> DoctorResult {
+    let is_refused = |one: &&ExposedFolder| one.is_whole;
     let refused = found.iter().find(is_refused);
-    Finding {
+    DoctorResult {
         name: "suite, cache and home out of sight",
         ok: refused.is_none(),
         detail: refused.or(found.first()).map_or_else(
@@ -128,15 +133,15 @@ fn out_of_sight(found: &[InSight]) -> Finding {
 }
 
 /// Findings about local sandboxes.
-fn sandbox(report: &Report) -> Vec<Finding> {
-    let tried = |name, result: &Result<(), String>, works: &str, remedy: &dyn Fn() -> String| Finding {
+fn sandbox(report: &MachineReport) -> Vec<DoctorResult> {
+    let tried = |name, result: &Result<(), String>, works: &str, remedy: &dyn Fn() -> String| DoctorResult {
         name,
         ok: result.is_ok(),
         detail: result.as_ref().err().cloned().unwrap_or_else(|| works.to_owned()),
         remedy: result.is_err().then(remedy),
     };
     let user = if report.root { "as root" } else { "as an ordinary user" };
-    let yes_no = |name, ok: bool, detail: String, remedy: &str| Finding {
+    let yes_no = |name, ok: bool, detail: String, remedy: &str| DoctorResult {
         name,
         ok,
         detail,
@@ -196,10 +201,10 @@ fn namespaces_remedy() -> String {
 }
 
 /// Checks whether a container engine answers, for `--sandbox docker` and `--sandbox podman`.
-async fn engine(flavour: Flavour) -> Finding {
-    let found = inspect(flavour).await;
-    Finding {
-        name: flavour.name(),
+async fn engine(engine_kind: EngineKind) -> DoctorResult {
+    let found = inspect(engine_kind).await;
+    DoctorResult {
+        name: engine_kind.name(),
         ok: found.is_ok(),
         detail: match &found {
             Ok(about) => about.clone(),
@@ -210,9 +215,9 @@ async fn engine(flavour: Flavour) -> Finding {
 }
 
 /// Checks whether a folder can be used by this user and, if sandboxes run as another user, by `walker`.
-fn place(name: &'static str, needed: Needed, folder: &Path, walker: Option<u32>) -> Finding {
+fn place(name: &'static str, needed: NeededFolder, folder: &Path, walker: Option<u32>) -> DoctorResult {
     let usable = needed.writable(folder).and_then(|()| walker.map_or(Ok(()), |user| needed.passable(folder, user)));
-    Finding {
+    DoctorResult {
         name,
         ok: usable.is_ok(),
         detail: usable.as_ref().err().map_or_else(|| format!("`{}`", folder.display()), ToString::to_string),
@@ -222,12 +227,12 @@ fn place(name: &'static str, needed: Needed, folder: &Path, walker: Option<u32>)
 
 /// Checks the first `python3` or `python` in PATH that is 3.9 or newer. If sandboxes run as another user, that user
 /// must be able to reach it, too.
-fn python(walker: Option<u32>) -> Finding {
+fn python(walker: Option<u32>) -> DoctorResult {
     let found = interpreter();
     if let Some(found) = found.as_ref().filter(|found| found.is_good())
         && let Some(folder) = walker.and_then(|user| closed(&found.prefix, user))
     {
-        return Finding {
+        return DoctorResult {
             name: "python",
             ok: false,
             detail: format!(
@@ -238,9 +243,10 @@ fn python(walker: Option<u32>) -> Finding {
             remedy: Some("use a Python that every user can reach, as the system's own: put it first in PATH".into()),
         };
     }
-    let is_good = found.as_ref().is_some_and(Interpreter::is_good);
-    let describe = |Interpreter { path, version: (major, minor), .. }| format!("{major}.{minor} at {}", path.display());
-    Finding {
+    let is_good = found.as_ref().is_some_and(FoundInterpreter::is_good);
+    let describe =
+        |FoundInterpreter { path, version: (major, minor), .. }| format!("{major}.{minor} at {}", path.display());
+    DoctorResult {
         name: "python",
         ok: is_good,
         detail: found.map_or_else(|| "none in PATH".into(), describe),
@@ -249,41 +255,41 @@ fn python(walker: Option<u32>) -> Finding {
 }
 
 /// A Python interpreter in PATH.
-struct Interpreter {
+struct FoundInterpreter {
     path: PathBuf,
     prefix: PathBuf,
     version: (u32, u32),
 }
 
-impl Interpreter {
+impl FoundInterpreter {
     fn is_good(&self) -> bool {
         self.version >= (3, 9)
     }
 }
 
 /// Returns the first interpreter that is new enough, or else the first one.
-fn interpreter() -> Option<Interpreter> {
+fn interpreter() -> Option<FoundInterpreter> {
     let mut found: Vec<_> = ["python3", "python"].into_iter().filter_map(ask).collect();
-    let good = found.iter().position(Interpreter::is_good).unwrap_or(0);
+    let good = found.iter().position(FoundInterpreter::is_good).unwrap_or(0);
     (good < found.len()).then(|| found.swap_remove(good))
 }
 
 /// Runs an interpreter to get its path, prefix and version.
-fn ask(name: &str) -> Option<Interpreter> {
+fn ask(name: &str) -> Option<FoundInterpreter> {
     let code = "import sys; print(sys.executable, sys.base_prefix, *sys.version_info[:2], sep='\\n')";
     let said = Command::new(name).args(["-I", "-c", code]).output().ok()?;
     let said = String::from_utf8(said.stdout).ok()?;
     let mut lines = said.lines();
     let (path, prefix) = (lines.next()?.into(), lines.next()?.into());
-    Some(Interpreter { path, prefix, version: (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?) })
+    Some(FoundInterpreter { path, prefix, version: (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?) })
 }
 
 /// Checks the free space where envs and attempts are kept.
-fn disk(folder: &Path) -> Finding {
+fn disk(folder: &Path) -> DoctorResult {
     // The folder may not exist yet; its parents are most likely on the same file system.
     let free = folder.ancestors().find_map(|folder| nix::sys::statvfs::statvfs(folder).ok());
     let free = free.map_or(0, |about| about.blocks_available() * about.fragment_size());
-    Finding {
+    DoctorResult {
         name: "free disk",
         ok: free >= ENOUGH_DISK,
         detail: format!("{:.1} GB at {}", free as f64 / 1e9, folder.display()),
@@ -297,9 +303,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_finding_that_is_not_fine_says_what_to_do_and_no_other_does() {
+    fn exactly_the_failed_checks_have_a_remedy() {
         let failed = || Err("unshare the user namespace: EPERM".to_owned());
-        let broken = Report {
+        let broken = MachineReport {
             kernel: "5.4.0".into(),
             architecture: "x86_64",
             root: false,
@@ -321,8 +327,8 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_seen_is_a_finding_that_names_both_folders() {
-        let seen = |is_whole| InSight { hidden: "/usr/local/src/s".into(), shown: "/usr".into(), is_whole };
+    fn visible_secrets_are_reported_with_both_folders() {
+        let seen = |is_whole| ExposedFolder { hidden: "/usr/local/src/s".into(), shown: "/usr".into(), is_whole };
         assert!(out_of_sight(&[]).ok);
         for (found, ok) in [(seen(false), true), (seen(true), false)] {
             let finding = out_of_sight(&[found]);

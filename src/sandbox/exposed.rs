@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_found_in_what_is_shown_by_its_real_path() {
+    fn exposed_folders_are_found_by_their_real_paths() {
         let place = tempfile::tempdir().unwrap();
         let shown = place.path().canonicalize().unwrap().join("prefix");
         let suite = shown.join("src/suite");

@@ -192,13 +192,13 @@ mod tests {
 
     #[test]
     fn a_loss_is_the_attempt_s_doing_unless_evidence_is_found_in_it_or_below() {
-        use crate::error::{Error, Kind};
-        let error = |fault| Error::new(Kind::Infrastructure, "no result").because(fault);
+        use crate::error::{Error, FailureKind};
+        let error = |fault| Error::new(FailureKind::Infrastructure, "no result").because(fault);
         assert_eq!(evidence_in(&error(Fault::lost("it died"))), None);
         assert_eq!(evidence_in(&error(Fault::Refused("no".into()))), None);
         let evidence = EvidenceKind::EngineSilent.because("the engine did not answer a new container for 30 s");
         let proven = error(Fault::Lost(Loss::new("it died").proven(evidence.clone())));
         assert_eq!(evidence_in(&proven), Some(&evidence));
-        assert_eq!(evidence_in(&Error::new(Kind::Infrastructure, "outer").because(proven)), Some(&evidence));
+        assert_eq!(evidence_in(&Error::new(FailureKind::Infrastructure, "outer").because(proven)), Some(&evidence));
     }
 }

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use autoexperiment_init::wire::{RELAY_PART, RELAY_WINDOW, Relayed, Request, Unacknowledged};
+use autoexperiment_init::wire::{InitRequest, RELAY_PART, RELAY_WINDOW, Relayed, Unacknowledged};
 
 /// Buffer of a relayed connection in bytes, between the channel and the task that answers it.
 const BUFFER: usize = 64 << 10;
@@ -32,22 +32,22 @@ pub struct Listener {
 }
 
 /// The harness's end of the relay in an init.
-pub(super) struct Relay {
+pub(super) struct HarnessRelay {
     accepted: mpsc::Sender<Box<dyn Connection>>,
-    connections: BTreeMap<u64, Ends>,
+    connections: BTreeMap<u64, ConnectionEnds>,
     outgoing: mpsc::Sender<Relayed>,
     unsent: mpsc::Receiver<Relayed>,
     pub(super) stop: CancellationToken,
 }
 
 /// The relay's ends of one connection.
-struct Ends {
+struct ConnectionEnds {
     /// The channel is unbounded, but the window limits how much can wait in it.
     inward: mpsc::UnboundedSender<Vec<u8>>,
     window: Arc<Semaphore>,
 }
 
-impl Relay {
+impl HarnessRelay {
     /// Creates a relay and the listener that it feeds.
     pub(super) fn new(address: SocketAddr) -> (Self, Listener) {
         let (accepted, connections) = mpsc::channel(WAITING);
@@ -58,23 +58,23 @@ impl Relay {
     }
 
     /// Returns the next message to send to the init.
-    pub(super) async fn next(&mut self) -> Option<Request> {
-        self.unsent.recv().await.map(Request::Relayed)
+    pub(super) async fn next(&mut self) -> Option<InitRequest> {
+        self.unsent.recv().await.map(InitRequest::Relayed)
     }
 
     /// Handles a message of the init. Returns a reply that must be sent at once, if there is one.
-    pub(super) fn take(&mut self, message: Relayed) -> Option<Request> {
+    pub(super) fn take(&mut self, message: Relayed) -> Option<InitRequest> {
         match message {
             Relayed::Opened(id) => {
                 let (ours, theirs) = duplex(BUFFER);
                 // Refuse the connection if nobody listens any more, or too many connections wait.
                 if self.accepted.try_send(Box::new(theirs)).is_err() {
-                    return Some(Request::Relayed(Relayed::Closed(id)));
+                    return Some(InitRequest::Relayed(Relayed::Closed(id)));
                 }
                 let (inward, bytes) = mpsc::unbounded_channel();
                 let window = Arc::new(Semaphore::new(RELAY_WINDOW));
                 tokio::spawn(carry(id, ours, bytes, window.clone(), self.outgoing.clone()));
-                self.connections.insert(id, Ends { inward, window });
+                self.connections.insert(id, ConnectionEnds { inward, window });
             }
             Relayed::Bytes(id, bytes) => {
                 if let Some(ends) = self.connections.get(&id) {

@@ -5,8 +5,8 @@
 //! shown to a model. It counts as the attempt's failure unless there is [`Evidence`] that the machine failed.
 
 mod canary;
+mod containers;
 mod conversation;
-mod docker;
 pub mod doctor;
 mod exposed;
 mod fault;
@@ -35,14 +35,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::workspace::{Disk, Layers, LayersKind};
 
-pub use autoexperiment_init::{Entry, EntryKind, Exec, Exit, WORKDIR};
-pub use docker::{DockerBackend, Flavour};
+pub use autoexperiment_init::{EntryKind, Exec, Exit, FolderEntry, WORKDIR};
+pub use containers::{ContainerBackend, EngineKind};
 pub use fault::{Evidence, EvidenceKind, Fault, Loss, OutOfMemory, evidence_in};
 pub use gpus::{Gpu, Gpus};
 pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
 pub(crate) use local::sweep_folders;
-pub use local::{LocalBackend, Mode, Report};
+pub use local::{ConfinementMode, LocalBackend, MachineReport};
 pub use starved::patience;
 pub use unconfined::Unconfined;
 
@@ -147,7 +147,7 @@ pub trait Sandbox: Send {
     /// Creates or replaces a regular file, and creates its folders.
     async fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<(), Fault>;
     /// Lists a folder's entries, sorted by name.
-    async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault>;
+    async fn list(&mut self, path: &Path) -> Result<Vec<FolderEntry>, Fault>;
     /// Lets processes inside connect to the harness, on the sandbox's own loopback, while commands run. A second call
     /// replaces the listener of the first one.
     ///
@@ -251,11 +251,11 @@ pub async fn choose_with(kind: SandboxKind, gpus: Option<Gpus>) -> Result<Arc<dy
     match kind {
         SandboxKind::Local => Ok(Arc::new(LocalBackend::probe().await?)),
         SandboxKind::Unconfined => Ok(Arc::new(Unconfined)),
-        SandboxKind::Docker => Ok(Arc::new(DockerBackend::open(Flavour::Docker, gpus).await?)),
+        SandboxKind::Docker => Ok(Arc::new(ContainerBackend::open(EngineKind::Docker, gpus).await?)),
         SandboxKind::Podman if gpus.is_some() => {
             Err(Error::machine("podman gives containers no graphics processors by the interface that is used here")
                 .hint("use `--sandbox docker` for `--gpus`"))
         }
-        SandboxKind::Podman => Ok(Arc::new(DockerBackend::open(Flavour::Podman, gpus).await?)),
+        SandboxKind::Podman => Ok(Arc::new(ContainerBackend::open(EngineKind::Podman, gpus).await?)),
     }
 }

@@ -20,12 +20,12 @@ pub(super) const PREFIX: &str = "autoexperiment-sandbox-";
 pub(super) static BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sandbox-init"));
 
 /// Location of the init's file while this process lives.
-enum Program {
+enum InitFile {
     Memory(File),
     Disk(Temporary),
 }
 
-impl Program {
+impl InitFile {
     fn path(&self) -> PathBuf {
         match self {
             // With the process id instead of `self`, because other processes are given this path, too.
@@ -41,15 +41,15 @@ impl Program {
 /// Returns an error if this machine lets programs be started neither from memory nor from the folder for temporary
 /// files.
 pub(super) fn path() -> io::Result<PathBuf> {
-    static PROGRAM: Mutex<Option<Program>> = Mutex::new(None);
+    static PROGRAM: Mutex<Option<InitFile>> = Mutex::new(None);
     let mut program = PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);
     if program.is_none() {
         *program = Some(in_memory().or_else(|_| on_disk())?);
     }
-    program.as_ref().map(Program::path).ok_or_else(|| io::ErrorKind::NotFound.into())
+    program.as_ref().map(InitFile::path).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-fn in_memory() -> io::Result<Program> {
+fn in_memory() -> io::Result<InitFile> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 do not have the flag that makes a file in memory executable; such files always are there.
     let file: OwnedFd =
@@ -57,19 +57,19 @@ fn in_memory() -> io::Result<Program> {
     let mut file = File::from(file);
     file.write_all(BYTES)?;
     fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
-    tried(Program::Memory(file))
+    tried(InitFile::Memory(file))
 }
 
-fn on_disk() -> io::Result<Program> {
+fn on_disk() -> io::Result<InitFile> {
     let folder = Temporary::create(&std::env::temp_dir(), PREFIX, 0o755)?;
     let path = folder.path().join("autoexperiment-init");
     std::fs::write(&path, BYTES)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
-    tried(Program::Disk(folder))
+    tried(InitFile::Disk(folder))
 }
 
 /// Checks that the program starts: without input it exits at once, with success.
-fn tried(program: Program) -> io::Result<Program> {
+fn tried(program: InitFile) -> io::Result<InitFile> {
     let status =
         Command::new(program.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     if status.success() { Ok(program) } else { Err(io::Error::other(format!("a trial start ended with {status}"))) }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_starts_from_memory_and_from_disk_and_cannot_be_changed() {
+    fn the_init_starts_from_memory_and_disk_and_is_immutable() {
         let memory = in_memory().unwrap();
         assert!(File::options().write(true).open(memory.path()).and_then(|mut file| file.write_all(b"x")).is_err());
         assert_eq!(std::fs::read(memory.path()).unwrap(), BYTES);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_small_and_holds_nothing_of_the_suite() {
+    fn the_init_is_small_and_does_not_contain_the_suite() {
         assert!(BYTES.starts_with(b"\x7fELF"));
         assert!(BYTES.len() < 3 << 20, "{} bytes", BYTES.len());
         let holds = |text: &str| BYTES.windows(text.len()).any(|window| window == text.as_bytes());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use autoexperiment_init::wire::{decode, put_item};
 use autoexperiment_init::{SEARCH, shown_to_all};
 
-pub use autoexperiment_init::needles::{Found, Wanted};
+pub use autoexperiment_init::needles::{NeedleHits, WantedSecrets};
 
 use super::{Command, ExecLimits, Fault, Loss, Sandbox, program};
 
@@ -20,7 +20,7 @@ const SPARE: Duration = Duration::from_mins(1);
 ///
 /// # Errors
 /// Returns [`Fault::Refused`] if the search cannot be started or ends early, and the sandbox's own faults.
-pub async fn search(sandbox: &mut dyn Sandbox, mut wanted: Wanted) -> Result<Found, Fault> {
+pub async fn search(sandbox: &mut dyn Sandbox, mut wanted: WantedSecrets) -> Result<NeedleHits, Fault> {
     let garbled = |error: std::io::Error| Fault::Lost(Loss::new("the search's answer is garbled").because(error));
     sandbox.write(Path::new(PLACE), program::BYTES).await?;
     // Without namespaces, the parents of these folders cannot be listed, so name them.

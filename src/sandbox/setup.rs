@@ -1,11 +1,11 @@
 //! Conversions from a sandbox's specification to the setup messages of its init.
 
-use autoexperiment_init::wire::{Limits, Source};
+use autoexperiment_init::wire::{InitLimits, WorkspaceSource};
 
 use super::SandboxLimits;
 use crate::workspace::Layers;
 
-impl From<&Layers> for Source {
+impl From<&Layers> for WorkspaceSource {
     fn from(layers: &Layers) -> Self {
         match layers {
             Layers::Overlay { lower, upper, work, disk } => Self::Overlay {
@@ -20,7 +20,7 @@ impl From<&Layers> for Source {
     }
 }
 
-impl From<SandboxLimits> for Limits {
+impl From<SandboxLimits> for InitLimits {
     fn from(limits: SandboxLimits) -> Self {
         let SandboxLimits { memory, processes, file_size, disk, cpu_seconds, cpus: _ } = limits;
         Self { memory, processes, file_size, disk, cpu_seconds }

@@ -20,12 +20,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Backend, Command, Connection, Entry, EvidenceKind, Exec, ExecLimits, Exit, Fault, Listener, Loss, Sandbox, Spec,
+    Backend, Command, Connection, EvidenceKind, Exec, ExecLimits, Exit, Fault, FolderEntry, Listener, Loss, Sandbox,
+    Spec,
 };
 use crate::error::{Error, Result};
 use crate::workspace::{Layers, LayersKind};
 use autoexperiment_init::capture::Capture;
-use autoexperiment_init::reap::{Ended, reap};
+use autoexperiment_init::reap::{EndedChild, reap};
 use autoexperiment_init::starved::Starved;
 use autoexperiment_init::{files, processes};
 
@@ -72,11 +73,11 @@ impl Backend for Unconfined {
         let home = tempfile::Builder::new().prefix("home-").tempdir_in(beside);
         let home = home.map_err(|error| Error::io("create a folder in", beside, error))?;
         let id = format!("{}.{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
-        Ok(Box::new(Plain { dir, home, spec: spec.clone(), id, commands: 0, stop: None }))
+        Ok(Box::new(UnconfinedSandbox { dir, home, spec: spec.clone(), id, commands: 0, stop: None }))
     }
 }
 
-struct Plain {
+struct UnconfinedSandbox {
     dir: PathBuf,
     home: tempfile::TempDir,
     spec: Spec,
@@ -86,8 +87,8 @@ struct Plain {
     stop: Option<CancellationToken>,
 }
 
-impl Plain {
-    fn spawn(&mut self, command: &Command) -> Result<(Running, String), Fault> {
+impl UnconfinedSandbox {
+    fn spawn(&mut self, command: &Command) -> Result<(RunningCommand, String), Fault> {
         let Some((program, arguments)) = command.argv.split_first() else {
             return Err(Fault::Refused("an empty command".into()));
         };
@@ -126,7 +127,7 @@ impl Plain {
         // The child has not been waited for, so the pid is still its own.
         let pidfd = rustix::process::pidfd_open(rustix::process::Pid::from_child(&child), PidfdFlags::empty())
             .map_err(|error| lost(error.into()))?;
-        let running = Running {
+        let running = RunningCommand {
             pid,
             // SAFETY: the AsyncFd owns the descriptor and nothing else closes or replaces it.
             exited: unsafe { AsyncFd::register(pidfd) }.map_err(|error| lost(error.into()))?,
@@ -143,7 +144,7 @@ impl Plain {
     }
 }
 
-struct Running {
+struct RunningCommand {
     pid: i32,
     exited: AsyncFd<OwnedFd>,
     stdin: pipe::Sender,
@@ -180,7 +181,7 @@ fn drain(pipe: &pipe::Receiver, capture: &mut Capture) {
 }
 
 #[async_trait]
-impl Sandbox for Plain {
+impl Sandbox for UnconfinedSandbox {
     fn workdir(&self) -> &Path {
         &self.dir
     }
@@ -188,7 +189,7 @@ impl Sandbox for Plain {
     async fn exec(&mut self, command: &Command, limits: &ExecLimits) -> Result<Exec, Fault> {
         let begun = Instant::now();
         let (running, mark) = self.spawn(command)?;
-        let Running { pid, exited, stdin, stdout, stderr } = running;
+        let RunningCommand { pid, exited, stdin, stdout, stderr } = running;
         let mut guard = KillOnDrop { mark: Some(mark.clone()) };
         let (mut out, mut err) = (Capture::new(limits.output), Capture::new(limits.output));
         let (mut out_open, mut err_open) = (true, true);
@@ -255,7 +256,7 @@ impl Sandbox for Plain {
         drain(&stdout, &mut out);
         drain(&stderr, &mut err);
         let ((stdout, cut_out), (stderr, cut_err)) = (out.finish(), err.finish());
-        let Ended { exit, cpu, peak_memory } = match ended {
+        let EndedChild { exit, cpu, peak_memory } = match ended {
             Ok(Some((_, ended))) => ended,
             Ok(None) => return Err(failed("wait for a command that had ended", io::ErrorKind::NotFound.into())),
             // The exit status is unknown, so do not report one.
@@ -283,7 +284,7 @@ impl Sandbox for Plain {
         files::write(&path, bytes).map_err(|error| refused("write", &path, &error))
     }
 
-    async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
+    async fn list(&mut self, path: &Path) -> Result<Vec<FolderEntry>, Fault> {
         let path = self.resolve(path);
         files::list(&path).map_err(|error| refused("list", &path, &error))
     }
@@ -345,7 +346,7 @@ impl Drop for KillOnDrop {
     }
 }
 
-impl Drop for Plain {
+impl Drop for UnconfinedSandbox {
     fn drop(&mut self) {
         let mark = format!("{MARKER}={}", self.id);
         processes::kill_all(|| processes::marked(&mark));
@@ -433,6 +434,6 @@ mod tests {
         assert!(matches!(sandbox.read(Path::new("a/b.txt"), 4).await, Err(Fault::Refused(_))));
         assert!(matches!(sandbox.read(Path::new("a"), 9).await, Err(Fault::Refused(_))));
         let listed = sandbox.list(Path::new("a")).await.unwrap();
-        assert_eq!(listed, [Entry { name: "b.txt".into(), kind: EntryKind::File, size: 5 }]);
+        assert_eq!(listed, [FolderEntry { name: "b.txt".into(), kind: EntryKind::File, size: 5 }]);
     }
 }

@@ -10,7 +10,7 @@ use crate::workspace::OwnDisk;
 
 /// Watches the size of one folder.
 #[derive(Debug)]
-pub struct Watch {
+pub struct DiskWatch {
     folder: PathBuf,
     most: u64,
     unwatched: Duration,
@@ -20,7 +20,7 @@ pub struct Watch {
     stored_in: Option<PathBuf>,
 }
 
-impl Watch {
+impl DiskWatch {
     /// Allows the folder to grow by `limit` bytes from now on.
     pub async fn new(folder: &Path, limit: u64) -> Self {
         let now = measure(folder.to_path_buf(), None, u64::MAX).await;

@@ -16,7 +16,7 @@ use serde_json::{Map, Number, Value};
 /// The fault and its position, for text that is not JSON even with these extensions.
 pub(super) fn read(text: &str) -> Result<Value, String> {
     let text = quote_tokens(text, |token| (!is_plain(token) && begins_like_number(token)).then(|| token.to_owned()));
-    serde_json::from_str::<Unique>(&text).map(|unique| unique.0).map_err(|error| error.to_string())
+    serde_json::from_str::<UniqueKeysValue>(&text).map(|unique| unique.0).map_err(|error| error.to_string())
 }
 
 /// Parses one JSON value as Python's `json.loads` does: the last of several equal keys counts, `NaN` and `Infinity` are
@@ -111,9 +111,9 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
 }
 
 /// A value whose duplicate keys were merged: different values under one key became a string that no gold equals.
-struct Unique(Value);
+struct UniqueKeysValue(Value);
 
-impl<'de> Deserialize<'de> for Unique {
+impl<'de> Deserialize<'de> for UniqueKeysValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(UniqueVisitor)
     }
@@ -122,58 +122,58 @@ impl<'de> Deserialize<'de> for Unique {
 struct UniqueVisitor;
 
 impl<'de> Visitor<'de> for UniqueVisitor {
-    type Value = Unique;
+    type Value = UniqueKeysValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Unique, E> {
-        Ok(Unique(Value::Null))
+    fn visit_unit<E>(self) -> Result<UniqueKeysValue, E> {
+        Ok(UniqueKeysValue(Value::Null))
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Unique, E> {
-        Ok(Unique(value.into()))
+    fn visit_bool<E>(self, value: bool) -> Result<UniqueKeysValue, E> {
+        Ok(UniqueKeysValue(value.into()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Unique, E> {
-        Ok(Unique(value.into()))
+    fn visit_u64<E>(self, value: u64) -> Result<UniqueKeysValue, E> {
+        Ok(UniqueKeysValue(value.into()))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Unique, E> {
-        Ok(Unique(value.into()))
+    fn visit_i64<E>(self, value: i64) -> Result<UniqueKeysValue, E> {
+        Ok(UniqueKeysValue(value.into()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Unique, E> {
-        Ok(Unique(Number::from_f64(value).map_or(Value::Null, Value::Number)))
+    fn visit_f64<E>(self, value: f64) -> Result<UniqueKeysValue, E> {
+        Ok(UniqueKeysValue(Number::from_f64(value).map_or(Value::Null, Value::Number)))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Unique, E> {
-        Ok(Unique(value.into()))
+    fn visit_str<E>(self, value: &str) -> Result<UniqueKeysValue, E> {
+        Ok(UniqueKeysValue(value.into()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Unique, E> {
-        Ok(Unique(value.into()))
+    fn visit_string<E>(self, value: String) -> Result<UniqueKeysValue, E> {
+        Ok(UniqueKeysValue(value.into()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Unique, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<UniqueKeysValue, A::Error> {
         let mut values = Vec::new();
-        while let Some(Unique(value)) = access.next_element()? {
+        while let Some(UniqueKeysValue(value)) = access.next_element()? {
             values.push(value);
         }
-        Ok(Unique(Value::Array(values)))
+        Ok(UniqueKeysValue(Value::Array(values)))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Unique, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<UniqueKeysValue, A::Error> {
         let mut map = Map::new();
-        while let Some((key, Unique(value))) = access.next_entry::<String, Unique>()? {
+        while let Some((key, UniqueKeysValue(value))) = access.next_entry::<String, UniqueKeysValue>()? {
             let kept = match map.get(&key) {
                 Some(first) if !same(first, &value) => two_values(first, &value),
                 _ => value,
             };
             map.insert(key, kept);
         }
-        Ok(Unique(Value::Object(map)))
+        Ok(UniqueKeysValue(Value::Object(map)))
     }
 }
 

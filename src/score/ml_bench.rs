@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_taken_from_the_first_fence_of_the_first_language_there_is() {
+    fn code_comes_from_the_first_fence_of_the_preferred_language() {
         assert_eq!(extract_code("a\n```bash\nls\n```\n```python\nx = 1\n```"), "x = 1");
         assert_eq!(extract_code("```script\nls\n``` ```bash\npwd\n```"), "pwd");
         assert_eq!(extract_code("```\nls\n```"), "ls");

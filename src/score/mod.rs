@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 
 pub use answer::{find_answer, parse_answer};
 pub(crate) use json::read_as_python as read_python_json;
-pub use redraw::Runs;
+pub use redraw::ExperimentRuns;
 pub(crate) use result::{last_json_line, read_result};
 pub(crate) use shape::{long_shape, shape};
 pub(crate) use strict::check_gold;
@@ -166,7 +166,7 @@ pub struct Verdict {
 /// Scores the text that an agent reported; `None` if it reported nothing. Stochastic experiments are compared with
 /// `runs` of the agent's code, or with gold without such runs.
 #[must_use]
-pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>, runs: &Runs) -> Verdict {
+pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>, runs: &ExperimentRuns) -> Verdict {
     if rule == Rule::Reference {
         return reference::score_answer(experiments, answer);
     }
@@ -213,7 +213,7 @@ pub fn placed_answer(experiments: &[Expected], answer: Option<&str>) -> Map<Stri
 pub fn score_results(
     rule: Rule,
     experiments: &[Expected],
-    runs: &Runs,
+    runs: &ExperimentRuns,
     failures: &BTreeMap<String, String>,
 ) -> Verdict {
     let first = |expected: &Expected| runs.get(&expected.id).and_then(|runs| runs.first());

@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn what_python_refuses_is_refused_with_its_place() {
+    fn literals_that_python_refuses_are_refused_with_their_position() {
         for (written, wrong) in [
             ("{'a': true}", "not a Python literal: `true}` at character 7"),
             ("{'a' 1}", "expected `,` or `}`: `1}` at character 6"),

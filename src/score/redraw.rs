@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::strict::{read_number, score_experiment};
 use super::{Expected, ExperimentVerdict, Tolerance};
-use crate::stats::{Pool, ROUNDING, Uniform, adjusted_p, standard_error};
+use crate::stats::{DrawPool, ROUNDING, Uniform, adjusted_p, standard_error};
 
 /// Assignments of draws to groups that a test tries, beside the observed one.
 const ASSIGNMENTS: usize = 9_999;
@@ -31,7 +31,7 @@ pub const RUNS: usize = 5;
 pub struct Test {
     /// The chance of a right solution to fail.
     level: f64,
-    /// [`Pool::furthest`]. Means of several runs show more of a small bias where wild draws count little; one draw that is
+    /// [`DrawPool::furthest`]. Means of several runs show more of a small bias where wild draws count little; one draw that is
     /// invented can only be told from the others by its distance.
     furthest: f64,
 }
@@ -49,13 +49,13 @@ const REPORTED_ALONE: Test = Test { level: 0.03, furthest: 8.0 };
 const BASELINE: Test = Test { level: 0.001, furthest: 4.0 };
 
 /// Results of experiments that were run by us, by id: every run of each.
-pub type Runs = BTreeMap<String, Vec<Value>>;
+pub type ExperimentRuns = BTreeMap<String, Vec<Value>>;
 
 /// The numbers of a result, in gold's order.
-type Numbers = Vec<f64>;
+type ResultNumbers = Vec<f64>;
 
 /// The draws of one experiment, in their roles.
-struct Comparison<'a> {
+struct RedrawComparison<'a> {
     expected: &'a Expected,
     /// The draws that are judged.
     judged: Vec<&'a Value>,
@@ -76,12 +76,12 @@ pub fn settings() -> Value {
 /// Scores runs of the unmasked repo, or of a trial of `verify`, for one experiment that varies on purpose.
 #[must_use]
 pub fn baseline(expected: &Expected, runs: &[Value]) -> ExperimentVerdict {
-    let runs = Runs::from([(expected.id.clone(), runs.to_vec())]);
+    let runs = ExperimentRuns::from([(expected.id.clone(), runs.to_vec())]);
     verified(&[expected], &runs, BASELINE).swap_remove(0)
 }
 
 /// Scores what verification found of experiments that vary on purpose, in their order.
-fn verified(experiments: &[&Expected], runs: &Runs, test: Test) -> Vec<ExperimentVerdict> {
+fn verified(experiments: &[&Expected], runs: &ExperimentRuns, test: Test) -> Vec<ExperimentVerdict> {
     let compared = experiments.iter().map(|expected| {
         let judged: Vec<&Value> = runs.get(&expected.id).into_iter().flatten().collect();
         let repeats: Vec<&Value> = expected.tolerance.repeats.iter().collect();
@@ -89,19 +89,19 @@ fn verified(experiments: &[&Expected], runs: &Runs, test: Test) -> Vec<Experimen
             1 => format!("the run differs from gold's {} repeats", repeats.len()),
             count => format!("the mean of {count} runs differs from gold's {} repeats", repeats.len()),
         };
-        Comparison { expected, judged, with: repeats, more: Vec::new(), differs }
+        RedrawComparison { expected, judged, with: repeats, more: Vec::new(), differs }
     });
     score(&compared.collect::<Vec<_>>(), test)
 }
 
 /// Same as [`verified`], at the level of an attempt's verification.
-pub(super) fn verified_attempt(experiments: &[&Expected], runs: &Runs) -> Vec<ExperimentVerdict> {
+pub(super) fn verified_attempt(experiments: &[&Expected], runs: &ExperimentRuns) -> Vec<ExperimentVerdict> {
     verified(experiments, runs, VERIFIED)
 }
 
 /// Scores what an agent reported of experiments that vary on purpose: against the runs of its code where there are some,
 /// otherwise against gold.
-pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &Runs) -> Vec<ExperimentVerdict> {
+pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &ExperimentRuns) -> Vec<ExperimentVerdict> {
     let compared = experiments.iter().map(|(expected, reported)| {
         let repeats: Vec<&Value> = expected.tolerance.repeats.iter().collect();
         let runs: Vec<&Value> = runs.get(&expected.id).into_iter().flatten().collect();
@@ -111,12 +111,12 @@ pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &Runs)
             "differs from what the code gave in verification".to_owned()
         };
         let (with, more) = if runs.is_empty() { (repeats, Vec::new()) } else { (runs, repeats) };
-        Comparison { expected, judged: reported.iter().copied().collect(), with, more, differs }
+        RedrawComparison { expected, judged: reported.iter().copied().collect(), with, more, differs }
     });
     score(&compared.collect::<Vec<_>>(), if runs.is_empty() { REPORTED_ALONE } else { REPORTED })
 }
 
-fn score(compared: &[Comparison<'_>], test: Test) -> Vec<ExperimentVerdict> {
+fn score(compared: &[RedrawComparison<'_>], test: Test) -> Vec<ExperimentVerdict> {
     let mut verdicts = Vec::with_capacity(compared.len());
     let mut pools = Vec::new();
     // The experiments that are of gold's shape, with a pool each.
@@ -156,7 +156,7 @@ fn score(compared: &[Comparison<'_>], test: Test) -> Vec<ExperimentVerdict> {
 }
 
 /// The numbers of a draw, in gold's order, and the verdict on its shape; only the verdict if that is not gold's.
-fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Numbers), ExperimentVerdict> {
+fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, ResultNumbers), ExperimentVerdict> {
     let shape = score_experiment(&expected.id, &expected.gold, Some(draw), &Tolerance::any_number());
     if !shape.pass {
         return Err(shape);
@@ -167,9 +167,9 @@ fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Numb
 }
 
 /// The draws of an experiment, and the verdict on its shape; only the verdict if that is not gold's.
-fn pool(one: &Comparison<'_>, furthest: f64) -> Result<(ExperimentVerdict, Pool), ExperimentVerdict> {
+fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict, DrawPool), ExperimentVerdict> {
     let expected = one.expected;
-    let rows = |draws: &[&Value]| -> Result<Vec<Numbers>, ExperimentVerdict> {
+    let rows = |draws: &[&Value]| -> Result<Vec<ResultNumbers>, ExperimentVerdict> {
         draws.iter().map(|draw| numbers(expected, draw).map(|(_, row)| row)).collect()
     };
     let none = || score_experiment(&expected.id, &expected.gold, None, &Tolerance::any_number());
@@ -194,24 +194,24 @@ fn pool(one: &Comparison<'_>, furthest: f64) -> Result<(ExperimentVerdict, Pool)
         }
     }
     // Code with a seed of its own gives the same every time: several runs of it are one draw.
-    let varies = |rows: &[Numbers]| rows.iter().any(|row| *row != rows[0]);
+    let varies = |rows: &[ResultNumbers]| rows.iter().any(|row| *row != rows[0]);
     for runs in [&mut judged, &mut with] {
         if varies(&repeats) && !varies(runs) {
             runs.truncate(1);
         }
     }
     let (first, second) = (judged.len(), with.len());
-    Ok((verdict, Pool { draws: judged.into_iter().chain(with).chain(more).collect(), first, second, furthest }))
+    Ok((verdict, DrawPool { draws: judged.into_iter().chain(with).chain(more).collect(), first, second, furthest }))
 }
 
 /// The chance of a biased solution to pass verification: one value of one of these experiments is off by `bias` standard
 /// deviations of gold's repeats. Simulated from gold's repeats; the value is another one each time.
 #[must_use]
 pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
-    let rows = |one: &Expected| -> Option<Vec<Numbers>> {
+    let rows = |one: &Expected| -> Option<Vec<ResultNumbers>> {
         one.tolerance.repeats.iter().map(|draw| numbers(one, draw).ok().map(|(_, row)| row)).collect()
     };
-    let gold: Vec<Vec<Numbers>> = experiments.iter().map(rows).collect::<Option<_>>()?;
+    let gold: Vec<Vec<ResultNumbers>> = experiments.iter().map(rows).collect::<Option<_>>()?;
     let deviation = |(experiment, column): (usize, usize)| {
         let values: Vec<f64> = gold[experiment].iter().map(|row| row[column]).collect();
         let size = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
@@ -231,7 +231,7 @@ pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
     let passed = (0..SIMULATIONS).filter(|simulation| {
         let (experiment, column) = places[simulation % places.len()];
         let pools = gold.iter().enumerate().map(|(place, rows)| {
-            let mut draws: Vec<Numbers> =
+            let mut draws: Vec<ResultNumbers> =
                 (0..RUNS).map(|_| rows[(random.next() * rows.len() as f64) as usize].clone()).collect();
             if place == experiment {
                 for row in &mut draws {
@@ -239,9 +239,9 @@ pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
                 }
             }
             draws.extend(rows.iter().cloned());
-            Pool { first: RUNS, second: rows.len(), draws, furthest: VERIFIED.furthest }
+            DrawPool { first: RUNS, second: rows.len(), draws, furthest: VERIFIED.furthest }
         });
-        let pools: Vec<Pool> = pools.collect();
+        let pools: Vec<DrawPool> = pools.collect();
         adjusted_p(&pools, ASSIGNMENTS_IN_SIMULATIONS).iter().flatten().all(|&p| p > VERIFIED.level)
     });
     Some(passed.count() as f64 / SIMULATIONS as f64)

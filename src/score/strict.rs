@@ -19,9 +19,9 @@ pub const LEVEL: f64 = 0.95;
 /// published rule.
 #[must_use]
 pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: &Tolerance) -> ExperimentVerdict {
-    let mut walk = Walk { tolerance, values: Vec::new(), warnings: Vec::new(), reason: None };
+    let mut walk = ValueComparison { tolerance, values: Vec::new(), warnings: Vec::new(), reason: None };
     let repeats: Vec<&Value> = tolerance.repeats.iter().collect();
-    walk.compare(String::new(), (gold, &repeats), got.map_or(Got::Missing, Got::Value));
+    walk.compare(String::new(), (gold, &repeats), got.map_or(Counterpart::Missing, Counterpart::Value));
     if got.is_none() {
         walk.reason = Some("no result".into());
     }
@@ -68,7 +68,7 @@ fn check_gold_at(path: &str, gold: &Value) -> Result<(), String> {
 
 /// The counterpart of a gold value.
 #[derive(Clone, Copy)]
-enum Got<'a> {
+enum Counterpart<'a> {
     /// A value.
     Value(&'a Value),
     /// No value.
@@ -78,40 +78,40 @@ enum Got<'a> {
 }
 
 /// A comparison in progress.
-struct Walk<'a> {
+struct ValueComparison<'a> {
     tolerance: &'a Tolerance,
     values: Vec<ValueVerdict>,
     warnings: Vec<String>,
     reason: Option<String>,
 }
 
-impl Walk<'_> {
+impl ValueComparison<'_> {
     /// Compares the values at `path`. `repeats` are the values of gold's repeats there.
-    fn compare(&mut self, path: String, (gold, repeats): (&Value, &[&Value]), got: Got<'_>) {
+    fn compare(&mut self, path: String, (gold, repeats): (&Value, &[&Value]), got: Counterpart<'_>) {
         match gold {
             Value::Object(gold) => self.compare_objects(&path, (gold, repeats), got),
             Value::Array(gold) => self.compare_lists(&path, (gold, repeats), got),
             leaf => self.values.push(match got {
-                Got::Value(got) => score_leaf(path, (leaf, repeats), got, self.tolerance),
-                Got::Missing => failed(path, leaf, None, "missing".into()),
-                Got::WrongShape(reason) => failed(path, leaf, None, reason.to_owned()),
+                Counterpart::Value(got) => score_leaf(path, (leaf, repeats), got, self.tolerance),
+                Counterpart::Missing => failed(path, leaf, None, "missing".into()),
+                Counterpart::WrongShape(reason) => failed(path, leaf, None, reason.to_owned()),
             }),
         }
     }
 
-    fn compare_objects(&mut self, path: &str, (gold, repeats): (&Map<String, Value>, &[&Value]), got: Got<'_>) {
+    fn compare_objects(&mut self, path: &str, (gold, repeats): (&Map<String, Value>, &[&Value]), got: Counterpart<'_>) {
         let unwrapped = unwrap_text(got);
         let wrong;
-        let (map, otherwise) = match unwrapped.as_ref().map_or(got, Got::Value) {
-            Got::Value(Value::Object(map)) => (Some(map), Got::Missing),
-            Got::Value(other) => {
+        let (map, otherwise) = match unwrapped.as_ref().map_or(got, Counterpart::Value) {
+            Counterpart::Value(Value::Object(map)) => (Some(map), Counterpart::Missing),
+            Counterpart::Value(other) => {
                 wrong = format!("not an object: `{}`", excerpt(&other.to_string()));
-                (None, Got::WrongShape(&wrong))
+                (None, Counterpart::WrongShape(&wrong))
             }
             other => (None, other),
         };
         for (key, gold) in gold {
-            let got = map.and_then(|map| map.get(key)).map_or(otherwise, Got::Value);
+            let got = map.and_then(|map| map.get(key)).map_or(otherwise, Counterpart::Value);
             let repeats: Vec<&Value> = repeats.iter().filter_map(|one| one.get(key)).collect();
             self.compare(join(path, key), (gold, &repeats), got);
         }
@@ -120,14 +120,14 @@ impl Walk<'_> {
         }
     }
 
-    fn compare_lists(&mut self, path: &str, (gold, repeats): (&[Value], &[&Value]), got: Got<'_>) {
+    fn compare_lists(&mut self, path: &str, (gold, repeats): (&[Value], &[&Value]), got: Counterpart<'_>) {
         let unwrapped = unwrap_text(got);
         let wrong;
-        let (items, otherwise) = match unwrapped.as_ref().map_or(got, Got::Value) {
-            Got::Value(Value::Array(items)) => (Some(items), Got::Missing),
-            Got::Value(other) => {
+        let (items, otherwise) = match unwrapped.as_ref().map_or(got, Counterpart::Value) {
+            Counterpart::Value(Value::Array(items)) => (Some(items), Counterpart::Missing),
+            Counterpart::Value(other) => {
                 wrong = format!("not a list: `{}`", excerpt(&other.to_string()));
-                (None, Got::WrongShape(&wrong))
+                (None, Counterpart::WrongShape(&wrong))
             }
             other => (None, other),
         };
@@ -137,7 +137,7 @@ impl Walk<'_> {
             self.reason.get_or_insert(reason);
         }
         for (index, gold) in gold.iter().enumerate() {
-            let got = items.and_then(|items| items.get(index)).map_or(otherwise, Got::Value);
+            let got = items.and_then(|items| items.get(index)).map_or(otherwise, Counterpart::Value);
             let repeats: Vec<&Value> = repeats.iter().filter_map(|one| one.get(index)).collect();
             self.compare(format!("{path}[{index}]"), (gold, &repeats), got);
         }
@@ -145,9 +145,11 @@ impl Walk<'_> {
 }
 
 /// Parses an object or list inside a JSON string, which some agents send instead of a nested result.
-fn unwrap_text(got: Got<'_>) -> Option<Value> {
+fn unwrap_text(got: Counterpart<'_>) -> Option<Value> {
     match got {
-        Got::Value(Value::String(text)) => json::read(text).ok().filter(|value| value.is_object() || value.is_array()),
+        Counterpart::Value(Value::String(text)) => {
+            json::read(text).ok().filter(|value| value.is_object() || value.is_array())
+        }
         _ => None,
     }
 }

@@ -21,7 +21,7 @@ pub const SHORTEST_RUN: f64 = 10.0;
 
 /// A command of an attempt, with its output.
 #[derive(Debug, Clone, Copy)]
-pub struct Cell<'a> {
+pub struct ExecutedCommand<'a> {
     /// The command or the notebook cell, as the agent wrote it.
     pub command: &'a str,
     /// The raw output.
@@ -109,7 +109,7 @@ pub fn landmarks_hit(landmarks: &[String], outputs: &[&str]) -> Result<Vec<bool>
 /// Whether the script was executed by the published rule; `None` if by its name it is neither Python nor Bash, which
 /// the rule notices at the first command.
 #[must_use]
-pub fn shipped_script(script: &str, cells: &[Cell<'_>]) -> Option<bool> {
+pub fn shipped_script(script: &str, cells: &[ExecutedCommand<'_>]) -> Option<bool> {
     if !cells.is_empty() && ![".py", ".sh", ".bash"].iter().any(|ending| script.ends_with(ending)) {
         return None;
     }
@@ -126,7 +126,7 @@ fn basename(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn ran_well(name: &str, cell: &Cell<'_>) -> bool {
+fn ran_well(name: &str, cell: &ExecutedCommand<'_>) -> bool {
     !cell.output.contains("Traceback")
         && !cell.output.contains(&format!("{name}: error"))
         && cell.seconds >= SHORTEST_RUN
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn shipped_accuracy_compares_in_what_was_submitted() {
+    fn published_accuracy_is_computed_over_submitted_values() {
         // Expected values: the results of the published code on the same pairs.
         assert_eq!(shipped(json!({"a": 1, "b": 2}), json!({"a": 1})), 1.0);
         assert_eq!(shipped(json!({"a": 1}), json!({"a": 1, "b": 2})), 0.5);
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_comment_and_a_sleep_fool_the_published_script_rule() {
-        let cell = |command: &'static str| [Cell { command, output: "done", seconds: 12.0 }];
+        let cell = |command: &'static str| [ExecutedCommand { command, output: "done", seconds: 12.0 }];
         for (command, shipped) in [
             ("!python src/train.py --epochs 1", true),
             ("%%bash\ncd src && CUDA_VISIBLE_DEVICES= python3 -u train.py", true),
@@ -209,9 +209,9 @@ mod tests {
             assert_eq!(shipped_script("src/train.py", &cell(command)), Some(shipped), "{command}");
         }
         let failed = [
-            Cell { command: "!python train.py", output: "Traceback", seconds: 20.0 },
-            Cell { command: "!python train.py", output: "train.py: error: no such option", seconds: 20.0 },
-            Cell { command: "!python train.py", output: "", seconds: 9.9 },
+            ExecutedCommand { command: "!python train.py", output: "Traceback", seconds: 20.0 },
+            ExecutedCommand { command: "!python train.py", output: "train.py: error: no such option", seconds: 20.0 },
+            ExecutedCommand { command: "!python train.py", output: "", seconds: 9.9 },
         ];
         assert_eq!(shipped_script("train.py", &failed), Some(false));
         assert_eq!(shipped_script("train.ipynb", &failed), None);

@@ -83,7 +83,7 @@ fn simulate(kind: &str, golds: usize, attempts: usize) -> Passed {
                 json!(values)
             };
             for _ in 0..attempts {
-                let runs: Runs = (0..experiments.len())
+                let runs: ExperimentRuns = (0..experiments.len())
                     .map(|place| (format!("e{place}"), (0..redraw::RUNS).map(|_| run(place)).collect()))
                     .collect();
                 let mut answer: Map<String, Value> =

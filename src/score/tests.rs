@@ -13,8 +13,8 @@ fn both(gold: Value, answer: &str) -> (bool, bool) {
     let experiments = [expected(1, gold)];
     let raw = format!("{{\"Experiment 1\": {answer}}}");
     (
-        score_answer(Rule::Reference, &experiments, Some(&raw), &Runs::new()).pass,
-        score_answer(Rule::Strict, &experiments, Some(&raw), &Runs::new()).pass,
+        score_answer(Rule::Reference, &experiments, Some(&raw), &ExperimentRuns::new()).pass,
+        score_answer(Rule::Strict, &experiments, Some(&raw), &ExperimentRuns::new()).pass,
     )
 }
 
@@ -80,7 +80,7 @@ fn the_reference_rule_has_the_habits_of_the_python_code() {
     assert!(!reference(json!(1), "Infinity") && !reference(json!(1), "NaN") && !reference(json!(1), "null"));
     // The last of two equal keys counts, and keys must be exact.
     assert!(reference(json!({"a": 1}), r#"{"a": 9, "a": 1}"#));
-    assert!(!score_answer(Rule::Reference, &[expected(1, json!(1))], Some(r#"{"1": 1}"#), &Runs::new()).pass);
+    assert!(!score_answer(Rule::Reference, &[expected(1, json!(1))], Some(r#"{"1": 1}"#), &ExperimentRuns::new()).pass);
 }
 
 #[test]
@@ -88,10 +88,10 @@ fn a_list_that_is_too_long_fails_its_experiment_only() {
     let experiments = [expected(1, json!([0.5])), expected(2, json!(1))];
     let raw = r#"{"Experiment 1": [0.5, 9], "Experiment 2": 1}"#;
     let passes = |verdict: &Verdict| verdict.experiments.iter().map(|e| e.pass).collect::<Vec<_>>();
-    let reference = score_answer(Rule::Reference, &experiments, Some(raw), &Runs::new());
+    let reference = score_answer(Rule::Reference, &experiments, Some(raw), &ExperimentRuns::new());
     assert_eq!(passes(&reference), [false, false]);
     assert!(reference.reason.unwrap().starts_with("parsing error"));
-    let right = score_answer(Rule::Strict, &experiments, Some(raw), &Runs::new());
+    let right = score_answer(Rule::Strict, &experiments, Some(raw), &ExperimentRuns::new());
     assert_eq!(passes(&right), [false, true]);
     assert_eq!(right.experiments[0].reason.as_deref(), Some("the list has 2 values, gold has 1"));
 }
@@ -100,8 +100,8 @@ fn a_list_that_is_too_long_fails_its_experiment_only() {
 fn an_answer_in_a_code_fence_is_read_where_the_reference_gives_up() {
     let experiments = [expected(1, json!(2))];
     let raw = "Here it is:\n```json\n{\"Experiment 1\": 2.0}\n```\n";
-    assert!(!score_answer(Rule::Reference, &experiments, Some(raw), &Runs::new()).pass);
-    assert!(score_answer(Rule::Strict, &experiments, Some(raw), &Runs::new()).pass);
+    assert!(!score_answer(Rule::Reference, &experiments, Some(raw), &ExperimentRuns::new()).pass);
+    assert!(score_answer(Rule::Strict, &experiments, Some(raw), &ExperimentRuns::new()).pass);
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn an_extra_metric_passes_with_a_warning_and_is_ignored_by_the_reference() {
 
 #[test]
 fn a_sample_without_gold_passes_in_the_reference_and_is_an_error_here() {
-    assert!(score_answer(Rule::Reference, &[], Some("{\"anything\": 1}"), &Runs::new()).pass);
-    let verdict = score_answer(Rule::Strict, &[], Some("{\"anything\": 1}"), &Runs::new());
+    assert!(score_answer(Rule::Reference, &[], Some("{\"anything\": 1}"), &ExperimentRuns::new()).pass);
+    let verdict = score_answer(Rule::Strict, &[], Some("{\"anything\": 1}"), &ExperimentRuns::new());
     assert!(!verdict.pass);
     assert!(verdict.reason.unwrap().starts_with("no gold"));
     assert_eq!(strict(json!({}), json!({})).reason.as_deref(), Some("the gold result is empty"));
@@ -124,10 +124,10 @@ fn a_sample_without_gold_passes_in_the_reference_and_is_an_error_here() {
 fn one_bad_leaf_fails_that_value_and_is_named() {
     let experiments = [expected(1, json!({"a": 1, "b": [2, 3]})), expected(2, json!(1))];
     let raw = r#"{"Experiment 1": {"a": 1, "b": [2, {"x": 1}]}, "Experiment 2": 1}"#;
-    let reference = score_answer(Rule::Reference, &experiments, Some(raw), &Runs::new());
+    let reference = score_answer(Rule::Reference, &experiments, Some(raw), &ExperimentRuns::new());
     assert!(reference.reason.unwrap().contains("parsing error"));
     assert!(!reference.experiments[1].pass);
-    let right = score_answer(Rule::Strict, &experiments, Some(raw), &Runs::new());
+    let right = score_answer(Rule::Strict, &experiments, Some(raw), &ExperimentRuns::new());
     let bad: Vec<_> = right.experiments[0].values.iter().filter(|value| !value.pass).collect();
     assert_eq!(bad.len(), 1);
     assert_eq!(bad[0].path, "b[1]");
@@ -185,7 +185,7 @@ fn gold_zero_is_compared_absolutely() {
 }
 
 #[test]
-fn numbers_in_strings_are_read_and_what_is_no_plain_number_is_refused_with_a_reason() {
+fn plain_numbers_in_strings_are_read_and_others_refused_with_a_reason() {
     for text in [".5", "5e-1", " 0.5 ", "+0.5", "0.50", "5E-1"] {
         assert!(strict(json!(0.5), json!(text)).pass, "{text}");
     }
@@ -204,7 +204,7 @@ fn numbers_in_strings_are_read_and_what_is_no_plain_number_is_refused_with_a_rea
 }
 
 #[test]
-fn gold_leaves_that_are_no_numbers_are_compared_for_equality() {
+fn gold_values_other_than_numbers_are_compared_for_equality() {
     let gold = json!({"best": "kmeans++", "converged": true});
     assert!(strict(gold.clone(), gold.clone()).pass);
     assert!(!strict(gold.clone(), json!({"best": "random", "converged": true})).pass);
@@ -240,7 +240,7 @@ fn the_last_readable_object_of_an_answer_counts() {
 }
 
 #[test]
-fn the_answer_in_a_programs_output_is_found_as_it_stands_whatever_is_printed_around_it() {
+fn the_answer_is_found_in_a_programs_output() {
     let printed = "{\"a\": 1}\n```json\n{\"Experiment 1\": {\"x\": NaN}}\n```\nDone {really}.\n{\"cut\": ";
     assert_eq!(find_answer(printed), Some("{\"Experiment 1\": {\"x\": NaN}}"));
     // A line that is cut off does not hide the lines after it, and objects inside it are not answers.
@@ -253,7 +253,7 @@ fn the_answer_in_a_programs_output_is_found_as_it_stands_whatever_is_printed_aro
 }
 
 #[test]
-fn what_is_no_json_object_is_refused_with_what_was_found() {
+fn text_without_a_json_object_is_refused_with_the_value_found() {
     let wrong = |raw: &str| parse_answer(raw).unwrap_err();
     assert_eq!(wrong("  "), "the answer is empty");
     assert_eq!(wrong("[1, 2]"), "the answer must be a JSON object, found `[1,2]`");
@@ -264,10 +264,10 @@ fn what_is_no_json_object_is_refused_with_what_was_found() {
 }
 
 #[test]
-fn odd_leaves_of_an_answer_fail_alone() {
+fn invalid_values_of_an_answer_fail_alone() {
     let raw = r#"{"Experiment 1": {"a": NaN, "b": -Infinity, "c": 1e999, "d": .5, "h": nan, "i": -inf, "e": 1_000, "f": 3, "f": 4, "g": 5, "g": 5}}"#;
     let gold = json!({"a": 1, "b": 1, "c": 1, "d": 0.5, "e": 1000, "f": 3, "g": 5, "h": 1, "i": 1});
-    let verdict = score_answer(Rule::Strict, &[expected(1, gold)], Some(raw), &Runs::new());
+    let verdict = score_answer(Rule::Strict, &[expected(1, gold)], Some(raw), &ExperimentRuns::new());
     let values = &verdict.experiments[0].values;
     assert_eq!(
         values.iter().map(|v| v.pass).collect::<Vec<_>>(),
@@ -302,10 +302,14 @@ fn experiments_are_found_under_other_spellings_of_their_key_and_under_their_id()
         (" EXPERIMENT 3 ", "experiment12"),
     ] {
         let raw = json!({first: 1, second: 2}).to_string();
-        assert!(score_answer(Rule::Strict, &experiments, Some(&raw), &Runs::new()).pass, "{raw}");
+        assert!(score_answer(Rule::Strict, &experiments, Some(&raw), &ExperimentRuns::new()).pass, "{raw}");
     }
-    let verdict =
-        score_answer(Rule::Strict, &experiments, Some(r#"{"3": 1, "12": 2, "Experiment 1": 5}"#), &Runs::new());
+    let verdict = score_answer(
+        Rule::Strict,
+        &experiments,
+        Some(r#"{"3": 1, "12": 2, "Experiment 1": 5}"#),
+        &ExperimentRuns::new(),
+    );
     assert!(verdict.pass);
     assert_eq!(verdict.warnings, ["`Experiment 1` is not an experiment of this sample"]);
 }
@@ -313,8 +317,11 @@ fn experiments_are_found_under_other_spellings_of_their_key_and_under_their_id()
 #[test]
 fn two_entries_for_one_experiment_fail_it_unless_they_are_equal() {
     let experiments = [expected(3, json!(1))];
-    assert!(score_answer(Rule::Strict, &experiments, Some(r#"{"3": 1, "Experiment 3": 1.0}"#), &Runs::new()).pass);
-    let verdict = score_answer(Rule::Strict, &experiments, Some(r#"{"3": 1, "Experiment 3": 2}"#), &Runs::new());
+    assert!(
+        score_answer(Rule::Strict, &experiments, Some(r#"{"3": 1, "Experiment 3": 1.0}"#), &ExperimentRuns::new()).pass
+    );
+    let verdict =
+        score_answer(Rule::Strict, &experiments, Some(r#"{"3": 1, "Experiment 3": 2}"#), &ExperimentRuns::new());
     assert!(!verdict.pass);
     assert!(verdict.experiments[0].reason.as_ref().unwrap().contains("reported twice"));
 }
@@ -322,19 +329,19 @@ fn two_entries_for_one_experiment_fail_it_unless_they_are_equal() {
 #[test]
 fn no_answer_and_missing_experiments_fail_by_name() {
     let experiments = [expected(1, json!(1)), expected(2, json!({"a": 1}))];
-    let verdict = score_answer(Rule::Strict, &experiments, None, &Runs::new());
+    let verdict = score_answer(Rule::Strict, &experiments, None, &ExperimentRuns::new());
     assert_eq!((verdict.pass, verdict.reason.as_deref()), (false, Some("no answer")));
-    let verdict = score_answer(Rule::Strict, &experiments, Some(r#"{"Experiment 1": 1}"#), &Runs::new());
+    let verdict = score_answer(Rule::Strict, &experiments, Some(r#"{"Experiment 1": 1}"#), &ExperimentRuns::new());
     assert_eq!(verdict.experiments[1].reason.as_deref(), Some("no result"));
     assert_eq!(verdict.experiments[1].values[0].reason.as_deref(), Some("missing"));
-    assert!(!score_answer(Rule::Reference, &experiments, None, &Runs::new()).pass);
-    assert!(!score_answer(Rule::Reference, &experiments, Some(r#"{"Experiment 1": 1}"#), &Runs::new()).pass);
+    assert!(!score_answer(Rule::Reference, &experiments, None, &ExperimentRuns::new()).pass);
+    assert!(!score_answer(Rule::Reference, &experiments, Some(r#"{"Experiment 1": 1}"#), &ExperimentRuns::new()).pass);
 }
 
 #[test]
 fn results_of_verification_are_scored_by_id_with_the_reasons_for_missing_ones() {
     let experiments = [expected(1, json!(1)), expected(2, json!(2)), expected(3, json!(3))];
-    let results = Runs::from([("exp_1".to_owned(), vec![json!(1)])]);
+    let results = ExperimentRuns::from([("exp_1".to_owned(), vec![json!(1)])]);
     let failures = BTreeMap::from([("exp_2".to_owned(), "timed out".to_owned())]);
     let verdict = score_results(Rule::Strict, &experiments, &results, &failures);
     let reasons: Vec<_> = verdict.experiments.iter().map(|e| e.reason.as_deref()).collect();
@@ -346,7 +353,8 @@ fn results_of_verification_are_scored_by_id_with_the_reasons_for_missing_ones() 
 #[test]
 fn verdicts_survive_the_store() {
     let experiments = [expected(1, json!({"a": 1e-300, "b": [1, "x"]}))];
-    let verdict = score_answer(Rule::Strict, &experiments, Some(r#"{"1": {"a": 1e300, "b": [1]}}"#), &Runs::new());
+    let verdict =
+        score_answer(Rule::Strict, &experiments, Some(r#"{"1": {"a": 1e300, "b": [1]}}"#), &ExperimentRuns::new());
     let text = serde_json::to_string(&verdict).unwrap();
     assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
 }
@@ -437,7 +445,7 @@ proptest! {
         let experiments = [expected(1, json!({"a": 1})), expected(2, json!([0]))];
         let _ = parse_answer(&text);
         for rule in [Rule::Strict, Rule::Reference] {
-            prop_assert!(!score_answer(rule, &experiments, Some(&text), &Runs::new()).pass || rule == Rule::Reference);
+            prop_assert!(!score_answer(rule, &experiments, Some(&text), &ExperimentRuns::new()).pass || rule == Rule::Reference);
         }
     }
 
@@ -448,7 +456,7 @@ proptest! {
         prop_assert_eq!(strict(gold.clone(), gold.clone()).pass, check_gold(&gold).is_ok());
         let raw = json!({"Experiment 1": got}).to_string();
         for rule in [Rule::Strict, Rule::Reference] {
-            let _ = score_answer(rule, &[expected(1, gold.clone())], Some(&raw), &Runs::new());
+            let _ = score_answer(rule, &[expected(1, gold.clone())], Some(&raw), &ExperimentRuns::new());
         }
     }
 }

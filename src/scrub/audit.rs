@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Format, Scrubbed, SeenNumber};
+use super::{MarkupFormat, Scrubbed, SeenNumber};
 
 /// The only format version of audits that this program writes.
 pub const AUDIT_FORMAT: u32 = 1;
@@ -15,7 +15,7 @@ pub struct Audit {
     /// Format version.
     pub format: u32,
     /// Format in which the text was read.
-    pub text_format: Format,
+    pub text_format: MarkupFormat,
     /// Number of removed numbers.
     pub removed: usize,
     /// Number of kept numbers.
@@ -27,7 +27,7 @@ pub struct Audit {
 impl Audit {
     /// Creates the audit of a scrubbed text.
     #[must_use]
-    pub fn new(scrubbed: &Scrubbed, text_format: Format) -> Self {
+    pub fn new(scrubbed: &Scrubbed, text_format: MarkupFormat) -> Self {
         let removed = scrubbed.removed();
         let kept = scrubbed.numbers.len() - removed;
         Self { format: AUDIT_FORMAT, text_format, removed, kept, numbers: scrubbed.numbers.clone() }

@@ -4,20 +4,20 @@
 //! the nearest word of each sort counts, less with distance and less again beyond the end of a clause; the form of the
 //! numbers and the section of the text contribute a little. A total above zero means a result.
 
-use super::Rule;
+use super::ScrubRule;
 use super::prose::Prose;
 use super::token::TokenKind;
-use super::words::{self, Section, WordSense};
+use super::words::{self, SectionKind, WordSense};
 
 /// Properties of the whole stretch of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StretchContext {
     /// Section of the text.
-    pub(super) section: Section,
+    pub(super) section: SectionKind,
 }
 
 /// The decision on a number: whether to remove it, the rule, and the word that decided.
-pub(super) type Decision = Option<(bool, Rule, Option<String>)>;
+pub(super) type Decision = Option<(bool, ScrubRule, Option<String>)>;
 
 /// Maximum distance of a word in tokens.
 const FAR: usize = 30;
@@ -51,7 +51,7 @@ pub(super) fn weigh(prose: &Prose<'_>, setting: StretchContext, decisions: &mut 
         scale.weigh_all(setting, decisions, before.map(|(_, score)| score));
         let (total, cue) = (scale.total, scale.cue);
         let remove = total > 0.0;
-        let rule = if remove { Rule::ResultWords } else { Rule::SettingWords };
+        let rule = if remove { ScrubRule::ResultWords } else { ScrubRule::SettingWords };
         for &member in &group {
             if prose.form(member).is_some() {
                 decisions[member] = Some((remove, rule, cue.clone()));
@@ -89,7 +89,9 @@ fn group(prose: &Prose<'_>, decisions: &[Decision], first: usize) -> Vec<usize> 
                     prose.str(behind),
                     "and" | "or" | "to" | "vs" | "versus" | "against" | "percent" | "ms" | "s" | "up" | "x"
                 ),
-                TokenKind::Number(_) => decisions[behind].as_ref().is_some_and(|(_, rule, _)| *rule == Rule::Power),
+                TokenKind::Number(_) => {
+                    decisions[behind].as_ref().is_some_and(|(_, rule, _)| *rule == ScrubRule::Power)
+                }
                 _ => false,
             };
             if !joins {
@@ -168,9 +170,9 @@ impl Scale<'_> {
         let (first, last) = (self.group[0], self.group[self.group.len() - 1]);
         self.form();
         self.total += match setting.section {
-            Section::Results => 0.6,
-            Section::Method => -1.0,
-            Section::Other | Section::Bibliography => -0.2,
+            SectionKind::Results => 0.6,
+            SectionKind::Method => -1.0,
+            SectionKind::Other | SectionKind::Bibliography => -0.2,
         };
         if let Some(before) = before {
             self.total += 0.7 * before.clamp(-1.0, 1.0);
@@ -180,7 +182,7 @@ impl Scale<'_> {
         self.words_behind(last, decisions);
         self.neighbours(first, last, setting.section, decisions);
         // In sections of results, the form of a number can suffice; elsewhere some word must support it.
-        if setting.section != Section::Results && self.spoken < LEAST_SPOKEN {
+        if setting.section != SectionKind::Results && self.spoken < LEAST_SPOKEN {
             self.total = self.total.min(0.0);
         }
     }
@@ -352,7 +354,7 @@ impl Scale<'_> {
     }
 
     /// Weighs signs and fixed phrases directly next to the group.
-    fn neighbours(&mut self, first: usize, last: usize, section: Section, decisions: &[Decision]) {
+    fn neighbours(&mut self, first: usize, last: usize, section: SectionKind, decisions: &[Decision]) {
         let prose = self.prose;
         let back = |by: usize| first.checked_sub(by).unwrap_or(usize::MAX);
         let inside = |sign: char| (first..=last + 1).any(|at| prose.sign(at) == Some(sign));
@@ -409,7 +411,7 @@ impl Scale<'_> {
             self.add(-3.0, "top");
         }
         let compared = matches!(before.as_str(), "below" | "above" | "over" | "under" | "than" | "exceeds");
-        if compared && section == Section::Method {
+        if compared && section == SectionKind::Method {
             self.add(-2.2, &before);
         }
         if matches!(before.as_str(), "least" | "most") && prose.word(back(2)) == "at" {
@@ -425,7 +427,7 @@ impl Scale<'_> {
             self.add(-3.0, prose.word(back(1)));
         }
         // Such as "exact in 71% of the trials".
-        if section == Section::Results && before == "in" && prose.word(last + 2) == "of" && inside('%') {
+        if section == SectionKind::Results && before == "in" && prose.word(last + 2) == "of" && inside('%') {
             self.add(2.5, "% of");
         }
         if before == "from" && !self.claimed {

@@ -1,6 +1,6 @@
 //! Finds roundings of gold values among the numbers that the other rules keep.
 
-use super::{Judged, Rule};
+use super::{NumberDecision, ScrubRule};
 use crate::suite::{CHANCE_IN_PROSE, roundings, written_numbers};
 
 /// Minimum number of significant digits of a rounding; one more without a decimal point.
@@ -13,11 +13,14 @@ const SURE_DIGITS: usize = 5;
 /// Marks kept numbers that are roundings of gold values for removal: all with five or more digits, and shorter ones
 /// unless that many matches are expected by chance among the text's other numbers, as in a table of settings
 /// ([`roundings`]).
-pub(super) fn judge(text: &str, judged: &mut [Judged], gold: &[f64]) {
+pub(super) fn judge(text: &str, judged: &mut [NumberDecision], gold: &[f64]) {
     let values: Vec<f64> = gold.iter().copied().filter(|value| value.is_finite()).collect();
     let mut plain = Vec::new();
     for (place, number) in judged.iter().enumerate().filter(|(_, number)| !number.remove) {
-        if !matches!(number.rule, Rule::Bibliography | Rule::Layout | Rule::Markup | Rule::Version | Rule::Date) {
+        if !matches!(
+            number.rule,
+            ScrubRule::Bibliography | ScrubRule::Layout | ScrubRule::Markup | ScrubRule::Version | ScrubRule::Date
+        ) {
             let mut token = text[number.range.clone()].replace("{,}", "").replace("\\,", "").replace('_', "");
             // Like `check`, read a percentage as a share too.
             let behind = text[number.range.end..].trim_start_matches(['\\', ',', ' ']);
@@ -41,7 +44,7 @@ pub(super) fn judge(text: &str, judged: &mut [Judged], gold: &[f64]) {
     let places: Vec<usize> = surprising.chain(sure.map(|written| written.line)).collect();
     for place in places {
         judged[place].remove = true;
-        judged[place].rule = Rule::Gold;
+        judged[place].rule = ScrubRule::Gold;
         judged[place].cue = None;
     }
 }

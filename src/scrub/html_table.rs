@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::layout::{Cell, Table};
+use super::layout::{TableCell, TableLayout};
 
 /// Returns the rows and cells of `text[range]`, which contains a `<table>`.
-pub(super) fn read(text: &str, range: Range<usize>) -> Table {
-    let mut table = Table::default();
+pub(super) fn read(text: &str, range: Range<usize>) -> TableLayout {
+    let mut table = TableLayout::default();
     let mut heads = Vec::new();
     let mut begun = None;
     let mut at = range.start;
@@ -19,7 +19,7 @@ pub(super) fn read(text: &str, range: Range<usize>) -> Table {
             && let Some((from, span)) = begun.take()
             && let Some(row) = table.rows.last_mut()
         {
-            row.push(Cell { range: from..start, span });
+            row.push(TableCell { range: from..start, span });
         }
         match name {
             "tr" => {

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use super::Rule;
+use super::ScrubRule;
 use super::latex::{arguments, braces};
-use super::layout::{Block, BlockKind, Cell, Table, section};
-use super::words::Section;
+use super::layout::{BlockKind, TableCell, TableLayout, TextBlock, section};
+use super::words::SectionKind;
 
 /// Splits a document into blocks.
-pub(super) fn blocks(text: &str) -> Vec<Block> {
+pub(super) fn blocks(text: &str) -> Vec<TextBlock> {
     let mut reader =
-        Reader { text, blocks: Vec::new(), begun: 0, section: Section::Other, caption: None, float_end: 0 };
+        LatexReader { text, blocks: Vec::new(), begun: 0, section: SectionKind::Other, caption: None, float_end: 0 };
     let mut at = 0;
     if let Some(body) = text.find("\\begin{document}") {
         reader.preamble(body);
@@ -24,22 +24,22 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
     reader.blocks
 }
 
-struct Reader<'a> {
+struct LatexReader<'a> {
     text: &'a str,
-    blocks: Vec<Block>,
+    blocks: Vec<TextBlock>,
     /// Start of the prose that has not become a block yet.
     begun: usize,
-    section: Section,
+    section: SectionKind,
     /// Caption of the current float.
     caption: Option<Range<usize>>,
     float_end: usize,
 }
 
-impl Reader<'_> {
+impl LatexReader<'_> {
     fn push(&mut self, kind: BlockKind, range: Range<usize>) {
         self.begun = range.end;
         if !range.is_empty() {
-            self.blocks.push(Block { range, kind, section: self.section });
+            self.blocks.push(TextBlock { range, kind, section: self.section });
         }
     }
 
@@ -62,14 +62,14 @@ impl Reader<'_> {
             let value = &self.text[body..close];
             let number = value.chars().any(|c| c.is_ascii_digit())
                 && !value.chars().any(|c| c.is_ascii_alphabetic() || c == '#');
-            self.push(BlockKind::Kept(Rule::Layout), self.begun..body);
-            self.push(if number { BlockKind::Caption } else { BlockKind::Kept(Rule::Layout) }, body..close);
+            self.push(BlockKind::Kept(ScrubRule::Layout), self.begun..body);
+            self.push(if number { BlockKind::Caption } else { BlockKind::Kept(ScrubRule::Layout) }, body..close);
             at = close.max(start + 1);
             if at >= end {
                 return;
             }
         }
-        self.push(BlockKind::Kept(Rule::Layout), self.begun..end);
+        self.push(BlockKind::Kept(ScrubRule::Layout), self.begun..end);
     }
 
     /// Processes the text at this position and returns the next position.
@@ -87,7 +87,7 @@ impl Reader<'_> {
         }
         if rest.starts_with("\\[") {
             let end = rest.find("\\]").map_or(self.text.len(), |end| at + end + 2);
-            return self.kept(at, end, Rule::Equation);
+            return self.kept(at, end, ScrubRule::Equation);
         }
         if let Some(name) = rest.strip_prefix("\\begin{").and_then(|name| name.split_once('}')).map(|(name, _)| name) {
             return self.environment(at, name);
@@ -100,7 +100,7 @@ impl Reader<'_> {
             let heading = &self.text[at + open..end];
             self.flush(at);
             if !rest.starts_with("\\title") {
-                let above = if rest.starts_with("\\section") { Section::Other } else { self.section };
+                let above = if rest.starts_with("\\section") { SectionKind::Other } else { self.section };
                 self.section = section(heading, above);
             }
             self.push(BlockKind::Heading, at..end);
@@ -116,7 +116,7 @@ impl Reader<'_> {
         at + 1 + rest[1..].chars().next().map_or(0, char::len_utf8)
     }
 
-    fn kept(&mut self, at: usize, end: usize, rule: Rule) -> usize {
+    fn kept(&mut self, at: usize, end: usize, rule: ScrubRule) -> usize {
         self.flush(at);
         self.push(BlockKind::Kept(rule), at..end);
         end
@@ -128,11 +128,11 @@ impl Reader<'_> {
         let end = self.text[head..].find(&close).map_or(self.text.len(), |end| head + end + close.len());
         match name.trim_end_matches('*') {
             "equation" | "align" | "gather" | "multline" | "eqnarray" | "displaymath" | "math" | "alignat"
-            | "flalign" => self.kept(at, end, Rule::Equation),
+            | "flalign" => self.kept(at, end, ScrubRule::Equation),
             "verbatim" | "lstlisting" | "minted" | "algorithm" | "algorithmic" | "tikzpicture" | "filecontents" => {
-                self.kept(at, end, Rule::Code)
+                self.kept(at, end, ScrubRule::Code)
             }
-            "thebibliography" => self.kept(at, end, Rule::Bibliography),
+            "thebibliography" => self.kept(at, end, ScrubRule::Bibliography),
             "tabular" | "tabularx" | "tabulary" | "longtable" | "array" | "supertabular" => {
                 self.tabular(at, head, end, &close, name);
                 end
@@ -149,7 +149,7 @@ impl Reader<'_> {
             }
             "abstract" => {
                 self.flush(at);
-                self.section = Section::Results;
+                self.section = SectionKind::Results;
                 head
             }
             _ => head,
@@ -163,7 +163,7 @@ impl Reader<'_> {
         let body = body.min(end);
         let foot = if self.text[..end].ends_with(close) { end - close.len() } else { end };
         let foot = foot.max(body);
-        self.push(BlockKind::Kept(Rule::Layout), at..body);
+        self.push(BlockKind::Kept(ScrubRule::Layout), at..body);
         let mut table = rows(self.text, body..foot);
         if at < self.float_end {
             table.caption.clone_from(&self.caption);
@@ -184,13 +184,13 @@ fn opened(rest: &str, command: &str) -> Option<usize> {
 }
 
 /// Splits a table into rows at `\\` and cells at `&`; the header ends at the first rule below a row.
-fn rows(text: &str, range: Range<usize>) -> Table {
+fn rows(text: &str, range: Range<usize>) -> TableLayout {
     let bytes = text.as_bytes();
-    let mut table = Table::default();
-    let mut row: Vec<Cell> = Vec::new();
+    let mut table = TableLayout::default();
+    let mut row: Vec<TableCell> = Vec::new();
     let mut begun = range.start;
     let mut at = range.start;
-    let cell = |start: usize, end: usize| Cell { range: start..end, span: span(&text[start..end]) };
+    let cell = |start: usize, end: usize| TableCell { range: start..end, span: span(&text[start..end]) };
     while at < range.end {
         match bytes[at] {
             b'&' => {

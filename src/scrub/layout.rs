@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use super::Rule;
-use super::words::{self, Section};
+use super::ScrubRule;
+use super::words::{self, SectionKind};
 
 /// A part of the text that is judged separately.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Block {
+pub(super) struct TextBlock {
     pub(super) range: Range<usize>,
     pub(super) kind: BlockKind,
-    pub(super) section: Section,
+    pub(super) section: SectionKind,
 }
 
 /// Kind of a block.
@@ -23,15 +23,15 @@ pub(super) enum BlockKind {
     /// The caption of a table or a figure.
     Caption,
     /// A stretch in which every number is kept, by this rule.
-    Kept(Rule),
+    Kept(ScrubRule),
     /// A table.
-    Table(Table),
+    Table(TableLayout),
 }
 
 /// Positions of a table's cells.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Table {
-    pub(super) rows: Vec<Vec<Cell>>,
+pub(super) struct TableLayout {
+    pub(super) rows: Vec<Vec<TableCell>>,
     /// Number of header rows.
     pub(super) header: usize,
     /// Position of its caption.
@@ -42,13 +42,13 @@ pub(super) struct Table {
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Cell {
+pub(super) struct TableCell {
     pub(super) range: Range<usize>,
     /// Number of columns that the cell spans.
     pub(super) span: usize,
 }
 
 /// Returns the section that a heading starts; an unspecific heading continues the section above it.
-pub(super) fn section(heading: &str, above: Section) -> Section {
+pub(super) fn section(heading: &str, above: SectionKind) -> SectionKind {
     words::section(heading).unwrap_or(above)
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::layout::{Block, BlockKind, Table, section};
+use super::layout::{BlockKind, TableLayout, TextBlock, section};
 use super::line_table::{self, TextLine};
-use super::words::Section;
-use super::{Format, Rule, html_table};
+use super::words::SectionKind;
+use super::{MarkupFormat, ScrubRule, html_table};
 
 /// Splits a text into blocks.
-pub(super) fn blocks(text: &str, format: Format) -> Vec<Block> {
+pub(super) fn blocks(text: &str, format: MarkupFormat) -> Vec<TextBlock> {
     let mut lines = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -16,23 +16,23 @@ pub(super) fn blocks(text: &str, format: Format) -> Vec<Block> {
         at += line.len();
     }
     let mut reader =
-        Reader { source: text, lines, format, blocks: Vec::new(), section: Section::Other, in_list: false };
+        LineReader { source: text, lines, format, blocks: Vec::new(), section: SectionKind::Other, in_list: false };
     reader.run();
     reader.captions(text);
     reader.blocks
 }
 
-struct Reader<'a> {
+struct LineReader<'a> {
     source: &'a str,
     lines: Vec<TextLine<'a>>,
-    format: Format,
-    blocks: Vec<Block>,
-    section: Section,
+    format: MarkupFormat,
+    blocks: Vec<TextBlock>,
+    section: SectionKind,
     /// Whether the previous block is a list item, whose further paragraphs are indented.
     in_list: bool,
 }
 
-impl Reader<'_> {
+impl LineReader<'_> {
     fn text(&self, line: usize) -> &str {
         self.lines.get(line).map_or("", |line| line.text)
     }
@@ -46,7 +46,7 @@ impl Reader<'_> {
             return;
         };
         let range = first.start..last.start + last.text.len();
-        self.blocks.push(Block { range, kind, section: self.section });
+        self.blocks.push(TextBlock { range, kind, section: self.section });
     }
 
     fn run(&mut self) {
@@ -62,23 +62,23 @@ impl Reader<'_> {
 
     /// Skips YAML front matter at the start of a Markdown text.
     fn front_matter(&mut self) -> usize {
-        if self.format != Format::Markdown || self.text(0) != "---" {
+        if self.format != MarkupFormat::Markdown || self.text(0) != "---" {
             return 0;
         }
         let Some(end) = (1..self.lines.len()).find(|&line| matches!(self.text(line), "---" | "...")) else { return 0 };
-        self.push(BlockKind::Kept(Rule::Layout), 0..end + 1);
+        self.push(BlockKind::Kept(ScrubRule::Layout), 0..end + 1);
         end + 1
     }
 
     /// Reads the block that starts at this line and returns the line after it.
     fn block(&mut self, at: usize) -> usize {
         if let Some(end) = self.code(at) {
-            return self.take(BlockKind::Kept(Rule::Code), at, end);
+            return self.take(BlockKind::Kept(ScrubRule::Code), at, end);
         }
         if self.text(at).trim_start().starts_with("$$")
             && let Some(end) = self.display(at)
         {
-            return self.take(BlockKind::Kept(Rule::Equation), at, end);
+            return self.take(BlockKind::Kept(ScrubRule::Equation), at, end);
         }
         if self.text(at).trim_start().starts_with("<table") {
             let far = self.lines.len().min(at + line_table::MOST_ROWS);
@@ -95,11 +95,11 @@ impl Reader<'_> {
             return end;
         }
         let end = self.paragraph(at);
-        if self.section == Section::Bibliography {
-            return self.take(BlockKind::Kept(Rule::Bibliography), at, end);
+        if self.section == SectionKind::Bibliography {
+            return self.take(BlockKind::Kept(ScrubRule::Bibliography), at, end);
         }
         if !self.in_list && self.is_formula(at, end) {
-            return self.take(BlockKind::Kept(Rule::Equation), at, end);
+            return self.take(BlockKind::Kept(ScrubRule::Equation), at, end);
         }
         self.in_list = is_item(self.text(at)) || (self.in_list && self.text(at).starts_with(' '));
         let kind = if is_caption(self.text(at)) { BlockKind::Caption } else { BlockKind::Prose };
@@ -108,7 +108,7 @@ impl Reader<'_> {
     }
 
     fn take(&mut self, kind: BlockKind, at: usize, end: usize) -> usize {
-        if !matches!(kind, BlockKind::Kept(Rule::Equation | Rule::Code)) {
+        if !matches!(kind, BlockKind::Kept(ScrubRule::Equation | ScrubRule::Code)) {
             self.in_list = false;
         }
         self.push(kind, at..end);
@@ -117,7 +117,7 @@ impl Reader<'_> {
 
     /// Returns the end of a fenced or indented code block in Markdown.
     fn code(&self, at: usize) -> Option<usize> {
-        if self.format != Format::Markdown {
+        if self.format != MarkupFormat::Markdown {
             return None;
         }
         let line = self.text(at).trim_start();
@@ -147,7 +147,7 @@ impl Reader<'_> {
         let alone = (at == 0 || self.is_blank(at - 1)) && self.is_blank(at + 1);
         let top;
         let end;
-        if self.format == Format::Markdown {
+        if self.format == MarkupFormat::Markdown {
             let underlined = |sign: char| {
                 let below = self.text(at + 1).trim_end();
                 !below.is_empty() && below.chars().all(|c| c == sign)
@@ -172,7 +172,7 @@ impl Reader<'_> {
             top = !number.trim_end_matches('.').contains('.');
             end = at + 1;
         }
-        let above = if top { Section::Other } else { self.section };
+        let above = if top { SectionKind::Other } else { self.section };
         self.section = section(&line, above);
         self.in_list = false;
         self.push(BlockKind::Heading, at..end);
@@ -184,7 +184,7 @@ impl Reader<'_> {
         let mut end = at + 1;
         while end < self.lines.len() && !self.is_blank(end) {
             let line = self.text(end).trim_start();
-            let markdown = self.format == Format::Markdown
+            let markdown = self.format == MarkupFormat::Markdown
                 && (line.starts_with('#') || line.starts_with("```") || line.starts_with("~~~"));
             if markdown || is_item(self.text(end)) || (line.starts_with(['|', '+']) && self.opens_table(end)) {
                 break;
@@ -224,7 +224,8 @@ impl Reader<'_> {
                 .filter(|_| near(Some(place + 1)).is_none_or(|below| !is_of_above(text, &below.range)))
                 .or_else(|| near(Some(place + 1)))
                 .map(|block| block.range.clone());
-            if let Some(Block { kind: BlockKind::Table(Table { caption: slot, .. }), .. }) = self.blocks.get_mut(place)
+            if let Some(TextBlock { kind: BlockKind::Table(TableLayout { caption: slot, .. }), .. }) =
+                self.blocks.get_mut(place)
             {
                 *slot = caption;
             }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::layout::{Cell, Table};
+use super::layout::{TableCell, TableLayout};
 
 /// A line with its position in the text.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +15,7 @@ pub(super) struct TextLine<'a> {
 pub(super) const MOST_ROWS: usize = 2000;
 
 /// Reads the table that starts at this line; also returns the line after it.
-pub(super) fn read(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
+pub(super) fn read(lines: &[TextLine<'_>], at: usize) -> Option<(TableLayout, usize)> {
     pipes(lines, at).or_else(|| grid(lines, at)).or_else(|| dashed(lines, at))
 }
 
@@ -24,7 +24,7 @@ fn line<'a>(lines: &[TextLine<'a>], at: usize) -> &'a str {
 }
 
 /// Reads a pipe table: `| a | b |` with a line of dashes below the header.
-fn pipes(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
+fn pipes(lines: &[TextLine<'_>], at: usize) -> Option<(TableLayout, usize)> {
     let delimiter = |text: &str| {
         text.contains('-')
             && text.contains('|')
@@ -39,10 +39,10 @@ fn pipes(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     }
     let rows =
         lines[at..end].iter().enumerate().filter(|(place, _)| *place != 1).map(|(_, line)| pipe_cells(line)).collect();
-    Some((Table { rows, header: 1, caption: None, fixed_width: true }, end))
+    Some((TableLayout { rows, header: 1, caption: None, fixed_width: true }, end))
 }
 
-fn pipe_cells(line: &TextLine<'_>) -> Vec<Cell> {
+fn pipe_cells(line: &TextLine<'_>) -> Vec<TableCell> {
     let text = line.text.trim_end();
     let text = text.strip_suffix('|').filter(|rest| !rest.ends_with('\\')).unwrap_or(text);
     let lead = text.len() - text.trim_start().len();
@@ -67,12 +67,12 @@ fn pipe_cells(line: &TextLine<'_>) -> Vec<Cell> {
     cells
 }
 
-fn cell(line: &TextLine<'_>, range: Range<usize>) -> Cell {
-    Cell { range: line.start + range.start..line.start + range.end, span: 1 }
+fn cell(line: &TextLine<'_>, range: Range<usize>) -> TableCell {
+    TableCell { range: line.start + range.start..line.start + range.end, span: 1 }
 }
 
 /// Reads a grid table, with `+---+---+` around every row.
-fn grid(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
+fn grid(lines: &[TextLine<'_>], at: usize) -> Option<(TableLayout, usize)> {
     let border = |text: &str| {
         let text = text.trim();
         text.len() > 2 && text.starts_with('+') && text.ends_with('+') && text.chars().all(|c| "+-=:".contains(c))
@@ -80,7 +80,7 @@ fn grid(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
     if !border(line(lines, at)) {
         return None;
     }
-    let mut table = Table { fixed_width: true, ..Table::default() };
+    let mut table = TableLayout { fixed_width: true, ..TableLayout::default() };
     let mut end = at + 1;
     while end < lines.len() {
         let text = line(lines, end).trim();
@@ -102,7 +102,7 @@ fn grid(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
 }
 
 /// Reads pandoc's simple and multi-line tables, whose columns are marked by runs of dashes.
-fn dashed(lines: &[TextLine<'_>], at: usize) -> Option<(Table, usize)> {
+fn dashed(lines: &[TextLine<'_>], at: usize) -> Option<(TableLayout, usize)> {
     let first = line(lines, at);
     if is_dashes(first) {
         // Either a line across the whole table, or the columns of a table without a header.
@@ -151,18 +151,18 @@ fn runs(text: &str) -> Vec<Range<usize>> {
     runs
 }
 
-fn columned(lines: &[TextLine<'_>], header: Range<usize>, columns: usize, body: Range<usize>) -> Table {
+fn columned(lines: &[TextLine<'_>], header: Range<usize>, columns: usize, body: Range<usize>) -> TableLayout {
     let runs = runs(line(lines, columns));
     let rows = |range: Range<usize>| range.filter(|&at| !line(lines, at).trim().is_empty()).collect::<Vec<_>>();
     let header = rows(header);
     let count = header.len();
     let rows = header.into_iter().chain(rows(body)).map(|at| column_cells(&lines[at], &runs)).collect();
-    Table { rows, header: count, caption: None, fixed_width: true }
+    TableLayout { rows, header: count, caption: None, fixed_width: true }
 }
 
 /// Splits a line at two or more blanks and assigns each piece to the column whose dashes it overlaps most, because
 /// hand-made tables seldom align exactly.
-fn column_cells(line: &TextLine<'_>, runs: &[Range<usize>]) -> Vec<Cell> {
+fn column_cells(line: &TextLine<'_>, runs: &[Range<usize>]) -> Vec<TableCell> {
     let mut cells: Vec<Option<Range<usize>>> = vec![None; runs.len()];
     for (columns, bytes) in pieces(line.text) {
         let overlap = |run: &Range<usize>| run.end.min(columns.end) as i64 - run.start.max(columns.start) as i64;

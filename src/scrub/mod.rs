@@ -54,8 +54,9 @@ pub use rewrite::{Scrubbed, SeenNumber, scrub};
 
 /// Markup of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Format")]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum MarkupFormat {
     /// Markdown as understood by pandoc.
     Markdown,
     /// LaTeX.
@@ -64,7 +65,7 @@ pub enum Format {
     Plain,
 }
 
-impl Format {
+impl MarkupFormat {
     /// Detects the format from the file's extension or, failing that, from the text.
     #[must_use]
     pub fn detect(path: &Path, text: &str) -> Self {
@@ -86,8 +87,9 @@ impl Format {
 
 /// The rule that decided on a number. The names are part of the audit's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Rule")]
 #[serde(rename_all = "kebab-case")]
-pub enum Rule {
+pub enum ScrubRule {
     /// Kept: code, verbatim text, or a program listing.
     Code,
     /// Kept: part of an equation.
@@ -146,19 +148,19 @@ pub enum Rule {
 
 /// Input of [`scrub`] besides the text.
 #[derive(Debug, Clone, Copy)]
-pub struct Options<'a> {
+pub struct ScrubOptions<'a> {
     /// Markup of the text.
-    pub format: Format,
+    pub format: MarkupFormat,
     /// Gold values, whose roundings are removed.
     pub gold: &'a [f64],
 }
 
 /// The decision on one number.
 #[derive(Debug, Clone, PartialEq)]
-struct Judged {
+struct NumberDecision {
     range: Range<usize>,
     remove: bool,
-    rule: Rule,
+    rule: ScrubRule,
     /// The word with the largest weight.
     cue: Option<String>,
     /// Context of the number, which determines its replacement.
@@ -188,11 +190,11 @@ const LATEX_CELL_MARKER: &str = "{---}";
 const MARKERS: [&str; 4] = [LATEX_MARKER, MARKER, LATEX_CELL_MARKER, CELL_MARKER];
 
 /// Judges every number of a text, in the order of the text.
-fn judge(text: &str, options: &Options<'_>) -> Vec<Judged> {
+fn judge(text: &str, options: &ScrubOptions<'_>) -> Vec<NumberDecision> {
     let mut judged = Vec::new();
     let blocks = match options.format {
-        Format::Latex => latex_layout::blocks(text),
-        Format::Markdown | Format::Plain => line_layout::blocks(text, options.format),
+        MarkupFormat::Latex => latex_layout::blocks(text),
+        MarkupFormat::Markdown | MarkupFormat::Plain => line_layout::blocks(text, options.format),
     };
     for block in blocks {
         let range = block.range.clone();
@@ -211,21 +213,21 @@ fn judge(text: &str, options: &Options<'_>) -> Vec<Judged> {
         judged.iter_mut().filter(|number| number.remove && marked.contains(&plain(&text[number.range.clone()])))
     {
         number.remove = false;
-        number.rule = Rule::Marked;
+        number.rule = ScrubRule::Marked;
         number.cue = None;
     }
     judged
 }
 
 /// Keeps every number of a stretch by the same rule.
-fn keep_all(text: &str, range: Range<usize>, rule: Rule) -> Vec<Judged> {
+fn keep_all(text: &str, range: Range<usize>, rule: ScrubRule) -> Vec<NumberDecision> {
     let mut found = Vec::new();
     let mut at = range.start;
     while at < range.end {
         if let Some((end, _)) = number::at(text, at)
             && end <= range.end
         {
-            found.push(Judged { range: at..end, remove: false, rule, cue: None, place: MarkerContext::Prose });
+            found.push(NumberDecision { range: at..end, remove: false, rule, cue: None, place: MarkerContext::Prose });
             at = end;
         } else {
             at += text[at..].chars().next().map_or(1, char::len_utf8);

@@ -2,7 +2,7 @@
 
 /// The written form of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Form {
+pub(super) struct NumberForm {
     /// Digits after the decimal point.
     pub(super) decimals: usize,
     /// Total digits, without leading zeros.
@@ -17,7 +17,7 @@ pub(super) struct Form {
     pub(super) padded: bool,
 }
 
-impl Form {
+impl NumberForm {
     /// Whether it has neither decimals nor several points.
     pub(super) const fn is_whole(&self) -> bool {
         self.decimals == 0 && !self.version
@@ -25,9 +25,9 @@ impl Form {
 }
 
 /// Parses the number that starts at `start`, including its sign; returns its end and its form.
-pub(super) fn at(text: &str, start: usize) -> Option<(usize, Form)> {
+pub(super) fn at(text: &str, start: usize) -> Option<(usize, NumberForm)> {
     let bytes = text.as_bytes();
-    let mut form = Form::default();
+    let mut form = NumberForm::default();
     let mut at = start;
     let sign = sign(text, start);
     if sign > 0 {

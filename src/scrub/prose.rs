@@ -1,14 +1,14 @@
 //! A stretch of prose split into tokens, and rules for its unambiguous numbers.
 
-use super::Rule;
-use super::number::Form;
-use super::token::{Token, TokenKind};
+use super::ScrubRule;
+use super::number::NumberForm;
+use super::token::{TextToken, TokenKind};
 use super::words::{self, WordSense};
 
 /// A stretch of prose split into tokens.
 pub(super) struct Prose<'a> {
     pub(super) text: &'a str,
-    pub(super) tokens: &'a [Token],
+    pub(super) tokens: &'a [TextToken],
     pub(super) heading: bool,
 }
 
@@ -19,7 +19,7 @@ impl Prose<'_> {
 
     /// The word at this token; empty if the token isn't a word.
     pub(super) fn word(&self, at: usize) -> &str {
-        if matches!(self.tokens.get(at), Some(Token { kind: TokenKind::Word, .. })) { self.str(at) } else { "" }
+        if matches!(self.tokens.get(at), Some(TextToken { kind: TokenKind::Word, .. })) { self.str(at) } else { "" }
     }
 
     pub(super) fn sign(&self, at: usize) -> Option<char> {
@@ -29,7 +29,7 @@ impl Prose<'_> {
         }
     }
 
-    pub(super) fn form(&self, at: usize) -> Option<Form> {
+    pub(super) fn form(&self, at: usize) -> Option<NumberForm> {
         match self.tokens.get(at)?.kind {
             TokenKind::Number(form) => Some(form),
             _ => None,
@@ -37,7 +37,7 @@ impl Prose<'_> {
     }
 
     pub(super) fn is_number(&self, at: usize) -> bool {
-        matches!(self.tokens.get(at), Some(Token { kind: TokenKind::Number(_) | TokenKind::Marker, .. }))
+        matches!(self.tokens.get(at), Some(TextToken { kind: TokenKind::Number(_) | TokenKind::Marker, .. }))
     }
 
     /// Whether this token directly follows the previous one.
@@ -46,46 +46,46 @@ impl Prose<'_> {
     }
 
     /// The rule that keeps this number in any context, including table cells.
-    pub(super) fn fixed(&self, at: usize, form: Form) -> Option<Rule> {
+    pub(super) fn fixed(&self, at: usize, form: NumberForm) -> Option<ScrubRule> {
         if self.is_power(at) {
-            Some(Rule::Power)
+            Some(ScrubRule::Power)
         } else if form.version || self.is_version(at) {
-            Some(Rule::Version)
+            Some(ScrubRule::Version)
         } else if self.is_name(at) {
-            Some(Rule::Name)
+            Some(ScrubRule::Name)
         } else if self.is_citation(at, form) && self.tokens.iter().any(|token| token.kind == TokenKind::Word) {
-            Some(Rule::Citation)
+            Some(ScrubRule::Citation)
         } else if self.is_size(at, form) {
-            Some(Rule::Size)
+            Some(ScrubRule::Size)
         } else {
             None
         }
     }
 
     /// The rule that settles this number, if any, and whether it removes the number.
-    pub(super) fn rule(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
+    pub(super) fn rule(&self, at: usize, form: NumberForm) -> Option<(bool, ScrubRule)> {
         let keep = |rule| Some((false, rule));
         let remove = |rule| Some((true, rule));
         if self.is_power(at) {
-            return keep(Rule::Power);
+            return keep(ScrubRule::Power);
         }
         if self.is_dated(at, form) {
-            return keep(Rule::Date);
+            return keep(ScrubRule::Date);
         }
         if form.version || self.is_version(at) {
-            return keep(Rule::Version);
+            return keep(ScrubRule::Version);
         }
         if self.is_name(at) {
-            return keep(Rule::Name);
+            return keep(ScrubRule::Name);
         }
         if self.is_numbering(at, form) {
-            return keep(Rule::Numbering);
+            return keep(ScrubRule::Numbering);
         }
         if self.is_reference(at) {
-            return keep(Rule::Reference);
+            return keep(ScrubRule::Reference);
         }
         if self.is_citation(at, form) {
-            return keep(Rule::Citation);
+            return keep(ScrubRule::Citation);
         }
         if self.is_plus_minus(at) {
             return None;
@@ -94,16 +94,16 @@ impl Prose<'_> {
             return Some(decided);
         }
         if self.is_size(at, form) {
-            return keep(Rule::Size);
+            return keep(ScrubRule::Size);
         }
         if self.is_level(at) {
-            return keep(Rule::Level);
+            return keep(ScrubRule::Level);
         }
         if self.is_in_braces(at) {
-            return keep(Rule::Range);
+            return keep(ScrubRule::Range);
         }
         if self.is_statistic(at) {
-            return remove(Rule::Statistic);
+            return remove(ScrubRule::Statistic);
         }
         self.in_symbols(at)
     }
@@ -154,7 +154,7 @@ impl Prose<'_> {
     }
 
     /// Whether it numbers a heading, an item or an equation: `2. `, `(3)`.
-    fn is_numbering(&self, at: usize, form: Form) -> bool {
+    fn is_numbering(&self, at: usize, form: NumberForm) -> bool {
         let first = (0..at).all(|before| {
             matches!(self.tokens[before].kind, TokenKind::Sign('#' | '>' | '-' | ':') | TokenKind::Break)
         });
@@ -200,7 +200,7 @@ impl Prose<'_> {
     }
 
     /// Whether it is a citation: `[12]`, `[3, 5–7]`, `[11, Theorem 1]`.
-    fn is_citation(&self, at: usize, form: Form) -> bool {
+    fn is_citation(&self, at: usize, form: NumberForm) -> bool {
         if !form.is_whole() || form.signed || form.grouped || form.digits > 3 || self.tokens[at].formula.is_some() {
             return false;
         }
@@ -218,7 +218,7 @@ impl Prose<'_> {
     }
 
     /// Whether it is a year, a day next to a month, or part of a time of day.
-    fn is_dated(&self, at: usize, form: Form) -> bool {
+    fn is_dated(&self, at: usize, form: NumberForm) -> bool {
         if !form.is_whole() || form.signed || form.grouped {
             return false;
         }
@@ -241,7 +241,7 @@ impl Prose<'_> {
         self.is_year(at, form)
     }
 
-    fn is_year(&self, at: usize, form: Form) -> bool {
+    fn is_year(&self, at: usize, form: NumberForm) -> bool {
         let year = form.digits == 4 && self.str(at).parse().is_ok_and(|year: u32| (1800..=2035).contains(&year));
         if !year || self.sign(at + 1) == Some('%') || self.is_plus_minus(at) || words::is_counted(self.word(at + 1)) {
             return false;
@@ -290,7 +290,7 @@ impl Prose<'_> {
     }
 
     /// Settles ratios such as `2.5 times faster`, `3.1x fewer`, `120-fold` and `a 3.2-point gain`.
-    fn ratio(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
+    fn ratio(&self, at: usize, form: NumberForm) -> Option<(bool, ScrubRule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
         if sign == Some('-') && self.glued(at + 1) && self.glued(at + 2) {
             let compound = self.word(at + 2).to_lowercase();
@@ -300,15 +300,19 @@ impl Prose<'_> {
                     let validation = ["cross", "cv", "validation", "split", "partition"];
                     let next = self.word(at + 3).to_lowercase();
                     let next = if next.is_empty() { self.word(at + 4).to_lowercase() } else { next };
-                    Some(if validation.contains(&next.as_str()) { (false, Rule::Size) } else { (true, Rule::Ratio) })
+                    Some(if validation.contains(&next.as_str()) {
+                        (false, ScrubRule::Size)
+                    } else {
+                        (true, ScrubRule::Ratio)
+                    })
                 }
                 "point" | "points" | "percent" => {
                     let claims = (at + 3..at + 6).any(|next| {
                         matches!(words::sense_of(self.word(next)), Some(WordSense::Claim | WordSense::Metric))
                     });
-                    if claims { Some((true, Rule::Ratio)) } else { None }
+                    if claims { Some((true, ScrubRule::Ratio)) } else { None }
                 }
-                _ => Some((false, Rule::Size)),
+                _ => Some((false, ScrubRule::Size)),
             };
         }
         // Such as "15 to 20 times faster".
@@ -321,26 +325,26 @@ impl Prose<'_> {
     }
 
     /// Settles a number followed by `times faster` or `x fewer`, and numbers such as `2.5x`.
-    fn times(&self, at: usize, form: Form) -> Option<(bool, Rule)> {
+    fn times(&self, at: usize, form: NumberForm) -> Option<(bool, ScrubRule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
         // Such as "40% fewer".
         let word_behind = self.word(at + 2);
         if sign == Some('%') && words::is_comparative(word_behind) && !matches!(word_behind, "as" | "more") {
-            return Some((true, Rule::Ratio));
+            return Some((true, ScrubRule::Ratio));
         }
         let times = matches!(word, "x" | "X" | "times") || sign == Some('×');
         if !times || self.is_number(at + 2) {
             return None;
         }
         if words::is_comparative(self.word(at + 2)) {
-            return Some((true, Rule::Ratio));
+            return Some((true, ScrubRule::Ratio));
         }
         let glued = self.glued(at + 1) && word != "times";
-        (glued && form.decimals > 0).then_some((true, Rule::Ratio))
+        (glued && form.decimals > 0).then_some((true, ScrubRule::Ratio))
     }
 
     /// Whether it is a size: `28 x 28`, `1.2 million`, `16 GB`, `10k`, `3D`.
-    fn is_size(&self, at: usize, form: Form) -> bool {
+    fn is_size(&self, at: usize, form: NumberForm) -> bool {
         let by = |at: usize| matches!(self.sign(at), Some('×')) || matches!(self.word(at), "x" | "by");
         if form.is_whole() {
             let factor =

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CELL_MARKER, Format, Judged, LATEX_CELL_MARKER, LATEX_MARKER, MARKER, MarkerContext, Options, Rule, judge,
+    CELL_MARKER, LATEX_CELL_MARKER, LATEX_MARKER, MARKER, MarkerContext, MarkupFormat, NumberDecision, ScrubOptions,
+    ScrubRule, judge,
 };
 
 /// A text without its results.
@@ -31,7 +32,7 @@ pub struct SeenNumber {
     /// Whether it was removed.
     pub removed: bool,
     /// The rule that decided.
-    pub rule: Rule,
+    pub rule: ScrubRule,
     /// The word, sign or name with the largest weight, if words decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cue: Option<String>,
@@ -47,8 +48,8 @@ impl Scrubbed {
 
 /// Removes the results from a text.
 #[must_use]
-pub fn scrub(text: &str, options: &Options<'_>) -> Scrubbed {
-    let mut removed: Vec<(Range<usize>, Judged)> = Vec::new();
+pub fn scrub(text: &str, options: &ScrubOptions<'_>) -> Scrubbed {
+    let mut removed: Vec<(Range<usize>, NumberDecision)> = Vec::new();
     let mut current = text.to_owned();
     loop {
         let judged = judge(&current, options);
@@ -68,7 +69,7 @@ pub fn scrub(text: &str, options: &Options<'_>) -> Scrubbed {
 }
 
 /// Inserts markers into the original text and stores their positions in the new text.
-fn rewrite(text: &str, removed: &mut [(Range<usize>, Judged)], format: Format) -> String {
+fn rewrite(text: &str, removed: &mut [(Range<usize>, NumberDecision)], format: MarkupFormat) -> String {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
     for (range, number) in removed {
@@ -83,11 +84,11 @@ fn rewrite(text: &str, removed: &mut [(Range<usize>, Judged)], format: Format) -
 }
 
 /// The marker for a number. In columns of fixed width it is padded to the number's width.
-fn marker(number: &str, place: MarkerContext, format: Format) -> String {
+fn marker(number: &str, place: MarkerContext, format: MarkupFormat) -> String {
     match (place, format) {
-        (MarkerContext::Prose, Format::Latex) => LATEX_MARKER.to_owned(),
+        (MarkerContext::Prose, MarkupFormat::Latex) => LATEX_MARKER.to_owned(),
         (MarkerContext::Prose, _) => MARKER.to_owned(),
-        (MarkerContext::Cell { .. }, Format::Latex) => LATEX_CELL_MARKER.to_owned(),
+        (MarkerContext::Cell { .. }, MarkupFormat::Latex) => LATEX_CELL_MARKER.to_owned(),
         (MarkerContext::Cell { fixed_width: true }, _) => {
             format!("{CELL_MARKER:<width$}", width = number.chars().count())
         }
@@ -96,7 +97,7 @@ fn marker(number: &str, place: MarkerContext, format: Format) -> String {
 }
 
 /// Maps a range of the current text to the original, given the markers before it.
-fn original(removed: &[(Range<usize>, Judged)], range: &Range<usize>) -> Range<usize> {
+fn original(removed: &[(Range<usize>, NumberDecision)], range: &Range<usize>) -> Range<usize> {
     // Ranges of numbers never overlap markers, and `removed` is in the text's order.
     let before = removed.partition_point(|(_, marker)| marker.range.end <= range.start);
     let start = match removed[..before].last() {
@@ -107,7 +108,7 @@ fn original(removed: &[(Range<usize>, Judged)], range: &Range<usize>) -> Range<u
 }
 
 /// Computes line and column of each number; the numbers are in the text's order.
-fn located_numbers(text: &str, numbers: &[(Range<usize>, Judged)]) -> Vec<SeenNumber> {
+fn located_numbers(text: &str, numbers: &[(Range<usize>, NumberDecision)]) -> Vec<SeenNumber> {
     let mut line = 1;
     let mut line_start = 0;
     let mut at = 0;

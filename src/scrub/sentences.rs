@@ -5,21 +5,21 @@ use std::ops::Range;
 use super::evidence::{self, StretchContext};
 use super::prose::Prose;
 use super::token::{TokenKind, split};
-use super::words::Section;
-use super::{Format, Judged, MarkerContext, Rule, keep_all};
+use super::words::SectionKind;
+use super::{MarkerContext, MarkupFormat, NumberDecision, ScrubRule, keep_all};
 
 /// Judges the numbers of a stretch of prose.
 pub(super) fn judge(
     text: &str,
     range: Range<usize>,
-    format: Format,
-    section: Section,
+    format: MarkupFormat,
+    section: SectionKind,
     heading: bool,
-    judged: &mut Vec<Judged>,
+    judged: &mut Vec<NumberDecision>,
 ) {
     let tokens = split(text, range.start, range.end, format);
     let prose = Prose { text, tokens: &tokens, heading };
-    let mut decisions: Vec<Option<(bool, Rule, Option<String>)>> = vec![None; tokens.len()];
+    let mut decisions: Vec<Option<(bool, ScrubRule, Option<String>)>> = vec![None; tokens.len()];
     for (at, decision) in decisions.iter_mut().enumerate() {
         if let TokenKind::Number(form) = tokens[at].kind {
             *decision = prose.rule(at, form).map(|(remove, rule)| (remove, rule, None));
@@ -30,9 +30,9 @@ pub(super) fn judge(
         match (token.kind, decision) {
             (TokenKind::Number(_), Some((remove, rule, cue))) => {
                 let range = token.start..token.end;
-                judged.push(Judged { range, remove, rule, cue, place: MarkerContext::Prose });
+                judged.push(NumberDecision { range, remove, rule, cue, place: MarkerContext::Prose });
             }
-            (TokenKind::Opaque, _) => judged.extend(keep_all(text, token.start..token.end, Rule::Markup)),
+            (TokenKind::Opaque, _) => judged.extend(keep_all(text, token.start..token.end, ScrubRule::Markup)),
             _ => {}
         }
     }

@@ -1,8 +1,8 @@
 //! Rules for numbers in formulas and next to symbols: `n = 5`, `1 - cos a`, `t(4) = 6.32`.
 
-use super::Rule;
+use super::ScrubRule;
 use super::prose::{Prose, back};
-use super::token::{Token, TokenKind};
+use super::token::{TextToken, TokenKind};
 use super::words::{self, WordSense};
 
 impl Prose<'_> {
@@ -23,7 +23,7 @@ impl Prose<'_> {
     }
 
     /// Settles values of symbols and parts of formulas.
-    pub(super) fn in_symbols(&self, at: usize) -> Option<(bool, Rule)> {
+    pub(super) fn in_symbols(&self, at: usize) -> Option<(bool, ScrubRule)> {
         let relation = |at: usize| self.sign(at).is_some_and(|sign| "=<>≈≤≥≪≫∈≡".contains(sign));
         let before = back(at, 1);
         if relation(before) && before > 0 {
@@ -31,7 +31,7 @@ impl Prose<'_> {
             if name.is_some_and(words::is_statistic) {
                 // Statistics have decimals: `kappa = 0` is a setting that means no shrinkage.
                 let is_bound = self.form(at).is_some_and(|form| form.decimals == 0 && form.digits <= 1 && !form.signed);
-                return (is_bound && name.is_some_and(is_greek)).then_some((false, Rule::Symbol));
+                return (is_bound && name.is_some_and(is_greek)).then_some((false, ScrubRule::Symbol));
             }
             // Such as "t = 2.43, p = 0.015".
             let tested = (at + 1..at + 8).any(|at| matches!(self.word(at), "p" | "P") && relation(at + 1));
@@ -48,22 +48,23 @@ impl Prose<'_> {
                 let coded = name.len() < self.text.len() && self.text[..self.tokens[before - 1].end].ends_with(name);
                 let snake = coded && self.sign(back(before, 2)) == Some('_');
                 let short = name.chars().count() <= 2 || is_greek(name) || self.tokens[at].formula.is_some() || snake;
-                return (short || words::sense_of(name) == Some(WordSense::Setting)).then_some((false, Rule::Symbol));
+                return (short || words::sense_of(name) == Some(WordSense::Setting))
+                    .then_some((false, ScrubRule::Symbol));
             }
             // No word precedes the sign in `n_1 = 5`, `f(x) = 2` and `|a| < 3`.
             let opened = matches!(
                 self.tokens[before - 1].kind,
                 TokenKind::Sign(')' | ']' | '|' | '_' | '²' | '‖') | TokenKind::Number(_)
             );
-            return opened.then_some((false, Rule::Symbol));
+            return opened.then_some((false, ScrubRule::Symbol));
         }
         if relation(at + 1) && !self.is_plus_minus(at) {
-            return Some((false, Rule::Symbol));
+            return Some((false, ScrubRule::Symbol));
         }
         if self.is_operand(at) {
-            return Some((false, Rule::Equation));
+            return Some((false, ScrubRule::Equation));
         }
-        self.tokens[at].formula.and_then(|formula| self.is_formula(at, formula)).map(|()| (false, Rule::Equation))
+        self.tokens[at].formula.and_then(|formula| self.is_formula(at, formula)).map(|()| (false, ScrubRule::Equation))
     }
 
     fn is_decimal_at(&self, at: usize) -> bool {
@@ -127,7 +128,7 @@ impl Prose<'_> {
 
     /// Returns `Some` if the inline formula contains more than a number with its spread, unit or power.
     fn is_formula(&self, at: usize, formula: usize) -> Option<()> {
-        let within = |token: &Token| token.formula == Some(formula);
+        let within = |token: &TextToken| token.formula == Some(formula);
         let from = (0..at).rev().find(|&before| !within(&self.tokens[before])).map_or(0, |before| before + 1);
         let to = (at..self.tokens.len()).find(|&behind| !within(&self.tokens[behind])).unwrap_or(self.tokens.len());
         let relation = (from..to).find(|&place| self.sign(place).is_some_and(|sign| "=<>≈".contains(sign)));

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::layout::{Block, Cell, Table};
+use super::layout::{TableCell, TableLayout, TextBlock};
 use super::prose::Prose;
-use super::token::{Token, TokenKind, split};
-use super::words::{self, Section, WordSense};
-use super::{Format, Judged, MarkerContext, Rule, keep_all, sentences};
+use super::token::{TextToken, TokenKind, split};
+use super::words::{self, SectionKind, WordSense};
+use super::{MarkerContext, MarkupFormat, NumberDecision, ScrubRule, keep_all, sentences};
 
 /// Kind of numbers that a header or a row's label indicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +20,14 @@ enum ContentHint {
 const PROSE_WORDS: usize = 5;
 
 /// Judges the numbers of a table.
-pub(super) fn judge(text: &str, table: &Table, block: &Block, format: Format, judged: &mut Vec<Judged>) {
-    let reader = Reader { text, format, table };
+pub(super) fn judge(
+    text: &str,
+    table: &TableLayout,
+    block: &TextBlock,
+    format: MarkupFormat,
+    judged: &mut Vec<NumberDecision>,
+) {
+    let reader = TableReader { text, format, table };
     let columns = reader.columns();
     let results = reader.is_of_results(&columns, block.section);
     let mut at = block.range.start;
@@ -29,17 +35,17 @@ pub(super) fn judge(text: &str, table: &Table, block: &Block, format: Format, ju
         let label = reader.label(row);
         let mut column = 0;
         for (index, cell) in row.iter().enumerate() {
-            judged.extend(keep_all(text, at..cell.range.start.max(at), Rule::Layout));
+            judged.extend(keep_all(text, at..cell.range.start.max(at), ScrubRule::Layout));
             at = cell.range.end.max(at);
             let says = columns.get(column).copied().unwrap_or(ContentHint::Nothing);
             let rule = if place < table.header {
-                Some(Rule::TableHeader)
+                Some(ScrubRule::TableHeader)
             } else if column == 0 && index == 0 {
-                Some(Rule::TableLabel)
+                Some(ScrubRule::TableLabel)
             } else if says == ContentHint::Setting || (label == ContentHint::Setting && says != ContentHint::Result) {
-                Some(Rule::TableSetting)
+                Some(ScrubRule::TableSetting)
             } else if !results {
-                Some(Rule::TableOther)
+                Some(ScrubRule::TableOther)
             } else {
                 None
             };
@@ -47,26 +53,26 @@ pub(super) fn judge(text: &str, table: &Table, block: &Block, format: Format, ju
             reader.cell(cell, rule, block.section, judged);
         }
     }
-    judged.extend(keep_all(text, at..block.range.end.max(at), Rule::Layout));
+    judged.extend(keep_all(text, at..block.range.end.max(at), ScrubRule::Layout));
 }
 
-struct Reader<'a> {
+struct TableReader<'a> {
     text: &'a str,
-    format: Format,
-    table: &'a Table,
+    format: MarkupFormat,
+    table: &'a TableLayout,
 }
 
-impl Reader<'_> {
-    fn tokens(&self, range: &Range<usize>) -> Vec<Token> {
+impl TableReader<'_> {
+    fn tokens(&self, range: &Range<usize>) -> Vec<TextToken> {
         split(self.text, range.start, range.end, self.format)
     }
 
-    fn str(&self, token: &Token) -> &str {
+    fn str(&self, token: &TextToken) -> &str {
         &self.text[token.start..token.end]
     }
 
     /// Judges one cell: by `rule` if there is one; otherwise its numbers are results, except those in names.
-    fn cell(&self, cell: &Cell, rule: Option<Rule>, section: Section, judged: &mut Vec<Judged>) {
+    fn cell(&self, cell: &TableCell, rule: Option<ScrubRule>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
         if let Some(rule) = rule {
             judged.extend(keep_all(self.text, cell.range.clone(), rule));
             return;
@@ -85,11 +91,11 @@ impl Reader<'_> {
                 TokenKind::Number(form) => {
                     let (remove, rule) = match split.fixed(at, form) {
                         Some(rule) => (false, rule),
-                        None => (true, Rule::TableResult),
+                        None => (true, ScrubRule::TableResult),
                     };
-                    judged.push(Judged { range, remove, rule, cue: None, place });
+                    judged.push(NumberDecision { range, remove, rule, cue: None, place });
                 }
-                TokenKind::Opaque => judged.extend(keep_all(self.text, range, Rule::Markup)),
+                TokenKind::Opaque => judged.extend(keep_all(self.text, range, ScrubRule::Markup)),
                 _ => {}
             }
         }
@@ -101,7 +107,7 @@ impl Reader<'_> {
         for row in self.table.rows.iter().take(self.table.header) {
             let mut column = 0;
             for cell in row {
-                let says = self.says(&self.tokens(&cell.range), true);
+                let says = self.content_hint(&self.tokens(&cell.range), true);
                 // A name that spans several columns only groups them.
                 let says = if cell.span > 1 && says == ContentHint::Setting { ContentHint::Nothing } else { says };
                 for place in column..column + cell.span {
@@ -140,7 +146,7 @@ impl Reader<'_> {
     }
 
     /// The cells of a column below the header, if every row has its own cell there.
-    fn cells(&self, column: usize) -> Option<Vec<Vec<Token>>> {
+    fn cells(&self, column: usize) -> Option<Vec<Vec<TextToken>>> {
         let body = self.table.rows.iter().skip(self.table.header);
         let cells = body.map(|row| {
             let plain = row.iter().all(|cell| cell.span == 1);
@@ -149,7 +155,7 @@ impl Reader<'_> {
         cells.collect::<Option<Vec<_>>>().filter(|cells| !cells.is_empty())
     }
 
-    fn are_settings(&self, cells: &[Vec<Token>]) -> bool {
+    fn are_settings(&self, cells: &[Vec<TextToken>]) -> bool {
         let mut values = Vec::new();
         for tokens in cells {
             let mut numbers = tokens.iter().filter(|token| token.kind != TokenKind::Break);
@@ -167,11 +173,11 @@ impl Reader<'_> {
     }
 
     /// Classifies a row by its label.
-    fn label(&self, row: &[Cell]) -> ContentHint {
-        row.first().map_or(ContentHint::Nothing, |cell| self.says(&self.tokens(&cell.range), false))
+    fn label(&self, row: &[TableCell]) -> ContentHint {
+        row.first().map_or(ContentHint::Nothing, |cell| self.content_hint(&self.tokens(&cell.range), false))
     }
 
-    fn says(&self, tokens: &[Token], header: bool) -> ContentHint {
+    fn content_hint(&self, tokens: &[TextToken], header: bool) -> ContentHint {
         let words: Vec<&str> =
             tokens.iter().filter(|token| token.kind == TokenKind::Word).map(|token| self.str(token)).collect();
         // A quantity per time is a measurement, and so is one with a unit of time in its header.
@@ -227,7 +233,7 @@ impl Reader<'_> {
     }
 
     /// Whether anything indicates that the body contains results.
-    fn is_of_results(&self, columns: &[ContentHint], section: Section) -> bool {
+    fn is_of_results(&self, columns: &[ContentHint], section: SectionKind) -> bool {
         if columns.contains(&ContentHint::Result) {
             return true;
         }
@@ -282,12 +288,12 @@ impl Reader<'_> {
             })
         });
         let labels = self.table.rows.iter().skip(self.table.header).any(|row| self.label(row) == ContentHint::Result);
-        metric || measured || labels || section == Section::Results
+        metric || measured || labels || section == SectionKind::Results
     }
 }
 
 /// Whether a cell has a value with its spread: `2.61 (0.03)`, `2.61 ± 0.03`.
-fn has_spread(tokens: &[Token]) -> bool {
+fn has_spread(tokens: &[TextToken]) -> bool {
     let values = tokens.iter().filter(|token| matches!(token.kind, TokenKind::Number(_) | TokenKind::Marker)).count();
     let signs = |wanted: char| tokens.iter().any(|token| token.kind == TokenKind::Sign(wanted));
     values == 2 && (signs('±') || (signs('(') && signs(')')))

@@ -2,16 +2,16 @@
 
 use proptest::prelude::*;
 
-use super::{Format, MARKERS, Options, Rule, scrub};
+use super::{MARKERS, MarkupFormat, ScrubOptions, ScrubRule, scrub};
 
-const FORMATS: [Format; 3] = [Format::Markdown, Format::Latex, Format::Plain];
+const FORMATS: [MarkupFormat; 3] = [MarkupFormat::Markdown, MarkupFormat::Latex, MarkupFormat::Plain];
 
-fn options(format: Format) -> Options<'static> {
-    Options { format, gold: &[] }
+fn options(format: MarkupFormat) -> ScrubOptions<'static> {
+    ScrubOptions { format, gold: &[] }
 }
 
 fn markdown(text: &str) -> String {
-    scrub(text, &options(Format::Markdown)).text
+    scrub(text, &options(MarkupFormat::Markdown)).text
 }
 
 /// Generates the pieces of which random papers are made; their order is what varies.
@@ -181,7 +181,7 @@ fn a_table_keeps_its_shape() {
     assert_eq!(markdown(table), "| Model | F1 |\n|---|---:|\n| ours-2 | —     |\n");
     let tabular =
         "\\begin{tabular}{lS[table-format=2.1]}\nModel & F1 \\\\\n\\midrule\nours-2 & 93.4 \\\\[2pt]\n\\end{tabular}\n";
-    let scrubbed = scrub(tabular, &options(Format::Latex)).text;
+    let scrubbed = scrub(tabular, &options(MarkupFormat::Latex)).text;
     assert_eq!(scrubbed, tabular.replace("93.4", "{---}"));
 }
 
@@ -195,13 +195,13 @@ fn html_tables_are_scrubbed_like_others() {
 #[test]
 fn a_result_in_a_latex_macro_is_removed() {
     let text = "\\documentclass[10pt]{article}\n\\newcommand{\\best}{93.4\\%}\n\\newcommand{\\half}[1]{0.5 #1}\n\\begin{document}\n\\end{document}\n";
-    assert_eq!(scrub(text, &options(Format::Latex)).text, text.replace("93.4", "\\textrm{[removed]}"));
+    assert_eq!(scrub(text, &options(MarkupFormat::Latex)).text, text.replace("93.4", "\\textrm{[removed]}"));
 }
 
 #[test]
 fn a_siunitx_command_is_removed_with_its_number() {
     let text = "The accuracy improves to \\SI{93.4}{\\percent} with a learning rate of \\num{1e-4}.\n";
-    let scrubbed = scrub(text, &options(Format::Latex)).text;
+    let scrubbed = scrub(text, &options(MarkupFormat::Latex)).text;
     assert_eq!(scrubbed, text.replace("\\SI{93.4}{\\percent}", "\\textrm{[removed]}"));
 }
 
@@ -209,9 +209,9 @@ fn a_siunitx_command_is_removed_with_its_number() {
 fn a_rounding_of_gold_is_removed_in_any_context() {
     let text = "We set the threshold to 0.8731 and use 12 trees.\n";
     assert_eq!(markdown(text), text);
-    let scrubbed = scrub(text, &Options { format: Format::Markdown, gold: &[0.873_142, 12.0] });
+    let scrubbed = scrub(text, &ScrubOptions { format: MarkupFormat::Markdown, gold: &[0.873_142, 12.0] });
     assert_eq!(scrubbed.text, "We set the threshold to [removed] and use 12 trees.\n");
-    assert_eq!(scrubbed.numbers[0].rule, Rule::Gold);
+    assert_eq!(scrubbed.numbers[0].rule, ScrubRule::Gold);
 }
 
 /// The settings have three digits each, and one of them agrees with one of many gold values.
@@ -223,29 +223,31 @@ fn a_table_of_settings_agrees_with_gold_by_chance() {
     let text = format!("| Task | Learning rate | Momentum |\n|---|---|---|\n{rows}");
     // 40 values, plus one that rounds to a setting.
     let gold: Vec<f64> = (0..40).map(|place| 0.801_5 + 0.005 * f64::from(place)).chain([0.110_2]).collect();
-    assert_eq!(scrub(&text, &Options { format: Format::Markdown, gold: &gold }).removed(), 0);
+    assert_eq!(scrub(&text, &ScrubOptions { format: MarkupFormat::Markdown, gold: &gold }).removed(), 0);
     // In a text with few numbers, the same value is a leak.
-    let alone = scrub("We use a learning rate of 0.110.\n", &Options { format: Format::Markdown, gold: &gold });
+    let alone =
+        scrub("We use a learning rate of 0.110.\n", &ScrubOptions { format: MarkupFormat::Markdown, gold: &gold });
     assert_eq!(alone.removed(), 1);
     // A precise value is a leak even among many settings.
-    let precise = scrub(&text.replace("0.536", "0.53642"), &Options { format: Format::Markdown, gold: &[0.536_421] });
+    let precise =
+        scrub(&text.replace("0.536", "0.53642"), &ScrubOptions { format: MarkupFormat::Markdown, gold: &[0.536_421] });
     assert_eq!(precise.removed(), 1);
 }
 
 #[test]
 fn the_format_is_known_by_extension_or_by_content() {
-    let detect = |name: &str, text: &str| Format::detect(std::path::Path::new(name), text);
-    assert_eq!(detect("a.tex", "# x"), Format::Latex);
-    assert_eq!(detect("a.MD", "\\begin{document}"), Format::Markdown);
-    assert_eq!(detect("a.txt", "x\n\n# Results\n"), Format::Markdown);
-    assert_eq!(detect("a", "\\section{A}"), Format::Latex);
-    assert_eq!(detect("a.txt", "RESULTS\n\nText.\n"), Format::Plain);
+    let detect = |name: &str, text: &str| MarkupFormat::detect(std::path::Path::new(name), text);
+    assert_eq!(detect("a.tex", "# x"), MarkupFormat::Latex);
+    assert_eq!(detect("a.MD", "\\begin{document}"), MarkupFormat::Markdown);
+    assert_eq!(detect("a.txt", "x\n\n# Results\n"), MarkupFormat::Markdown);
+    assert_eq!(detect("a", "\\section{A}"), MarkupFormat::Latex);
+    assert_eq!(detect("a.txt", "RESULTS\n\nText.\n"), MarkupFormat::Plain);
 }
 
 #[test]
 fn a_percentage_matches_gold_and_numbers_named_by_a_comment_stay() {
     let text = "# T\n\n<!-- settings: 0.731 -->\n\nWe keep 54.6% of the points, as in step 0.731 of the schedule.\n";
-    let options = |gold| Options { format: Format::Markdown, gold };
+    let options = |gold| ScrubOptions { format: MarkupFormat::Markdown, gold };
     let scrubbed = scrub(text, &options(&[0.546, 0.731][..]));
     assert!(!scrubbed.text.contains("54.6"), "{}", scrubbed.text);
     assert!(scrubbed.text.contains("step 0.731") && scrubbed.text.contains("settings: 0.731"), "{}", scrubbed.text);

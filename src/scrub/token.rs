@@ -1,11 +1,11 @@
 //! Splits prose into words, numbers and signs. Markup becomes signs, or opaque tokens that no rule looks into.
 
-use super::number::{self, Form};
-use super::{Format, MARKERS};
+use super::number::{self, NumberForm};
+use super::{MARKERS, MarkupFormat};
 
 /// One word, number or sign, with its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Token {
+pub(super) struct TextToken {
     pub(super) kind: TokenKind,
     pub(super) start: usize,
     pub(super) end: usize,
@@ -21,7 +21,7 @@ pub(super) enum TokenKind {
     /// Letters; in a formula also the name of a command.
     Word,
     /// A number.
-    Number(Form),
+    Number(NumberForm),
     /// A marker with which an earlier pass replaced a number.
     Marker,
     /// A single sign, including LaTeX commands that produce one.
@@ -33,7 +33,7 @@ pub(super) enum TokenKind {
 }
 
 /// Splits `text[start..end]` into tokens.
-pub(super) fn split(text: &str, start: usize, end: usize, format: Format) -> Vec<Token> {
+pub(super) fn split(text: &str, start: usize, end: usize, format: MarkupFormat) -> Vec<TextToken> {
     let mut splitter = Splitter { text, end, format, tokens: Vec::new(), formula: None, formulas: 0, spaced: true };
     splitter.run(start);
     splitter.tokens
@@ -42,8 +42,8 @@ pub(super) fn split(text: &str, start: usize, end: usize, format: Format) -> Vec
 struct Splitter<'a> {
     text: &'a str,
     end: usize,
-    format: Format,
-    tokens: Vec<Token>,
+    format: MarkupFormat,
+    tokens: Vec<TextToken>,
     formula: Option<usize>,
     formulas: usize,
     spaced: bool,
@@ -51,7 +51,7 @@ struct Splitter<'a> {
 
 impl Splitter<'_> {
     fn push(&mut self, kind: TokenKind, start: usize, end: usize) {
-        self.tokens.push(Token { kind, start, end, formula: self.formula, spaced: self.spaced });
+        self.tokens.push(TextToken { kind, start, end, formula: self.formula, spaced: self.spaced });
         self.spaced = false;
     }
 
@@ -66,7 +66,7 @@ impl Splitter<'_> {
     fn step(&mut self, at: usize) -> usize {
         let rest = &self.text[at..self.end];
         let Some(first) = rest.chars().next() else { return self.end };
-        if first.is_whitespace() || (first == '~' && self.format == Format::Latex) {
+        if first.is_whitespace() || (first == '~' && self.format == MarkupFormat::Latex) {
             self.spaced = true;
             return at + first.len_utf8();
         }
@@ -84,17 +84,19 @@ impl Splitter<'_> {
             return self.word(at);
         }
         match first {
-            '\\' if self.format == Format::Latex || self.formula.is_some() => self.command(at),
+            '\\' if self.format == MarkupFormat::Latex || self.formula.is_some() => self.command(at),
             '\\' => at + 1,
-            '$' if self.format != Format::Plain || rest.starts_with("$$") || self.formula.is_some() => self.dollar(at),
-            '`' if self.format == Format::Markdown => self.code(at),
-            '<' if self.format == Format::Markdown => self.angle(at),
-            '(' if self.format == Format::Markdown && self.text[..at].ends_with(']') => {
+            '$' if self.format != MarkupFormat::Plain || rest.starts_with("$$") || self.formula.is_some() => {
+                self.dollar(at)
+            }
+            '`' if self.format == MarkupFormat::Markdown => self.code(at),
+            '<' if self.format == MarkupFormat::Markdown => self.angle(at),
+            '(' if self.format == MarkupFormat::Markdown && self.text[..at].ends_with(']') => {
                 self.skip_to(at, ')', TokenKind::Opaque)
             }
-            '{' | '}' if self.format == Format::Latex || self.formula.is_some() => at + 1,
+            '{' | '}' if self.format == MarkupFormat::Latex || self.formula.is_some() => at + 1,
             '*' | '~' | '\u{200b}' => at + first.len_utf8(),
-            '%' if self.format == Format::Latex => {
+            '%' if self.format == MarkupFormat::Latex => {
                 // A comment; its text is judged like everything else.
                 self.push(TokenKind::Break, at, at + 1);
                 at + 1
@@ -120,7 +122,8 @@ impl Splitter<'_> {
             return at + length;
         }
         let ratio = super::words::is_spelt_number(&rest[..length]) && is_ratio(&rest[length..]);
-        let kind = if ratio { TokenKind::Number(Form { digits: 1, ..Form::default() }) } else { TokenKind::Word };
+        let kind =
+            if ratio { TokenKind::Number(NumberForm { digits: 1, ..NumberForm::default() }) } else { TokenKind::Word };
         self.push(kind, at, at + length);
         at + length
     }
@@ -138,7 +141,7 @@ impl Splitter<'_> {
             let closed = inner.find('$').is_some_and(|end| {
                 end > 0
                     && !inner[..end].contains("\n\n")
-                    && (self.format == Format::Latex
+                    && (self.format == MarkupFormat::Latex
                         || (!inner.starts_with(char::is_whitespace)
                             && !inner[..end].ends_with(char::is_whitespace)
                             && !inner[end + 1..].starts_with(|c: char| c.is_ascii_digit())))

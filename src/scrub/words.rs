@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 /// Kind of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Section {
+pub(super) enum SectionKind {
     /// Abstract, results, evaluation, conclusion.
     Results,
     /// Method, data, set-up, theory.
@@ -413,11 +413,11 @@ pub(super) fn is_spelt_number(word: &str) -> bool {
 }
 
 /// Returns the section that a heading starts; `None` if the heading is unspecific.
-pub(super) fn section(heading: &str) -> Option<Section> {
+pub(super) fn section(heading: &str) -> Option<SectionKind> {
     let heading = heading.to_lowercase();
     let names = |list: &[&str]| list.iter().any(|word| heading.contains(word));
     if names(&["references", "bibliography"]) {
-        Some(Section::Bibliography)
+        Some(SectionKind::Bibliography)
     } else if names(&[
         "result",
         "evaluation",
@@ -429,7 +429,7 @@ pub(super) fn section(heading: &str) -> Option<Section> {
         "abstract",
         "summary",
     ]) {
-        Some(Section::Results)
+        Some(SectionKind::Results)
     } else if names(&[
         "method",
         "model",
@@ -452,9 +452,9 @@ pub(super) fn section(heading: &str) -> Option<Section> {
         "appendix",
         "detail",
     ]) {
-        Some(Section::Method)
+        Some(SectionKind::Method)
     } else if names(&["experiment", "analysis", "study", "performance"]) {
-        Some(Section::Results)
+        Some(SectionKind::Results)
     } else {
         None
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::run::attempt::LabelledAgent;
 use crate::run::family::Family;
-use crate::run::{Configuration, Planned, VerifierSpec};
+use crate::run::{Configuration, PlannedAttempts, VerifierSpec};
 use crate::sample::Sample;
 use crate::sandbox::Backend;
 
@@ -71,20 +71,25 @@ pub(super) fn ignored_settings(agents: &[LabelledAgent], configuration: &Configu
     let options = configuration.settings.options();
     let programs = agents.iter().filter(|agent| agent.agent.needs_listener() && !options.is_empty());
     let warning = |program: &LabelledAgent| {
-        format!("agent `{}` is an external program and ignores `{}`", program.label, options.join("`, `"))
+        format!("agent `{}` is an external agent and ignores `{}`", program.label, options.join("`, `"))
     };
     programs.map(warning).collect()
 }
 
 /// Numbers of planned attempts by agent and n.
-pub(super) fn planned(samples: &[Sample], agents: &[LabelledAgent], model: Option<&dyn Model>, k: u32) -> Vec<Planned> {
+pub(super) fn planned(
+    samples: &[Sample],
+    agents: &[LabelledAgent],
+    model: Option<&dyn Model>,
+    k: u32,
+) -> Vec<PlannedAttempts> {
     let counts = samples.iter().map(Sample::n).counts();
     let mut planned = Vec::new();
     for agent in agents {
         let model = model.filter(|_| agent.agent.needs_model()).map(|model| model.name().to_owned());
         for (&n, &samples) in counts.iter().sorted() {
             let (label, model) = (agent.label.clone(), model.clone());
-            planned.push(Planned { agent: label, model, n, attempts: samples * k as usize });
+            planned.push(PlannedAttempts { agent: label, model, n, attempts: samples * k as usize });
         }
     }
     planned

@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::run::scheduler::Outcome;
-use crate::run::{AttemptRecord, Planned};
+use crate::run::scheduler::RunOutcome;
+use crate::run::{AttemptRecord, PlannedAttempts};
 use crate::verifier::stored::ChoiceRecord;
 
 /// The result of a session, and the stored run as it is now.
 #[derive(Debug)]
 pub struct Finished {
     /// How the session ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// The run's folder; it doesn't exist yet if a new run was not started.
     pub folder: PathBuf,
     /// Planned numbers of attempts by agent and n.
-    pub planned: Vec<Planned>,
+    pub planned: Vec<PlannedAttempts>,
     /// Records of all sessions, in the order of writing.
     pub records: Vec<AttemptRecord>,
     /// The verifiers' choices.
@@ -26,9 +26,9 @@ pub struct Finished {
 
 impl Finished {
     /// The result of a session that was stopped before its first attempt.
-    pub(super) fn not_started(folder: &Path, planned: Vec<Planned>) -> Self {
+    pub(super) fn not_started(folder: &Path, planned: Vec<PlannedAttempts>) -> Self {
         Self {
-            outcome: Outcome::NotStarted,
+            outcome: RunOutcome::NotStarted,
             folder: folder.to_owned(),
             planned,
             records: Vec::new(),

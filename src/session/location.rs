@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use super::Shards;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent};
 use crate::run::run_file::FORMAT;
 use crate::run::shared::Sharing;
 use crate::run::store::Writer;
-use crate::run::{Configuration, Digests, Planned, RunFile, SessionFacts, Store};
+use crate::run::{Configuration, Digests, PlannedAttempts, RunFile, SessionFacts, Store};
 
 /// The folder of a new run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Folder {
+pub enum RunFolder {
     /// This folder, which must not exist.
     New(PathBuf),
     /// A subfolder of this folder, named after the current time.
@@ -32,7 +32,7 @@ pub(super) enum RunLocation {
 /// Contents of `run.json` when the session's first attempt begins.
 pub(super) struct RunStart {
     pub(super) configuration: Configuration,
-    pub(super) planned: Vec<Planned>,
+    pub(super) planned: Vec<PlannedAttempts>,
     pub(super) digests: Digests,
     pub(super) facts: SessionFacts,
     /// Digest of the planned attempts.
@@ -54,11 +54,11 @@ impl RunLocation {
     ///
     /// # Errors
     /// Kind `Taken` if the folder exists, `Store` if it could not be created.
-    pub(super) fn new(folder: Folder) -> Result<Self> {
+    pub(super) fn new(folder: RunFolder) -> Result<Self> {
         let (folder, by_time, may_exist) = match folder {
-            Folder::New(folder) => (folder, false, false),
-            Folder::NamedByTime(runs) => (runs.join(name_by_time(&runs)), true, false),
-            Folder::Shared(folder) => (folder, false, true),
+            RunFolder::New(folder) => (folder, false, false),
+            RunFolder::NamedByTime(runs) => (runs.join(name_by_time(&runs)), true, false),
+            RunFolder::Shared(folder) => (folder, false, true),
         };
         if !may_exist || !folder.join("run.json").exists() {
             Store::is_free(&folder)?;
@@ -105,7 +105,7 @@ impl RunLocation {
                 let (configuration, digests) = (begun.configuration.clone(), begun.digests.clone());
                 let plan = begun.plan.clone();
                 match create(folder.clone(), by_time, begun, sharing) {
-                    Err(error) if error.kind == Kind::Taken && may_exist => {
+                    Err(error) if error.kind == FailureKind::Taken && may_exist => {
                         let (store, run) = Store::open(&folder)?;
                         same_plan(&run, &plan, &folder)?;
                         same_settings(&run.configuration, &configuration, &folder)?;
@@ -149,7 +149,7 @@ fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn 
 /// Fails if the run's plan differs from the one this process has made.
 fn same_plan(run: &RunFile, plan: &str, folder: &Path) -> Result<()> {
     match &run.sharing {
-        None => Err(Error::new(Kind::Taken, format!("run `{}` belongs to a single process", folder.display()))
+        None => Err(Error::new(FailureKind::Taken, format!("run `{}` belongs to a single process", folder.display()))
             .hint("plan a shared run with `run --plan-only` or `run --shard`, under another `--name`")),
         Some(sharing) if sharing.plan == plan => Ok(()),
         Some(_) => {
@@ -206,7 +206,7 @@ fn create(mut folder: PathBuf, by_time: bool, begun: RunStart, sharing: Option<S
     loop {
         run.run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match Store::create(&folder, &run) {
-            Err(error) if error.kind == Kind::Taken && by_time => folder = runs.join(name_by_time(&runs)),
+            Err(error) if error.kind == FailureKind::Taken && by_time => folder = runs.join(name_by_time(&runs)),
             created => return created.map(|store| (store, run)),
         }
     }
@@ -233,9 +233,9 @@ mod tests {
         let runs = tempfile::tempdir().unwrap();
         let chosen = runs.path().join("sweep");
         std::fs::create_dir(&chosen).unwrap();
-        let error = RunLocation::new(Folder::New(chosen)).map(drop).unwrap_err();
-        assert_eq!(error.kind, Kind::Taken);
-        let free = || RunLocation::new(Folder::NamedByTime(runs.path().to_owned())).unwrap().folder().to_owned();
+        let error = RunLocation::new(RunFolder::New(chosen)).map(drop).unwrap_err();
+        assert_eq!(error.kind, FailureKind::Taken);
+        let free = || RunLocation::new(RunFolder::NamedByTime(runs.path().to_owned())).unwrap().folder().to_owned();
         let first = free();
         std::fs::create_dir(&first).unwrap();
         assert_ne!(free(), first);

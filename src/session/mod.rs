@@ -17,21 +17,21 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 pub use finished::Finished;
-pub use location::Folder;
-pub use plan::Plan;
+pub use location::RunFolder;
+pub use plan::RunPlan;
 
-use crate::error::{Error, Kind, Result};
-use crate::model::ledger::{Books, Ledger};
-use crate::model::{self, Model, Probed};
-use crate::run::attempt::{Job, LabelledAgent, RunContext};
+use crate::error::{Error, FailureKind, Result};
+use crate::model::ledger::{Ledger, RunLedgers};
+use crate::model::{self, Model, ProbeCost};
+use crate::run::attempt::{AttemptJob, LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
 use crate::run::family::{Families, Family, Item, Ready, beyond, samples};
 use crate::run::machine::Machine;
-use crate::run::scheduler::{Outcome, Terms, Work as _, execute, execute_part, plan, unfinished};
-use crate::run::shared::{Member, Part, Shard, Sharing};
+use crate::run::scheduler::{AttemptQueue as _, RunOutcome, SchedulingLimits, execute, execute_part, plan, unfinished};
+use crate::run::shared::{Member, Shard, SharedQueue, Sharing};
 use crate::run::store::Writer;
 use crate::run::{
-    AttemptRecord, Catalogue, Configuration, Planned, RunFile, SessionFacts, Store, interrupted_attempts,
+    AttemptRecord, Catalogue, Configuration, PlannedAttempts, RunFile, SessionFacts, Store, interrupted_attempts,
 };
 use crate::sample::Sample;
 use crate::verifier::stored::{self, CostCap};
@@ -39,7 +39,7 @@ use crate::verifier::{Verifier, choosing};
 use location::{RunLocation, RunStart};
 
 /// Input of a session besides the run's settings.
-pub struct Options {
+pub struct SessionOptions {
     /// The available families of tasks.
     pub families: Families,
     /// Sandboxes, caches and other resources of this machine.
@@ -65,7 +65,7 @@ pub struct Shards {
     pub mixed_sandboxes: bool,
 }
 
-impl Options {
+impl SessionOptions {
     /// Default options for this machine: this program's families, with the baseline check, refusing changes.
     #[must_use]
     pub fn on(machine: Machine) -> Self {
@@ -80,7 +80,7 @@ const MOST_ATTEMPTS: usize = 10_000_000;
 /// A new or resumed run before any work is done.
 pub struct Run {
     configuration: Configuration,
-    options: Options,
+    options: SessionOptions,
     place: RunLocation,
     agents: Vec<LabelledAgent>,
     model: Option<Arc<dyn Model>>,
@@ -95,7 +95,7 @@ impl Run {
     ///
     /// # Errors
     /// Kind `Taken` if the folder exists; otherwise any error in names, agents, models, samples or gold.
-    pub fn open(configuration: Configuration, folder: Folder, options: Options) -> Result<Self> {
+    pub fn open(configuration: Configuration, folder: RunFolder, options: SessionOptions) -> Result<Self> {
         Self::over(configuration, RunLocation::new(folder)?, options)
     }
 
@@ -104,7 +104,7 @@ impl Run {
     ///
     /// # Errors
     /// Kind `Store` if another process that doesn't share the run is writing to it; otherwise as [`Run::open`].
-    pub fn resume(store: Store, run: RunFile, suite: PathBuf, options: Options) -> Result<Self> {
+    pub fn resume(store: Store, run: RunFile, suite: PathBuf, options: SessionOptions) -> Result<Self> {
         let writer = if run.sharing.is_some() { None } else { Some(store.writer()?) };
         store.folder().parent().into_iter().for_each(Store::sweep);
         let configuration = Configuration { suite, ..run.configuration.clone() };
@@ -123,7 +123,7 @@ impl Run {
     }
 
     /// Opens and loads everything that the settings name.
-    fn over(configuration: Configuration, place: RunLocation, mut options: Options) -> Result<Self> {
+    fn over(configuration: Configuration, place: RunLocation, mut options: SessionOptions) -> Result<Self> {
         // Hide all runs in the same parent folder from sandboxes.
         let runs = place.folder().parent().map(|runs| if runs.as_os_str().is_empty() { Path::new(".") } else { runs });
         options.machine.hidden.extend(runs.map(Path::to_owned));
@@ -173,7 +173,7 @@ impl Run {
     /// # Errors
     /// Anything that prevents the run from continuing: an item that can't be prepared, a baseline that isn't
     /// reproduced, a changed suite, a model that refuses every call, a store that can't be written. All other ends,
-    /// such as lost attempts or a spent budget, are an [`Outcome`].
+    /// such as lost attempts or a spent budget, are an [`RunOutcome`].
     pub async fn execute(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
         // Boxed so that callers don't embed the large future in theirs.
         Box::pin(self.carry_out(observer, cancel)).await
@@ -186,7 +186,7 @@ impl Run {
             Ok(prepared) => prepared,
             Err(stopped) => return Ok(*stopped),
         };
-        let Prepared {
+        let PreparedRun {
             configuration,
             options,
             agents,
@@ -233,7 +233,7 @@ impl Run {
                 let part = (member, sharing, family.as_ref());
                 let made = make_part(context(&ledger), &samples, part, observer, cancel).await;
                 let (outcome, mut part) = made.map_err(explained)?;
-                let goes_on = matches!(outcome, Outcome::Interrupted | Outcome::Left(_)) || part.left() > 0;
+                let goes_on = matches!(outcome, RunOutcome::Interrupted | RunOutcome::Left(_)) || part.left() > 0;
                 let is_over = !verifiers.is_empty() && !goes_on;
                 let chooser = if is_over && part.may_choose()? { Some(ledger) } else { None };
                 own_part = Some(part);
@@ -245,7 +245,7 @@ impl Run {
             observer.on(RunEvent::Warning(left));
         }
         let chosen = match (&outcome, chooser) {
-            (Outcome::Interrupted, _) | (_, None) => Ok(()),
+            (RunOutcome::Interrupted, _) | (_, None) => Ok(()),
             (_, Some(ledger)) => {
                 let is_alone = own_part.is_none();
                 let _lock = if is_alone && !verifiers.is_empty() { Some(store.lock()?) } else { None };
@@ -273,7 +273,7 @@ impl Run {
         self,
         observer: &dyn Observer,
         cancel: &CancellationToken,
-    ) -> Result<Result<Prepared, Box<Finished>>> {
+    ) -> Result<Result<PreparedRun, Box<Finished>>> {
         if let Some(note) = self.beyond() {
             observer.on(RunEvent::Warning(note));
         }
@@ -286,11 +286,11 @@ impl Run {
         let own = model.as_deref().filter(|_| agents.iter().any(|agent| agent.agent.needs_model()));
         let mut probed = match own {
             Some(model) => model::reach(model).await?,
-            None => Probed::default(),
+            None => ProbeCost::default(),
         };
         probed += choosing::reach(&verifiers, own).await?;
         // Report the cost of probing even if the run stops here.
-        if let Some(told) = probed.told() {
+        if let Some(told) = probed.describe() {
             observer.on(RunEvent::Warning(told));
         }
         let items = tokio::select! {
@@ -308,7 +308,7 @@ impl Run {
             plan: prepare::plan_digest(&samples, &agents, configuration.k),
         };
         let opened = place.begin(begun, options.accept_changes, options.shards.as_ref(), observer)?;
-        Ok(Ok(Prepared {
+        Ok(Ok(PreparedRun {
             configuration,
             options,
             agents,
@@ -326,19 +326,19 @@ impl Run {
 }
 
 /// A run that is ready to start its attempts.
-struct Prepared {
+struct PreparedRun {
     configuration: Configuration,
-    options: Options,
+    options: SessionOptions,
     agents: Vec<LabelledAgent>,
     model: Option<Arc<dyn Model>>,
     verifiers: Vec<Arc<dyn Verifier>>,
     family: Arc<dyn Family>,
     items: Vec<Box<dyn Ready>>,
     samples: Vec<Sample>,
-    planned: Vec<Planned>,
+    planned: Vec<PlannedAttempts>,
     facts: SessionFacts,
     /// Cost of checking that the models answer.
-    probed: Probed,
+    probed: ProbeCost,
     opened: location::OpenedRun,
 }
 
@@ -352,14 +352,14 @@ struct OpenedLedger {
 
 /// Opens the ledger. Records what killed processes had spent; for a run of an earlier version without a ledger, starts
 /// one from its records.
-fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer, probed: &Probed) -> Result<OpenedLedger> {
+fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer, probed: &ProbeCost) -> Result<OpenedLedger> {
     let mut records = store.records()?;
     let books = store.books()?;
     if let Some(note) = books.as_ref().and_then(|books| books.notes.first()) {
         return Err(Error::store(note.clone())
             .hint("without these lines `--max-cost` cannot be enforced: repair or remove them"));
     }
-    let books = books.filter(|books| *books != Books::default());
+    let books = books.filter(|books| *books != RunLedgers::default());
     let interrupted = interrupted_attempts(store, books.as_ref(), &records, family)?;
     writer.append(&interrupted)?;
     records.extend(interrupted);
@@ -387,7 +387,7 @@ async fn make_attempts(
     mut writer: Writer,
     observer: &dyn Observer,
     cancel: &CancellationToken,
-) -> Result<Outcome> {
+) -> Result<RunOutcome> {
     let (store, configuration) = (&context.store, &context.configuration);
     let OpenedLedger { records, spent, .. } = opened;
     for agent in &context.agents {
@@ -398,7 +398,7 @@ async fn make_attempts(
     let left = unfinished(&context, all, &records);
     observer.on(RunEvent::Planned { total, finished: total - left.len() });
     let jobs = context.machine.graphics.at_once(configuration.jobs)?;
-    let terms = Terms { jobs, tries: configuration.tries, max_cost: configuration.max_cost, spent };
+    let terms = SchedulingLimits { jobs, tries: configuration.tries, max_cost: configuration.max_cost, spent };
     // Waits for the disk.
     let keep = |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
     let outcome = execute(Arc::new(context), left, terms, keep, observer, cancel).await?;
@@ -414,18 +414,18 @@ async fn make_part<'a>(
     (member, sharing, family): (Member, &Sharing, &'a dyn Family),
     observer: &dyn Observer,
     cancel: &CancellationToken,
-) -> Result<(Outcome, Part<'a>)> {
+) -> Result<(RunOutcome, SharedQueue<'a>)> {
     let (store, configuration) = (context.store.clone(), context.configuration.clone());
     for agent in &context.agents {
         store.make_folders(&agent.label)?;
     }
     let lapsed = member.beat.lapsed().clone();
     let jobs = context.machine.graphics.at_once(configuration.jobs)?;
-    let terms = Terms { jobs, tries: configuration.tries, max_cost: None, spent: 0.0 };
+    let terms = SchedulingLimits { jobs, tries: configuration.tries, max_cost: None, spent: 0.0 };
     let all = plan(samples, context.agents.len(), configuration.k);
-    let label = |job: &Job| context.agents[job.agent].label.clone();
+    let label = |job: &AttemptJob| context.agents[job.agent].label.clone();
     let limits = (configuration.tries, configuration.max_cost);
-    let mut part = Part::new((&store, sharing), member, family, all, label, limits)?;
+    let mut part = SharedQueue::new((&store, sharing), member, family, all, label, limits)?;
     let (total, finished) = part.counts();
     observer.on(RunEvent::Planned { total, finished });
     // Stop if this process stalled for so long that others have taken over its attempts.
@@ -437,14 +437,14 @@ async fn make_part<'a>(
     let outcome = execute_part(Arc::new(context), &mut part, terms, observer, cancel).await;
     ended.cancel();
     let outcome = match part.taken_over() {
-        Some(error) if matches!(outcome, Ok(Outcome::Interrupted)) => Err(error),
+        Some(error) if matches!(outcome, Ok(RunOutcome::Interrupted)) => Err(error),
         _ => outcome,
     };
     match outcome {
         Ok(outcome) => Ok((outcome, part)),
         Err(error) => {
             // If the store itself fails, leave cleaning up to other processes.
-            if error.kind != Kind::Store {
+            if error.kind != FailureKind::Store {
                 let _ = part.close("failed");
             }
             Err(error)
@@ -471,17 +471,19 @@ async fn choose(
     groups.retain(|group| group.records.len() == configuration.k as usize);
     let spent = store.books()?.unwrap_or_default().total().dollars();
     let cost_cap = CostCap::new(spent, configuration.max_cost, Some(ledger.clone()), cancel.clone());
-    let catalogue = Catalogue::of(families, &configuration.suite, configuration.into(), &records).whole()?;
+    let catalogue = Catalogue::load(families, &configuration.suite, configuration.into(), &records).whole()?;
     choosing::choose_all(store, &groups, &catalogue, verifiers, &cost_cap, observer).await
 }
 
 /// Combines the outcome of the attempts with that of the verifiers; returns a verifier's error separately.
-fn after_choosing(outcome: Outcome, chosen: Result<()>) -> (Outcome, Option<Error>) {
+fn after_choosing(outcome: RunOutcome, chosen: Result<()>) -> (RunOutcome, Option<Error>) {
     match chosen {
         Ok(()) => (outcome, None),
-        Err(error) if error.kind == Kind::Interrupted => (Outcome::Interrupted, None),
-        Err(error) if error.kind == Kind::CostLimit && outcome == Outcome::Complete => (Outcome::CostLimit, None),
-        Err(error) if error.kind == Kind::CostLimit => (outcome, None),
+        Err(error) if error.kind == FailureKind::Interrupted => (RunOutcome::Interrupted, None),
+        Err(error) if error.kind == FailureKind::CostLimit && outcome == RunOutcome::Complete => {
+            (RunOutcome::CostLimit, None)
+        }
+        Err(error) if error.kind == FailureKind::CostLimit => (outcome, None),
         Err(error) => (outcome, Some(error)),
     }
 }
@@ -493,12 +495,12 @@ mod tests {
     #[test]
     fn a_stopped_verifier_is_an_outcome_and_a_failed_one_a_separate_error() {
         let error = |kind| Err(Error::new(kind, "x"));
-        let lost = || Outcome::Lost(vec!["why".to_owned()]);
-        assert_eq!(after_choosing(Outcome::Complete, error(Kind::Interrupted)).0, Outcome::Interrupted);
-        assert_eq!(after_choosing(Outcome::Complete, error(Kind::CostLimit)).0, Outcome::CostLimit);
+        let lost = || RunOutcome::Lost(vec!["why".to_owned()]);
+        assert_eq!(after_choosing(RunOutcome::Complete, error(FailureKind::Interrupted)).0, RunOutcome::Interrupted);
+        assert_eq!(after_choosing(RunOutcome::Complete, error(FailureKind::CostLimit)).0, RunOutcome::CostLimit);
         // Lost attempts take precedence over missing choices.
-        assert_eq!(after_choosing(lost(), error(Kind::CostLimit)).0, lost());
-        let (outcome, unverified) = after_choosing(Outcome::Complete, error(Kind::Model));
-        assert_eq!((outcome, unverified.unwrap().kind), (Outcome::Complete, Kind::Model));
+        assert_eq!(after_choosing(lost(), error(FailureKind::CostLimit)).0, lost());
+        let (outcome, unverified) = after_choosing(RunOutcome::Complete, error(FailureKind::Model));
+        assert_eq!((outcome, unverified.unwrap().kind), (RunOutcome::Complete, FailureKind::Model));
     }
 }

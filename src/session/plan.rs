@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::{Run, agents};
-use crate::run::{Planned, VerifierSpec};
+use crate::run::{PlannedAttempts, VerifierSpec};
 use crate::sample::Sample;
 
 /// Preview of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct RunPlan {
     /// The family's word for an item, such as "paper".
     pub item: &'static str,
     /// Number of samples by item and n.
     pub samples: BTreeMap<(String, usize), usize>,
     /// Attempts by agent and n.
-    pub planned: Vec<Planned>,
+    pub planned: Vec<PlannedAttempts>,
     /// Number of parallel attempts.
     pub jobs: usize,
     /// Number of attempts whose agents use a model.
@@ -45,7 +45,7 @@ fn asks(spec: &VerifierSpec) -> bool {
 impl Run {
     /// Computes what executing this run would do.
     #[must_use]
-    pub fn preview(&self) -> Plan {
+    pub fn preview(&self) -> RunPlan {
         let Self { configuration, agents, model, samples, items, family, .. } = self;
         let mut counts: BTreeMap<(String, usize), usize> = BTreeMap::new();
         for sample in samples {
@@ -63,7 +63,7 @@ impl Run {
         let checks: Option<f64> = samples.iter().map(seconds).sum();
         let mut notes: Vec<String> = self.beyond().into_iter().collect();
         notes.extend(agents::ignored_settings(agents, configuration));
-        Plan {
+        RunPlan {
             item: family.words().item,
             samples: counts,
             planned,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Options;
+use super::SessionOptions;
 use crate::error::{Error, Result, with_causes};
 use crate::run::attempt::LabelledAgent;
 use crate::run::event::{Observer, RunEvent};
@@ -18,7 +18,7 @@ use crate::sample::Sample;
 pub(super) async fn prepare(
     items: Vec<Arc<dyn Item>>,
     agents: &[LabelledAgent],
-    options: &Options,
+    options: &SessionOptions,
     observer: &dyn Observer,
 ) -> Result<Vec<Box<dyn Ready>>> {
     for item in items.iter().filter(|_| !options.unchecked) {
@@ -101,7 +101,7 @@ pub(super) fn readable(then: &Digests, family: &dyn Family, items: &[Arc<dyn Ite
 const UNCHECKED: &str = "what `check` calls wrong was not refused (`--unchecked`)";
 
 /// Describes this session for `run.json`.
-pub(super) fn facts(items: &[Box<dyn Ready>], options: &Options) -> SessionFacts {
+pub(super) fn facts(items: &[Box<dyn Ready>], options: &SessionOptions) -> SessionFacts {
     let backend = &options.machine.backend;
     SessionFacts {
         started: crate::files::now(),

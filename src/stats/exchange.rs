@@ -13,7 +13,7 @@ pub const ROUNDING: f64 = 1e-9;
 
 /// Draws of one experiment. The test compares the first group with the second; the third says more about the spread.
 #[derive(Debug, Clone)]
-pub struct Pool {
+pub struct DrawPool {
     /// The draws, group after group. All have the same number of values.
     pub draws: Vec<Vec<f64>>,
     /// The size of the first group.
@@ -32,8 +32,8 @@ pub struct Pool {
 /// draw that is far off in two pools would look like two of the draws that are rare, and its p could not get below two in
 /// the number of draws.
 #[must_use]
-pub fn adjusted_p(pools: &[Pool], assignments: usize) -> Vec<Vec<f64>> {
-    let prepared: Vec<Prepared> = pools.iter().map(Prepared::new).collect();
+pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
+    let prepared: Vec<StandardPool> = pools.iter().map(StandardPool::new).collect();
     let observed: Vec<Vec<f64>> = prepared
         .iter()
         .map(|pool| {
@@ -85,15 +85,15 @@ pub fn adjusted_p(pools: &[Pool], assignments: usize) -> Vec<Vec<f64>> {
 type Sizes = (usize, usize, usize);
 
 /// A pool in standard units.
-struct Prepared {
+struct StandardPool {
     rows: Vec<Vec<f64>>,
     totals: Vec<f64>,
     first: usize,
     second: usize,
 }
 
-impl Prepared {
-    fn new(pool: &Pool) -> Self {
+impl StandardPool {
+    fn new(pool: &DrawPool) -> Self {
         let mut rows = pool.draws.clone();
         let values = rows.first().map_or(0, Vec::len);
         for value in 0..values {

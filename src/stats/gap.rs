@@ -1,6 +1,6 @@
 //! The share of the gap between a lower and an upper rate that a third rate closes.
 
-use super::{Interval, Intervals, Measured, rate_interval};
+use super::{Interval, Intervals, SampleValue, rate_interval};
 
 /// Minimum number of samples with a gap for an interval.
 const FEWEST: usize = 3;
@@ -14,12 +14,12 @@ const NOTHING: f64 = 1e-9;
 /// lower), each averaged. For given gaps, the numerator is a rate, so its interval comes from [`rate_interval`]. With
 /// fewer than three such samples there is no interval.
 #[must_use]
-pub fn gap_closed(samples: &[(Measured<'_>, [f64; 3])], how: Intervals) -> Option<(f64, Option<Interval>)> {
+pub fn gap_closed(samples: &[(SampleValue<'_>, [f64; 3])], how: Intervals) -> Option<(f64, Option<Interval>)> {
     let mut missed = Vec::new();
     let mut gaps = 0.0;
     for (sample, [lower, middle, upper]) in samples {
         if upper - lower > NOTHING {
-            missed.push(Measured { value: upper - middle, ..*sample });
+            missed.push(SampleValue { value: upper - middle, ..*sample });
             gaps += upper - lower;
         }
     }
@@ -37,8 +37,8 @@ pub fn gap_closed(samples: &[(Measured<'_>, [f64; 3])], how: Intervals) -> Optio
 mod tests {
     use super::*;
 
-    fn samples(values: &[[f64; 3]]) -> Vec<(Measured<'static>, [f64; 3])> {
-        values.iter().map(|&values| (Measured { paper: "a", n: 1, value: 0.0 }, values)).collect()
+    fn samples(values: &[[f64; 3]]) -> Vec<(SampleValue<'static>, [f64; 3])> {
+        values.iter().map(|&values| (SampleValue { paper: "a", n: 1, value: 0.0 }, values)).collect()
     }
 
     #[test]

@@ -21,17 +21,17 @@ mod uniform;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use exchange::{Pool, ROUNDING, adjusted_p};
+pub(crate) use exchange::{DrawPool, ROUNDING, adjusted_p};
 pub(crate) use gap::gap_closed;
 pub(crate) use logistic::{Logistic, TryCounts, chance, fit_correlated};
 pub(crate) use paired::{Discordant, FEWEST_PAIRS, difference_interval, holm, mcnemar, sign_flip};
 pub use pass::{pass_all_k, pass_at_k, wilson};
 pub use power::Design;
-pub(crate) use power::{Aim, Spread};
+pub(crate) use power::{ComparisonGoal, Spread};
 pub use rate::weighted_rate_interval;
 pub(crate) use rate::{FEWEST_PAPERS, FEWEST_SAMPLES, rate_interval};
 pub(crate) use repeats::{prediction_interval, standard_error};
-pub use sampled::{Intervals, Measured, Population};
+pub use sampled::{Intervals, Population, SampleValue};
 pub(crate) use uniform::Uniform;
 
 /// A closed interval.

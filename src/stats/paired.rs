@@ -2,7 +2,7 @@
 
 use super::rate::{is_enough, share_interval};
 use super::sampled::{Mean, two_sided};
-use super::{Interval, Intervals, Measured};
+use super::{Interval, Intervals, SampleValue};
 
 /// Minimum number of samples for the interval of a difference.
 pub const FEWEST_PAIRS: usize = 4;
@@ -65,7 +65,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// `None` with fewer samples than [`FEWEST_PAIRS`] or, for other papers, fewer papers than
 /// [`FEWEST_PAPERS`](super::FEWEST_PAPERS).
 #[must_use]
-pub fn difference_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> Option<Interval> {
+pub fn difference_interval(samples: &[SampleValue<'_>], trials: f64, how: Intervals) -> Option<Interval> {
     let mean = Mean::over(samples, how.population)?;
     if !is_enough(&mean, how.population, FEWEST_PAIRS) {
         return None;

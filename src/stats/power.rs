@@ -126,7 +126,7 @@ const MOST_WORK: usize = 20_000;
 
 /// Goal of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Aim {
+pub struct ComparisonGoal {
     /// The difference to detect, such as 0.05 for five points.
     pub difference: f64,
     /// Confidence level of the two-sided test, such as 0.95.
@@ -135,7 +135,7 @@ pub struct Aim {
     pub power: f64,
 }
 
-impl Aim {
+impl ComparisonGoal {
     /// The fewest samples with which the sign-flip test can reject at all: its smallest p is 2^-(n - 1), if the
     /// difference has the same sign at all n samples.
     #[must_use]
@@ -233,7 +233,7 @@ mod tests {
     fn the_published_example_needs_969_samples() {
         // Miller (2024), section 5: a variance of differences of 1/9, none within samples, a difference of 0.03. The
         // sign-flip test needs slightly more: random signs add d^2 to the variance, which takes 0.6% more samples.
-        let aim = Aim { difference: 0.03, level: 0.95, power: 0.8 };
+        let aim = ComparisonGoal { difference: 0.03, level: 0.95, power: 0.8 };
         // At rates around one half, a difference of 0.03 hardly changes the variance.
         let spread = Spread { rate: 0.5, between: 1.0 / 18.0, within: 7.0 / 36.0 };
         let design = Design { spread, k: 1_000_000, correlation: 0.0 };
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn below_six_samples_no_difference_can_be_seen() {
         // 2^-5 is the first power below 0.05, 2^-7 below 0.01.
-        let aim = |level| Aim { difference: 0.9, level, power: 0.8 };
+        let aim = |level| ComparisonGoal { difference: 0.9, level, power: 0.8 };
         assert_eq!((aim(0.95).fewest(), aim(0.99).fewest()), (6, 8));
         assert_eq!(aim(0.95).detectable(&assumed(0.05, 0.0, 5), 5.0), None);
         let never_less = aim(0.95).samples(&assumed(0.05, 0.0, 5));
@@ -263,7 +263,7 @@ mod tests {
         for (k, alike) in [(1, 0.5), (5, 0.0), (5, 0.5)] {
             let design = assumed(0.4, alike, k);
             let most = (1..500).take_while(|&samples| design.is_simulated(samples)).last().unwrap();
-            let aim = Aim { difference: 0.2, level: 0.95, power: 0.8 };
+            let aim = ComparisonGoal { difference: 0.2, level: 0.95, power: 0.8 };
             let [approximate, seen] = [aim.chance(&design, most as f64, 0.2), design.detection_rate(most, 0.2, 0.95)];
             assert!((approximate - seen).abs() < 0.03, "{approximate} {seen} with {most} samples, k = {k}");
         }

@@ -1,7 +1,7 @@
 //! Intervals of rates averaged over samples that remain valid with only a few samples.
 
 use super::sampled::{Mean, spread, two_sided};
-use super::{Interval, Intervals, Measured, Population, beta, wilson};
+use super::{Interval, Intervals, Population, SampleValue, beta, wilson};
 
 /// Variances below this are rounding errors.
 const NOTHING: f64 = 1e-15;
@@ -31,7 +31,7 @@ pub const FEWEST_PAPERS: usize = 2;
 /// `None` with fewer samples than [`FEWEST_SAMPLES`] or, for other papers, fewer papers than [`FEWEST_PAPERS`]: no
 /// useful interval is valid there.
 #[must_use]
-pub fn rate_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> Option<Interval> {
+pub fn rate_interval(samples: &[SampleValue<'_>], trials: f64, how: Intervals) -> Option<Interval> {
     let mean = Mean::over(samples, how.population)?;
     if !is_enough(&mean, how.population, FEWEST_SAMPLES) {
         return None;
@@ -47,7 +47,7 @@ pub fn rate_interval(samples: &[Measured<'_>], trials: f64, how: Intervals) -> O
 /// 6.3). The number of trials is at most that of equally weighted samples with the same information: the squared sum of
 /// weights over the sum of squared weights (Kish, "Survey Sampling", 1965).
 #[must_use]
-pub fn weighted_rate_interval(samples: &[Measured<'_>], weights: &[f64], how: Intervals) -> Option<Interval> {
+pub fn weighted_rate_interval(samples: &[SampleValue<'_>], weights: &[f64], how: Intervals) -> Option<Interval> {
     let all: f64 = weights.iter().sum();
     let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
     if samples.len() != weights.len() || all <= 0.0 {
@@ -55,10 +55,10 @@ pub fn weighted_rate_interval(samples: &[Measured<'_>], weights: &[f64], how: In
     }
     let rate = samples.iter().zip(weights).map(|(sample, weight)| sample.value * weight).sum::<f64>() / all;
     let mean_weight = all / weights.len() as f64;
-    let linear: Vec<Measured<'_>> = samples
+    let linear: Vec<SampleValue<'_>> = samples
         .iter()
         .zip(weights)
-        .map(|(sample, weight)| Measured { value: rate + weight / mean_weight * (sample.value - rate), ..*sample })
+        .map(|(sample, weight)| SampleValue { value: rate + weight / mean_weight * (sample.value - rate), ..*sample })
         .collect();
     let mean = Mean::over(&linear, how.population)?;
     if !is_enough(&mean, how.population, FEWEST_SAMPLES) {
@@ -200,11 +200,11 @@ mod tests {
         assert!((930..=1000).contains(&covered), "{covered} of 1000");
     }
 
-    fn rates<'a>(paper: &'a str, values: &[f64]) -> Vec<Measured<'a>> {
-        values.iter().map(|&value| Measured { paper, n: 1, value }).collect()
+    fn rates<'a>(paper: &'a str, values: &[f64]) -> Vec<SampleValue<'a>> {
+        values.iter().map(|&value| SampleValue { paper, n: 1, value }).collect()
     }
 
-    fn suite(samples: &[Measured<'_>], trials: f64) -> Interval {
+    fn suite(samples: &[SampleValue<'_>], trials: f64) -> Interval {
         rate_interval(samples, trials, Intervals::default()).unwrap()
     }
 
@@ -237,7 +237,7 @@ mod tests {
         let all = suite(&rates("a", &[1.0; 20]), 5.0);
         assert_eq!(all, wilson(20.0, 20.0, 0.95).unwrap());
         assert_eq!(suite(&rates("a", &[0.0; 20]), 5.0).high.to_bits(), wilson(0.0, 20.0, 0.95).unwrap().high.to_bits());
-        let six: Vec<Measured<'_>> =
+        let six: Vec<SampleValue<'_>> =
             ["a", "b", "c", "d", "e", "f"].iter().flat_map(|paper| rates(paper, &[1.0; 40])).collect();
         let papers = Intervals { population: Population::Papers, ..Intervals::default() };
         // Mid-p gives 0.05^(1/6), slightly lower than Wilson's 0.6097.
@@ -268,15 +268,19 @@ mod tests {
     fn differences_between_papers_widen_only_the_interval_for_other_papers() {
         // Papers a to h with rates 0.1 to 0.8 and fifty samples each.
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
-        let samples: Vec<Measured<'_>> = (0..400)
-            .map(|at| Measured { paper: names[at / 50], n: 1, value: f64::from(u8::from(at % 50 < 5 * (at / 50) + 5)) })
+        let samples: Vec<SampleValue<'_>> = (0..400)
+            .map(|at| SampleValue {
+                paper: names[at / 50],
+                n: 1,
+                value: f64::from(u8::from(at % 50 < 5 * (at / 50) + 5)),
+            })
             .collect();
         let within: f64 = (1..9).map(|p| f64::from(p) / 10.0).map(|rate| rate * (1.0 - rate) * 50.0).sum();
         let narrow = suite(&samples, 1.0);
         assert!((narrow.high - narrow.low - 2.0 * 1.96 * within.sqrt() / 400.0).abs() < 0.006, "{narrow:?}");
         // The same samples as eight ns of one paper instead of eight papers.
-        let ns: Vec<Measured<'_>> =
-            samples.iter().enumerate().map(|(at, sample)| Measured { paper: "a", n: at / 50, ..*sample }).collect();
+        let ns: Vec<SampleValue<'_>> =
+            samples.iter().enumerate().map(|(at, sample)| SampleValue { paper: "a", n: at / 50, ..*sample }).collect();
         let same = suite(&ns, 1.0);
         assert!((same.low - narrow.low).abs() < 1e-12 && (same.high - narrow.high).abs() < 1e-12, "{same:?}");
         let papers = Intervals { population: Population::Papers, ..Intervals::default() };

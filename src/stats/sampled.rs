@@ -50,7 +50,7 @@ impl Default for Intervals {
 
 /// A value of one sample, such as the share of its attempts that pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured<'a> {
+pub struct SampleValue<'a> {
     /// The sample's paper.
     pub paper: &'a str,
     /// Its number of masked functions.
@@ -88,7 +88,7 @@ impl Mean {
     /// For papers like these, it is the variance of a ratio of sums over papers (Cochran, "Sampling Techniques", 1977,
     /// section 9A.1), with the number of papers minus one as degrees of freedom. A single paper says nothing about
     /// others, so the variance for these papers is used.
-    pub fn over(samples: &[Measured<'_>], population: Population) -> Option<Self> {
+    pub fn over(samples: &[SampleValue<'_>], population: Population) -> Option<Self> {
         let mut by_paper: BTreeMap<&str, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
         for sample in samples {
             by_paper.entry(sample.paper).or_default().entry(sample.n).or_default().push(sample.value);
@@ -148,8 +148,8 @@ pub(super) fn two_sided(level: f64, freedom: Option<usize>) -> f64 {
 mod tests {
     use super::*;
 
-    fn at(paper: &str, n: usize, value: f64) -> Measured<'_> {
-        Measured { paper, n, value }
+    fn at(paper: &str, n: usize, value: f64) -> SampleValue<'_> {
+        SampleValue { paper, n, value }
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn single_samples_are_merged_into_a_stratum() {
-        let sizes = |samples: &[Measured<'_>]| {
+        let sizes = |samples: &[SampleValue<'_>]| {
             let mut sizes: Vec<_> =
                 Mean::over(samples, Population::Suite).unwrap().strata.iter().map(Vec::len).collect();
             sizes.sort_unstable();

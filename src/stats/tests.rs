@@ -114,8 +114,8 @@ fn holm_gives_his_own_example() {
     assert!(holm(&[]).is_empty());
 }
 
-fn at(values: &[f64]) -> Vec<Measured<'static>> {
-    values.iter().map(|&value| Measured { paper: "a", n: 1, value }).collect()
+fn at(values: &[f64]) -> Vec<SampleValue<'static>> {
+    values.iter().map(|&value| SampleValue { paper: "a", n: 1, value }).collect()
 }
 
 #[test]

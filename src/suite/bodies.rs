@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::LoadedPaper;
-use crate::code::{Identifiers, SHINGLE, Tokens};
+use crate::code::{CodeTokens, Identifiers, SHINGLE};
 
 /// The ways of comparing names: as written, or all names equal.
 pub const WAYS: [Identifiers; 2] = [Identifiers::Kept, Identifiers::Normalised];
@@ -18,11 +18,11 @@ pub struct Bodies {
     /// Number of distinct shingles of each function's body, by the function's index in the manifest and the index in
     /// [`WAYS`].
     pub sizes: Vec<[usize; 2]>,
-    tables: Vec<Table>,
+    tables: Vec<ShingleTable>,
 }
 
 /// The shingles of all bodies, for one way of comparing.
-struct Table {
+struct ShingleTable {
     way: usize,
     /// The functions that have each shingle, with the shingle's number in each of them.
     index: HashMap<u64, Vec<(usize, usize)>>,
@@ -32,7 +32,7 @@ struct Table {
 
 /// A shingle of a body, found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
+pub struct ShingleOccurrence {
     /// The function's index in the manifest.
     pub function: usize,
     /// The way of comparing: an index in [`WAYS`].
@@ -50,7 +50,7 @@ impl Bodies {
     pub fn new(loaded: &LoadedPaper) -> Self {
         let mut this = Self { sizes: Vec::new(), tables: Vec::new() };
         for function in 0..loaded.paper.units.len() {
-            let body = Tokens::of(loaded.source(function).source(), loaded.code(function));
+            let body = CodeTokens::split(loaded.source(function).source(), loaded.code(function));
             this.sizes.push([0, 0]);
             for (way, &identifiers) in WAYS.iter().enumerate() {
                 if body.len() < LEAST[way] {
@@ -72,24 +72,24 @@ impl Bodies {
         this
     }
 
-    fn table(&mut self, way: usize) -> &mut Table {
+    fn table(&mut self, way: usize) -> &mut ShingleTable {
         let known = self.tables.iter().position(|table| table.way == way);
         let place = known.unwrap_or_else(|| {
-            self.tables.push(Table { way, index: HashMap::new(), filter: vec![false; FILTER] });
+            self.tables.push(ShingleTable { way, index: HashMap::new(), filter: vec![false; FILTER] });
             self.tables.len() - 1
         });
         &mut self.tables[place]
     }
 
     /// Calls `found` for every shingle of a text that is also in a body.
-    pub fn hits(&self, text: &Tokens<'_>, found: &mut impl FnMut(Hit)) {
+    pub fn hits(&self, text: &CodeTokens<'_>, found: &mut impl FnMut(ShingleOccurrence)) {
         for table in &self.tables {
             for (shingle, at) in text.shingles(SHINGLE, WAYS[table.way]) {
                 if !table.filter[shingle as usize % FILTER] {
                     continue;
                 }
                 for &(function, number) in table.index.get(&shingle).into_iter().flatten() {
-                    found(Hit { function, way: table.way, shingle: number, at: at.clone() });
+                    found(ShingleOccurrence { function, way: table.way, shingle: number, at: at.clone() });
                 }
             }
         }

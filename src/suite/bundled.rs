@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::{Temporary, hex, sweep};
 
 /// Name prefix of folders in which a suite is being unpacked.
@@ -17,12 +17,12 @@ const UNPACKING: &str = ".unpacking-";
 
 /// A suite as an archive inside the program.
 #[derive(Debug, Clone, Copy)]
-pub struct Packed(&'static [u8]);
+pub struct PackedSuite(&'static [u8]);
 
 /// The bundled suite.
-pub const BUNDLED: Packed = Packed(&SUITE);
+pub const BUNDLED: PackedSuite = PackedSuite(&SUITE);
 /// A suite with one small paper, as the start of a user's own suite.
-pub const STARTER: Packed = Packed(include_bytes!(concat!(env!("OUT_DIR"), "/starter.tar.gz")));
+pub const STARTER: PackedSuite = PackedSuite(include_bytes!(concat!(env!("OUT_DIR"), "/starter.tar.gz")));
 
 /// In a linker section of its own, by which `sandbox` recognises program files that contain a suite, and hides them.
 #[allow(unsafe_code, reason = "the name of a section is the linker's business alone")]
@@ -56,13 +56,13 @@ fn default_data() -> Result<PathBuf> {
         .or_else(|| variable("XDG_DATA_HOME").map(|data| data.join("autoexperiment")))
         .or_else(|| variable("HOME").map(|home| home.join(".local/share/autoexperiment")))
         .ok_or_else(|| {
-            Error::new(Kind::Place, "there is no place for the bundled suite")
+            Error::new(FailureKind::Place, "there is no place for the bundled suite")
                 .hint("set `AUTOEXPERIMENT_DATA` to a folder, or set `HOME`")
         })?;
     std::path::absolute(&folder).map_err(|error| Error::io("resolve", &folder, error))
 }
 
-impl Packed {
+impl PackedSuite {
     /// Returns the archive's digest: SHA-256, 64 hex digits.
     #[must_use]
     pub fn digest(self) -> String {
@@ -80,7 +80,7 @@ impl Packed {
         if !folder.is_dir() {
             self.place(place, &folder).map_err(|error| {
                 let failed = Error::io("unpack the bundled suite to", &folder, error);
-                Error { kind: Kind::Place, ..failed }.hint(
+                Error { kind: FailureKind::Place, ..failed }.hint(
                     "set `AUTOEXPERIMENT_DATA` to a folder that can be written to, or name another suite with `--suite DIR`",
                 )
             })?;

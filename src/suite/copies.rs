@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::{Bodies, LoadedPaper};
-use crate::code::Tokens;
+use crate::code::CodeTokens;
 use crate::error::Error;
 
 /// Minimum share of a masked function's body in one installed file for the function to count as installed.
@@ -125,7 +125,7 @@ fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Err
         }
         let Some(bytes) = std::fs::read(path).ok().filter(|bytes| defined.is_match(bytes)) else { continue };
         let mut hits: BTreeMap<(usize, usize), HashSet<usize>> = BTreeMap::new();
-        bodies.hits(&Tokens::new(&bytes), &mut |hit| {
+        bodies.hits(&CodeTokens::new(&bytes), &mut |hit| {
             hits.entry((hit.function, hit.way)).or_default().insert(hit.shingle);
         });
         for ((function, way), shingles) in hits {

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 /// A day, or a month if the day is unknown: `2026-11-21`, `2026-11`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct When {
+pub struct PartialDate {
     first: Date,
     last: Date,
 }
 
-impl When {
+impl PartialDate {
     /// Returns the first possible day.
     #[must_use]
     pub const fn first(self) -> Date {
@@ -33,7 +33,7 @@ impl When {
     }
 }
 
-impl std::str::FromStr for When {
+impl std::str::FromStr for PartialDate {
     type Err = String;
 
     /// # Errors
@@ -50,9 +50,9 @@ impl std::str::FromStr for When {
     }
 }
 
-crate::files::stored_as_text!(When);
+crate::files::stored_as_text!(PartialDate);
 
-impl fmt::Display for When {
+impl fmt::Display for PartialDate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.first == self.last {
             write!(f, "{}", self.first)
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_date_is_a_day_or_a_whole_month() {
-        let read = |text: &str| text.parse::<When>();
+        let read = |text: &str| text.parse::<PartialDate>();
         let month = read("2024-02").unwrap();
         assert_eq!((month.first().to_string(), month.last().to_string()), ("2024-02-01".into(), "2024-02-29".into()));
         for text in ["2024-02", "2026-11-21"] {
@@ -78,7 +78,7 @@ mod tests {
             assert!(read(wrong).unwrap_err().contains("is not a date"), "{wrong}");
         }
         let day = read("2024-02-10").unwrap();
-        assert_eq!(When::earlier(Some(day), Some(month)), Some(month));
-        assert_eq!(When::earlier(None, Some(day)), Some(day));
+        assert_eq!(PartialDate::earlier(Some(day), Some(month)), Some(month));
+        assert_eq!(PartialDate::earlier(None, Some(day)), Some(day));
     }
 }

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_manifest_no_longer_has_is_named_and_the_rest_still_holds() {
+    fn entries_missing_from_the_manifest_are_named_and_the_rest_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let manifest = r#"
             title = "T"

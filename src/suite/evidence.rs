@@ -14,7 +14,7 @@ pub const EVIDENCE_FORMAT: u32 = 1;
 /// Measurements of a paper's functions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Evidence {
+pub struct PaperEvidence {
     /// Format version, [`EVIDENCE_FORMAT`].
     pub format: u32,
     /// Digest of the repo when the functions were measured: SHA-256, hex.
@@ -64,7 +64,7 @@ impl FunctionEvidence {
 /// Number of kinds of mutants in the first versions: with changed tokens only, and with careless readings added.
 const FIRST_KINDS: (usize, usize) = (11, 19);
 
-impl Evidence {
+impl PaperEvidence {
     /// Returns the number of kinds, in their order, from which the mutants were drawn.
     #[must_use]
     pub fn known_kinds(&self) -> usize {

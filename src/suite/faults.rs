@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::paper::{Equivalent, Experiment, Paper, Parameters, Protocol, ResultRule, ToleranceRule, Unit};
-use super::spans::{Part, line_of};
+use super::spans::{ManifestPart, line_of};
 use crate::error::{Error, Result};
 use crate::files::from_toml;
 
@@ -28,10 +28,10 @@ impl Paper {
 }
 
 /// A part of the manifest, and its fault.
-type Fault = (Part, String);
+type ManifestFault = (ManifestPart, String);
 
 /// Lists all faults of a manifest that deserialisation does not detect, in the order of its parts.
-fn faults(paper: &Paper) -> Vec<Fault> {
+fn faults(paper: &Paper) -> Vec<ManifestFault> {
     let mut faults = Vec::new();
     let mut seen = BTreeSet::new();
     for (place, one) in paper.units.iter().enumerate() {
@@ -42,12 +42,12 @@ fn faults(paper: &Paper) -> Vec<Fault> {
     }
     for (place, region) in paper.regions.iter().enumerate() {
         if let Err(what) = region.validate() {
-            faults.push((Part::Region(place), format!("region `{}`: {what}", region.label())));
+            faults.push((ManifestPart::Region(place), format!("region `{}`: {what}", region.label())));
         }
     }
     let mut seen = BTreeSet::new();
     for (place, one) in paper.experiments.iter().enumerate() {
-        let (id, part) = (&one.id, Part::Experiment(place));
+        let (id, part) = (&one.id, ManifestPart::Experiment(place));
         if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.') {
             faults.push((part, format!("experiment id `{id}` must be of letters, digits, `-`, `_` and `.`")));
         }
@@ -58,10 +58,10 @@ fn faults(paper: &Paper) -> Vec<Fault> {
     }
     for (place, glob) in paper.protected.iter().enumerate() {
         if let Err(error) = globset::Glob::new(glob) {
-            faults.push((Part::Protected(place), format!("protected glob `{glob}`: {error}")));
+            faults.push((ManifestPart::Protected(place), format!("protected glob `{glob}`: {error}")));
         }
     }
-    faults.extend(build(paper).into_iter().map(|what| (Part::Build, what)));
+    faults.extend(build(paper).into_iter().map(|what| (ManifestPart::Build, what)));
     faults
 }
 
@@ -92,11 +92,11 @@ fn build(paper: &Paper) -> Vec<String> {
 }
 
 /// Lists mutants that are marked as equivalent without a reason, or twice.
-fn marks(paper: &Paper, place: usize, unit: &Unit) -> Vec<Fault> {
+fn marks(paper: &Paper, place: usize, unit: &Unit) -> Vec<ManifestFault> {
     let mut faults = Vec::new();
     let mut marked = BTreeSet::new();
     for (mark, Equivalent { mutant, reason }) in unit.equivalent.iter().enumerate() {
-        let part = if unit.region.is_some() { paper.part(place) } else { Part::Mutant(place, mark) };
+        let part = if unit.region.is_some() { paper.part(place) } else { ManifestPart::Mutant(place, mark) };
         let mut wrong = |what: &str| {
             faults.push((part, format!("{} `{}`: mutant `{mutant}` {what}", unit.kind(), unit.at)));
         };

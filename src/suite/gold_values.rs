@@ -38,7 +38,7 @@ impl GoldValues {
 
     /// Collects the values of a single result.
     #[must_use]
-    pub fn of(id: &str, result: &serde_json::Value) -> Self {
+    pub fn collect(id: &str, result: &serde_json::Value) -> Self {
         let mut values = Vec::new();
         result_numbers(result, &mut |value| values.push(value));
         Self { experiments: vec![id.to_owned(); values.len()], values }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::pieces::{self, Piece, Sources};
+use super::pieces::{self, PaperSources, Piece};
 use super::{Dependencies, Gold, Paper, ResultRule, Suite};
-use crate::code::{Cut, Module, Mutant};
+use crate::code::{MaskedPart, Module, Mutant};
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::sample::{Nesting, UnitChoice};
@@ -38,7 +38,7 @@ pub struct LoadedPaper {
     pub units: Nesting,
     /// Digest of manifest, text, gold and dependency matrix: SHA-256, hex.
     pub digest: String,
-    sources: Sources,
+    sources: PaperSources,
 }
 
 /// A source file with masked functions.
@@ -190,7 +190,7 @@ impl LoadedPaper {
             .into_iter()
             .map(|(module, cuts)| {
                 let module = &self.sources.modules[module];
-                let (places, cuts): (Vec<usize>, Vec<Cut<'_>>) = cuts.into_iter().unzip();
+                let (places, cuts): (Vec<usize>, Vec<MaskedPart<'_>>) = cuts.into_iter().unzip();
                 let masked = module.cut(&cuts)?;
                 let stand_ins = places.into_iter().zip(masked.stand_ins).collect();
                 Ok(MaskedFile { path: module.path().to_owned(), bytes: masked.bytes, stand_ins })
@@ -222,7 +222,7 @@ impl LoadedPaper {
     /// If the verification fails.
     pub fn prove_mask(&self, unit: usize) -> Result<()> {
         for (module, cuts) in self.by_module(&[unit]) {
-            let cuts: Vec<Cut<'_>> = cuts.into_iter().map(|(_, cut)| cut).collect();
+            let cuts: Vec<MaskedPart<'_>> = cuts.into_iter().map(|(_, cut)| cut).collect();
             self.sources.modules[module].cut_checked(&cuts)?;
         }
         Ok(())
@@ -238,13 +238,13 @@ impl LoadedPaper {
     /// Returns the parsed file of a function or region.
     #[must_use]
     pub fn source(&self, unit: usize) -> &Module {
-        self.sources.of(unit).0
+        self.sources.unit(unit).0
     }
 
     /// Returns the function or region in its parsed file.
     #[must_use]
     pub fn piece(&self, unit: usize) -> &Piece {
-        self.sources.of(unit).1
+        self.sources.unit(unit).1
     }
 
     /// Returns the function that a unit is or is in, as an index into its module's functions.
@@ -259,7 +259,7 @@ impl LoadedPaper {
     /// Returns the code that masking a unit removes, without docstrings, as bytes of its file.
     #[must_use]
     pub fn code(&self, unit: usize) -> Range<usize> {
-        let (module, piece) = self.sources.of(unit);
+        let (module, piece) = self.sources.unit(unit);
         match piece {
             Piece::Function(function) => module.body_code(*function),
             Piece::Region(region) => region.range.clone(),
@@ -289,7 +289,7 @@ impl LoadedPaper {
     #[must_use]
     pub fn statistics(&self) -> Vec<FunctionStatistics> {
         let figures = |(place, unit): (usize, &super::Unit)| {
-            let (module, piece) = self.sources.of(place);
+            let (module, piece) = self.sources.unit(place);
             let (lines, calls) = match piece {
                 Piece::Function(function) => (module.functions()[*function].lines(), module.calls(*function).len()),
                 Piece::Region(region) => (region.last_line - region.first_line + 1, 0),
@@ -300,11 +300,11 @@ impl LoadedPaper {
     }
 
     /// Groups functions and regions by their module, each with its index.
-    fn by_module(&self, units: &[usize]) -> BTreeMap<usize, Vec<(usize, Cut<'_>)>> {
-        let mut grouped: BTreeMap<usize, Vec<(usize, Cut<'_>)>> = BTreeMap::new();
+    fn by_module(&self, units: &[usize]) -> BTreeMap<usize, Vec<(usize, MaskedPart<'_>)>> {
+        let mut grouped: BTreeMap<usize, Vec<(usize, MaskedPart<'_>)>> = BTreeMap::new();
         for &unit in units {
             let description = self.paper.units[unit].description.as_str();
-            let cut = self.sources.of(unit).1.cut(Some(description));
+            let cut = self.sources.unit(unit).1.cut(Some(description));
             grouped.entry(self.sources.places[unit].0).or_default().push((unit, cut));
         }
         grouped

@@ -26,13 +26,13 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use bodies::{Bodies, Hit};
+pub(crate) use bodies::{Bodies, ShingleOccurrence};
 pub(crate) use bundled::{BUNDLED, STARTER, bundled, is_bundled};
 pub use check::check;
 pub(crate) use check::contradictions;
-pub use dates::When;
+pub use dates::PartialDate;
 pub use dependencies::Dependencies;
-pub(crate) use evidence::{EVIDENCE_FORMAT, Evidence, FunctionEvidence};
+pub(crate) use evidence::{EVIDENCE_FORMAT, FunctionEvidence, PaperEvidence};
 pub use gold::{EnvStamp, Gold, GoldResult};
 pub(crate) use gold::{FEWEST_REPEATS, GOLD_FORMAT};
 pub(crate) use gold_values::{CHANCE_IN_PROSE, GoldValues};
@@ -40,7 +40,9 @@ pub use loaded::LoadedPaper;
 pub(crate) use loaded::MaskedFile;
 pub(crate) use marked::{plain, settings};
 pub(crate) use paper::{CurtailedEvidence, NamedTolerance};
-pub use paper::{Experiment, Function, Paper, Parameters, Protocol, Region, ResultRule, Stdout, ToleranceRule, Unit};
+pub use paper::{
+    Experiment, ManifestFunction, ManifestRegion, Paper, Parameters, Protocol, ResultRule, Stdout, ToleranceRule, Unit,
+};
 pub(crate) use pieces::Piece;
 pub use problem::Problem;
 pub use secrets::secrets;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dates::When;
-use super::spans::Part;
+use super::dates::PartialDate;
+use super::spans::ManifestPart;
 use crate::code::Bounds;
 
 /// A paper's manifest.
@@ -26,10 +26,10 @@ pub struct Paper {
     pub url: String,
     /// When the text became public, such as `2026-11-21` or `2026-11`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub published: Option<When>,
+    pub published: Option<PartialDate>,
     /// When the code became public: the repo's first commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_commit: Option<When>,
+    pub first_commit: Option<PartialDate>,
     /// Folder name under `repos/`.
     pub repo: String,
     /// Folder name under `envs/`.
@@ -51,10 +51,10 @@ pub struct Paper {
     pub abi: Option<String>,
     /// Maskable functions; a sample refers to them by their index in this list, from 0.
     #[serde(rename = "function", default)]
-    pub functions: Vec<Function>,
+    pub functions: Vec<ManifestFunction>,
     /// Maskable regions of functions; their indices continue those of the functions.
     #[serde(rename = "region", default, skip_serializing_if = "Vec::is_empty")]
-    pub regions: Vec<Region>,
+    pub regions: Vec<ManifestRegion>,
     /// All functions, then all regions; a sample refers to them by their index in this list.
     #[serde(skip)]
     pub units: Vec<Unit>,
@@ -66,7 +66,7 @@ pub struct Paper {
 /// A maskable function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Function {
+pub struct ManifestFunction {
     /// `path/file.py::Class.method`, with `#2` for the second one of the same name.
     pub at: String,
     /// Description for the agent; also inserted into the masked body if the function has no docstring.
@@ -83,10 +83,10 @@ pub struct Function {
 /// `tag`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Region {
+pub struct ManifestRegion {
     /// Short name, unique among the regions at this place.
     pub name: String,
-    /// The function, as in [`Function::at`]; or only a file, for statements outside of functions, and for tags.
+    /// The function, as in [`ManifestFunction::at`]; or only a file, for statements outside of functions, and for tags.
     pub at: String,
     /// Beginning of the first statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -313,8 +313,8 @@ impl Paper {
     }
 
     /// Returns the part of the manifest that lists this unit.
-    pub(super) fn part(&self, unit: usize) -> Part {
-        self.units[unit].region.map_or(Part::Function(unit), Part::Region)
+    pub(super) fn part(&self, unit: usize) -> ManifestPart {
+        self.units[unit].region.map_or(ManifestPart::Function(unit), ManifestPart::Region)
     }
 
     /// Matches the files that the paper protects, by paths relative to the repo: those that it names, and compiled
@@ -361,7 +361,7 @@ fn set<'a>(globs: impl IntoIterator<Item = &'a String>) -> globset::GlobSet {
     set.build().unwrap_or_default()
 }
 
-impl Region {
+impl ManifestRegion {
     /// Returns the region's name across the paper: `path/file.py::Class.method[name]`.
     #[must_use]
     pub fn label(&self) -> String {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use super::Paper;
-use crate::code::{Cut, Module, Region, Selector, Target};
+use crate::code::{MaskTarget, MaskedPart, Module, Region, Selector};
 use crate::error::{Error, Result};
 use crate::sample::Nesting;
 
@@ -20,26 +20,26 @@ pub enum Piece {
 impl Piece {
     /// Returns the cut that masks this part; `description` becomes the docstring of a function that has none.
     #[must_use]
-    pub const fn cut<'text>(&'text self, description: Option<&'text str>) -> Cut<'text> {
+    pub const fn cut<'text>(&'text self, description: Option<&'text str>) -> MaskedPart<'text> {
         match self {
-            Self::Function(function) => Cut::Function(Target { function: *function, description }),
-            Self::Region(region) => Cut::Region(region),
+            Self::Function(function) => MaskedPart::Function(MaskTarget { function: *function, description }),
+            Self::Region(region) => MaskedPart::Region(region),
         }
     }
 }
 
 /// The parsed files of a paper, and the positions of its units.
 #[derive(Debug, Clone)]
-pub(super) struct Sources {
+pub(super) struct PaperSources {
     /// The files that contain units, without duplicates.
     pub modules: Vec<Module>,
     /// For each unit, its module and the part of it.
     pub places: Vec<(usize, Piece)>,
 }
 
-impl Sources {
+impl PaperSources {
     /// Returns a unit's module, and the part of it.
-    pub(super) fn of(&self, unit: usize) -> (&Module, &Piece) {
+    pub(super) fn unit(&self, unit: usize) -> (&Module, &Piece) {
         let (module, piece) = &self.places[unit];
         (&self.modules[*module], piece)
     }
@@ -58,8 +58,8 @@ impl Sources {
 ///
 /// # Errors
 /// Kind `Suite`: a unit that does not exist, is invalid, or is the same as another; a file with syntax errors.
-pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<Sources> {
-    let mut sources = Sources { modules: Vec::new(), places: Vec::with_capacity(paper.units.len()) };
+pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<PaperSources> {
+    let mut sources = PaperSources { modules: Vec::new(), places: Vec::with_capacity(paper.units.len()) };
     let mut index = BTreeMap::new();
     let mut unreadable = BTreeSet::new();
     let mut faults: Vec<Error> = Vec::new();
@@ -123,10 +123,10 @@ fn place_of(at: &str, region: bool) -> Result<(PathBuf, Option<String>)> {
 ///
 /// # Errors
 /// Kind `Suite` for two units that overlap in part.
-pub(super) fn nesting(paper: &Paper, sources: &Sources, manifest: &Path) -> Result<Nesting> {
+pub(super) fn nesting(paper: &Paper, sources: &PaperSources, manifest: &Path) -> Result<Nesting> {
     let extents: Vec<_> = (0..sources.places.len())
         .map(|unit| {
-            let (module, piece) = sources.of(unit);
+            let (module, piece) = sources.unit(unit);
             (sources.places[unit].0, module.extent(&piece.cut(None)))
         })
         .collect();

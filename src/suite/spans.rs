@@ -7,7 +7,7 @@ use crate::error::line_at;
 
 /// A part of a manifest, by its index in its list.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum ManifestPart {
     /// A function.
     Function(usize),
     /// A function's mutant that is marked as equivalent: function, mutant.
@@ -24,52 +24,52 @@ pub(super) enum Part {
 
 /// The parts of a manifest, deserialised only for their positions.
 #[derive(Deserialize)]
-struct Manifest {
+struct ManifestSpans {
     #[serde(default)]
     protected: Vec<Spanned<String>>,
     build: Option<Spanned<String>>,
     abi: Option<Spanned<String>>,
     #[serde(default)]
-    function: Vec<Function>,
+    function: Vec<FunctionSpans>,
     #[serde(default)]
-    region: Vec<Region>,
+    region: Vec<RegionSpans>,
     #[serde(default)]
-    experiment: Vec<Experiment>,
+    experiment: Vec<ExperimentSpans>,
 }
 
 #[derive(Deserialize)]
-struct Function {
+struct FunctionSpans {
     at: Spanned<String>,
     #[serde(default)]
-    equivalent: Vec<Equivalent>,
+    equivalent: Vec<EquivalentSpans>,
 }
 
 #[derive(Deserialize)]
-struct Equivalent {
+struct EquivalentSpans {
     mutant: Spanned<String>,
 }
 
 #[derive(Deserialize)]
-struct Region {
+struct RegionSpans {
     name: Spanned<String>,
 }
 
 #[derive(Deserialize)]
-struct Experiment {
+struct ExperimentSpans {
     id: Spanned<String>,
 }
 
 /// Returns the line (from 1) of a part of a manifest: of a function's or region's name, an experiment's id, a mutant, a
 /// glob.
-pub(super) fn line_of(part: Part, text: &str) -> Option<usize> {
-    let manifest: Manifest = toml::from_str(text).ok()?;
+pub(super) fn line_of(part: ManifestPart, text: &str) -> Option<usize> {
+    let manifest: ManifestSpans = toml::from_str(text).ok()?;
     let span = match part {
-        Part::Function(place) => manifest.function.get(place)?.at.span(),
-        Part::Mutant(place, mutant) => manifest.function.get(place)?.equivalent.get(mutant)?.mutant.span(),
-        Part::Region(place) => manifest.region.get(place)?.name.span(),
-        Part::Experiment(place) => manifest.experiment.get(place)?.id.span(),
-        Part::Protected(place) => manifest.protected.get(place)?.span(),
-        Part::Build => manifest.build.or(manifest.abi)?.span(),
+        ManifestPart::Function(place) => manifest.function.get(place)?.at.span(),
+        ManifestPart::Mutant(place, mutant) => manifest.function.get(place)?.equivalent.get(mutant)?.mutant.span(),
+        ManifestPart::Region(place) => manifest.region.get(place)?.name.span(),
+        ManifestPart::Experiment(place) => manifest.experiment.get(place)?.id.span(),
+        ManifestPart::Protected(place) => manifest.protected.get(place)?.span(),
+        ManifestPart::Build => manifest.build.or(manifest.abi)?.span(),
     };
     Some(line_at(text, span.start))
 }

@@ -1,7 +1,7 @@
 //! Finds the placeholders that `autoexperiment new` left for a person to fill in, and that agents would see.
 
 use super::problem::Problem;
-use super::spans::{Part, line_of};
+use super::spans::{ManifestPart, line_of};
 use super::{LoadedPaper, Protocol};
 use crate::error::Error;
 
@@ -36,7 +36,7 @@ pub fn unfinished(loaded: &LoadedPaper) -> Vec<Problem> {
         add(format!("the description of {} `{}` is still to be written", unit.kind(), unit.at), at);
     }
     for (place, experiment) in paper.experiments.iter().enumerate().filter(|(_, one)| missing(&one.description)) {
-        let at = line_of(Part::Experiment(place), &source);
+        let at = line_of(ManifestPart::Experiment(place), &source);
         add(format!("the description of experiment `{}` is still to be written", experiment.id), at);
     }
     let open: Vec<usize> = loaded

@@ -14,7 +14,7 @@ const MOST_DIGITS: i32 = 7;
 
 /// The value and precision of a written number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Written {
+pub struct WrittenNumber {
     /// Its value.
     pub value: f64,
     /// Number of significant digits.
@@ -35,13 +35,13 @@ pub struct NumberInText<'text> {
     /// The number as written.
     pub token: &'text str,
     /// Value and precision.
-    pub written: Written,
+    pub written: WrittenNumber,
 }
 
 /// Precision of numbers with more digits than results reproduce.
 const CAPPED: i32 = i32::MIN;
 
-impl Written {
+impl WrittenNumber {
     /// Parses a number precise enough to be a result: with at least `least` significant digits if it has a decimal
     /// point, one more if not. Shorter numbers are sizes and settings, and agree with some result by chance. Commas
     /// count as thousands separators.
@@ -170,7 +170,7 @@ fn push<'text>(
     found: &mut Vec<NumberInText<'text>>,
 ) {
     let token = &text[range.clone()];
-    let Some(written) = Written::read(token, least) else { return };
+    let Some(written) = WrittenNumber::read(token, least) else { return };
     found.push(NumberInText { line, token, written });
     let behind = text[range.end..].trim_start_matches(['\\', ',', ' ']);
     if behind.starts_with('%') || behind.starts_with("percent") {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_years_and_other_numbers_are_no_leaks() {
+    fn settings_years_and_other_numbers_are_not_leaks() {
         for (text, value) in [
             ("tolerance 0.05", 0.050_000_4),
             ("0.873", 0.8746),
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_of_names_versions_and_digests_are_no_numbers() {
+    fn digits_of_names_versions_and_digests_are_not_numbers() {
         assert_eq!(tokens("sha_2345 x0.1234 9acb4712345f6 1.2.3456 mnist_784"), [""; 0]);
         assert_eq!(tokens("1,234,567 1,234 12345,678"), ["1,234,567", "234,567", "1,234", "12345"]);
     }
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_counts_are_no_results() {
+    fn sizes_and_counts_are_not_results() {
         let mut found = Vec::new();
         result_numbers(&serde_json::json!({"size": 150, "loss": 0.25, "list": [1e4]}), &mut |value| found.push(value));
         assert_eq!(found, [0.25, 1e4]);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::stored::{CostCap, Group, verify_run};
+use super::stored::{AttemptGroup, CostCap, verify_run};
 use super::{Verifier, open};
-use crate::error::{Error, Kind, Result};
-use crate::model::{self, Model, Probed};
+use crate::error::{Error, FailureKind, Result};
+use crate::model::{self, Model, ProbeCost};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::{Catalogue, ModelChoice, Store, VerifierSpec};
 
@@ -43,7 +43,7 @@ fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
         cache: None,
         record: own.and_then(|own| own.record.clone()).filter(|_| !named.starts_with("replay:")),
         request_timeout: own.and_then(|own| own.request_timeout),
-        retries: own.map_or_else(|| model::Options::default().retries, |own| own.retries),
+        retries: own.map_or_else(|| model::ModelAccess::default().retries, |own| own.retries),
     }
 }
 
@@ -52,8 +52,8 @@ fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
 ///
 /// # Errors
 /// Returns the errors of [`model::reach`].
-pub async fn reach(verifiers: &[Arc<dyn Verifier>], known: Option<&dyn Model>) -> Result<Probed> {
-    let mut probed = Probed::default();
+pub async fn reach(verifiers: &[Arc<dyn Verifier>], known: Option<&dyn Model>) -> Result<ProbeCost> {
+    let mut probed = ProbeCost::default();
     let mut looked: Vec<&str> = known.map(Model::name).into_iter().collect();
     for asked in verifiers.iter().filter_map(|verifier| verifier.model()) {
         if !looked.contains(&asked.name()) {
@@ -71,7 +71,7 @@ pub async fn reach(verifiers: &[Arc<dyn Verifier>], known: Option<&dyn Model>) -
 /// Returns the first of the verifiers' errors.
 pub async fn choose_all(
     store: &Store,
-    groups: &[Group<'_>],
+    groups: &[AttemptGroup<'_>],
     catalogue: &Catalogue,
     verifiers: &[Arc<dyn Verifier>],
     cost_cap: &CostCap,
@@ -85,7 +85,7 @@ pub async fn choose_all(
         };
         match verify_run(store, groups, catalogue, verifier.as_ref(), cost_cap, &told).await {
             Ok(_) => {}
-            Err(error) if matches!(error.kind, Kind::CostLimit | Kind::Model) => {
+            Err(error) if matches!(error.kind, FailureKind::CostLimit | FailureKind::Model) => {
                 first.get_or_insert(error);
             }
             Err(error) => return Err(first.unwrap_or(error)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::vote::Votes;
-use super::{Candidate, Choice, Question, Verifier};
+use super::{Candidate, Question, Verifier, VerifierChoice};
 use crate::error::Result;
 use crate::model::Model;
 
@@ -28,7 +28,7 @@ impl Verifier for Execution {
         self.then.model()
     }
 
-    async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<Choice> {
+    async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<VerifierChoice> {
         // Without a re-run, count a candidate as running if it has an answer to every experiment.
         let runs = |candidate: &Candidate| {
             let answered = || question.answers.iter().all(|(key, _)| candidate.answer.contains_key(key));
@@ -38,11 +38,11 @@ impl Verifier for Execution {
         let (all, left) = (candidates.len(), places.len());
         if places.is_empty() {
             let choice = self.then.choose(question, candidates, votes).await?;
-            return Ok(Choice { reason: format!("none of {all} runs; {}", choice.reason), ..choice });
+            return Ok(VerifierChoice { reason: format!("none of {all} runs; {}", choice.reason), ..choice });
         }
         let running: Vec<Candidate> = places.iter().map(|&place| candidates[place].clone()).collect();
         let choice = self.then.choose(question, &running, votes).await?;
-        Ok(Choice {
+        Ok(VerifierChoice {
             // Keep an invalid index invalid.
             chosen: choice.chosen.map(|chosen| places.get(chosen).copied().unwrap_or(all)),
             reason: format!("{left} of {all} run; {}", choice.reason),

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::vote::Votes;
-use super::{Candidate, Choice, Question, Verifier};
+use super::{Candidate, Question, Verifier, VerifierChoice};
 use crate::error::Result;
 
 /// Chooses the first candidate.
@@ -15,8 +15,8 @@ impl Verifier for First {
         "none".to_owned()
     }
 
-    async fn choose(&self, _: &Question, candidates: &[Candidate], _: &dyn Votes) -> Result<Choice> {
+    async fn choose(&self, _: &Question, candidates: &[Candidate], _: &dyn Votes) -> Result<VerifierChoice> {
         let chosen = (!candidates.is_empty()).then_some(0);
-        Ok(Choice { chosen, reason: "the first attempt".to_owned(), ..Choice::default() })
+        Ok(VerifierChoice { chosen, reason: "the first attempt".to_owned(), ..VerifierChoice::default() })
     }
 }

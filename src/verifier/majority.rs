@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::vote::Votes;
-use super::{Candidate, Choice, Question, Verifier};
+use super::{Candidate, Question, Verifier, VerifierChoice};
 use crate::error::Result;
 use crate::score::score_experiment;
 
@@ -17,7 +17,7 @@ impl Verifier for Majority {
         "majority".to_owned()
     }
 
-    async fn choose(&self, question: &Question, candidates: &[Candidate], _: &dyn Votes) -> Result<Choice> {
+    async fn choose(&self, question: &Question, candidates: &[Candidate], _: &dyn Votes) -> Result<VerifierChoice> {
         let votes: Vec<usize> = candidates
             .iter()
             .map(|one| candidates.iter().filter(|other| agree(question, one, other)).count())
@@ -29,7 +29,7 @@ impl Verifier for Majority {
             1 => "no two attempts agree".to_owned(),
             _ => format!("{most} of {} agree", candidates.len()),
         };
-        Ok(Choice { chosen, reason, ..Choice::default() })
+        Ok(VerifierChoice { chosen, reason, ..VerifierChoice::default() })
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Candidate {
 
 /// A verifier's choice.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Choice {
+pub struct VerifierChoice {
     /// Index of the chosen candidate; `None` if the verifier chose none.
     pub chosen: Option<usize>,
     /// Reason for the choice.
@@ -73,17 +73,17 @@ pub trait Verifier: Send + Sync {
     ///
     /// # Errors
     /// Kind `Model` if a required model does not answer, and the errors of `votes`.
-    async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<Choice>;
+    async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<VerifierChoice>;
 }
 
 /// Opens the model with the given name or, for `None`, the run's own. Returns `None` if there is no such model.
-pub type Models<'a> = dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Model>>> + 'a;
+pub type OpenModel<'a> = dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Model>>> + 'a;
 
 /// Opens a verifier. `orders` is the number of times a model is asked, each time with the candidates in another order.
 ///
 /// # Errors
 /// Kind `Usage` for a model verifier without a model, and the errors of `models`.
-pub fn open(spec: &VerifierSpec, models: &Models<'_>, orders: u32) -> Result<Arc<dyn Verifier>> {
+pub fn open(spec: &VerifierSpec, models: &OpenModel<'_>, orders: u32) -> Result<Arc<dyn Verifier>> {
     Ok(match spec {
         VerifierSpec::First => Arc::new(first::First),
         VerifierSpec::Majority => Arc::new(majority::Majority),
@@ -91,7 +91,7 @@ pub fn open(spec: &VerifierSpec, models: &Models<'_>, orders: u32) -> Result<Arc
             let then = then.as_deref().unwrap_or(&VerifierSpec::Majority);
             Arc::new(execution::Execution { then: open(then, models, orders)? })
         }
-        VerifierSpec::Oracle => Arc::new(oracle::Oracle),
+        VerifierSpec::Oracle => Arc::new(oracle::OracleVerifier),
         VerifierSpec::Model(named) => match models(named.as_deref())? {
             Some(model) => Arc::new(model::ByModel::new(model, orders)),
             None => {

@@ -10,11 +10,11 @@ use minijinja::{Environment, Value, context};
 use sha2::{Digest, Sha256};
 
 use super::excerpt::excerpt;
-use super::vote::{Named, Vote, Votes};
-use super::{Candidate, Choice, Question, Verifier};
-use crate::error::{Error, Kind, Result};
+use super::vote::{Vote, VoteOutcome, Votes};
+use super::{Candidate, Question, Verifier, VerifierChoice};
+use crate::error::{Error, FailureKind, Result};
 use crate::model::ask::Caller;
-use crate::model::ledger::Tab;
+use crate::model::ledger::PayerLedger;
 use crate::model::{self, Message, Model, ModelError, QueryFailed, Quote, Reply, Request, Role, Sampling};
 
 const TEMPLATE: &str = include_str!("model.md");
@@ -49,7 +49,7 @@ impl ByModel {
         distinct: &[&Candidate],
         order: u32,
         votes: &dyn Votes,
-        spent: &mut Choice,
+        spent: &mut VerifierChoice,
     ) -> Result<Option<(usize, String)>> {
         let places = shuffled(distinct.len(), &question.sample, order);
         let shown: Vec<&Candidate> = places.iter().map(|&place| distinct[place]).collect();
@@ -62,20 +62,20 @@ impl ByModel {
             spent.usage += vote.usage;
             spent.cost += vote.cost;
             let wrong = match &vote.named {
-                Named::Failed => {
+                VoteOutcome::Failed => {
                     spent.unreadable += 1;
                     spent.reason = vote.said;
                     return Ok(None);
                 }
-                Named::Attempt(attempt) => {
+                VoteOutcome::Attempt(attempt) => {
                     let place = distinct.iter().position(|candidate| candidate.attempt == *attempt);
                     return Ok(place.map(|place| (place, vote.said)));
                 }
-                Named::Unknown(label) => {
+                VoteOutcome::Unknown(label) => {
                     spent.unknown += 1;
                     format!("There is no implementation {label}.")
                 }
-                Named::Nobody => {
+                VoteOutcome::Nobody => {
                     spent.unreadable += 1;
                     "That names no implementation.".to_owned()
                 }
@@ -119,7 +119,7 @@ impl ByModel {
                 Ok(asked.kept)
             }
             Err(error @ (ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_))) => {
-                Err(Error::new(Kind::Model, format!("verifier: {error}")))
+                Err(Error::new(FailureKind::Model, format!("verifier: {error}")))
             }
         }
     }
@@ -153,14 +153,14 @@ impl Caller for Poll<'_> {
             }
             Err(failed) => {
                 let said = failed.error.to_string();
-                Vote { order, ask, named: Named::Failed, said, usage: failed.usage, cost: failed.cost }
+                Vote { order, ask, named: VoteOutcome::Failed, said, usage: failed.usage, cost: failed.cost }
             }
         };
         self.votes.keep(&vote)?;
         Ok(vote)
     }
 
-    fn tab(&self) -> Option<Tab> {
+    fn tab(&self) -> Option<PayerLedger> {
         self.votes.tab()
     }
 
@@ -182,7 +182,7 @@ impl Verifier for ByModel {
         Some(self.model.as_ref())
     }
 
-    async fn choose(&self, question: &Question, candidates: &[Candidate], kept: &dyn Votes) -> Result<Choice> {
+    async fn choose(&self, question: &Question, candidates: &[Candidate], kept: &dyn Votes) -> Result<VerifierChoice> {
         // Show identical code only once. Labels end at the letter Z.
         let mut distinct: Vec<&Candidate> = Vec::new();
         for candidate in candidates {
@@ -190,7 +190,7 @@ impl Verifier for ByModel {
                 distinct.push(candidate);
             }
         }
-        let mut result = Choice::default();
+        let mut result = VerifierChoice::default();
         let place = |candidate: &Candidate| candidates.iter().position(|one| one.attempt == candidate.attempt);
         if let [only] = distinct.as_slice() {
             result.chosen = place(only);
@@ -263,15 +263,15 @@ fn label(place: usize) -> String {
 
 /// Returns the candidate named by the last `{"choice": "X"}` of a reply. Models often put other JSON and prose before
 /// it.
-fn choice(reply: &str, shown: &[&Candidate]) -> Named {
-    let Some(word) = choice_word(reply) else { return Named::Nobody };
+fn choice(reply: &str, shown: &[&Candidate]) -> VoteOutcome {
+    let Some(word) = choice_word(reply) else { return VoteOutcome::Nobody };
     let letter = match word.to_ascii_uppercase().as_bytes() {
         [letter] => usize::from(*letter).checked_sub(usize::from(b'A')),
         _ => None,
     };
     match letter.and_then(|place| shown.get(place)) {
-        Some(candidate) => Named::Attempt(candidate.attempt),
-        None => Named::Unknown(word),
+        Some(candidate) => VoteOutcome::Attempt(candidate.attempt),
+        None => VoteOutcome::Unknown(word),
     }
 }
 
@@ -292,16 +292,16 @@ mod tests {
         let three: Vec<Candidate> = (5..8).map(|attempt| Candidate { attempt, ..Candidate::default() }).collect();
         let three: Vec<&Candidate> = three.iter().collect();
         let named = |reply: &str| choice(reply, &three);
-        let unknown = |label: &str| Named::Unknown(label.to_owned());
-        assert_eq!(named("B is good.\n{\"choice\": \"B\"}"), Named::Attempt(6));
-        assert_eq!(named("{\"choice\": \"A\"} no: ```json\n{ \"choice\" : \"c\" }\n```"), Named::Attempt(7));
+        let unknown = |label: &str| VoteOutcome::Unknown(label.to_owned());
+        assert_eq!(named("B is good.\n{\"choice\": \"B\"}"), VoteOutcome::Attempt(6));
+        assert_eq!(named("{\"choice\": \"A\"} no: ```json\n{ \"choice\" : \"c\" }\n```"), VoteOutcome::Attempt(7));
         assert_eq!(named("{\"choice\": \"D\"}"), unknown("D"));
         assert_eq!(named("{\"choice\": \"AB\"}"), unknown("AB"));
         assert_eq!(named("{\"choice\": 4}"), unknown("4"));
         assert_eq!(named("{\"choice\": \"Ä\"}"), unknown("Ä"));
         assert_eq!(named(&format!("{{\"choice\": \"{}\"}}", "x".repeat(1_000_000))), unknown(&"x".repeat(40)));
         for nobody in ["{\"choice\": }", "{\"choice\": \"\"}", "I take B", "", "\"choice\""] {
-            assert_eq!(named(nobody), Named::Nobody, "{nobody}");
+            assert_eq!(named(nobody), VoteOutcome::Nobody, "{nobody}");
         }
     }
 

@@ -4,22 +4,22 @@
 use async_trait::async_trait;
 
 use super::vote::Votes;
-use super::{Candidate, Choice, Question, Verifier};
+use super::{Candidate, Question, Verifier, VerifierChoice};
 use crate::error::Result;
 
 /// Chooses a passing candidate.
-pub(super) struct Oracle;
+pub(super) struct OracleVerifier;
 
 #[async_trait]
-impl Verifier for Oracle {
+impl Verifier for OracleVerifier {
     fn name(&self) -> String {
         "oracle".to_owned()
     }
 
-    async fn choose(&self, _: &Question, candidates: &[Candidate], _: &dyn Votes) -> Result<Choice> {
+    async fn choose(&self, _: &Question, candidates: &[Candidate], _: &dyn Votes) -> Result<VerifierChoice> {
         let passing = candidates.iter().position(|candidate| candidate.pass);
         let reason = if passing.is_some() { "passes" } else { "none passes" };
         let chosen = passing.or((!candidates.is_empty()).then_some(0));
-        Ok(Choice { chosen, reason: reason.to_owned(), ..Choice::default() })
+        Ok(VerifierChoice { chosen, reason: reason.to_owned(), ..VerifierChoice::default() })
     }
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::vote::{Named, Vote, Votes};
+use super::vote::{Vote, VoteOutcome, Votes};
 use super::{Candidate, Verifier};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::{Appender, json_lines};
-use crate::model::ledger::{Ledger, Payer, Tab};
+use crate::model::ledger::{Ledger, Payer, PayerLedger};
 use crate::model::{Quote, Usage};
 use crate::run::{AttemptRecord, Catalogue, Store, scored};
 use serde::de::DeserializeOwned;
@@ -99,12 +99,12 @@ impl CostCap {
 
     fn allow(&self, quote: &Quote) -> Result<Option<u32>> {
         if self.cancel.is_cancelled() {
-            return Err(Error::new(Kind::Interrupted, "stopped; the choices made so far are kept"));
+            return Err(Error::new(FailureKind::Interrupted, "stopped; the choices made so far are kept"));
         }
         let (spent, Some(most)) = (self.spent(), self.most) else { return Ok(None) };
         let over = || {
             let what = format!("stopped the verifiers: ${spent:.4} of `--max-cost {most}` are spent");
-            Error::new(Kind::CostLimit, what)
+            Error::new(FailureKind::CostLimit, what)
         };
         if spent >= most {
             return Err(over());
@@ -133,7 +133,7 @@ impl Votes for StoredVotes<'_> {
         let mine = |known: &&VoteRecord| {
             let (vote, case) = (&known.vote, self.case);
             (vote.order, vote.ask) == (order, ask)
-                && vote.named != Named::Failed
+                && vote.named != VoteOutcome::Failed
                 && known.verifier == case.verifier
                 && (&known.agent, &known.model, &known.sample)
                     == (&case.first.agent, &case.first.model, &case.first.sample)
@@ -146,14 +146,14 @@ impl Votes for StoredVotes<'_> {
         self.cost_cap.allow(quote)
     }
 
-    fn tab(&self) -> Option<Tab> {
+    fn tab(&self) -> Option<PayerLedger> {
         let payer = Payer {
             agent: self.case.first.agent.clone(),
             sample: self.case.first.sample.clone(),
             verifier: Some(self.case.verifier.clone()),
             ..Payer::default()
         };
-        self.cost_cap.ledger.clone().map(|ledger| Tab::new(ledger, payer))
+        self.cost_cap.ledger.clone().map(|ledger| PayerLedger::new(ledger, payer))
     }
 
     fn keep(&self, vote: &Vote) -> Result<()> {
@@ -173,20 +173,20 @@ impl Votes for StoredVotes<'_> {
 }
 
 /// All attempts of one agent at one sample.
-pub struct Group<'a> {
+pub struct AttemptGroup<'a> {
     /// The counting record of each attempt, in order, without lost ones.
     pub records: Vec<&'a AttemptRecord>,
 }
 
 /// Groups attempts by agent, model and sample, with the counting record of each attempt.
 #[must_use]
-pub fn groups(records: &[AttemptRecord]) -> Vec<Group<'_>> {
+pub fn groups(records: &[AttemptRecord]) -> Vec<AttemptGroup<'_>> {
     let mut found: BTreeMap<_, BTreeMap<u32, &AttemptRecord>> = BTreeMap::new();
     for record in scored(records) {
         let key = (record.agent.as_str(), record.model.as_deref(), record.n, record.sample.as_str());
         found.entry(key).or_default().insert(record.attempt, record);
     }
-    found.into_values().map(|attempts| Group { records: attempts.into_values().collect() }).collect()
+    found.into_values().map(|attempts| AttemptGroup { records: attempts.into_values().collect() }).collect()
 }
 
 /// Records read from a file of choices or votes.
@@ -271,7 +271,7 @@ fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<StoredRecords
 /// the run, `Store` if a choice cannot be stored, `Suite` if the paper is gone. Earlier choices stay stored.
 pub async fn verify_run(
     store: &Store,
-    groups: &[Group<'_>],
+    groups: &[AttemptGroup<'_>],
     catalogue: &Catalogue,
     verifier: &dyn Verifier,
     cost_cap: &CostCap,
@@ -304,7 +304,7 @@ pub async fn verify_run(
             group.records.iter().map(|record| candidate(store, record, &answered)).collect::<Result<_>>()?;
         let votes = StoredVotes { case: &case, path: store.folder().join("votes.jsonl"), earlier: &earlier, cost_cap };
         let choice = verifier.choose(&question, &candidates, &votes).await.map_err(|error| match error.kind {
-            Kind::Model => Error { message: format!("sample `{}`: {}", first.sample, error.message), ..error },
+            FailureKind::Model => Error { message: format!("sample `{}`: {}", first.sample, error.message), ..error },
             _ => error,
         })?;
         let chosen = choice.chosen.map(|place| named(&case, &candidates, place)).transpose()?;
@@ -345,7 +345,7 @@ fn named(case: &ChoiceCase<'_>, candidates: &[Candidate], place: usize) -> Resul
 /// comes from a kill and is cut off.
 fn append(path: &Path, record: &impl Serialize) -> Result<()> {
     Appender::resume(path).and_then(|file| file.durable().append(record)).map_err(|error| {
-        Error { kind: Kind::Store, ..Error::io("write", path, error) }
+        Error { kind: FailureKind::Store, ..Error::io("write", path, error) }
             .hint("free some space, or change the folder's rights")
     })
 }
@@ -379,7 +379,7 @@ mod tests {
             [3, 4].map(|attempt| Candidate { attempt, ..Candidate::default() }).into_iter().collect();
         assert_eq!(named(&case, &candidates, 1).unwrap(), 4);
         let error = named(&case, &candidates, 2).unwrap_err();
-        assert_eq!(error.kind, Kind::Internal);
+        assert_eq!(error.kind, FailureKind::Internal);
         assert_eq!(error.message, "verifier `v` names candidate 3 of 2 at sample `x_1`");
     }
 
@@ -416,12 +416,12 @@ mod tests {
         assert_eq!(cost_cap.allow(&quote).unwrap(), Some(6), "the reply may cost what is left");
         cost_cap.pay(0.75);
         assert_eq!(cost_cap.allow(&Quote::default()).unwrap(), None);
-        assert_eq!(cost_cap.allow(&quote).unwrap_err().kind, Kind::CostLimit);
+        assert_eq!(cost_cap.allow(&quote).unwrap_err().kind, FailureKind::CostLimit);
         cost_cap.pay(0.75);
-        assert_eq!(cost_cap.allow(&Quote::default()).unwrap_err().kind, Kind::CostLimit);
+        assert_eq!(cost_cap.allow(&Quote::default()).unwrap_err().kind, FailureKind::CostLimit);
         let endless = CostCap::new(9.0, None, None, cancel.clone());
         assert_eq!(endless.allow(&quote).unwrap(), None);
         cancel.cancel();
-        assert_eq!(endless.allow(&quote).unwrap_err().kind, Kind::Interrupted);
+        assert_eq!(endless.allow(&quote).unwrap_err().kind, FailureKind::Interrupted);
     }
 }

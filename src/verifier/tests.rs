@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::{ModelError, QueryFailed, Quote, Reply, Request};
-use crate::verifier::vote::{Named, Vote, Votes};
+use crate::verifier::vote::{Vote, VoteOutcome, Votes};
 
 /// Stores no votes and allows every call.
 struct NoVotes;
@@ -43,7 +43,7 @@ fn question() -> Question {
     }
 }
 
-async fn chosen(name: &str, candidates: &[Candidate]) -> Choice {
+async fn chosen(name: &str, candidates: &[Candidate]) -> VerifierChoice {
     open(&name.parse().unwrap(), &|_| Ok(None), 1).unwrap().choose(&question(), candidates, &NoVotes).await.unwrap()
 }
 
@@ -90,7 +90,7 @@ async fn a_model_votes_once_per_order_and_is_asked_again_after_an_unreadable_vot
     let lines = [r#"{"text": "the best is Z", "cost": 0.5}"#, r#"{"text": "{\"choice\": \"A\"}", "cost": 0.25}"#];
     let more = [r#"{"text": "{\"choice\": \"B\"}"}"#, r#"{"text": ""}"#];
     std::fs::write(&script, [lines, more].concat().join("\n")).unwrap();
-    let model = crate::model::open(&format!("scripted:{}", script.display()), &crate::model::Options::default());
+    let model = crate::model::open(&format!("scripted:{}", script.display()), &crate::model::ModelAccess::default());
     let model = model.unwrap();
     let verifier = open(&VerifierSpec::Model(None), &|_| Ok(Some(model.clone())), 2).unwrap();
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
@@ -110,15 +110,15 @@ async fn a_model_votes_once_per_order_and_is_asked_again_after_an_unreadable_vot
 fn missing_models_are_usage_errors() {
     for name in ["model", "execution+model", "model:x"] {
         let Err(error) = open(&name.parse().unwrap(), &|_| Ok(None), 1) else { panic!("{name} was accepted") };
-        assert_eq!(error.kind, crate::error::Kind::Usage);
+        assert_eq!(error.kind, crate::error::FailureKind::Usage);
     }
 }
 
 /// A model that gives these replies one after another, then fails.
-struct Saying(Vec<String>);
+struct RepliesInOrder(Vec<String>);
 
 #[async_trait]
-impl Model for Saying {
+impl Model for RepliesInOrder {
     fn name(&self) -> &'static str {
         "saying"
     }
@@ -182,7 +182,7 @@ async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
         let choice = choice.unwrap();
         assert!(choice.chosen.is_some() && choice.reason.starts_with("1 of 2 votes"), "{choice:?}");
         assert!((choice.cost - 0.75).abs() < 1e-12, "{choice:?}");
-        assert_eq!((kept.len(), &kept[0].named, &kept[0].said), (2, &Named::Failed, &said));
+        assert_eq!((kept.len(), &kept[0].named, &kept[0].said), (2, &VoteOutcome::Failed, &said));
         // With a single order there is no vote, and the choice gives the reason.
         let (choice, kept) = choose(FailingAt(0, error), 1).await;
         let choice = choice.unwrap();
@@ -194,13 +194,13 @@ async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
         [ModelError::Denied("x".into()), ModelError::Unavailable("x".into()), ModelError::Exhausted("x".into())]
     {
         let (choice, kept) = choose(FailingAt(0, error), 2).await;
-        assert_eq!(choice.unwrap_err().kind, crate::error::Kind::Model);
-        assert_eq!((kept.len(), &kept[0].named), (1, &Named::Failed));
+        assert_eq!(choice.unwrap_err().kind, crate::error::FailureKind::Model);
+        assert_eq!((kept.len(), &kept[0].named), (1, &VoteOutcome::Failed));
     }
 }
 
 /// Generates valid and invalid replies of a verifier's model.
-fn said() -> impl Strategy<Value = String> {
+fn arbitrary_reply() -> impl Strategy<Value = String> {
     let letter = prop_oneof!["[A-F]", "[A-Za-z0-9]{0,3}", ".{0,3}"];
     prop_oneof![
         letter.prop_map(|letter| format!("I compare.\n{{\"choice\": \"{letter}\"}}")),
@@ -216,7 +216,7 @@ proptest! {
 
     #[test]
     fn for_any_reply_a_verifier_chooses_a_candidate_or_fails(
-        replies in vec(said(), 0..10),
+        replies in vec(arbitrary_reply(), 0..10),
         values in vec((prop::option::of(-1.0..1.0), prop::option::of(any::<bool>()), any::<bool>()), 1..30),
         orders in 1u32..5,
         name in proptest::sample::select(vec!["model", "execution+model", "majority", "execution", "none", "oracle"]),
@@ -225,7 +225,7 @@ proptest! {
             .zip(values)
             .map(|(attempt, (value, runs, pass))| candidate(attempt, value, runs, pass))
             .collect();
-        let model: Arc<dyn Model> = Arc::new(Saying(replies.clone()));
+        let model: Arc<dyn Model> = Arc::new(RepliesInOrder(replies.clone()));
         let verifier = open(&name.parse().unwrap(), &|_| Ok(Some(model.clone())), orders).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         match runtime.block_on(verifier.choose(&question(), &candidates, &NoVotes)) {
@@ -234,7 +234,7 @@ proptest! {
                 prop_assert!(choice.cost <= 0.5 * replies.len() as f64);
             }
             // The script ran out of replies.
-            Err(error) => prop_assert_eq!(error.kind, crate::error::Kind::Model),
+            Err(error) => prop_assert_eq!(error.kind, crate::error::FailureKind::Model),
         }
     }
 }
@@ -242,9 +242,9 @@ proptest! {
 /// Choices are stored and compared between runs, so the prompt must not change by accident.
 #[test]
 fn the_prompt_for_masked_functions_is_unchanged() {
-    use crate::run::family::{Basis, Family};
+    use crate::run::family::{Family, ScoringBasis};
     let suite = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trees/tiny");
-    let paper = crate::masked::Masked.load(&suite, "tiny", Basis::default()).unwrap();
+    let paper = crate::masked::MaskedReplication.load(&suite, "tiny", ScoringBasis::default()).unwrap();
     let question = paper.question(&crate::sample::masked("tiny_0,1")).unwrap();
     let (first, second) = (candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, true));
     insta::assert_snapshot!("prompt_for_masked_functions", super::model::prompt(&question, &[&first, &second]));

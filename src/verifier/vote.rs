@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::model::ledger::Tab;
+use crate::model::ledger::PayerLedger;
 use crate::model::{Quote, Usage};
 
 /// One reply of a verifier's model.
@@ -14,7 +14,7 @@ pub struct Vote {
     /// Number of earlier replies in this order that named no candidate.
     pub ask: u32,
     /// The candidate it named.
-    pub named: Named,
+    pub named: VoteOutcome,
     /// Text of the reply, or the error if the call failed.
     pub said: String,
     /// Tokens used.
@@ -28,7 +28,7 @@ pub struct Vote {
 /// The outcome of a vote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Named {
+pub enum VoteOutcome {
     /// The attempt with this number.
     Attempt(u32),
     /// A candidate that doesn't exist.
@@ -50,7 +50,7 @@ pub trait Votes: Send + Sync {
     /// Kind `CostLimit` if the money is spent, `Interrupted` if the user stops the run.
     fn allow(&self, quote: &Quote) -> Result<Option<u32>>;
     /// Where calls are entered in the run's ledger, if it has one.
-    fn tab(&self) -> Option<Tab> {
+    fn tab(&self) -> Option<PayerLedger> {
         None
     }
     /// Stores a vote.

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::reader::Gathered;
+use super::reader::GatheredRuns;
 use crate::error::with_causes;
 use crate::report::MergedRun;
 use crate::report::html::{AttemptDetails, Origin, SampleDetails};
-use crate::run::family::{Item, Parts};
+use crate::run::family::{Item, SampleParts};
 use crate::run::{AttemptRecord, is_file_name};
 use crate::sample::Sample;
 
@@ -20,7 +20,7 @@ const MOST_BYTES: u64 = 16 << 20;
 /// Maximum characters shown of a patch.
 const MOST_PATCH: usize = 100_000;
 
-impl Gathered {
+impl GatheredRuns {
     /// Number of attempted samples.
     #[must_use]
     pub const fn samples(&self) -> usize {
@@ -60,7 +60,7 @@ impl Gathered {
         });
         let (id, attempts) = (entry.id.clone(), attempts.collect());
         match known {
-            Ok((_, _, Parts { asked, heading, parts: functions })) => {
+            Ok((_, _, SampleParts { asked, heading, parts: functions })) => {
                 SampleDetails { id, asked, heading, functions, attempts, problem: None }
             }
             Err(problem) => SampleDetails { id, attempts, problem: Some(problem), ..SampleDetails::default() },
@@ -68,7 +68,7 @@ impl Gathered {
     }
 
     /// Returns a sample's item and the parts to be written.
-    fn parts(&self, id: &str) -> Result<(&dyn Item, &Sample, Parts), String> {
+    fn parts(&self, id: &str) -> Result<(&dyn Item, &Sample, SampleParts), String> {
         let sample = self.samples.get(id).ok_or_else(|| format!("no family here has a sample `{id}`"))?;
         let item = match self.items.get(&(sample.family().to_owned(), sample.item().to_owned())) {
             Some(Ok(item)) => item.as_ref(),

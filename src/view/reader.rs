@@ -11,17 +11,17 @@ use crate::agent::spec::labelled;
 use crate::error::{Result, with_causes};
 use crate::report::figures::Condition;
 use crate::report::html::{Material, Origin, SampleEntry, SampleFacts, samples};
-use crate::report::{Labels, Merged, MergedRun, Options};
-use crate::run::family::{Basis, Families, Item, ItemFacts, WITHHELD};
+use crate::report::{Labels, Merged, MergedRun, SummaryOptions};
+use crate::run::family::{Families, Item, ItemFacts, ScoringBasis, WITHHELD};
 use crate::run::reading::Detail;
 use crate::run::{RunFile, in_order, is_file_name};
 use crate::sample::{MASKED, Sample};
 
 /// Items by family and id, or the reason why one cannot be loaded.
-type Items = BTreeMap<(String, String), std::result::Result<Arc<dyn Item>, String>>;
+type LoadedItems = BTreeMap<(String, String), std::result::Result<Arc<dyn Item>, String>>;
 
 /// Reads runs, repeatedly if needed. Papers and other items are loaded once.
-pub struct Reader {
+pub struct RunReader {
     families: Families,
     folders: Vec<PathBuf>,
     /// Suite from which to load papers; `None` uses the suite recorded in each run.
@@ -30,11 +30,11 @@ pub struct Reader {
     ks: Vec<usize>,
     intervals: crate::stats::Intervals,
     labels: Labels,
-    items: Items,
+    items: LoadedItems,
 }
 
 /// The state of the runs when they were last read.
-pub struct Gathered {
+pub struct GatheredRuns {
     /// Input of the page.
     pub material: Material,
     pub(super) merged: Merged,
@@ -42,14 +42,14 @@ pub struct Gathered {
     pub(super) entries: Vec<SampleEntry>,
     /// The attempted samples by id, if their family can parse them.
     pub(super) samples: BTreeMap<String, Sample>,
-    pub(super) items: Items,
+    pub(super) items: LoadedItems,
     /// Pairs of run and item that have been checked for changes, with the problems found.
     judged: BTreeSet<(usize, String)>,
     faults: Vec<String>,
     axes: BTreeSet<&'static str>,
 }
 
-impl Gathered {
+impl GatheredRuns {
     /// Returns the time since anything was last written to the runs.
     pub(super) fn changed(&self) -> Option<std::time::Duration> {
         let files = self.merged.runs.iter().enumerate().flat_map(|(place, run)| {
@@ -79,7 +79,7 @@ impl Gathered {
     }
 }
 
-impl Reader {
+impl RunReader {
     /// Creates a reader of these runs' folders.
     #[must_use]
     pub fn new(
@@ -129,8 +129,8 @@ impl Reader {
     ///
     /// # Errors
     /// Kind `Store` if no run can be read, `Usage` if the labels don't fit the runs.
-    pub fn gather(&mut self) -> Result<Gathered> {
-        let mut gathered = Gathered {
+    pub fn gather(&mut self) -> Result<GatheredRuns> {
+        let mut gathered = GatheredRuns {
             material: Material::default(),
             merged: Merged::read(&self.folders, Detail::Outcome, &self.labels)?.with_choices(),
             entries: Vec::new(),
@@ -148,7 +148,7 @@ impl Reader {
     ///
     /// # Errors
     /// Kind `Store` if a run can no longer be read.
-    pub(super) fn read_on(&mut self, gathered: &mut Gathered) -> Result<bool> {
+    pub(super) fn read_on(&mut self, gathered: &mut GatheredRuns) -> Result<bool> {
         if !gathered.merged.unread.is_empty() {
             return Ok(false);
         }
@@ -165,14 +165,14 @@ impl Reader {
     }
 
     /// Adds the newly read records to the material and rebuilds everything else in it.
-    fn take_in(&mut self, gathered: &mut Gathered) {
+    fn take_in(&mut self, gathered: &mut GatheredRuns) {
         let mut options = gathered.merged.options(&self.ks);
         // The overview always shows pass@1.
         options.ks.push(1);
         options.ks.sort_unstable();
         options.ks.dedup();
         let mut notes = std::mem::take(&mut options.notes);
-        gathered.material.options = Options { intervals: self.intervals, ..options };
+        gathered.material.options = SummaryOptions { intervals: self.intervals, ..options };
         gathered.material.runs.clear();
         gathered.material.begun.clear();
         let mut runs = std::mem::take(&mut gathered.merged.runs);
@@ -220,7 +220,7 @@ impl Reader {
     }
 
     /// Adds a sample's facts, and loads its item if needed.
-    fn facts_of(&mut self, (place, run): (usize, Option<&RunFile>), sample: &Sample, gathered: &mut Gathered) {
+    fn facts_of(&mut self, (place, run): (usize, Option<&RunFile>), sample: &Sample, gathered: &mut GatheredRuns) {
         let Ok(family) = self.families.get(sample.family()) else { return };
         let item = sample.item().to_owned();
         let is_known = gathered.samples.contains_key(sample.id());
@@ -229,7 +229,7 @@ impl Reader {
             return;
         }
         let root = self.suite.clone().or_else(|| run.map(|run| run.configuration.suite.clone()));
-        let basis = run.map(|run| Basis::from(&run.configuration)).unwrap_or_default();
+        let basis = run.map(|run| ScoringBasis::from(&run.configuration)).unwrap_or_default();
         let known = self.items.entry((sample.family().to_owned(), item.clone())).or_insert_with(|| match &root {
             Some(root) if is_file_name(&item) => family.load(root, &item, basis).map_err(|error| with_causes(&error)),
             Some(_) => Err("its name is not a valid folder name".to_owned()),
@@ -311,7 +311,7 @@ mod tests {
         let path = folder.path().join("attempts.jsonl");
         std::fs::write(&path, "{}\n").unwrap();
         let reader =
-            Reader::new(Families::none(), vec![folder.path().to_owned()], None, Vec::new(), Intervals::default());
+            RunReader::new(Families::none(), vec![folder.path().to_owned()], None, Vec::new(), Intervals::default());
         let at = |hours: u64| {
             let file = std::fs::File::options().append(true).open(&path).unwrap();
             file.set_modified(SystemTime::now() + Duration::from_hours(hours)).unwrap();

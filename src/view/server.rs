@@ -17,12 +17,12 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::{Gathered, Reader};
+use super::{GatheredRuns, RunReader};
 use crate::error::{Error, Result};
 use crate::report::html::{Details, Index, index, live_page, overview, papers_text, policy};
 
 /// A bound server that doesn't answer yet.
-pub struct Server {
+pub struct ViewServer {
     listener: TcpListener,
     /// The page's URL, including the token.
     pub address: String,
@@ -30,22 +30,22 @@ pub struct Server {
 }
 
 /// State shared by all requests.
-struct Shared {
-    reader: Mutex<Reader>,
-    latest: RwLock<Option<Latest>>,
+struct ViewState {
+    reader: Mutex<RunReader>,
+    latest: RwLock<Option<LatestRuns>>,
     port: u16,
 }
 
 /// The runs as they were last read.
-struct Latest {
+struct LatestRuns {
     stamp: String,
-    gathered: Gathered,
+    gathered: GatheredRuns,
     /// The overview, computed at the first request.
     overview: Mutex<Option<Arc<str>>>,
 }
 
-impl Latest {
-    const fn new(stamp: String, gathered: Gathered) -> Self {
+impl LatestRuns {
+    const fn new(stamp: String, gathered: GatheredRuns) -> Self {
         Self { stamp, gathered, overview: Mutex::new(None) }
     }
 
@@ -66,15 +66,15 @@ impl Latest {
     }
 }
 
-type Answer = std::result::Result<Response, StatusCode>;
+type PageResponse = std::result::Result<Response, StatusCode>;
 
-impl Server {
+impl ViewServer {
     /// Listens on the loopback address, at `port` or, for 0, at a free port. `known` is what the reader has read
     /// already, with the stamp from before that reading.
     ///
     /// # Errors
     /// Kind `Machine` if the port is taken.
-    pub async fn bind(reader: Reader, known: Option<(String, Gathered)>, port: u16) -> Result<Self> {
+    pub async fn bind(reader: RunReader, known: Option<(String, GatheredRuns)>, port: u16) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
             Error::machine(format!("failed to listen on port {port}"))
                 .because(error)
@@ -82,8 +82,8 @@ impl Server {
         })?;
         let port = listener.local_addr().map_err(|error| Error::machine("failed to listen").because(error))?.port();
         let token = format!("{:032x}", rand::random::<u128>());
-        let known = known.map(|(stamp, gathered)| Latest::new(stamp, gathered));
-        let shared = Arc::new(Shared { reader: Mutex::new(reader), latest: RwLock::new(known), port });
+        let known = known.map(|(stamp, gathered)| LatestRuns::new(stamp, gathered));
+        let shared = Arc::new(ViewState { reader: Mutex::new(reader), latest: RwLock::new(known), port });
         // The page requests relative paths, so its own URL must end with a slash.
         let with_slash = format!("/{token}/");
         let router = Router::new()
@@ -111,7 +111,7 @@ impl Server {
 }
 
 /// Refuses requests addressed to another host and requests from pages of other sites.
-async fn own_host(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Answer {
+async fn own_host(State(shared): State<Arc<ViewState>>, request: Request, next: Next) -> PageResponse {
     if is_own(request.headers(), shared.port) { Ok(next.run(request).await) } else { Err(StatusCode::FORBIDDEN) }
 }
 
@@ -142,13 +142,13 @@ async fn with_headers(request: Request, next: Next) -> Response {
     response
 }
 
-impl Shared {
+impl ViewState {
     /// Answers from the current state of the runs, after reading any new records. Blocks.
-    fn answer<T>(&self, what: impl FnOnce(&Latest) -> Result<T>) -> Result<T> {
+    fn answer<T>(&self, what: impl FnOnce(&LatestRuns) -> Result<T>) -> Result<T> {
         // A panic elsewhere cannot leave inconsistent data: `latest` is empty while it is being updated.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = reader.stamp();
-        let is_latest = |latest: &Option<Latest>| latest.as_ref().is_some_and(|latest| latest.stamp == stamp);
+        let is_latest = |latest: &Option<LatestRuns>| latest.as_ref().is_some_and(|latest| latest.stamp == stamp);
         if !is_latest(&self.latest.read().unwrap_or_else(PoisonError::into_inner)) {
             let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
             let read_on = latest.take().and_then(|known| {
@@ -157,7 +157,7 @@ impl Shared {
             });
             // The old data are already dropped here, because both copies might not fit into memory.
             let gathered = read_on.map_or_else(|| reader.gather(), Ok)?;
-            *latest = Some(Latest::new(stamp, gathered));
+            *latest = Some(LatestRuns::new(stamp, gathered));
         }
         drop(reader);
         match &*self.latest.read().unwrap_or_else(PoisonError::into_inner) {
@@ -173,7 +173,7 @@ async fn apart<T: Send + 'static>(
 ) -> std::result::Result<T, StatusCode> {
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(error)) if error.kind == crate::error::Kind::Store => Err(StatusCode::NOT_FOUND),
+        Ok(Err(error)) if error.kind == crate::error::FailureKind::Store => Err(StatusCode::NOT_FOUND),
         _ => Err(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
@@ -183,7 +183,7 @@ fn as_json(text: String) -> Response {
     (HeaderMap::from_iter([(header::CONTENT_TYPE, json)]), text).into_response()
 }
 
-async fn whole(State(shared): State<Arc<Shared>>) -> Answer {
+async fn whole(State(shared): State<Arc<ViewState>>) -> PageResponse {
     let html = apart(move || {
         shared.answer(|latest| {
             let material = &latest.gathered.material;
@@ -196,7 +196,7 @@ async fn whole(State(shared): State<Arc<Shared>>) -> Answer {
 }
 
 /// Reports whether anything has changed, and the run's progress.
-async fn state(State(shared): State<Arc<Shared>>) -> Answer {
+async fn state(State(shared): State<Arc<ViewState>>) -> PageResponse {
     let state = apart(move || {
         shared.answer(|latest| {
             let material = &latest.gathered.material;
@@ -212,15 +212,15 @@ async fn state(State(shared): State<Arc<Shared>>) -> Answer {
 
 /// The two parts of the page that change.
 #[derive(Serialize)]
-struct Parts<'a> {
+struct PageParts<'a> {
     overview: &'a str,
     index: Index,
 }
 
-async fn parts(State(shared): State<Arc<Shared>>) -> Answer {
+async fn parts(State(shared): State<Arc<ViewState>>) -> PageResponse {
     let parts = apart(move || {
         shared.answer(|latest| {
-            let parts = Parts { overview: &latest.overview()?, index: latest.index() };
+            let parts = PageParts { overview: &latest.overview()?, index: latest.index() };
             serde_json::to_string(&parts).map_err(|error| Error::internal("failed to write the page").because(error))
         })
     })
@@ -230,7 +230,7 @@ async fn parts(State(shared): State<Arc<Shared>>) -> Answer {
 
 /// Returns the details of a sample (`s12`) or a paper (`p3`) by its index in the current state. The response contains
 /// its id, so that a page with an older index can detect a mismatch.
-async fn details(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Answer {
+async fn details(State(shared): State<Arc<ViewState>>, Path(name): Path<String>) -> PageResponse {
     let (kind, place) = name.split_at_checked(1).ok_or(StatusCode::NOT_FOUND)?;
     let place: usize = place.parse().map_err(|_| StatusCode::NOT_FOUND)?;
     let kind = kind.to_owned();

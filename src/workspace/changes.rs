@@ -11,14 +11,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use autoexperiment_init::folder::{Folder, is, overlay_attribute};
+use autoexperiment_init::folder::{OpenFolder, is, overlay_attribute};
 use autoexperiment_init::left_out::{DEEPEST, LONGEST_PATH, is_left_out};
 use nix::libc;
 use nix::sys::stat::{FileStat, SFlag};
 
-use super::patch::{Patch, Side};
-use super::snapshot::{Manifest, Node, file_mode};
-use super::{Change, ChangeKind, ChangeLimits, Changes};
+use super::patch::{Patch, PatchSide};
+use super::snapshot::{Node, TreeManifest, file_mode};
+use super::{ChangeKind, ChangeLimits, Changes, FileChange};
 use crate::error::{Error, Result};
 
 const LINK_MODE: u32 = 0o120_000;
@@ -35,7 +35,7 @@ pub(super) struct Override {
 #[derive(Clone, Copy)]
 pub(super) struct Base<'a> {
     pub(super) tree: &'a Path,
-    pub(super) manifest: &'a Manifest,
+    pub(super) manifest: &'a TreeManifest,
     pub(super) overrides: &'a BTreeMap<String, Override>,
 }
 
@@ -104,7 +104,7 @@ pub(super) enum View {
 
 /// Compares the tree at `root` with the base.
 pub(super) fn collect(root: &Path, view: View, base: Base<'_>, limits: &ChangeLimits) -> Result<Changes> {
-    let mut walk = Walk {
+    let mut walk = ChangeWalk {
         base,
         view,
         limits,
@@ -118,17 +118,17 @@ pub(super) fn collect(root: &Path, view: View, base: Base<'_>, limits: &ChangeLi
     if view == View::Whole {
         walk.gone.extend(base.manifest.iter().filter(|(_, node)| **node != Node::Folder).map(|(path, _)| path.clone()));
     }
-    let top = Folder::open_again(root).map_err(|error| Error::io("open", root, error))?;
+    let top = OpenFolder::open_again(root).map_err(|error| Error::io("open", root, error))?;
     walk.folder(&top, "", view == View::Upper, 0)
         .map_err(|(path, error)| Error::io("read", &root.join(path), error))?;
     walk.finish()
 }
 
-struct Walk<'a> {
+struct ChangeWalk<'a> {
     base: Base<'a>,
     view: View,
     limits: &'a ChangeLimits,
-    found: BTreeMap<String, Change>,
+    found: BTreeMap<String, FileChange>,
     /// Base files and links whose path exists in the tree, changed or not.
     seen: BTreeSet<String>,
     /// Base files and links that are not visible any more.
@@ -141,9 +141,9 @@ struct Walk<'a> {
 
 type Walked = Result<(), (PathBuf, io::Error)>;
 
-impl Walk<'_> {
+impl ChangeWalk<'_> {
     /// Reads a folder. `shows` says whether the base's folder at the same path is visible where this one has no entry.
-    fn folder(&mut self, folder: &Folder, above: &str, shows: bool, depth: usize) -> Walked {
+    fn folder(&mut self, folder: &OpenFolder, above: &str, shows: bool, depth: usize) -> Walked {
         for name in folder.entries().map_err(|error| (above.into(), error))? {
             let lossy = name.to_string_lossy();
             if is_left_out(&lossy) {
@@ -167,7 +167,7 @@ impl Walk<'_> {
 
     fn entry(
         &mut self,
-        folder: &Folder,
+        folder: &OpenFolder,
         name: &OsStr,
         path: &str,
         shows: bool,
@@ -228,7 +228,7 @@ impl Walk<'_> {
         }
     }
 
-    fn regular(&mut self, folder: &Folder, name: &OsStr, path: &str, stat: &FileStat) -> io::Result<()> {
+    fn regular(&mut self, folder: &OpenFolder, name: &OsStr, path: &str, stat: &FileStat) -> io::Result<()> {
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         let executable = stat.st_mode & 0o100 != 0;
         let mut file = match folder.file(name) {
@@ -252,16 +252,16 @@ impl Walk<'_> {
         file.take(size).read_to_end(&mut bytes)?;
         self.total += size;
         let kind = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-        self.add(Change { path: path.to_owned(), kind, bytes, executable });
+        self.add(FileChange { path: path.to_owned(), kind, bytes, executable });
         Ok(())
     }
 
     fn skip(&mut self, path: String) {
-        self.add(Change { path, kind: ChangeKind::Skipped, bytes: Vec::new(), executable: false });
+        self.add(FileChange { path, kind: ChangeKind::Skipped, bytes: Vec::new(), executable: false });
     }
 
     /// Lists a change, or only counts it if there are too many. Changes to files of the base are always listed.
-    fn add(&mut self, change: Change) {
+    fn add(&mut self, change: FileChange) {
         let known = self.base.overrides.contains_key(&change.path) || self.base.manifest.contains_key(&change.path);
         if known {
             self.seen.insert(change.path.clone());
@@ -280,7 +280,8 @@ impl Walk<'_> {
         let base = self.base;
         let gone = self.gone.iter().chain(base.overrides.keys());
         for path in gone.filter(|path| !self.seen.contains(*path)) {
-            let change = Change { path: path.clone(), kind: ChangeKind::Removed, bytes: Vec::new(), executable: false };
+            let change =
+                FileChange { path: path.clone(), kind: ChangeKind::Removed, bytes: Vec::new(), executable: false };
             self.found.insert(path.clone(), change);
         }
         let mut patch = Patch::new();
@@ -289,9 +290,9 @@ impl Walk<'_> {
             let old = base
                 .content(&change.path, self.limits.file.saturating_add(1))
                 .map_err(|error| Error::io("read", &base.tree.join(&change.path), error))?;
-            let old = old.as_ref().map(|(mode, bytes)| Side { mode: *mode, bytes });
+            let old = old.as_ref().map(|(mode, bytes)| PatchSide { mode: *mode, bytes });
             let new = (change.kind != ChangeKind::Removed)
-                .then(|| Side { mode: FILE_MODE | file_mode(change.executable), bytes: &change.bytes });
+                .then(|| PatchSide { mode: FILE_MODE | file_mode(change.executable), bytes: &change.bytes });
             patch.add(&change.path, old, new);
         }
         Ok(Changes { files: self.found.into_values().collect(), patch: patch.finish(), unlisted: self.unlisted })
@@ -308,7 +309,7 @@ fn is_attempts_doing(error: &io::Error) -> bool {
 
 /// Whether an entry of an upper layer is a whiteout, which removes the base's entry: a character device 0/0, or an
 /// empty file with the `whiteout` attribute.
-fn is_whiteout(folder: &Folder, name: &OsStr, stat: &FileStat) -> bool {
+fn is_whiteout(folder: &OpenFolder, name: &OsStr, stat: &FileStat) -> bool {
     if is(stat, SFlag::S_IFCHR) {
         return stat.st_rdev == 0;
     }

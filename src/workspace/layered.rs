@@ -11,8 +11,8 @@ use autoexperiment_init::left_out::LONGEST_PATH;
 use nix::sys::stat::{Mode, SFlag, mknod};
 
 use super::changes::{Base, Override, View, collect};
-use super::snapshot::{Node, Snapshot, file_mode, link, settle};
-use super::{Change, ChangeKind, ChangeLimits, Changes, Disk, Layers, LayersKind};
+use super::snapshot::{Node, Snapshot, file_mode, link, set_owner_and_mode};
+use super::{ChangeKind, ChangeLimits, Changes, Disk, FileChange, Layers, LayersKind};
 use crate::error::{Error, Result};
 
 /// How long whoever discards a workspace waits for its removal.
@@ -78,7 +78,7 @@ impl Workspace {
         let new_folder = |name: &str| {
             let path = place.as_ref().map_or(dir, |place| place.root.as_path()).join(name);
             create_dir(&path)
-                .and_then(|()| settle(&path, 0o755, owner))
+                .and_then(|()| set_owner_and_mode(&path, 0o755, owner))
                 .map_err(|error| Error::io("create", &path, error).hint("give every attempt its own empty folder"))?;
             Ok::<_, Error>(path)
         };
@@ -165,13 +165,14 @@ impl Workspace {
             .filter(|change| change.kind == ChangeKind::Removed && is_protected(&change.path))
             .map(|change| change.path.as_str())
             .collect();
-        let ignore = |change: &Change| {
+        let ignore = |change: &FileChange| {
             is_protected(&change.path)
                 || is_too_long(&change.path)
                 || stays.iter().any(|kept| is_inside(kept, &change.path) || is_inside(&change.path, kept))
         };
-        let (ignored, accepted): (Vec<&Change>, Vec<&Change>) = changes.files.iter().partition(|change| ignore(change));
-        let written: BTreeMap<&str, &Change> = accepted
+        let (ignored, accepted): (Vec<&FileChange>, Vec<&FileChange>) =
+            changes.files.iter().partition(|change| ignore(change));
+        let written: BTreeMap<&str, &FileChange> = accepted
             .iter()
             .filter(|change| matches!(change.kind, ChangeKind::Added | ChangeKind::Modified))
             .map(|change| (change.path.as_str(), *change))
@@ -222,11 +223,10 @@ impl Workspace {
         for (path, node) in self.snapshot.manifest() {
             let target = to.join(path);
             let made = match node {
-                Node::Folder => create_dir(&target).and_then(|()| settle(&target, 0o755, self.owner)),
+                Node::Folder => create_dir(&target).and_then(|()| set_owner_and_mode(&target, 0o755, self.owner)),
                 Node::Link(text) => link(text, &target, self.owner),
-                Node::File { executable } => {
-                    copy(from.join(path), &target).and_then(|_| settle(&target, file_mode(*executable), self.owner))
-                }
+                Node::File { executable } => copy(from.join(path), &target)
+                    .and_then(|_| set_owner_and_mode(&target, file_mode(*executable), self.owner)),
             };
             made.map_err(|error| (target, error))?;
         }
@@ -244,7 +244,7 @@ impl Workspace {
                 Err(_) => {}
             }
             OpenOptions::new().write(true).create_new(true).open(&target)?.write_all(bytes)?;
-            settle(&target, file_mode(executable), self.owner)
+            set_owner_and_mode(&target, file_mode(executable), self.owner)
         };
         write().map_err(|error| Error::io("write", &target, error))
     }
@@ -280,7 +280,7 @@ impl Workspace {
                 Err(_) => {}
             }
             create_dir(&here)?;
-            settle(&here, 0o755, self.owner)?;
+            set_owner_and_mode(&here, 0o755, self.owner)?;
         }
         Ok(())
     }

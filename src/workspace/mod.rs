@@ -69,7 +69,7 @@ pub enum Layers {
 
 /// One file that an attempt changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct FileChange {
     /// Path relative to the workspace, lossy if it is not UTF-8.
     pub path: String,
     /// Kind of change.
@@ -100,7 +100,7 @@ pub enum ChangeKind {
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// Changed files, sorted by path.
-    pub files: Vec<Change>,
+    pub files: Vec<FileChange>,
     /// The changes as a unified diff for `git apply`; binary files are only named.
     pub patch: Vec<u8>,
     /// Number of new files beyond [`ChangeLimits::files`], which are neither listed nor kept.

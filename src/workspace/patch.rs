@@ -16,7 +16,7 @@ const TIME: Duration = Duration::from_secs(5);
 
 /// One side of a change: git's mode (`0o100644`, `0o100755`, or `0o120000` for a link) and the contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Side<'a> {
+pub(super) struct PatchSide<'a> {
     pub(super) mode: u32,
     pub(super) bytes: &'a [u8],
 }
@@ -24,7 +24,7 @@ pub(super) struct Side<'a> {
 /// Compares two versions of a regular file and returns a unified diff in git's format; empty if they are equal.
 #[must_use]
 pub fn unified_diff(path: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
-    let side = |bytes| Some(Side { mode: 0o100_644, bytes });
+    let side = |bytes| Some(PatchSide { mode: 0o100_644, bytes });
     let mut patch = Patch::new();
     patch.add(path, side(old), side(new));
     patch.finish()
@@ -46,7 +46,7 @@ impl Patch {
     }
 
     /// Adds one file: a new one without `old`, a deleted one without `new`.
-    pub(super) fn add(&mut self, path: &str, old: Option<Side<'_>>, new: Option<Side<'_>>) {
+    pub(super) fn add(&mut self, path: &str, old: Option<PatchSide<'_>>, new: Option<PatchSide<'_>>) {
         const FILE_TYPE: u32 = 0o170_000;
         if let (Some(before), Some(after)) = (old, new)
             && before.mode & FILE_TYPE != after.mode & FILE_TYPE
@@ -78,7 +78,7 @@ impl Patch {
             return;
         }
         // A name with blanks is followed by a tab, so that readers don't parse the end of it as a time stamp.
-        let name = |side: Option<Side<'_>>, quoted: &str| match side {
+        let name = |side: Option<PatchSide<'_>>, quoted: &str| match side {
             None => "/dev/null".to_owned(),
             Some(_) if quoted.contains(' ') && !quoted.starts_with('"') => format!("{quoted}\t"),
             Some(_) => quoted.to_owned(),

@@ -37,7 +37,7 @@ pub(super) enum Node {
 }
 
 /// All entries of a tree by path, with `/` between the parts.
-pub(super) type Manifest = BTreeMap<String, Node>;
+pub(super) type TreeManifest = BTreeMap<String, Node>;
 
 /// A clean copy of a repo in the cache.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ pub struct Snapshot {
     digest: String,
     content: String,
     tree: PathBuf,
-    manifest: Arc<Manifest>,
+    manifest: Arc<TreeManifest>,
     products: Arc<BTreeSet<String>>,
 }
 
@@ -80,7 +80,7 @@ impl Snapshot {
     /// As [`Snapshot::take`].
     pub fn with_products(self, products: &Path, cache: &Path, owner: Option<(u32, u32)>) -> Result<Self> {
         let (products, added, _) = examine(products)?;
-        let mut manifest = Manifest::clone(&self.manifest);
+        let mut manifest = TreeManifest::clone(&self.manifest);
         let mut names = BTreeSet::new();
         for (path, node) in added {
             if let Entry::Vacant(place) = manifest.entry(path) {
@@ -117,13 +117,13 @@ impl Snapshot {
         &self.tree
     }
 
-    pub(super) fn manifest(&self) -> &Manifest {
+    pub(super) fn manifest(&self) -> &TreeManifest {
         &self.manifest
     }
 }
 
 /// Returns a repo's path with links resolved, its entries, and its digest.
-fn examine(repo: &Path) -> Result<(PathBuf, Manifest, String)> {
+fn examine(repo: &Path) -> Result<(PathBuf, TreeManifest, String)> {
     let repo = repo.canonicalize().map_err(|error| {
         Error::suite(format!("failed to read the repo `{}`", repo.display()))
             .because(error)
@@ -137,7 +137,7 @@ fn examine(repo: &Path) -> Result<(PathBuf, Manifest, String)> {
 /// Returns the folder in the cache with a copy of this digest, creating it if needed. `root` returns the folder that
 /// contains the original of a path.
 fn copied<'a>(
-    manifest: &Manifest,
+    manifest: &TreeManifest,
     root: &impl Fn(&str) -> &'a Path,
     digest: &str,
     cache: &Path,
@@ -175,8 +175,8 @@ fn copied<'a>(
 }
 
 /// Lists a repo's entries; fails for anything that could not be copied faithfully or leads out of it.
-fn read_manifest(repo: &Path) -> Result<Manifest> {
-    let mut manifest = Manifest::new();
+fn read_manifest(repo: &Path) -> Result<TreeManifest> {
+    let mut manifest = TreeManifest::new();
     let walk = walkdir::WalkDir::new(repo).min_depth(1).follow_links(false);
     let kept = walk
         .into_iter()
@@ -264,7 +264,7 @@ fn parts_reversed(path: &Path) -> Vec<PathBuf> {
 
 /// Reads a whole repo once and returns its digest; copies it at the same time if `to` is given.
 fn pour<'a>(
-    manifest: &Manifest,
+    manifest: &TreeManifest,
     root: &impl Fn(&str) -> &'a Path,
     to: Option<(&Path, Option<(u32, u32)>)>,
 ) -> Result<String> {
@@ -272,7 +272,7 @@ fn pour<'a>(
     hasher.update(FORMAT);
     let mut buffer = vec![0_u8; 1 << 17];
     if let Some((tree, owner)) = to {
-        settle(tree, 0o755, owner).map_err(|error| Error::io("set the owner of", tree, error))?;
+        set_owner_and_mode(tree, 0o755, owner).map_err(|error| Error::io("set the owner of", tree, error))?;
     }
     for (path, node) in manifest {
         let source = root(path).join(path);
@@ -288,7 +288,7 @@ fn pour<'a>(
                 head(b'd', 0);
                 if let Some((copy, owner)) = copy {
                     create_dir(&copy)
-                        .and_then(|()| settle(&copy, 0o755, owner))
+                        .and_then(|()| set_owner_and_mode(&copy, 0o755, owner))
                         .map_err(|error| Error::io("create", &copy, error))?;
                 }
             }
@@ -318,7 +318,7 @@ fn pour<'a>(
                     }
                 }
                 if let Some((copy, owner)) = copy {
-                    settle(&copy, file_mode(*executable), owner)
+                    set_owner_and_mode(&copy, file_mode(*executable), owner)
                         .map_err(|error| Error::io("set the owner of", &copy, error))?;
                 }
             }
@@ -333,7 +333,7 @@ pub(super) const fn file_mode(executable: bool) -> u32 {
 }
 
 /// Sets owner and mode of a new file or folder.
-pub(super) fn settle(path: &Path, mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
+pub(super) fn set_owner_and_mode(path: &Path, mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
     set_permissions(path, Permissions::from_mode(mode))?;
     match owner {
         Some((user, group)) => lchown(path, Some(user), Some(group)),

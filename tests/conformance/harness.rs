@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use autoexperiment::sandbox::{Backend, DockerBackend, Fault, Flavour, LocalBackend, Mode};
+use autoexperiment::sandbox::{Backend, ConfinementMode, ContainerBackend, EngineKind, Fault, LocalBackend};
 
 use super::fixture::{Fixture, limits};
 use super::runner::survivors;
@@ -15,12 +15,12 @@ use super::runner::survivors;
 pub fn doomed(mode: &str, marker: &str) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let engine = |flavour| async move { DockerBackend::open(flavour, None).await.ok().unwrap() };
+        let engine = |engine_kind| async move { ContainerBackend::open(engine_kind, None).await.ok().unwrap() };
         let backend: Box<dyn Backend> = match mode {
-            "landlock" => Box::new(LocalBackend::with_mode(Mode::Landlock)),
-            "docker" => Box::new(engine(Flavour::Docker).await),
-            "podman" => Box::new(engine(Flavour::Podman).await),
-            _ => Box::new(LocalBackend::with_mode(Mode::Overlay)),
+            "landlock" => Box::new(LocalBackend::with_mode(ConfinementMode::Landlock)),
+            "docker" => Box::new(engine(EngineKind::Docker).await),
+            "podman" => Box::new(engine(EngineKind::Podman).await),
+            _ => Box::new(LocalBackend::with_mode(ConfinementMode::Overlay)),
         };
         let mut fixture = Fixture::new(&*backend, marker.to_owned(), std::env::current_exe().unwrap());
         println!("{}", fixture.host.path().display());
@@ -42,16 +42,16 @@ pub fn doomed(mode: &str, marker: &str) -> ExitCode {
 }
 
 /// Kills a harness in each mode and engine that works here. Returns the failures.
-pub fn run(words: &[&str], modes: &[Mode], engines: &[Flavour]) -> Vec<String> {
+pub fn run(words: &[&str], modes: &[ConfinementMode], engines: &[EngineKind]) -> Vec<String> {
     const NAME: &str = "killing_the_harness_leaves_nothing";
     if !words.iter().all(|word| NAME.contains(word)) {
         return Vec::new();
     }
     let mut failures = Vec::new();
     let modes = modes.iter().filter_map(|mode| match mode {
-        Mode::Overlay => Some("overlay"),
-        Mode::Namespaces => None,
-        Mode::Landlock => Some("landlock"),
+        ConfinementMode::Overlay => Some("overlay"),
+        ConfinementMode::Namespaces => None,
+        ConfinementMode::Landlock => Some("landlock"),
     });
     for mode in modes.chain(engines.iter().map(|engine| engine.name())) {
         match kill(mode) {
@@ -71,7 +71,7 @@ pub fn starved(folder: &str) -> ExitCode {
     fs::write(folder.join("cgroup.procs"), std::process::id().to_string()).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let backend = LocalBackend::with_mode(Mode::Overlay);
+        let backend = LocalBackend::with_mode(ConfinementMode::Overlay);
         let mut fixture = Fixture::new(&backend, "starved".into(), std::env::current_exe().unwrap());
         let mut inside = fixture.start().await.unwrap();
         inside.works().await.unwrap();
@@ -92,10 +92,10 @@ pub fn starved(folder: &str) -> ExitCode {
 }
 
 /// Checks that a limit of processes from outside counts as the machine's fault. Returns the failures.
-pub fn starve(words: &[&str], modes: &[Mode]) -> Vec<String> {
+pub fn starve(words: &[&str], modes: &[ConfinementMode]) -> Vec<String> {
     const NAME: &str = "a_limit_of_processes_from_outside_is_not_the_attempt_s";
     let folder = Path::new("/sys/fs/cgroup/pids").join(format!("conformance.{}", std::process::id()));
-    if !words.iter().all(|word| NAME.contains(word)) || !modes.contains(&Mode::Overlay) {
+    if !words.iter().all(|word| NAME.contains(word)) || !modes.contains(&ConfinementMode::Overlay) {
         return Vec::new();
     }
     if fs::create_dir(&folder).is_err() {
@@ -181,7 +181,7 @@ fn kill(mode: &str) -> Result<(), String> {
     // The next harness removes the dead one's control groups, once the kernel has released their last process.
     let begun = std::time::Instant::now();
     let groups = loop {
-        drop(LocalBackend::with_mode(Mode::Overlay));
+        drop(LocalBackend::with_mode(ConfinementMode::Overlay));
         let groups = control_groups(&format!("autoexperiment.{}.", harness.id()));
         if groups.is_empty() || begun.elapsed() > std::time::Duration::from_secs(10) {
             break groups;

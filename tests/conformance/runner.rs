@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autoexperiment::sandbox::{Backend, DockerBackend, Flavour, LocalBackend, Mode, Report};
+use autoexperiment::sandbox::{Backend, ConfinementMode, ContainerBackend, EngineKind, LocalBackend, MachineReport};
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -188,18 +188,18 @@ pub fn run(words: &[&str]) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (mut working, mut engines) = (Vec::new(), Vec::new());
     let mut failures = runtime.block_on(async {
-        let report = Report::collect().await;
+        let report = MachineReport::collect().await;
         let mut failures = Vec::new();
         let modes = [
-            (Mode::Overlay, "overlay", &report.overlay),
-            (Mode::Namespaces, "namespaces", &report.namespaces),
-            (Mode::Landlock, "landlock", &report.landlock),
+            (ConfinementMode::Overlay, "overlay", &report.overlay),
+            (ConfinementMode::Namespaces, "namespaces", &report.namespaces),
+            (ConfinementMode::Landlock, "landlock", &report.landlock),
         ];
         for (mode, name, works) in modes.into_iter().filter(|_| is_wanted("local")) {
             if works.is_ok() {
                 working.push(mode);
             }
-            if mode == Mode::Namespaces && report.overlay.is_ok() && words.is_empty() {
+            if mode == ConfinementMode::Namespaces && report.overlay.is_ok() && words.is_empty() {
                 continue; // the same confinement over a copy
             }
             let label = format!("{name} as {who}");
@@ -209,7 +209,7 @@ pub fn run(words: &[&str]) -> ExitCode {
                     failures.extend(run_backend(backend, &label, &words, &own).await);
                 }
                 // The switch for machines that cannot mount overlays.
-                Err(reason) if mode == Mode::Overlay && std::env::var_os(WITHOUT_OVERLAY).is_some() => {
+                Err(reason) if mode == ConfinementMode::Overlay && std::env::var_os(WITHOUT_OVERLAY).is_some() => {
                     println!("{label}: ignored, {WITHOUT_OVERLAY} is set: {reason}");
                 }
                 Err(reason) => {
@@ -219,8 +219,9 @@ pub fn run(words: &[&str]) -> ExitCode {
             }
         }
         if std::env::var_os(ORDINARY).is_none() {
-            for flavour in [Flavour::Docker, Flavour::Podman].into_iter().filter(|one| is_wanted(one.name())) {
-                match DockerBackend::open(flavour, None).await {
+            for engine_kind in [EngineKind::Docker, EngineKind::Podman].into_iter().filter(|one| is_wanted(one.name()))
+            {
+                match ContainerBackend::open(engine_kind, None).await {
                     Ok(backend) => {
                         // Building the first image may take minutes, which must not count for a case.
                         let begun = Instant::now();
@@ -231,17 +232,17 @@ pub fn run(words: &[&str]) -> ExitCode {
                             built = backend.build(&folders, &[], None).await;
                         }
                         if let Err(error) = built {
-                            println!("  FAILED: {}: no image: {error:?}", flavour.name());
-                            failures.push(format!("{}: images", flavour.name()));
+                            println!("  FAILED: {}: no image: {error:?}", engine_kind.name());
+                            failures.push(format!("{}: images", engine_kind.name()));
                             continue;
                         }
-                        engines.push(flavour);
-                        println!("{}: images ready after {:.1} s", flavour.name(), begun.elapsed().as_secs_f64());
-                        failures.extend(run_backend(Arc::new(backend), flavour.name(), &words, &own).await);
+                        engines.push(engine_kind);
+                        println!("{}: images ready after {:.1} s", engine_kind.name(), begun.elapsed().as_secs_f64());
+                        failures.extend(run_backend(Arc::new(backend), engine_kind.name(), &words, &own).await);
                     }
                     Err(error) => {
-                        println!("  FAILED: {}: {error}", flavour.name());
-                        failures.push(flavour.name().to_owned());
+                        println!("  FAILED: {}: {error}", engine_kind.name());
+                        failures.push(engine_kind.name().to_owned());
                     }
                 }
             }

@@ -3,22 +3,26 @@
 use std::io::Write;
 use std::path::Path;
 
-use autoexperiment::sandbox::search::{Found, Wanted, search};
+use autoexperiment::sandbox::search::{NeedleHits, WantedSecrets, search};
 use autoexperiment::suite::secrets;
 
 use super::fixture::Inside;
 use crate::ensure;
 
 /// Returns the suite's secrets, and the names of those that are long enough to be searched for.
-fn wanted(seconds: u64) -> (Wanted, Vec<String>) {
-    let mut wanted = Wanted::within(seconds);
+fn wanted(seconds: u64) -> (WantedSecrets, Vec<String>) {
+    let mut wanted = WantedSecrets::within(seconds);
     let all = secrets(Path::new(env!("CARGO_MANIFEST_DIR")));
     let names = all.into_iter().filter_map(|(name, text)| wanted.add(&text).map(|_| name)).collect();
     (wanted, names)
 }
 
 /// Searches, and returns the secrets that were found and their places.
-async fn seen(inside: &mut Inside, seconds: u64, roots: &[&Path]) -> Result<(Vec<(String, String)>, Found), String> {
+async fn seen(
+    inside: &mut Inside,
+    seconds: u64,
+    roots: &[&Path],
+) -> Result<(Vec<(String, String)>, NeedleHits), String> {
     let (mut wanted, names) = wanted(seconds);
     wanted.roots.extend(roots.iter().map(|root| root.to_path_buf()));
     let found = search(&mut *inside.sandbox, wanted).await.map_err(|fault| fault.to_string())?;

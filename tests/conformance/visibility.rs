@@ -178,7 +178,7 @@ crate::cases! {
         spec.read_only.extend([shown.clone(), at("cache/env")]);
         spec.hidden = vec![link.clone(), at("src/suite/papers"), at("cache"), fixture.host.path().to_path_buf()];
         let told = |error: &autoexperiment::error::Error, hidden: &std::path::Path| {
-            error.kind == autoexperiment::error::Kind::Machine
+            error.kind == autoexperiment::error::FailureKind::Machine
                 && [hidden, &shown].iter().all(|path| error.message.contains(&path.display().to_string()))
         };
         match fixture.backend.start(&spec).await {

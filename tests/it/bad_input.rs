@@ -21,7 +21,7 @@ fn an_unknown_field_is_named_with_its_line() {
 }
 
 #[test]
-fn all_faults_of_a_manifest_are_told_at_once() {
+fn all_errors_of_a_manifest_are_reported_at_once() {
     let lab = Lab::new();
     lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 'x'\nyeer = 2001");
     lab.edit(
@@ -45,7 +45,7 @@ fn all_faults_of_a_manifest_are_told_at_once() {
 }
 
 #[test]
-fn check_names_what_is_left_to_write_and_a_lock_that_is_gone_or_old() {
+fn check_names_unwritten_parts_and_missing_or_old_locks() {
     let lab = Lab::new();
     lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 0 # TODO");
     lab.edit("papers/tiny/paper.toml", "title = \"Tiny Means\"", "title = \"TODO\"");
@@ -111,7 +111,7 @@ fn a_run_that_does_not_exist_is_wrong_usage_and_the_newest_is_named() {
 }
 
 #[test]
-fn an_n_that_no_paper_has_is_told_of() {
+fn an_n_that_no_paper_has_is_reported() {
     let lab = Lab::new();
     let ran = lab.ok(&["run", "-n", "2..6", "--limit", "1", "--agent", "noop", "--no-baseline"]);
     let told = "warning: there are no samples with 4, 5, 6 masked functions; those drawn have at most 3";
@@ -120,7 +120,7 @@ fn an_n_that_no_paper_has_is_told_of() {
 }
 
 #[test]
-fn a_dry_run_tells_what_a_run_would_be_and_makes_nothing() {
+fn a_dry_run_describes_the_run_and_creates_nothing() {
     let lab = Lab::new();
     let model = ["--model", "openai:gpt-5-mini", "--max-cost", "4"];
     let mut command = lab.command(
@@ -184,7 +184,7 @@ fn a_missing_repo_is_named_with_where_it_belongs() {
 }
 
 #[test]
-fn a_selector_of_two_functions_says_how_to_tell_them_apart() {
+fn an_ambiguous_selector_explains_how_to_number_it() {
     let lab = Lab::new();
     lab.edit("repos/tiny/tiny/means.py", "def geometric", "def arithmetic(values):\n    return 1\n\n\ndef geometric");
     insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"
@@ -194,7 +194,7 @@ fn a_selector_of_two_functions_says_how_to_tell_them_apart() {
 }
 
 #[test]
-fn a_selector_of_no_function_says_what_there_is() {
+fn a_selector_without_a_match_lists_the_functions() {
     let lab = Lab::new();
     lab.edit("repos/tiny/tiny/means.py", "def geometric", "def geometrical");
     insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"
@@ -314,7 +314,7 @@ fn a_paper_without_gold_says_how_to_record_it() {
 }
 
 #[test]
-fn gold_that_varies_or_is_no_number_is_refused() {
+fn gold_that_varies_or_is_not_a_number_is_refused() {
     let lab = Lab::new();
     lab.edit("repos/tiny/tiny/means.py", "total = 0.0", "import os; total = float(os.urandom(1)[0])");
     let message = lab.fails(4, &["gold", "tiny", "--repeats", "6"]);
@@ -355,7 +355,7 @@ fn check_finds_gold_in_the_text_and_a_missing_passage() {
 }
 
 #[test]
-fn check_says_when_the_repo_is_no_longer_that_of_its_gold() {
+fn check_reports_a_repo_that_differs_from_golds() {
     let lab = Lab::new();
     lab.edit("repos/tiny/tiny/means.py", "total = 0.0", "total = 0");
     insta::assert_snapshot!(lab.redact(&lab.ok(&["check"]).stdout), @r#"
@@ -370,7 +370,7 @@ fn check_says_when_the_repo_is_no_longer_that_of_its_gold() {
 }
 
 #[test]
-fn check_names_a_function_in_a_protected_file_and_goes_on_to_the_next_paper() {
+fn check_names_a_function_in_a_protected_file_and_continues_with_the_next_paper() {
     let lab = Lab::new();
     crate::support::copy(&lab.path("papers/tiny"), &lab.path("papers/a-broken-one"));
     lab.edit("papers/a-broken-one/paper.toml", "year = 2001", "year = 'x'");
@@ -404,7 +404,7 @@ fn text_of_a_stranger_reaches_the_terminal_without_its_escapes() {
 }
 
 #[test]
-fn a_reader_of_stderr_that_has_gone_away_changes_nothing() {
+fn a_closed_stderr_does_not_change_a_run() {
     let lab = Lab::new();
     let mut child = lab.command(&["run", "--agent", "golden"]).stderr(std::process::Stdio::piped()).spawn().unwrap();
     drop(child.stderr.take());
@@ -421,7 +421,7 @@ fn a_run_has_a_plain_name() {
 }
 
 #[test]
-fn a_folder_that_is_no_run_hides_no_other_from_a_report() {
+fn a_folder_that_is_not_a_run_does_not_hide_runs_from_a_report() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
     lab.write("runs/other/notes.txt", "");

@@ -196,7 +196,7 @@ fn a_program_is_judged_by_the_arguments_that_the_repos_parser_got() {
 }
 
 #[test]
-fn one_reply_of_a_model_is_an_answer_and_the_documentation_is_told_by_context() {
+fn one_reply_is_an_answer_and_the_context_decides_on_the_documentation() {
     let lab = ready();
     let reply =
         json!({ "text": "So:\n```bash\npython main.py --first 17 --second 25\n```\n", "usage": { "output": 9 } });

@@ -27,7 +27,7 @@ fn runs_are_compared_on_the_samples_that_both_have() {
 }
 
 #[test]
-fn runs_of_one_name_are_told_apart_by_their_folders_and_none_counts_twice() {
+fn runs_of_one_name_are_distinguished_by_folder_and_counted_once() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--agent", "gold", "--name", "r1"]);
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r1", "--runs", "other"]);

@@ -339,7 +339,7 @@ fn a_lock_of_another_yml_is_refused_with_the_command_to_type() {
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
-fn what_cannot_be_solved_is_explained() {
+fn unsolvable_environments_are_explained() {
     let channels = channels();
     let conda = Conda::of(channels, &YML.replace("demo-library=1\n  - demo-activate", "demo-left\n  - demo-right"));
     let said = conda.fails(3, &["env", "lock", "--env", "conda", "tiny"]);
@@ -412,7 +412,7 @@ fn a_mirror_that_is_down_is_passed_over() {
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
-fn a_build_is_what_was_locked_whatever_the_channel_has_now() {
+fn a_build_installs_the_locked_packages_after_the_channel_has_changed() {
     let channels = channels();
     let mut conda = Conda::of(channels, &YML.replace("demo-library=1", "demo-library=1.0"));
     let mirror = changed(channels, &conda);

@@ -36,7 +36,7 @@ fn curtail(lab: &Lab, more: &[&str]) -> Value {
 }
 
 #[test]
-fn the_cheapest_setting_that_tells_right_from_wrong_is_found_and_written() {
+fn the_cheapest_setting_that_separates_right_from_wrong_is_written() {
     let lab = lab();
     let found = curtail(&lab, &[]);
     let means = &found["experiments"][0];
@@ -66,7 +66,7 @@ fn the_cheapest_setting_that_tells_right_from_wrong_is_found_and_written() {
 }
 
 #[test]
-fn what_agents_wrote_in_a_stored_run_is_told_apart_too() {
+fn solutions_of_a_stored_run_are_separated_too() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--agent", "gold", "--agent", "noop", "--no-baseline", "--name", "stored"]);
     let lab = slow(lab, "a stored run");
@@ -81,7 +81,7 @@ fn what_agents_wrote_in_a_stored_run_is_told_apart_too() {
 }
 
 #[test]
-fn a_spent_budget_stops_the_search_and_says_so() {
+fn a_spent_budget_stops_the_search_with_a_message() {
     let lab = lab();
     // Make the code different each time, so that there are no cached results.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();

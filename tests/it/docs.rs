@@ -132,7 +132,7 @@ fn describe(lab: &Lab, words: &[&str], page: &mut String) {
 }
 
 #[test]
-fn the_page_of_options_is_what_help_says() {
+fn the_page_of_options_equals_help() {
     let lab = Lab::bare();
     let groups = Regex::new("^(Papers|Runs|This machine):$").unwrap();
     let mut page = "# Options\n\nWhat `--help` says of each command. This page is written by a test \

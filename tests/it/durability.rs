@@ -148,7 +148,7 @@ fn a_run_killed_at_50_moments_ends_as_one_that_was_not() {
 }
 
 #[test]
-fn ctrl_c_stops_cleanly_and_says_how_to_go_on() {
+fn ctrl_c_stops_cleanly_and_explains_how_to_resume() {
     let lab = Lab::new();
     lab.write("steps", "{\"tool\": \"command_line\", \"arguments\": {\"command\": \"sleep 30\"}}\n");
     let agent = format!("scripted:{}", lab.path("steps").display());
@@ -244,7 +244,7 @@ fn a_store_that_cannot_be_written_fails_the_run_before_anything_is_spent() {
 
 #[test]
 #[ignore = "needs root to mount a small disk"]
-fn a_full_disk_keeps_what_was_finished() {
+fn a_full_disk_keeps_finished_attempts() {
     let lab = Lab::new();
     // A small disk for the runs, in a mount namespace that ends with the shell.
     let script = format!(
@@ -284,7 +284,7 @@ fn age(path: &std::path::Path) {
 }
 
 #[test]
-fn what_killed_processes_leave_in_runs_and_temporary_folders_is_swept() {
+fn leftovers_of_killed_processes_are_removed() {
     let lab = Lab::new();
     let temporary = lab.path("tmp");
     fs::create_dir(&temporary).unwrap();

@@ -296,7 +296,7 @@ fn harbor_reward(lab: &Lab, task: &Path, workspace: &Path) -> Value {
 }
 
 #[test]
-fn a_harbor_task_of_a_function_and_a_part_of_another_is_told_and_verified_as_such() {
+fn a_harbor_task_of_a_function_and_a_region_is_described_and_verified() {
     let lab = Lab::new();
     let region = "\n[[region]]\nname = \"sum\"\nat = \"tiny/means.py::arithmetic\"\nfirst = \"for value in values:\"\n\
                   description = \"Adds all values.\"\npassages = [\"Means\"]\n";
@@ -531,7 +531,7 @@ fn exported_with_gaps() -> Lab {
 }
 
 #[test]
-fn what_is_cut_off_or_gone_is_said_and_the_rest_is_exported() {
+fn missing_and_truncated_data_is_reported_and_the_rest_exported() {
     exported_with_gaps();
 }
 
@@ -658,7 +658,7 @@ fn an_agent_with_two_models_has_files_for_each() {
 }
 
 #[test]
-fn what_many_attempts_lack_is_said_of_a_few_and_counted() {
+fn data_missing_from_many_attempts_is_reported_for_a_few_and_counted() {
     let lab = Lab::bare();
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/bare"));
     std::fs::remove_dir_all(lab.path("runs/bare/trajectories")).unwrap();
@@ -686,7 +686,7 @@ fn an_agent_without_a_model_whose_trajectory_has_a_reply_is_exported() {
 }
 
 #[test]
-fn a_negative_cost_is_said_and_the_negative_zero_is_zero() {
+fn a_negative_cost_is_reported_and_negative_zero_is_zero() {
     let lab = Lab::bare();
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/odd"));
     let mut records = lab.records("odd");
@@ -731,7 +731,7 @@ fn the_schemas_in_the_repo_are_those_of_the_code() {
 
 #[test]
 #[ignore = "needs other projects' readers, which it installs from PyPI"]
-fn what_is_stored_and_printed_is_as_its_schemas_say() {
+fn stored_and_printed_data_follows_the_schemas() {
     let readers = Readers::general();
     let lab = Lab::new();
     lab.write("replies.jsonl", &replies());
@@ -891,7 +891,7 @@ fn hostile_run(lab: &Lab) {
 }
 
 #[test]
-fn what_strangers_write_breaks_no_export_and_gets_nothing_written_elsewhere() {
+fn hostile_text_does_not_break_exports_or_write_elsewhere() {
     let lab = Lab::new();
     hostile_run(&lab);
     let outside = |lab: &Lab| {

@@ -185,7 +185,7 @@ fn vandalised(lab: &Lab, name: &str, sandbox: &str) -> (String, bool) {
 }
 
 #[test]
-fn what_was_built_is_read_only_in_a_sandbox_with_mounts_and_its_change_has_no_effect_elsewhere() {
+fn built_files_are_read_only_with_mounts_and_changes_stay_in_the_sandbox() {
     let lab = paper();
     let (seen, is_right) = vandalised(&lab, "sealed", "local");
     assert!(seen.contains("Read-only file system") && seen.contains("177   E   L   F"), "{seen}");
@@ -248,7 +248,7 @@ fn check_warns_of_a_build_whose_interpreter_is_not_named() {
 }
 
 #[test]
-fn a_build_that_fails_or_makes_nothing_says_what_to_do() {
+fn a_build_that_fails_or_makes_nothing_gives_a_remedy() {
     let lab = paper();
     let build = line(&lab, "build = ");
     lab.edit("papers/ring/paper.toml", &build, "build = 'echo no compiler here >&2; exit 3'");

@@ -1,24 +1,24 @@
 //! A second family passes through every part of the program that does not know families by name: it is run, verified,
-//! resumed, rescored, reported, shown in a browser, chosen among and exported, without code outside `puzzles.rs` except
+//! resumed, rescored, reported, shown in a browser, chosen among and exported, without code outside `example_family.rs` except
 //! the line that lists it.
 
 use std::io::Read as _;
 use std::path::Path;
 
-use autoexperiment::error::Kind;
-use autoexperiment::export::{Source, inspect, table};
+use autoexperiment::error::FailureKind;
+use autoexperiment::export::{ExportSource, inspect, table};
 use autoexperiment::report;
 use autoexperiment::run::event::{Observer, RunEvent};
-use autoexperiment::run::family::{Basis, Families, rescored};
+use autoexperiment::run::family::{Families, ScoringBasis, rescored};
 use autoexperiment::run::machine::{Machine, MachineOptions};
-use autoexperiment::run::scheduler::Outcome;
+use autoexperiment::run::scheduler::RunOutcome;
 use autoexperiment::run::{AttemptRecord, Catalogue, Configuration, Store, VerifierSpec};
-use autoexperiment::session::{Finished, Folder, Options, Run};
+use autoexperiment::session::{Finished, Run, RunFolder, SessionOptions};
 use autoexperiment::stats::Intervals;
-use autoexperiment::view::Reader;
+use autoexperiment::view::RunReader;
 use tokio_util::sync::CancellationToken;
 
-use crate::puzzles::Puzzles;
+use crate::example_family::Puzzles;
 
 struct Silent;
 
@@ -31,10 +31,10 @@ fn families() -> Families {
     Families::standard().with(Puzzles)
 }
 
-async fn options(base: &Path) -> Options {
+async fn options(base: &Path) -> SessionOptions {
     let machine =
         MachineOptions { cache: base.join("cache"), scratch: base.join("scratch"), ..MachineOptions::local().unwrap() };
-    Options { families: families(), ..Options::on(Machine::open(&machine).await.unwrap()) }
+    SessionOptions { families: families(), ..SessionOptions::on(Machine::open(&machine).await.unwrap()) }
 }
 
 /// Configures `gold`, `noop`, and a script that gets one number of three right and reports two.
@@ -55,7 +55,7 @@ fn configuration(base: &Path) -> Configuration {
 }
 
 async fn run(base: &Path) -> Finished {
-    let folder = Folder::New(base.join("runs/r"));
+    let folder = RunFolder::New(base.join("runs/r"));
     let run = Run::open(configuration(base), folder, options(base).await).unwrap();
     run.execute(&Silent, &CancellationToken::new()).await.unwrap()
 }
@@ -72,7 +72,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     let finished = run(base).await;
 
     // The run is made and verified: one sample without withheld hints, three with two of them withheld.
-    assert_eq!((&finished.outcome, finished.records.len()), (&Outcome::Complete, 4 * 3 * 2));
+    assert_eq!((&finished.outcome, finished.records.len()), (&RunOutcome::Complete, 4 * 3 * 2));
     for record in &finished.records {
         assert_eq!((record.family.as_str(), record.paper.as_str()), ("puzzles", "shell"));
         let expected = match record.agent.as_str() {
@@ -94,17 +94,17 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     assert_eq!(stored.configuration.family, "puzzles");
     let resumed = Run::resume(store, stored, base.to_owned(), options(base).await).unwrap();
     let resumed = resumed.execute(&Silent, &CancellationToken::new()).await.unwrap();
-    assert_eq!((resumed.outcome, resumed.records.len()), (Outcome::Complete, finished.records.len()));
+    assert_eq!((resumed.outcome, resumed.records.len()), (RunOutcome::Complete, finished.records.len()));
 
     // Scoring again gives the same verdicts.
-    let catalogue = Catalogue::of(&families(), base, Basis::default(), &resumed.records).whole().unwrap();
+    let catalogue = Catalogue::load(&families(), base, ScoringBasis::default(), &resumed.records).whole().unwrap();
     for record in &resumed.records {
         let (sample, item) = catalogue.find(record).unwrap();
         assert_eq!(rescored(item, &sample, record).unwrap(), *record);
     }
 
     // The report shows it.
-    let options = report::Options { planned: resumed.planned, ..report::Options::default() };
+    let options = report::SummaryOptions { planned: resumed.planned, ..report::SummaryOptions::default() };
     let table = report::console(&report::summarise(&resumed.records, &options));
     for part in ["gold", "noop", "scripted", "score", "33.3", "100.0", "Measures", "verified_right  3.000"] {
         assert!(table.contains(part), "{part}: {table}");
@@ -112,7 +112,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
 
     // The browser's page shows it, including the details of a sample.
     let folders = vec![resumed.folder.clone()];
-    let gathered = Reader::new(families(), folders, None, Vec::new(), Intervals::default()).gather().unwrap();
+    let gathered = RunReader::new(families(), folders, None, Vec::new(), Intervals::default()).gather().unwrap();
     assert_eq!(gathered.material.notes, Vec::<String>::new());
     assert_eq!(gathered.material.papers["shell.extremes"].title, "Puzzle shell.extremes");
     assert_eq!(gathered.samples(), 4);
@@ -124,7 +124,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     assert!(details.attempts.iter().all(|attempt| attempt.problems.is_empty() && !attempt.events.is_empty()));
 
     // It can be exported.
-    let source = Source::open(&resumed.folder, &families()).unwrap();
+    let source = ExportSource::open(&resumed.folder, &families()).unwrap();
     let logs = inspect::export(&source, &base.join("logs")).unwrap();
     assert_eq!((logs.len(), source.notes()), (3, Vec::new()));
     let mut archive = zip::ZipArchive::new(std::fs::File::open(&logs[0]).unwrap()).unwrap();
@@ -152,15 +152,15 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_family_does_not_have_is_refused_before_anything_is_spent() {
+async fn options_that_a_family_lacks_are_refused_before_anything_is_spent() {
     let base = tempfile::tempdir().unwrap();
     let base = base.path();
     let refused = async |change: fn(&mut Configuration)| {
         let mut configuration = configuration(base);
         change(&mut configuration);
-        let run = Run::open(configuration, Folder::New(base.join("runs/x")), options(base).await);
+        let run = Run::open(configuration, RunFolder::New(base.join("runs/x")), options(base).await);
         let error = run.map(drop).unwrap_err();
-        assert_eq!(error.kind, Kind::Usage);
+        assert_eq!(error.kind, FailureKind::Usage);
         error.message
     };
     let agent = refused(|it| it.agents = vec!["mutant:0.5".parse().unwrap()]).await;

@@ -78,7 +78,7 @@ fn mutants_never_pass_random_is_never_verified_and_nothing_is_changed_by_luck() 
 }
 
 #[test]
-fn retrieve_shows_what_is_found_and_its_recall() {
+fn retrieve_shows_passages_and_recall() {
     let lab = Lab::new();
     insta::assert_snapshot!(lab.ok(&["retrieve", "tiny", "2", "--passages", "1"]).stdout, @r"
     tiny  tiny/spread.py::Spread.variance
@@ -111,7 +111,7 @@ fn retrieve_shows_what_is_found_and_its_recall() {
 const WRONG: &str = "```python\ndef arithmetic(values):\n    return math.fsum(values) / (len(values) - 1)\n```\n";
 
 #[test]
-fn feedback_between_rounds_tells_what_its_level_allows_and_rates_are_known_after_each() {
+fn feedback_between_rounds_keeps_to_its_level_and_rates_are_given_per_round() {
     for (level, told, untold) in [
         ("0", "Nothing is told", "It does not pass"),
         ("1", "It does not pass", "means"),
@@ -150,7 +150,7 @@ fn feedback_between_rounds_tells_what_its_level_allows_and_rates_are_known_after
 }
 
 #[test]
-fn a_dynamic_agent_goes_on_after_feedback_and_stops_when_it_passes_or_its_budget_is_used_up() {
+fn a_dynamic_agent_continues_after_feedback_until_it_passes_or_its_budget_ends() {
     let lab = Lab::new();
     let call =
         |name: &str, arguments: Value| json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]});

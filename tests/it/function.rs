@@ -71,7 +71,7 @@ fn a_function_that_fails_or_is_killed_has_failed() {
 }
 
 #[test]
-fn a_function_that_eats_memory_has_failed_and_the_harness_goes_on() {
+fn a_function_that_exhausts_memory_fails_and_the_run_continues() {
     let lab = lab();
     let agents = ["eats", "nibbles", "has_a_child_that_eats", "waits_for_nothing"];
     let records = attempted(&lab, &agents, &["--memory", "256", "--tries", "1", "--jobs", "1"]);
@@ -112,7 +112,7 @@ fn calls_of_the_model_are_metered_and_a_limit_is_an_exception() {
 }
 
 #[test]
-fn what_is_wrong_with_an_agent_s_file_is_said_before_anything_runs() {
+fn errors_in_an_agents_file_are_reported_before_anything_runs() {
     let lab = lab();
     lab.write("broken.py", "import nothing_of_this_name\n");
     for (spec, said) in [

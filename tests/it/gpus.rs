@@ -97,7 +97,7 @@ fn a_device_comes_back_when_the_process_that_gave_it_out_is_killed() {
 }
 
 #[test]
-fn a_machine_without_devices_says_so_before_the_first_attempt() {
+fn a_machine_without_devices_is_reported_before_the_first_attempt() {
     let lab = Lab::bare();
     let run = |devices: &str, asked: &str| {
         let mut command: Command = lab.command(&["run", "-p", "kmeanspp", "-n", "1", "--agent", "noop"]);

@@ -120,7 +120,7 @@ fn refusal(functions: &[Value]) -> String {
 }
 
 #[test]
-fn a_name_that_is_there_once_is_found_whatever_the_lines_say() {
+fn a_unique_name_is_found_despite_wrong_lines() {
     let lab = lab(
         // One exact range, one 20 lines off, and one in an entirely different place.
         &[
@@ -138,7 +138,7 @@ fn a_name_that_is_there_once_is_found_whatever_the_lines_say() {
 }
 
 #[test]
-fn one_of_several_of_a_name_is_told_by_its_class_its_description_or_exact_lines() {
+fn functions_of_one_name_are_distinguished_by_class_description_or_exact_lines() {
     let with_class = |mut function: Value, class: &str| {
         function["class"] = json!(class);
         function
@@ -226,7 +226,7 @@ fn functions_listed_out_of_line_order_are_each_their_own() {
 }
 
 #[test]
-fn what_is_ambiguous_or_gone_is_refused_with_its_candidates_all_at_once() {
+fn ambiguous_and_missing_functions_are_all_refused_with_candidates() {
     let message = refusal(&[
         function("0", "__call__", [900, 901, 902], "Loss."),
         function("1", "scaled", [52, 53, 54], ""),
@@ -249,7 +249,7 @@ fn what_is_ambiguous_or_gone_is_refused_with_its_candidates_all_at_once() {
 }
 
 #[test]
-fn a_person_decides_what_cannot_be_told_or_leaves_it_out() {
+fn undecidable_functions_are_decided_or_left_out_by_options() {
     let functions = [function("0", "__call__", [900, 901, 902], "Loss."), function("1", "scale", [52, 53, 54], "")];
     let decided = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);
     let (selectors, _) = import(&decided, &["--at", "2303.00001:0=losses.py::EntropyLossTwin.__call__"]);
@@ -267,7 +267,7 @@ fn a_person_decides_what_cannot_be_told_or_leaves_it_out() {
 }
 
 #[test]
-fn dependencies_are_kept_and_contradictions_told() {
+fn dependencies_are_kept_and_contradictions_reported() {
     let mut says_otherwise = function("1", "scale", [52, 53, 54], "");
     says_otherwise["exp_dependencies"] = json!(["0", "1"]);
     let lab = lab(
@@ -284,7 +284,7 @@ fn dependencies_are_kept_and_contradictions_told() {
 }
 
 #[test]
-fn results_that_disagree_or_cannot_tell_experiments_apart_are_told() {
+fn contradictory_and_ambiguous_results_are_reported() {
     let lab = lab(
         &[function("0", "total", [57, 57, 57], "")],
         &[
@@ -350,7 +350,7 @@ fn nothing_is_overwritten_and_a_folder_without_papers_is_refused() {
 }
 
 #[test]
-fn a_refused_paper_keeps_no_other_from_being_imported_and_all_refusals_are_told() {
+fn refused_papers_are_all_reported_and_the_others_imported() {
     let lab = lab(&[function("0", "gone", [57, 57, 57], "")], &[experiment("0", "{\"loss\": 0.5}", "0")]);
     let first = lab.path("MLRC/2303.00001");
     for (id, name) in [("2303.00002", "total"), ("2303.00003", "lost")] {

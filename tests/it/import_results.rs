@@ -129,7 +129,7 @@ fn python_writes_nan_and_numbers_that_json_has_no_name_for() {
 }
 
 #[test]
-fn a_line_that_is_no_result_is_named_with_its_file() {
+fn a_line_that_is_not_a_result_is_named_with_its_file() {
     for (verb, text, line, wrong) in [
         ("super-trajectories", "{\"task_id\": \"a\"}\n\nnonsense\n", 3, "not JSON"),
         ("super-trajectories", "{\"task_id\": \"a\"}\n{\"task_id\": ", 2, "not JSON"),

@@ -76,7 +76,7 @@ fn an_experiment_that_varies_on_purpose_is_compared_with_all_repeats_of_gold() {
 }
 
 #[test]
-fn a_tolerance_that_is_none_is_told_with_what_it_may_be() {
+fn an_invalid_tolerance_is_reported_with_the_valid_forms() {
     let lab = Lab::new();
     lab.edit("papers/tiny/paper.toml", "power = 1 }", "power = 1 }\ntolerance = \"wide\"");
     let told = lab.run(&["check", "tiny"]);

@@ -177,7 +177,7 @@ fn killed_in(engine: Option<&Engine>, most_kills: u32, jobs: &str, exact: bool) 
 }
 
 #[test]
-fn what_was_served_is_on_record_to_the_cent_after_ten_kills_and_the_cost_limit_holds() {
+fn the_ledger_is_exact_after_ten_kills_and_the_cost_limit_holds() {
     let survived = killed(10, "1", true);
     assert!(survived.kills >= 6, "{} kills", survived.kills);
     let (served, on_record) = (survived.served, survived.settled + survived.reserved);
@@ -251,7 +251,7 @@ fn no_reply_is_longer_than_the_money_that_is_left_and_a_model_that_takes_only_sm
 }
 
 #[test]
-fn a_run_without_a_ledger_is_counted_from_its_records_and_gets_one_when_it_goes_on() {
+fn a_run_without_a_ledger_is_summed_from_records_and_gets_one_on_resume() {
     let lab = Lab::new();
     lab.write("replies", "{\"text\": \"\", \"tool_calls\": [{\"name\": \"list_files\"}], \"cost\": 0.5}\n");
     let model = format!("scripted:{}", lab.path("replies").display());

@@ -3,13 +3,13 @@
 
 use std::sync::Mutex;
 
-use autoexperiment::error::Kind;
+use autoexperiment::error::FailureKind;
 use autoexperiment::report;
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::machine::{Machine, MachineOptions};
-use autoexperiment::run::scheduler::Outcome;
+use autoexperiment::run::scheduler::RunOutcome;
 use autoexperiment::run::{Configuration, Store, VerifierSpec};
-use autoexperiment::session::{Folder, Options, Run};
+use autoexperiment::session::{Run, RunFolder, SessionOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Lab, prepared};
@@ -45,10 +45,10 @@ impl Watch {
     }
 }
 
-async fn options(lab: &Lab) -> Options {
+async fn options(lab: &Lab) -> SessionOptions {
     let machine =
         MachineOptions { cache: prepared::cache(), scratch: lab.path("scratch"), ..MachineOptions::local().unwrap() };
-    Options::on(Machine::open(&machine).await.unwrap())
+    SessionOptions::on(Machine::open(&machine).await.unwrap())
 }
 
 fn configuration(lab: &Lab) -> Configuration {
@@ -64,11 +64,11 @@ fn configuration(lab: &Lab) -> Configuration {
 async fn a_whole_run_is_made_from_rust_and_comes_back_as_values() {
     let lab = Lab::new();
     let folder = lab.path("runs/r");
-    let run = Run::open(configuration(&lab), Folder::New(folder.clone()), options(&lab).await).unwrap();
+    let run = Run::open(configuration(&lab), RunFolder::New(folder.clone()), options(&lab).await).unwrap();
     assert!(!folder.exists(), "opening writes nothing");
     let watch = Watch::default();
     let finished = run.execute(&watch, &CancellationToken::new()).await.unwrap();
-    assert_eq!(finished.outcome, Outcome::Complete);
+    assert_eq!(finished.outcome, RunOutcome::Complete);
     assert_eq!((&finished.folder, finished.unverified.is_none(), finished.any_failed()), (&folder, true, true));
     // 4 samples, 2 attempts, 2 agents.
     assert_eq!(finished.records.len(), 16);
@@ -77,35 +77,35 @@ async fn a_whole_run_is_made_from_rust_and_comes_back_as_values() {
     assert_eq!(finished.planned.iter().map(|planned| planned.attempts).sum::<usize>(), 16);
     assert_eq!((watch.count("planned"), watch.count("started"), watch.count("finished")), (1, 16, 16));
     assert!(watch.count("stage") > 0);
-    let options_of = report::Options { planned: finished.planned, ..report::Options::default() };
+    let options_of = report::SummaryOptions { planned: finished.planned, ..report::SummaryOptions::default() };
     let table = report::console(&report::summarise(&finished.records, &options_of));
     assert!(table.contains("gold") && table.contains("noop"), "{table}");
     // The store contains the returned records, and the name is now taken.
     let (store, stored) = Store::open(&folder).unwrap();
     assert_eq!((store.records().unwrap(), stored.sessions.len()), (finished.records, 1));
-    let again = Run::open(stored.configuration, Folder::New(folder), options(&lab).await);
-    assert_eq!(again.map(drop).unwrap_err().kind, Kind::Taken);
+    let again = Run::open(stored.configuration, RunFolder::New(folder), options(&lab).await);
+    assert_eq!(again.map(drop).unwrap_err().kind, FailureKind::Taken);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_stopped_is_an_outcome_and_goes_on_from_its_store() {
+async fn a_stopped_run_is_an_outcome_and_resumes_from_its_store() {
     let lab = Lab::new();
     let folder = lab.path("runs/r");
     let mut configuration = configuration(&lab);
     configuration.jobs = 1;
-    let new = |name: &str| Folder::New(lab.path(name));
+    let new = |name: &str| RunFolder::New(lab.path(name));
     // Cancelled before the first attempt, when nothing exists yet.
     let cancel = CancellationToken::new();
     cancel.cancel();
     let run = Run::open(configuration.clone(), new("runs/r"), options(&lab).await).unwrap();
     let finished = run.execute(&Watch::default(), &cancel).await.unwrap();
-    assert_eq!((finished.outcome, finished.records.len(), folder.exists()), (Outcome::NotStarted, 0, false));
+    assert_eq!((finished.outcome, finished.records.len(), folder.exists()), (RunOutcome::NotStarted, 0, false));
     // Cancelled after the first attempt.
     let cancel = CancellationToken::new();
     let run = Run::open(configuration, new("runs/r"), options(&lab).await).unwrap();
     let watch = Watch { stops: Some(cancel.clone()), ..Watch::default() };
     let finished = run.execute(&watch, &cancel).await.unwrap();
-    assert_eq!(finished.outcome, Outcome::Interrupted);
+    assert_eq!(finished.outcome, RunOutcome::Interrupted);
     let kept = finished.records.iter().filter(|record| !record.is_infrastructure()).count();
     assert!((1..16).contains(&kept) && finished.choices.is_empty(), "{kept}");
     // Resumed to the end.
@@ -113,6 +113,6 @@ async fn a_run_that_is_stopped_is_an_outcome_and_goes_on_from_its_store() {
     let run = Run::resume(store, stored, lab.path(""), options(&lab).await).unwrap();
     let watch = Watch::default();
     let finished = run.execute(&watch, &CancellationToken::new()).await.unwrap();
-    assert_eq!((finished.outcome, watch.count("finished")), (Outcome::Complete, 16 - kept));
+    assert_eq!((finished.outcome, watch.count("finished")), (RunOutcome::Complete, 16 - kept));
     assert_eq!(Store::open(&folder).unwrap().1.sessions.len(), 2);
 }

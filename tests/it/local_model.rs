@@ -6,7 +6,7 @@ use crate::support::Lab;
 use crate::support::local_model::{LocalModel, NAME};
 use autoexperiment::agent::conversation;
 use autoexperiment::agent::{End, Event, Trajectory};
-use autoexperiment::model::{Message, ModelError, Options, Piece, Request, Role, Sampling, Tool, Usage, open};
+use autoexperiment::model::{Message, ModelAccess, ModelError, ReplyPiece, Request, Role, Sampling, Tool, Usage, open};
 use serde_json::{Value, json};
 
 fn ask(text: String) -> Request {
@@ -24,11 +24,11 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
     let server = LocalModel::start();
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("calls.jsonl");
-    let options = Options {
+    let options = ModelAccess {
         base_url: Some(server.base_url.clone()),
         price: Some((0.0, 0.0)),
         record: Some(recording.clone()),
-        ..Options::default()
+        ..ModelAccess::default()
     };
     let model = open(NAME, &options).unwrap();
     let request = ask("Write a function that returns the n-th Fibonacci number.".into());
@@ -50,7 +50,7 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
     let (to, mut from) = autoexperiment::model::pieces();
     let streamed = model.stream(&request, &to).await.unwrap();
     let mut pieces = Vec::new();
-    while let Some((_, Piece::Text(piece))) = from.try_next() {
+    while let Some((_, ReplyPiece::Text(piece))) = from.try_next() {
         pieces.push(piece);
     }
     assert_eq!((pieces.concat(), streamed.usage.output), (streamed.text, reply.usage.output));
@@ -71,7 +71,7 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
     assert!(matches!(too_long.error, ModelError::ContextLength(_)), "{too_long}");
 
     drop(server);
-    let replay = open(&format!("replay:{}", recording.display()), &Options::default()).unwrap();
+    let replay = open(&format!("replay:{}", recording.display()), &ModelAccess::default()).unwrap();
     assert_eq!(replay.query(&request).await.unwrap(), reply);
 }
 

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use autoexperiment::code::{Module, Target, index_tree};
+use autoexperiment::code::{MaskTarget, Module, index_tree};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -216,7 +216,8 @@ fn judge_one(judge: &mut Judge, path: &Path, module: &Module, tally: &mut Tally)
     let (groups, alone) = cases(path, module);
     for case in groups.iter().chain(&alone) {
         let described = |function: usize| function.is_multiple_of(2);
-        let target = |&function: &usize| Target { function, description: described(function).then_some(DESCRIPTION) };
+        let target =
+            |&function: &usize| MaskTarget { function, description: described(function).then_some(DESCRIPTION) };
         let masked = module.mask(&case.iter().map(target).collect::<Vec<_>>()).unwrap();
         let labels: Vec<String> = case.iter().map(|&function| module.functions()[function].label()).collect();
         let described: Vec<bool> = case.iter().map(|&function| described(function)).collect();

@@ -1,7 +1,7 @@
 //! Masking of generated sources: for any mixture of tabs, line endings, letters, decorators, nesting, one-line bodies
 //! and comments, all bytes outside the masked bodies are kept, and the result parses.
 
-use autoexperiment::code::{Module, Target};
+use autoexperiment::code::{MaskTarget, Module};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -223,8 +223,8 @@ proptest! {
         let (source, expected) = (finish(writer.source), finish(writer.expected));
         let module = Module::parse("m.py", source.clone()).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(module.functions().len(), count);
-        let targets: Vec<Target> =
-            masked.iter().rev().map(|&function| Target { function, description: Some("Does it.") }).collect();
+        let targets: Vec<MaskTarget> =
+            masked.iter().rev().map(|&function| MaskTarget { function, description: Some("Does it.") }).collect();
         let got = module.mask_checked(&targets).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(String::from_utf8(got).unwrap(), String::from_utf8(expected).unwrap());
     }
@@ -235,7 +235,7 @@ proptest! {
         let source = format!("{head}class A:\n\tdef f(self): return 1\nx = 1\n");
         let source = if crlf { source.replace('\n', "\r\n") } else { source };
         let module = Module::parse("m.py", source.into_bytes()).unwrap();
-        let masked = module.mask_checked(&[Target { function: 0, description: Some(&description) }]);
+        let masked = module.mask_checked(&[MaskTarget { function: 0, description: Some(&description) }]);
         let masked = masked.map_err(|error| TestCaseError::fail(error.to_string()))?;
         let again = Module::parse("m.py", masked).unwrap();
         prop_assert_eq!(again.docstring(0).is_some(), !description.trim().is_empty());
@@ -246,7 +246,7 @@ proptest! {
         if let Ok(module) = Module::parse("m.py", bytes) {
             let count = module.functions().len();
             if count > 0 {
-                let _ = module.mask_checked(&[Target { function: names.index(count), description: None }]);
+                let _ = module.mask_checked(&[MaskTarget { function: names.index(count), description: None }]);
             }
         }
     }
@@ -263,7 +263,7 @@ proptest! {
             let count = module.functions().len();
             if count > 0 {
                 let function = pick.index(count);
-                let masked = module.mask(&[Target { function, description: None }]).unwrap();
+                let masked = module.mask(&[MaskTarget { function, description: None }]).unwrap();
                 prop_assert!(masked.starts_with(&module.source()[..module.functions()[function].header.end]));
             }
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::support::Lab;
 use autoexperiment::audit::Bench;
-use autoexperiment::audit::mutation::{Draw, Mutation, measure, score};
-use autoexperiment::error::{Error, Kind, Result};
+use autoexperiment::audit::mutation::{MutantDraw, Mutation, measure, score};
+use autoexperiment::error::{Error, FailureKind, Result};
 use autoexperiment::masked::ready::ReadyPaper;
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::gpus::Graphics;
@@ -42,7 +42,7 @@ fn mutate(lab: &Lab, functions: &[usize], mutants: usize) -> Result<(Vec<Mutatio
         let loaded = LoadedPaper::load(&Suite::open(&lab.path(""))?, "tiny")?;
         let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, &machine, &Silent).await?;
         let bench = Arc::new(Bench::new(ready, machine, 2, false)?);
-        let mutations = measure(&bench, functions, Draw { mutants, seed: 0 }, &Silent).await?;
+        let mutations = measure(&bench, functions, MutantDraw { mutants, seed: 0 }, &Silent).await?;
         Ok((mutations, bench.made()))
     })
 }
@@ -91,7 +91,7 @@ fn mutants_of_code_that_matters_are_killed_and_the_others_survive_until_they_are
 }
 
 #[test]
-fn a_mark_of_an_unknown_mutant_is_an_error_and_one_of_a_killed_mutant_is_told() {
+fn marks_of_unknown_mutants_are_errors_and_marks_of_killed_ones_are_reported() {
     let lab = lab_with_a_blind_line();
     let mark = |from: &str, to: &str| {
         lab.edit("papers/tiny/paper.toml", from, &format!("equivalent = [{{ mutant = {to:?}, reason = \"r\" }}]\n"));
@@ -100,7 +100,7 @@ fn a_mark_of_an_unknown_mutant_is_an_error_and_one_of_a_killed_mutant_is_told() 
     lab.edit("papers/tiny/paper.toml", description, &format!("{description}mark\n"));
     mark("mark\n", "operator:4.17 / -> *");
     let error: Error = mutate(&lab, &[0], 1).unwrap_err();
-    assert_eq!(error.kind, Kind::Suite);
+    assert_eq!(error.kind, FailureKind::Suite);
     assert!(
         error.to_string().ends_with("function `tiny/means.py::arithmetic` has no mutant `operator:4.17 / -> *`"),
         "{error}"
@@ -118,6 +118,6 @@ fn nothing_is_measured_when_the_unchanged_repo_fails() {
     let lab = lab_with_a_blind_line();
     lab.edit("repos/tiny/tiny/means.py", "total / len(values)", "total * len(values)");
     let error = mutate(&lab, &[1], 3).unwrap_err();
-    assert_eq!(error.kind, Kind::Baseline);
+    assert_eq!(error.kind, FailureKind::Baseline);
     insta::assert_snapshot!(error, @"the unchanged repo fails experiment `means`: its result is not its gold");
 }

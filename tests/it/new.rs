@@ -112,7 +112,7 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
 }
 
 #[test]
-fn the_manifest_that_is_written_says_what_is_still_to_do() {
+fn the_written_manifest_lists_the_remaining_work() {
     let lab = found();
     lab.ok(&new(&["visited=python -m walk visited --steps {steps=full:100,curtailed:12}"]));
     insta::assert_snapshot!(lab.read("papers/walk/paper.toml"), @r#"
@@ -233,7 +233,7 @@ fn a_result_that_varies_is_refused_with_its_experiment() {
 }
 
 #[test]
-fn a_repo_that_does_not_import_says_what_is_missing_and_how_to_get_it() {
+fn a_repo_that_does_not_import_gives_the_missing_package_and_a_remedy() {
     let lab = found();
     lab.edit("found/repo/walk/ring.py", "import random\n", "import random\n\nimport torch\n");
     let message = lab.fails(4, &new(&["distance=python -m walk distance"]));

@@ -167,7 +167,7 @@ fn a_task_whose_blocks_cannot_matter_is_refused() {
 
 #[test]
 #[ignore = "takes a minute"]
-fn a_sound_task_is_proven_and_what_is_wrong_with_another_is_said() {
+fn a_sound_task_is_proven_and_the_faults_of_another_are_named() {
     let lab = lab();
     let mut manifest = lab.read("tasks/sums.adder/task.toml");
     for change in [
@@ -269,7 +269,7 @@ fn a_pass_needs_the_given_program_to_run_and_every_landmark() {
 }
 
 #[test]
-fn the_published_measures_decide_when_they_are_asked_for() {
+fn the_published_measures_decide_on_request() {
     let lab = lab();
     lab.edit("tasks/sums.adder/answer.json", "6.0", "6.004");
     let sample = ["run", "--family", "notebook", "--sample", "sums.adder_0,1,2", "--agent", "gold"];
@@ -338,7 +338,7 @@ fn wrong_solutions_of_bundled_tasks_are_caught_before_the_entry_runs() {
 
 #[test]
 #[ignore = "takes an hour on two cores"]
-fn all_solutions_of_the_bundled_tasks_are_told_apart() {
+fn right_and_wrong_solutions_of_the_bundled_tasks_are_distinguished() {
     for (task, _) in solutions() {
         try_solutions(&task, &["-"]);
     }

@@ -168,7 +168,7 @@ fn keep(shot: &Value, name: &str) {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn what_is_printed_is_whole_and_without_what_only_a_screen_needs() {
+fn a_printed_page_is_complete_and_without_controls() {
     let lab = lab();
     board(&lab, "board", "react", 24);
     let address = page(&lab, &["r", "board"]);

@@ -75,7 +75,7 @@ fn broken_and_torn_lines_are_left_out_and_named() {
 }
 
 #[test]
-fn every_verb_that_only_looks_works_on_what_is_left_of_a_store_and_says_what_is_not() {
+fn every_reading_verb_works_on_a_damaged_store_and_names_missing_parts() {
     let lab = lab();
     let whole = lab.read("runs/r/attempts.jsonl");
     let lines: Vec<&str> = whole.lines().collect();
@@ -109,7 +109,7 @@ fn every_verb_that_only_looks_works_on_what_is_left_of_a_store_and_says_what_is_
 }
 
 #[test]
-fn broken_choices_and_votes_are_left_out_and_told_and_hide_nothing_else() {
+fn broken_choices_and_votes_are_left_out_and_reported() {
     let lab = lab();
     lab.ok(&["verify-runs", "r", "--verifier", "oracle"]);
     let whole = lab.read("runs/r/choices.jsonl");
@@ -137,7 +137,7 @@ fn broken_choices_and_votes_are_left_out_and_told_and_hide_nothing_else() {
 }
 
 #[test]
-fn what_is_missing_is_told_of_an_export_that_cannot_be_written_too() {
+fn missing_parts_are_reported_for_exports_that_cannot_be_written() {
     let lab = lab();
     let whole = lab.read("runs/r/attempts.jsonl");
     lab.write("runs/r/attempts.jsonl", &whole[..whole.len() - 300]);

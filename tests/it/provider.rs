@@ -182,7 +182,7 @@ fn a_wrong_key_or_an_unknown_model_ends_the_run_before_anything_is_built_for_it(
 }
 
 #[test]
-fn a_model_that_answers_is_used_whatever_the_servers_list_says_and_asked_twice_only_where_it_speaks_against_it() {
+fn an_answering_model_is_used_despite_the_servers_list_and_asked_twice_only_if_they_disagree() {
     let lab = Lab::new();
     for (name, list, asked) in [
         ("listed", (200, models(&["m"])), 1),
@@ -216,7 +216,7 @@ fn a_model_that_answers_is_used_whatever_the_servers_list_says_and_asked_twice_o
 }
 
 #[test]
-fn doctor_tells_of_a_model_whether_it_answers_at_what_price_and_what_it_can_do() {
+fn doctor_reports_whether_a_model_answers_its_price_and_features() {
     let lab = Lab::new();
     let call = |arguments: &str| {
         let call = json!({"id": "c", "type": "function", "function": {"name": "add", "arguments": arguments}});

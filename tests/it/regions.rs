@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use autoexperiment::code::{Bounds, Cut, Module, index_tree};
+use autoexperiment::code::{Bounds, MaskedPart, Module, index_tree};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::json;
@@ -160,11 +160,11 @@ proptest! {
         let found = found.map_err(|error| TestCaseError::fail(format!("{error}\n{source}")))?;
         let mut expected = writer.lines.clone();
         expected.splice(region.lines, [format!("{}raise NotImplementedError", region.indent)]);
-        let masked = module.cut_checked(&[Cut::Region(&found)]).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let masked = module.cut_checked(&[MaskedPart::Region(&found)]).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(String::from_utf8(masked.bytes).unwrap(), expected.join(ending));
         // Putting the masked text back restores the source to the byte.
         let own = String::from_utf8(module.source()[found.range.clone()].to_vec()).unwrap();
-        let masked = module.cut(&[Cut::Region(&found)]).unwrap();
+        let masked = module.cut(&[MaskedPart::Region(&found)]).unwrap();
         let mut whole = masked.bytes;
         whole.splice(masked.stand_ins[0].clone(), own.into_bytes());
         prop_assert_eq!(String::from_utf8(whole).unwrap(), source);
@@ -182,7 +182,7 @@ proptest! {
         let module = Module::parse("m.py", source.into()).unwrap();
         let bounds = Bounds::Statements { first: "y = x", last: Some("total +="), number: None };
         let region = module.region(Some(0), bounds).unwrap();
-        let masked = module.cut(&[Cut::Region(&region)]).unwrap();
+        let masked = module.cut(&[MaskedPart::Region(&region)]).unwrap();
         let at = masked.stand_ins[0].clone();
         let module = Module::parse("m.py", masked.bytes).unwrap();
         if let Ok(spliced) = module.splice_region(Some(0), &at, &pieces.concat()) {
@@ -223,7 +223,7 @@ fn judge(roots: &[PathBuf], expected: usize) {
                 let function = &module.functions()[index];
                 for proposal in module.propose(index, &[0.2, 0.33, 0.5, 0.7]).unwrap() {
                     let region = &proposal.region;
-                    let masked = module.cut_checked(&[Cut::Region(region)]).unwrap();
+                    let masked = module.cut_checked(&[MaskedPart::Region(region)]).unwrap();
                     let frame = json!({
                         "op": "mask", "label": function.label(), "line": function.first_line,
                         "first": region.first_line, "last": region.last_line,

@@ -60,7 +60,7 @@ fn a_right_answer_without_code_is_unsupported() {
 }
 
 #[test]
-fn changes_to_protected_files_are_not_taken_over() {
+fn changes_to_protected_files_are_not_applied() {
     let lab = Lab::new();
     let forged =
         "import json\nprint(json.dumps({\"arithmetic\": 4.166666666666667, \"geometric\": 3.5830831474778333}))\n";
@@ -81,7 +81,7 @@ fn changes_to_protected_files_are_not_taken_over() {
 }
 
 #[test]
-fn a_module_that_shadows_the_library_or_a_protected_file_is_not_taken_over() {
+fn modules_that_shadow_the_library_or_protected_files_are_not_applied() {
     let lab = Lab::new();
     let printed = gold_answer(&lab)["Experiment 1"].to_string();
     let forged = format!("import os\nos.write(1, b'{printed}' + bytes([10]))\nos._exit(0)\n");
@@ -133,7 +133,7 @@ fn code_of_one_experiment_cannot_change_what_the_next_one_runs() {
 }
 
 #[test]
-fn what_cannot_be_taken_over_is_named_beside_the_verdict() {
+fn changes_that_cannot_be_applied_are_listed_next_to_the_verdict() {
     let lab = Lab::new();
     let command = "cp tiny/means.py real.py; ln -sf ../real.py tiny/means.py";
     let agent = script(&lab, "s", &[tool("command_line", &json!({"command": command}))]);
@@ -228,7 +228,7 @@ fn no_sample_or_paper_is_run_twice_however_often_it_is_named() {
 }
 
 #[test]
-fn a_run_goes_on_over_a_changed_suite_only_when_told_to() {
+fn a_run_resumes_over_a_changed_suite_only_on_request() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--limit", "1", "--agent", "noop", "--name", "r"]);
     lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 2002");
@@ -298,7 +298,7 @@ fn attempts_lost_to_infrastructure_are_in_no_rate_and_made_again_on_resume() {
 }
 
 #[test]
-fn the_run_stops_before_its_cost_limit_and_goes_on_with_a_higher_one() {
+fn a_run_stops_before_its_cost_limit_and_continues_with_a_higher_one() {
     let lab = Lab::new();
     lab.write("replies", "{\"text\": \"no call\", \"cost\": 0.5}\n{\"text\": \"none\", \"cost\": 0.5}\n");
     let model = format!("scripted:{}", lab.path("replies").display());
@@ -355,7 +355,7 @@ fn a_stored_run_is_scored_again_without_running_anything() {
 }
 
 #[test]
-fn require_pass_tells_failed_attempts_by_the_exit_code() {
+fn require_pass_reports_failed_attempts_by_the_exit_code() {
     let lab = Lab::new();
     lab.ok(&["run", "--sample", "tiny_0", "--agent", "gold", "--require-pass"]);
     let message = lab.fails(9, &["run", "--sample", "tiny_0", "--agent", "noop", "--require-pass"]);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use autoexperiment::error::Kind;
+use autoexperiment::error::FailureKind;
 use autoexperiment::sandbox::{
-    Backend, Command, ExecLimits, Fault, Gpu, Gpus, LocalBackend, Mode, Sandbox, SandboxKind, SandboxLimits, Spec,
-    choose, choose_with, doctor, patience,
+    Backend, Command, ConfinementMode, ExecLimits, Fault, Gpu, Gpus, LocalBackend, Sandbox, SandboxKind, SandboxLimits,
+    Spec, choose, choose_with, doctor, patience,
 };
 use autoexperiment::workspace::Layers;
 
@@ -20,7 +20,7 @@ const LIMITS: ExecLimits = ExecLimits {
 
 /// Starts a sandbox by landlock, which works nearly everywhere.
 async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {
-    let backend = LocalBackend::with_mode(Mode::Landlock);
+    let backend = LocalBackend::with_mode(ConfinementMode::Landlock);
     if let Some((uid, gid)) = backend.owner() {
         std::os::unix::fs::chown(dir, Some(uid), Some(gid)).unwrap();
     }
@@ -88,18 +88,18 @@ fn plain(dir: PathBuf, gpu: Option<Gpu>) -> Spec {
 }
 
 #[tokio::test]
-async fn a_workspace_that_is_not_there_is_named() {
-    let backend = LocalBackend::with_mode(Mode::Namespaces);
+async fn a_missing_workspace_is_named() {
+    let backend = LocalBackend::with_mode(ConfinementMode::Namespaces);
     let spec = plain(PathBuf::from("/nowhere/at/all"), None);
     let error = backend.start(&spec).await.map(drop).unwrap_err();
-    assert_eq!(error.kind, Kind::Infrastructure);
+    assert_eq!(error.kind, FailureKind::Infrastructure);
     let at_fault = error.message.contains("/nowhere/at/all");
     // Without namespaces it does not get that far.
     assert!(at_fault || error.message.contains("unshare"), "{error}");
 }
 
 #[tokio::test]
-async fn backends_are_chosen_by_name_and_none_warns_loudly() {
+async fn backends_are_chosen_by_name_and_the_backend_none_warns() {
     let none = choose(SandboxKind::Unconfined).await.map_err(|error| error.to_string()).unwrap();
     assert!(none.warnings().iter().all(|warning| warning.contains("NO SANDBOX")) && !none.warnings().is_empty());
     match choose(SandboxKind::Local).await {
@@ -111,7 +111,7 @@ async fn backends_are_chosen_by_name_and_none_warns_loudly() {
 #[tokio::test]
 async fn graphics_processors_are_asked_of_containers_only() {
     let error = choose_with(SandboxKind::Local, Some(Gpus::All)).await.map(drop).unwrap_err();
-    assert_eq!(error.kind, Kind::Usage);
+    assert_eq!(error.kind, FailureKind::Usage);
     assert!(error.hint.is_some_and(|hint| hint.contains("--sandbox docker")));
     assert!(choose_with(SandboxKind::Unconfined, Some(Gpus::Each(None))).await.is_ok());
     assert_eq!(("all".parse(), "2".parse()), (Ok(Gpus::All), Ok(Gpus::Count(2))));
@@ -160,7 +160,7 @@ fn an_engine_that_does_not_answer_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn the_doctor_says_what_to_do_about_everything_that_does_not_work() {
+async fn the_doctor_has_a_remedy_for_every_failed_check() {
     let findings = doctor::examine(Path::new("/tmp"), Path::new("/tmp"), &[], &[]).await;
     for finding in &findings {
         println!("{} {}: {} {:?}", finding.ok, finding.name, finding.detail, finding.remedy);
@@ -170,7 +170,7 @@ async fn the_doctor_says_what_to_do_about_everything_that_does_not_work() {
     // The doctor's findings must agree with the sandbox that is chosen.
     let overlay = findings.iter().find(|finding| finding.name == "overlay workspaces").unwrap();
     if let Ok(backend) = LocalBackend::probe().await {
-        assert_eq!(backend.mode() == Mode::Overlay, overlay.ok);
+        assert_eq!(backend.mode() == ConfinementMode::Overlay, overlay.ok);
     }
 }
 
@@ -197,7 +197,7 @@ impl Drop for Crowd {
 /// never end. `AUTOEXPERIMENT_COMMANDS` sets the number of each.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs minutes, and takes the machine's processors"]
-async fn on_a_crowded_machine_what_is_fast_enough_ends_and_what_never_ends_is_stopped() {
+async fn on_a_busy_machine_fast_commands_finish_and_endless_ones_are_stopped() {
     let count: usize = std::env::var("AUTOEXPERIMENT_COMMANDS").map_or(6, |count| count.parse().unwrap());
     // About 0.3 s of work, with a limit of 0.8 s.
     let work = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use autoexperiment::scrub::{AUDIT_FORMAT, Audit, Format, Options, Rule, scrub};
+use autoexperiment::scrub::{AUDIT_FORMAT, Audit, MarkupFormat, ScrubOptions, ScrubRule, scrub};
 use regex::Regex;
 
 /// Returns a labelled text without its marks, and the marked ranges, in bytes.
@@ -57,7 +57,7 @@ impl Counts {
 
     fn add(&mut self, name: &str, marked: &str) {
         let (text, marks) = unmark(marked);
-        let scrubbed = scrub(&text, &Options { format: Format::detect(Path::new(name), &text), gold: &[] });
+        let scrubbed = scrub(&text, &ScrubOptions { format: MarkupFormat::detect(Path::new(name), &text), gold: &[] });
         let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let mut seen = vec![false; marks.len()];
         for number in &scrubbed.numbers {
@@ -118,28 +118,28 @@ impl std::fmt::Display for Counts {
 }
 
 #[test]
-fn results_are_told_from_settings_in_the_excerpts_that_the_rules_were_written_with() {
+fn results_are_separated_from_settings_in_the_training_excerpts() {
     let counts = Counts::of("development");
     println!("development: {counts}\n{}", counts.wrong);
     assert!(counts.precision() > 0.955 && counts.recall() > 0.96, "{counts}\n{}", counts.wrong);
 }
 
 #[test]
-fn results_are_told_from_settings_in_excerpts_that_no_rule_was_fitted_to() {
+fn results_are_separated_from_settings_in_held_out_excerpts() {
     let counts = Counts::of("held-out");
     println!("held-out: {counts}");
     assert!(counts.precision() > 0.96 && counts.recall() > 0.86, "{counts}");
 }
 
 #[test]
-fn results_are_told_from_settings_in_a_text_that_was_written_after_the_rules() {
+fn results_are_separated_from_settings_in_a_text_newer_than_the_rules() {
     let counts = Counts::of("later");
     println!("later: {counts}");
     assert!(counts.precision() > 0.8 && counts.recall() > 0.86, "{counts}");
 }
 
 #[test]
-fn results_are_told_from_settings_in_whole_papers_of_three_other_fields() {
+fn results_are_separated_from_settings_in_whole_papers_of_three_other_fields() {
     let counts = Counts::of("practice");
     println!("practice: {counts}");
     assert!(counts.precision() > 0.85 && counts.recall() > 0.83, "{counts}\n{}", counts.wrong);
@@ -150,9 +150,9 @@ fn every_digit_of_a_text_belongs_to_a_number_of_the_audit() {
     for folder in ["development", "held-out", "later", "practice"] {
         for (name, marked) in excerpts(folder) {
             let (text, _) = unmark(&marked);
-            let format = Format::detect(Path::new(&name), &text);
+            let format = MarkupFormat::detect(Path::new(&name), &text);
             let mut left: Vec<Vec<char>> = text.lines().map(|line| line.chars().collect()).collect();
-            for number in scrub(&text, &Options { format, gold: &[] }).numbers {
+            for number in scrub(&text, &ScrubOptions { format, gold: &[] }).numbers {
                 let length = number.text.chars().count();
                 left[number.line - 1][number.column - 1..number.column - 1 + length].fill('#');
             }
@@ -173,7 +173,7 @@ fn nothing_is_taken_from_the_papers_of_this_repository() {
         let path = entry.unwrap().path().join("paper.md");
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         papers += 1;
-        for number in scrub(&text, &Options { format: Format::Markdown, gold: &[] }).numbers {
+        for number in scrub(&text, &ScrubOptions { format: MarkupFormat::Markdown, gold: &[] }).numbers {
             if number.removed {
                 let line = text.lines().nth(number.line - 1).unwrap();
                 let _ = writeln!(
@@ -232,7 +232,7 @@ fn the_command_shows_a_diff_and_writes_nothing_unless_asked_to() {
 }
 
 #[test]
-fn the_check_names_what_is_left_and_fails() {
+fn the_check_names_remaining_results_and_fails() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("paper.md"), TEXT).unwrap();
     std::fs::write(folder.path().join("scrubbed.md"), SCRUBBED).unwrap();
@@ -249,7 +249,7 @@ fn the_check_names_what_is_left_and_fails() {
 }
 
 #[test]
-fn the_audit_tells_of_every_number_what_became_of_it() {
+fn the_audit_lists_every_number_with_its_decision() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("paper.md"), TEXT).unwrap();
     for _ in 0..2 {
@@ -257,13 +257,16 @@ fn the_audit_tells_of_every_number_what_became_of_it() {
     }
     let json = std::fs::read_to_string(folder.path().join("audit.json")).unwrap();
     let audit: Audit = serde_json::from_str(&json).unwrap();
-    assert_eq!((audit.format, audit.text_format, audit.removed, audit.kept), (AUDIT_FORMAT, Format::Markdown, 1, 1));
+    assert_eq!(
+        (audit.format, audit.text_format, audit.removed, audit.kept),
+        (AUDIT_FORMAT, MarkupFormat::Markdown, 1, 1)
+    );
     let seen: Vec<_> = audit.numbers.iter().map(|n| (n.line, n.column, n.text.as_str(), n.removed, n.rule)).collect();
-    assert_eq!(seen, [(3, 25, "0.1", false, Rule::SettingWords), (3, 42, "93.4", true, Rule::ResultWords)]);
+    assert_eq!(seen, [(3, 25, "0.1", false, ScrubRule::SettingWords), (3, 42, "93.4", true, ScrubRule::ResultWords)]);
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("latin.md"), b"Accuracy \xe9 93.4%").unwrap();
     let refused = command(folder.path(), &["latin.md"]);

@@ -268,7 +268,7 @@ fn mounted(lab: &Lab, mount: &str, arguments: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn a_shared_folder_that_is_read_only_or_full_is_said_to_be_so() {
+fn read_only_and_full_shared_folders_are_reported() {
     if !nix::unistd::geteuid().is_root() {
         println!("skipped: only root can mount");
         return;
@@ -306,7 +306,7 @@ fn shard(lab: &Lab, number: u32, jobs: &str) -> Child {
 }
 
 #[test]
-fn a_shard_that_stood_still_goes_on_where_nobody_has_taken_over() {
+fn a_paused_shard_continues_if_no_other_has_taken_over() {
     let lab = Lab::new();
     let settings = ["run", "-n", "1..3", "-k", "4", "--agent", "noop", "--no-verify", "--no-baseline", "--name", "s"];
     lab.ok(&[settings.as_slice(), &["--plan-only", "--claim-timeout", "1s"]].concat());
@@ -337,7 +337,7 @@ fn ended(child: &mut Child, seconds: u64) -> Option<i32> {
 }
 
 #[test]
-fn a_shard_with_nothing_to_begin_ends_and_one_stays_for_those_that_die() {
+fn idle_shards_end_except_one_that_replaces_dead_ones() {
     let lab = Lab::new();
     let agent = sleeper(&lab, 3000);
     let settings = ["run", "-n", "1", "--limit", "3", "--agent", &agent, "--no-verify", "--no-baseline", "--name", "s"];

@@ -202,7 +202,7 @@ fn a_job_array_outlives_the_loss_of_tasks_of_nodes_and_of_who_submitted_it() {
 
 #[test]
 #[ignore = "needs Slurm, root and a minute"]
-fn a_job_is_shown_cancelled_and_gone_on_with() {
+fn a_job_is_shown_cancelled_and_resumed() {
     let slurm = Slurm::start();
     let lab = Lab::new();
     let settings =

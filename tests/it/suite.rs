@@ -57,7 +57,7 @@ fn a_readme_without_marks_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn what_has_not_been_measured_or_on_another_repo_is_a_dash() {
+fn missing_and_outdated_measurements_are_shown_as_a_dash() {
     let lab = lab();
     let row = |lab: &Lab| -> serde_json::Value {
         serde_json::from_str::<Vec<serde_json::Value>>(&lab.ok(&["suite", "--json"]).stdout).unwrap().remove(0)

@@ -48,7 +48,7 @@ fn on_a_terminal_the_attempts_that_run_are_shown_with_their_step_seconds_and_dol
 }
 
 #[test]
-fn the_status_of_a_run_is_told_from_another_terminal_while_it_goes_on_and_afterwards() {
+fn status_shows_a_run_from_another_terminal_during_and_after_it() {
     let lab = Lab::new();
     lab.write("steps", "{\"tool\": \"command_line\", \"arguments\": {\"command\": \"sleep 60\"}}\n");
     let agent = format!("scripted:{}", lab.path("steps").display());
@@ -100,7 +100,7 @@ fn one_attempt_is_shown_from_its_start_to_its_verdict_without_escape_sequences()
 }
 
 #[test]
-fn what_a_comparison_takes_is_told_from_assumptions_and_from_a_run() {
+fn power_is_computed_from_assumptions_and_from_a_run() {
     let lab = Lab::new();
     let rows = |arguments: &[&str]| -> Value {
         let mut all = vec!["power", "--diff", "0.05", "--json"];

@@ -100,7 +100,7 @@ fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_miss
 }
 
 #[test]
-fn a_model_that_names_nobody_who_exists_is_told_so_and_counted() {
+fn votes_for_unknown_candidates_are_answered_and_counted() {
     let lab = Lab::new();
     let model = script(&lab, &["Z", "A", "Z", "17"]);
     lab.ok(&[&DIVERSE[..], &["r"], &["--verifier", &model]].concat());
@@ -125,7 +125,7 @@ fn a_model_that_names_nobody_who_exists_is_told_so_and_counted() {
 }
 
 #[test]
-fn what_a_run_is_told_of_verifiers_is_checked_before_any_work() {
+fn verifier_options_are_checked_before_any_work() {
     let lab = Lab::new();
     let fails = |more: &[&str]| lab.fails(2, &[&["run", "--agent", "gold", "--no-baseline"], more].concat());
     insta::assert_snapshot!(fails(&["-k", "2", "--verifier", "best"]), @r#"
@@ -184,7 +184,7 @@ fn answer(mut stream: TcpStream) {
 }
 
 #[test]
-fn a_run_that_is_killed_while_its_verifier_judges_keeps_what_was_judged() {
+fn a_run_killed_during_verification_keeps_finished_judgements() {
     let lab = Lab::new();
     let (url, asked) = serve(3);
     let settings = |url: &str| {

@@ -63,7 +63,7 @@ fn a_traced_matrix_is_that_of_every_pair_at_a_fifth_of_its_cpu_time() {
 }
 
 #[test]
-fn no_odd_way_of_entering_a_function_or_losing_its_error_deceives_the_matrix() {
+fn unusual_entries_and_swallowed_errors_do_not_change_the_matrix() {
     let lab = lab();
     let traced = verify(&lab, &["odd"]);
     let by_traces = matrix(&lab, "odd");
@@ -102,7 +102,7 @@ fn a_function_that_no_experiment_needs_is_named_and_makes_the_exit_code_3() {
 }
 
 #[test]
-fn a_killed_verification_goes_on_where_it_was_and_the_next_makes_no_trial_and_says_so_within_a_second() {
+fn a_killed_verification_resumes_and_a_repeated_one_makes_no_trials() {
     let lab = lab();
     // Ten traces, a masked run for each of twenty functions, ten runs with two threads.
     let whole = 10 + 20 + 10;
@@ -144,7 +144,7 @@ fn a_killed_verification_goes_on_where_it_was_and_the_next_makes_no_trial_and_sa
 }
 
 #[test]
-fn what_is_wrong_with_an_experiment_is_said_with_the_next_step_and_other_papers_go_on() {
+fn a_faulty_experiment_is_reported_with_a_remedy_and_other_papers_continue() {
     let wrong = [
         (
             "    values = [",

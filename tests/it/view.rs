@@ -274,7 +274,7 @@ fn a_script_planted_in_any_field_does_not_run_and_is_shown() {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn flipped_samples_of_two_runs_stand_with_both_trajectories_side_by_side() {
+fn flipped_samples_of_two_runs_are_shown_with_both_trajectories() {
     let lab = lab();
     let address = page(&lab, &["r", "q"]);
     let viewer = Viewer::start(&lab, &["r", "q"]);
@@ -356,7 +356,7 @@ fn a_run_under_way_updates_itself() {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn an_attempt_under_way_grows_on_its_page_and_what_was_opened_stays_open() {
+fn a_running_attempt_grows_on_its_page_and_open_parts_stay_open() {
     let lab = lab();
     let all = lab.read("runs/r/attempts.jsonl");
     let is_it = |line: &&str| {
@@ -431,7 +431,7 @@ fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn the_attempt_on_a_page_whose_address_names_none_stays_its_agent_s_when_another_appears_before_it() {
+fn a_page_without_an_attempt_in_its_address_keeps_its_agent_when_attempts_are_added() {
     let lab = lab();
     // At first there are no attempts of the first agent.
     let all = lab.read("runs/r/attempts.jsonl");
@@ -493,7 +493,7 @@ fn only_who_has_the_address_is_answered_and_only_on_this_machine() {
 }
 
 #[test]
-fn a_broken_store_still_makes_a_page_that_says_what_is_missing() {
+fn a_broken_store_gives_a_page_that_lists_missing_parts() {
     let lab = lab();
     let expect = |parts: &[&str]| {
         lab.ok(&["report", "r", "--html", "report.html"]);
@@ -536,7 +536,7 @@ fn a_broken_store_still_makes_a_page_that_says_what_is_missing() {
 }
 
 #[test]
-fn the_page_shows_the_k_that_is_asked_for_beside_a_single_attempt() {
+fn the_page_shows_the_requested_k_next_to_single_attempts() {
     let lab = lab();
     let headings = |more: &[&str]| {
         lab.ok(&[&["report", "r", "--html", "report.html"], more].concat());

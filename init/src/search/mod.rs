@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::needles::{Found, Rolling, WINDOW, Wanted};
+use crate::needles::{NeedleHits, RollingHash, WINDOW, WantedSecrets};
 
 /// Maximum number of nested layers of compression or encoding.
 const DEPTH: u32 = 3;
@@ -29,8 +29,8 @@ const KERNEL: [&str; 2] = ["/proc", "/sys"];
 
 /// Searches everything within the time limit.
 #[must_use]
-pub fn search(wanted: &Wanted) -> Found {
-    let mut search = Search::new(wanted);
+pub fn search(wanted: &WantedSecrets) -> NeedleHits {
+    let mut search = NeedleSearch::new(wanted);
     search.is_stopped = false;
     search.processes();
     // Begin with the attempt's own places: they are small, and the system's folders may take all of the time.
@@ -47,14 +47,14 @@ pub fn search(wanted: &Wanted) -> Found {
 
 /// Searches bytes as if they were a file's. Returns the numbers of the secrets found.
 #[must_use]
-pub fn search_bytes(wanted: &Wanted, bytes: &[u8]) -> Vec<u32> {
-    let mut search = Search::new(wanted);
+pub fn search_bytes(wanted: &WantedSecrets, bytes: &[u8]) -> Vec<u32> {
+    let mut search = NeedleSearch::new(wanted);
     search.bytes("", bytes, 0);
     search.found.hits.into_iter().map(|(secret, _)| secret).collect()
 }
 
-struct Search<'a> {
-    wanted: &'a Wanted,
+struct NeedleSearch<'a> {
+    wanted: &'a WantedSecrets,
     table: BTreeMap<u64, Vec<u32>>,
     /// A bit for each possible beginning of a hash, set if the table contains such a hash.
     filter: Vec<u64>,
@@ -62,14 +62,14 @@ struct Search<'a> {
     hits: BTreeSet<(u32, String)>,
     until: Instant,
     is_stopped: bool,
-    found: Found,
+    found: NeedleHits,
 }
 
 /// Number of leading bits of a hash that are its index in the filter.
 const FILTER: u32 = 20;
 
-impl<'a> Search<'a> {
-    fn new(wanted: &'a Wanted) -> Self {
+impl<'a> NeedleSearch<'a> {
+    fn new(wanted: &'a WantedSecrets) -> Self {
         let table = wanted.by_hash();
         let mut filter = vec![0_u64; 1 << (FILTER - 6)];
         for hash in table.keys() {
@@ -84,7 +84,7 @@ impl<'a> Search<'a> {
             hits: BTreeSet::new(),
             until: Instant::now() + Duration::from_secs(wanted.seconds.max(1)),
             is_stopped: false,
-            found: Found::default(),
+            found: NeedleHits::default(),
         }
     }
 
@@ -201,7 +201,7 @@ impl<'a> Search<'a> {
         self.found.bytes += bytes.len() as u64;
         let mut seen: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
         let mut packed = Vec::new();
-        let mut rolling = Rolling::start();
+        let mut rolling = RollingHash::start();
         for (at, byte) in bytes.iter().copied().enumerate() {
             let leaves = if at < WINDOW { 0 } else { bytes[at - WINDOW] };
             rolling = rolling.next(byte, leaves);
@@ -268,8 +268,8 @@ mod tests {
     const SECRET: &[u8] = b"{\"Experiment 1\": {\"inertia of the seeding\": 0.482915637, \"silhouette\": 0.773102948, \
                             \"adjusted rand index\": 0.91824733, \"iterations until it stands\": 17}}";
 
-    fn wanted() -> Wanted {
-        let mut wanted = Wanted::within(60);
+    fn wanted() -> WantedSecrets {
+        let mut wanted = WantedSecrets::within(60);
         assert_eq!(wanted.add(SECRET), Some(0));
         wanted
     }
@@ -325,12 +325,12 @@ mod tests {
     }
 
     #[test]
-    fn a_plant_is_found_in_a_file_an_open_file_and_an_environment() {
+    fn planted_secrets_are_found_in_files_open_files_and_environments() {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir(place.path().join("deep")).unwrap();
         fs::write(place.path().join("deep/innocent.bin"), [&[0; 5000], SECRET].concat()).unwrap();
         let wanted = wanted();
-        let mut search = Search::new(&wanted);
+        let mut search = NeedleSearch::new(&wanted);
         search.tree(place.path());
         assert_eq!(search.found.hits.len(), 1);
         assert!(search.found.hits[0].1.ends_with("innocent.bin"));
@@ -339,7 +339,7 @@ mod tests {
             .env("NOTE", std::str::from_utf8(SECRET).unwrap())
             .spawn()
             .unwrap();
-        let mut search = Search::new(&wanted);
+        let mut search = NeedleSearch::new(&wanted);
         search.process(child.id());
         search.memory(child.id());
         child.kill().unwrap();

@@ -44,7 +44,7 @@ mod tests {
     use crate::tree::{decode_collected, encode_wanted};
 
     #[test]
-    fn collected_files_arrive_in_order_and_no_longer_than_was_asked() {
+    fn collected_files_arrive_in_order_and_cut_to_the_requested_length() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("a"), "abcdef").unwrap();
         fs::write(root.path().join("b"), "").unwrap();

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use serde_bytes::ByteBuf;
 
-use super::{Laid, inside};
+use super::{PreparedEntry, inside};
 use crate::folder::remove_tree;
 use crate::wire::next_item;
 
 /// Writes and removes files below `root`, in the order of the list.
 pub fn lay(root: &Path, mut list: &[u8]) -> io::Result<()> {
-    while let Some((path, laid)) = next_item::<(ByteBuf, Laid)>(&mut list)? {
+    while let Some((path, laid)) = next_item::<(ByteBuf, PreparedEntry)>(&mut list)? {
         let path = inside(&path)?;
         match laid {
-            Laid::Gone => _ = make_room(root, path)?,
-            Laid::File { executable, bytes } => write(root, path, executable, |file| file.write_all(&bytes))?,
+            PreparedEntry::Gone => _ = make_room(root, path)?,
+            PreparedEntry::File { executable, bytes } => write(root, path, executable, |file| file.write_all(&bytes))?,
         }
     }
     Ok(())
@@ -60,16 +60,16 @@ mod tests {
     use crate::tree::encode_laid;
 
     #[test]
-    fn files_are_laid_over_a_tree_in_place_of_what_is_there() {
+    fn files_replace_existing_entries_of_a_tree() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("folder")).unwrap();
         fs::write(root.path().join("folder/old"), "old").unwrap();
         fs::write(root.path().join("plain"), "plain").unwrap();
-        let file = |text: &str, executable| Laid::File { executable, bytes: text.into() };
+        let file = |text: &str, executable| PreparedEntry::File { executable, bytes: text.into() };
         let list = [
             (b"folder".to_vec(), file("now a file", true)),
             (b"plain/deep/new".to_vec(), file("new", false)),
-            (b"gone".to_vec(), Laid::Gone),
+            (b"gone".to_vec(), PreparedEntry::Gone),
         ];
         lay(root.path(), &encode_laid(&list).unwrap()).unwrap();
         assert_eq!(fs::read(root.path().join("folder")).unwrap(), b"now a file");
@@ -81,7 +81,7 @@ mod tests {
     fn no_file_is_laid_outside_of_the_tree() {
         let root = tempfile::tempdir().unwrap();
         for path in ["../out", "/etc/passwd", "a/../../out", ""] {
-            let list = encode_laid(&[(path.as_bytes().to_vec(), Laid::Gone)]).unwrap();
+            let list = encode_laid(&[(path.as_bytes().to_vec(), PreparedEntry::Gone)]).unwrap();
             assert!(lay(root.path(), &list).is_err(), "{path}");
         }
     }

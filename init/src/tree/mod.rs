@@ -24,11 +24,11 @@ pub const STAMP: u64 = 1_000_000_000;
 
 /// A point in time as file systems store it: seconds since 1970, and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(pub i64, pub i64);
+pub struct FileTime(pub i64, pub i64);
 
 /// Content to write at one path before the attempt starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Laid {
+pub enum PreparedEntry {
     /// A file, and whether it may be executed.
     File {
         executable: bool,
@@ -41,7 +41,7 @@ pub enum Laid {
 
 /// The type of a workspace's entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Sort {
+pub enum NodeType {
     /// A folder.
     Folder,
     /// A regular file; `fresh` if it was written or changed since the sandbox started.
@@ -58,12 +58,12 @@ pub struct Surveyed {
     /// Path relative to the workspace, as bytes.
     #[serde(with = "serde_bytes")]
     pub path: Vec<u8>,
-    pub sort: Sort,
+    pub sort: NodeType,
 }
 
 /// One item of a survey's list.
 #[derive(Serialize, Deserialize)]
-enum Item {
+enum SurveyItem {
     Entry(Surveyed),
     /// A limit ended the survey here.
     Cut,
@@ -104,7 +104,7 @@ impl Survey {
 }
 
 /// Encodes files for [`lay`].
-pub fn encode_laid(files: &[(Vec<u8>, Laid)]) -> io::Result<Vec<u8>> {
+pub fn encode_laid(files: &[(Vec<u8>, PreparedEntry)]) -> io::Result<Vec<u8>> {
     let mut to = Vec::new();
     files.iter().try_for_each(|(path, laid)| put_item(&mut to, &(Bytes::new(path), laid)))?;
     Ok(to)
@@ -117,7 +117,7 @@ pub fn encode_paths<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> io::Result
     Ok(to)
 }
 
-fn encoded(item: &Item) -> io::Result<Vec<u8>> {
+fn encoded(item: &SurveyItem) -> io::Result<Vec<u8>> {
     let mut to = Vec::new();
     put_item(&mut to, item)?;
     Ok(to)
@@ -127,7 +127,7 @@ fn encoded(item: &Item) -> io::Result<Vec<u8>> {
 pub fn decode_survey(mut list: &[u8]) -> io::Result<Survey> {
     let mut entries = Vec::new();
     while let Some(item) = next_item(&mut list)? {
-        let Item::Entry(entry) = item else { return Ok(Survey { entries, is_cut: true }) };
+        let SurveyItem::Entry(entry) = item else { return Ok(Survey { entries, is_cut: true }) };
         inside(&entry.path)?;
         entries.push(entry);
     }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::stat::{FileStat, SFlag};
 
-use super::{Item, LISTING, Moment, STAMP, Sort, Surveyed, encoded, inside};
-use crate::folder::{Folder, is};
+use super::{FileTime, LISTING, NodeType, STAMP, SurveyItem, Surveyed, encoded, inside};
+use crate::folder::{OpenFolder, is};
 use crate::left_out::{DEEPEST, LONGEST_PATH, is_left_out};
 use crate::wire::next_item;
 
@@ -43,16 +43,16 @@ const NAME: usize = 48;
 
 /// Lists all entries below `root` except those that snapshots leave out, each folder before its contents. Stops at a
 /// limit, and marks the list as cut.
-pub fn survey(root: &Path, since: Option<Moment>, limits: SurveyLimits, to: &mut impl Write) -> io::Result<()> {
-    let mut walk = Walk { since, limits, begun: Instant::now(), fresh: 0, bytes: 0, held: 0, to };
-    if walk.folder(&Folder::open_again(root)?, &mut Vec::new(), 0)?.is_break() {
-        to.write_all(&encoded(&Item::Cut)?)?;
+pub fn survey(root: &Path, since: Option<FileTime>, limits: SurveyLimits, to: &mut impl Write) -> io::Result<()> {
+    let mut walk = SurveyWalk { since, limits, begun: Instant::now(), fresh: 0, bytes: 0, held: 0, to };
+    if walk.folder(&OpenFolder::open_again(root)?, &mut Vec::new(), 0)?.is_break() {
+        to.write_all(&encoded(&SurveyItem::Cut)?)?;
     }
     Ok(())
 }
 
-struct Walk<'a, W> {
-    since: Option<Moment>,
+struct SurveyWalk<'a, W> {
+    since: Option<FileTime>,
     limits: SurveyLimits,
     begun: Instant,
     fresh: usize,
@@ -61,9 +61,9 @@ struct Walk<'a, W> {
     to: &'a mut W,
 }
 
-impl<W: Write> Walk<'_, W> {
+impl<W: Write> SurveyWalk<'_, W> {
     /// Lists a folder. Breaks at a limit.
-    fn folder(&mut self, folder: &Folder, path: &mut Vec<u8>, depth: usize) -> io::Result<ControlFlow<()>> {
+    fn folder(&mut self, folder: &OpenFolder, path: &mut Vec<u8>, depth: usize) -> io::Result<ControlFlow<()>> {
         let room = self.limits.bytes - self.held;
         let Some(names) = folder.entries_within(|name| name.len() + NAME, room)? else {
             return Ok(ControlFlow::Break(()));
@@ -86,8 +86,8 @@ impl<W: Write> Walk<'_, W> {
             if self.fresh > self.limits.fresh || self.bytes > self.limits.bytes || is_slow {
                 return Ok(ControlFlow::Break(()));
             }
-            let is_folder = sort == Sort::Folder;
-            let entry = encoded(&Item::Entry(Surveyed { path: path.clone(), sort }))?;
+            let is_folder = sort == NodeType::Folder;
+            let entry = encoded(&SurveyItem::Entry(Surveyed { path: path.clone(), sort }))?;
             self.bytes += entry.len();
             self.to.write_all(&entry)?;
             if is_folder && self.folder(&folder.folder(&name)?, path, depth + 1)?.is_break() {
@@ -102,44 +102,44 @@ impl<W: Write> Walk<'_, W> {
 
 /// Returns an entry's type, and whether it was written or changed since the sandbox started.
 fn sort(
-    folder: &Folder,
+    folder: &OpenFolder,
     name: &OsStr,
     stat: &FileStat,
-    since: Option<Moment>,
+    since: Option<FileTime>,
     is_too_deep: bool,
-) -> io::Result<(Sort, bool)> {
-    let changed = since.is_none_or(|since| Moment(stat.st_ctime, stat.st_ctime_nsec) >= since);
+) -> io::Result<(NodeType, bool)> {
+    let changed = since.is_none_or(|since| FileTime(stat.st_ctime, stat.st_ctime_nsec) >= since);
     let sort = if is_too_deep {
-        Sort::Other
+        NodeType::Other
     } else if is(stat, SFlag::S_IFDIR) {
-        Sort::Folder
+        NodeType::Folder
     } else if is(stat, SFlag::S_IFREG) {
         let fresh = changed || stat.st_mtime != STAMP as i64;
-        Sort::File { executable: stat.st_mode & 0o100 != 0, size: stat.st_size as u64, fresh }
+        NodeType::File { executable: stat.st_mode & 0o100 != 0, size: stat.st_size as u64, fresh }
     } else if is(stat, SFlag::S_IFLNK) {
-        Sort::Link(folder.link(name)?)
+        NodeType::Link(folder.link(name)?)
     } else {
-        Sort::Other
+        NodeType::Other
     };
-    let is_fresh = if let Sort::File { fresh, .. } = sort { fresh } else { changed };
+    let is_fresh = if let NodeType::File { fresh, .. } = sort { fresh } else { changed };
     Ok((sort, is_fresh))
 }
 
 /// Lists those of these paths that exist, like [`survey`]. This finds the files that the attempt was given, however
 /// many others it has written.
-pub fn survey_known(root: &Path, since: Option<Moment>, mut paths: &[u8], to: &mut impl Write) -> io::Result<()> {
-    let top = Folder::open_again(root)?;
+pub fn survey_known(root: &Path, since: Option<FileTime>, mut paths: &[u8], to: &mut impl Write) -> io::Result<()> {
+    let top = OpenFolder::open_again(root)?;
     while let Some(path) = next_item::<&[u8]>(&mut paths)? {
         if let Some(sort) = known(&top, inside(path)?, since)? {
-            to.write_all(&encoded(&Item::Entry(Surveyed { path: path.to_vec(), sort }))?)?;
+            to.write_all(&encoded(&SurveyItem::Entry(Surveyed { path: path.to_vec(), sort }))?)?;
         }
     }
     Ok(())
 }
 
 /// Returns the type of the entry at a path, without following links; `None` if it does not exist.
-fn known(top: &Folder, path: &Path, since: Option<Moment>) -> io::Result<Option<Sort>> {
-    let mut here: Option<Folder> = None;
+fn known(top: &OpenFolder, path: &Path, since: Option<FileTime>) -> io::Result<Option<NodeType>> {
+    let mut here: Option<OpenFolder> = None;
     let mut parts = path.components().peekable();
     while let Some(part) = parts.next() {
         let folder = here.as_ref().unwrap_or(top);

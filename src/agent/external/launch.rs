@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::manifest::{AnswerPlace, Manifest, Places};
+use super::manifest::{AgentManifest, AnswerPlace, Placeholders};
 use super::meter::Meter;
-use crate::agent::ending::ending;
+use crate::agent::tail::tail;
 use crate::agent::tools::cut_middle;
 use crate::agent::trajectory::seconds;
-use crate::agent::{Context, End, Ended, Event, Task, prompts};
+use crate::agent::{AttemptEnd, Context, End, Event, Task, prompts};
 use crate::env::Env;
 use crate::model::gateway;
 use crate::sandbox::{Command, EvidenceKind, Exec, ExecLimits, Exit, Fault, OutOfMemory};
@@ -38,7 +38,7 @@ pub(super) const WINDING_DOWN: Duration = Duration::from_secs(10);
 const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
 /// Things prepared when an attempt begins.
-struct Prepared {
+struct PreparedLaunch {
     command: Command,
     answer: PathBuf,
     /// The folder for the agent's files if the sandbox shares the host's file system; removed on drop.
@@ -48,11 +48,11 @@ struct Prepared {
 /// Runs one attempt.
 pub(super) async fn run(
     name: &str,
-    manifest: &Manifest,
+    manifest: &AgentManifest,
     env: Option<&Env>,
     task: &Task,
     context: &mut Context<'_>,
-) -> Ended {
+) -> AttemptEnd {
     let Some(model) = context.model else {
         return End::ModelDenied.because(format!("`{name}` needs a model and was given none"));
     };
@@ -118,7 +118,7 @@ pub(super) async fn run(
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
     let unheard = || {
         End::NeverAsked.because(match unreadable {
-            0 => format!("`{name}` failed before its first call: {}", said(&exec)),
+            0 => format!("`{name}` failed before its first call: {}", describe_exit(&exec)),
             _ => format!("none of its {unreadable} requests could be answered: {last}"),
         })
     };
@@ -154,19 +154,22 @@ pub(super) async fn run(
         return end.into();
     }
     failed.unwrap_or_else(|| match short_of {
-        Some(_) => End::GaveUp.because(format!("it exceeded the memory of its sandbox; {}", said(&exec))),
-        None => End::GaveUp.because(said(&exec)),
+        Some(_) => End::GaveUp.because(format!("it exceeded the memory of its sandbox; {}", describe_exit(&exec))),
+        None => End::GaveUp.because(describe_exit(&exec)),
     })
 }
 
 /// The end of an attempt whose program was ended by the machine or by this process; `None` if it ended by its own
 /// doing.
-fn of_the_machine(is_broken: bool, short_of: Option<&OutOfMemory>, exec: &Exec) -> Option<Ended> {
+fn of_the_machine(is_broken: bool, short_of: Option<&OutOfMemory>, exec: &Exec) -> Option<AttemptEnd> {
     if is_broken {
-        return Some(Ended::lost(said(exec), EvidenceKind::Harness.because("the gateway to the model broke down")));
+        return Some(AttemptEnd::lost(
+            describe_exit(exec),
+            EvidenceKind::Harness.because("the gateway to the model broke down"),
+        ));
     }
     match short_of {
-        Some(OutOfMemory::Outer(evidence)) => Some(Ended::lost(said(exec), evidence.clone())),
+        Some(OutOfMemory::Outer(evidence)) => Some(AttemptEnd::lost(describe_exit(exec), evidence.clone())),
         _ => None,
     }
 }
@@ -174,13 +177,13 @@ fn of_the_machine(is_broken: bool, short_of: Option<&OutOfMemory>, exec: &Exec) 
 /// Writes the agent's files and builds the command that starts it.
 async fn lay(
     name: &str,
-    manifest: &Manifest,
+    manifest: &AgentManifest,
     env: Option<&Env>,
     task: &Task,
     (address, shared): (String, bool),
     key: &str,
     context: &mut Context<'_>,
-) -> Result<Prepared, Ended> {
+) -> Result<PreparedLaunch, AttemptEnd> {
     // If the sandbox shares the host's file system, paths are the host's. A folder beside the workspace is cleaned up
     // with it if this process is killed.
     let beside = context.sandbox.workdir().parent().unwrap_or(Path::new("/tmp"));
@@ -192,7 +195,7 @@ async fn lay(
     let told = (manifest.answer == AnswerPlace::File).then_some(answer.as_str());
     let prompt = prompts::external::task(task, context.budget.limits(), told);
     let task_file = format!("{scratch}/task.md");
-    let places = Places {
+    let places = Placeholders {
         entries: vec![
             ("task", prompt.clone()),
             ("task_file", task_file.clone()),
@@ -219,7 +222,7 @@ async fn lay(
         stdin: places.fill(&manifest.stdin).into_bytes(),
         ..Command::default()
     };
-    Ok(Prepared { command, answer: answer.into(), _scratch: own })
+    Ok(PreparedLaunch { command, answer: answer.into(), _scratch: own })
 }
 
 fn record(exec: &Exec, tool_time: Duration, context: &mut Context<'_>) {
@@ -233,7 +236,7 @@ fn record(exec: &Exec, tool_time: Duration, context: &mut Context<'_>) {
 }
 
 /// Describes how the program ended, with its last output.
-fn said(exec: &Exec) -> String {
+fn describe_exit(exec: &Exec) -> String {
     let how = match exec.exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("signal {signal}"),
@@ -242,12 +245,12 @@ fn said(exec: &Exec) -> String {
     };
     let words = [&exec.stderr, &exec.stdout].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
     let Some(words) = words.into_iter().find(|words| !words.is_empty()) else { return how };
-    format!("{how}: {}", ending(&words, DETAIL))
+    format!("{how}: {}", tail(&words, DETAIL))
 }
 
 /// The end of an attempt whose program could not be started.
-fn not_started(name: &str, fault: &Fault) -> Ended {
-    Ended::lost("", EvidenceKind::NotStarted.because(format!("`{name}` cannot be started: {fault}")))
+fn not_started(name: &str, fault: &Fault) -> AttemptEnd {
+    AttemptEnd::lost("", EvidenceKind::NotStarted.because(format!("`{name}` cannot be started: {fault}")))
 }
 
 /// Generates a key that other users of this machine can't guess.
@@ -261,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_machine_or_the_gateway_did_is_infrastructure_and_its_own_limit_is_its_own() {
+    fn failures_of_machine_and_gateway_count_as_infrastructure_but_own_limits_do_not() {
         let exec = Exec {
             exit: Exit::Signal(9),
             stdout: Vec::new(),

@@ -11,10 +11,10 @@ use crate::files::from_toml;
 /// File name of the manifest in an agent's folder.
 pub(super) const FILE: &str = "agent.toml";
 
-/// A parsed manifest. Placeholders in braces in its texts are replaced when an attempt begins, see [`Places`].
+/// A parsed manifest. Placeholders in braces in its texts are replaced when an attempt begins, see [`Placeholders`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Manifest {
+pub(super) struct AgentManifest {
     /// Program and arguments; started in the workspace.
     pub(super) command: Vec<String>,
     /// Where the answer is read.
@@ -30,7 +30,7 @@ pub(super) struct Manifest {
     pub(super) files: BTreeMap<String, String>,
     /// Alternative ways to start the agent, by name.
     #[serde(default)]
-    mode: BTreeMap<String, Mode>,
+    mode: BTreeMap<String, AgentMode>,
 }
 
 /// Where an answer is read.
@@ -46,7 +46,7 @@ pub(super) enum AnswerPlace {
 /// Changes that a mode makes to the manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Mode {
+struct AgentMode {
     /// Replaces the manifest's command.
     command: Option<Vec<String>>,
     /// Replaces the manifest's standard input.
@@ -60,11 +60,11 @@ struct Mode {
 }
 
 /// Names and values of the placeholders.
-pub(super) struct Places {
+pub(super) struct Placeholders {
     pub(super) entries: Vec<(&'static str, String)>,
 }
 
-impl Places {
+impl Placeholders {
     /// Replaces the placeholders in a text. Other braces stay, such as those of JSON.
     pub(super) fn fill(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
@@ -90,12 +90,12 @@ impl Places {
 
 /// Error for a mode that doesn't exist.
 #[derive(Debug)]
-pub(super) struct NoMode {
+pub(super) struct UnknownMode {
     asked: String,
     modes: Vec<String>,
 }
 
-impl NoMode {
+impl UnknownMode {
     pub(super) fn hint_modes(self, agent: &str) -> Error {
         let hint = if self.modes.is_empty() {
             format!("it has no modes: use `cli:{agent}`")
@@ -106,7 +106,7 @@ impl NoMode {
     }
 }
 
-impl Manifest {
+impl AgentManifest {
     /// Reads the manifest of a folder.
     ///
     /// # Errors
@@ -152,10 +152,10 @@ impl Manifest {
     }
 
     /// Applies a mode to the manifest; `None` leaves it unchanged.
-    pub(super) fn in_mode(mut self, mode: Option<&str>) -> std::result::Result<Self, NoMode> {
+    pub(super) fn in_mode(mut self, mode: Option<&str>) -> std::result::Result<Self, UnknownMode> {
         let Some(asked) = mode else { return Ok(self) };
         let Some(mode) = self.mode.remove(asked) else {
-            return Err(NoMode { asked: asked.to_owned(), modes: self.mode.into_keys().collect() });
+            return Err(UnknownMode { asked: asked.to_owned(), modes: self.mode.into_keys().collect() });
         };
         self.command = mode.command.unwrap_or(self.command);
         self.stdin = mode.stdin.unwrap_or(self.stdin);
@@ -173,8 +173,8 @@ mod tests {
                         [mode.x]\nvariables = { B = '3' }\n[mode.y]\ncommand = ['b']\n";
 
     #[test]
-    fn all_faults_of_a_manifest_are_told() {
-        let told = |text: &str| Manifest::parse(text, Path::new("agent.toml")).unwrap_err().to_string();
+    fn all_errors_of_an_agent_manifest_are_reported() {
+        let told = |text: &str| AgentManifest::parse(text, Path::new("agent.toml")).unwrap_err().to_string();
         let misread = told("command = 'x'\nanswer = 'stdout'\nstdn = ''\n");
         assert!(
             misread.contains("agent.toml:1: ") && misread.contains("agent.toml:3: unknown field `stdn`"),
@@ -188,8 +188,8 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_changes_what_it_names_and_nothing_else() {
-        let plain = Manifest::parse(TEXT, Path::new("agent.toml")).unwrap();
+    fn a_mode_changes_only_the_settings_that_it_names() {
+        let plain = AgentManifest::parse(TEXT, Path::new("agent.toml")).unwrap();
         let x = plain.clone().in_mode(Some("x")).unwrap();
         assert_eq!((&x.command, x.variables["A"].as_str(), x.variables["B"].as_str()), (&plain.command, "1", "3"));
         assert_eq!(plain.clone().in_mode(Some("y")).unwrap().command, ["b"]);
@@ -200,16 +200,16 @@ mod tests {
     #[test]
     fn a_broken_manifest_is_named_with_its_line() {
         for (text, line) in [("answer = 'file'\ncomand = []\n", 1), ("command = ['a']\nanswer = 'mail'\n", 2)] {
-            let error = Manifest::parse(text, Path::new("agent.toml")).unwrap_err();
+            let error = AgentManifest::parse(text, Path::new("agent.toml")).unwrap_err();
             assert!(format!("{error}{:?}", error.hint).contains("command"), "{error}");
             assert_eq!(error.place.as_ref().and_then(|(_, at)| *at), Some(line), "{error}");
         }
-        assert!(Manifest::parse("command = []\nanswer = 'file'\n", Path::new("agent.toml")).is_err());
+        assert!(AgentManifest::parse("command = []\nanswer = 'file'\n", Path::new("agent.toml")).is_err());
     }
 
     #[test]
-    fn what_stands_in_braces_is_put_in_once_and_other_braces_stay() {
-        let places = Places { entries: vec![("task", "do {key} {x}".into()), ("key", "K".into())] };
+    fn known_placeholders_are_replaced_once_and_other_braces_stay() {
+        let places = Placeholders { entries: vec![("task", "do {key} {x}".into()), ("key", "K".into())] };
         assert_eq!(places.fill("{\"a\": \"{key}\"} {task}{"), "{\"a\": \"K\"} do {key} {x}{");
     }
 }

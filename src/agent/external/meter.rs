@@ -15,11 +15,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::account::{Account, Asker, NotAsked};
-use crate::agent::asked::AskedRecord;
-use crate::agent::{Budget, End, Ended, Event, Trajectory};
-use crate::model::ask::{self, Begun, Caller, Done};
-use crate::model::gateway::{Ask, Asked, Given, Refusal, Why};
-use crate::model::ledger::Tab;
+use crate::agent::request_record::RequestRecord;
+use crate::agent::{AttemptEnd, Budget, End, Event, Trajectory};
+use crate::model::ask::{self, Caller, MadeCall, ReservedCall};
+use crate::model::gateway::{AgentCall, AnsweredCall, GatewayRequest, Refusal, RefusalKind};
+use crate::model::ledger::PayerLedger;
 use crate::model::{
     Message, Model, ModelError, Pieces, QueryFailed, Quote, Reply, Request, Sampling, Thought, plain_effort,
 };
@@ -42,10 +42,10 @@ const UNREADABLE: u32 = 50;
 const NOT_PASSED: usize = 100;
 
 /// A finished call.
-struct Call {
-    ask: Ask,
-    begun: Begun,
-    done: Done,
+struct FinishedCall {
+    ask: AgentCall,
+    begun: ReservedCall,
+    done: MadeCall,
 }
 
 /// The meter of one attempt.
@@ -62,13 +62,13 @@ pub(super) struct Meter<'a> {
     /// When the program began to wait for the calls in progress, if there are any.
     waiting: Option<Instant>,
     /// Calls waiting for others to finish, because of money or because too many are in progress.
-    queue: VecDeque<Ask>,
+    queue: VecDeque<AgentCall>,
     /// Names of request features that were not passed on to the model.
     not_passed: HashSet<String>,
     /// Reasoning to send back to the provider with a reply, by the id of the reply's first tool call; not every program
     /// keeps it.
     thoughts: HashMap<String, Vec<Thought>>,
-    record: AskedRecord,
+    record: RequestRecord,
     refusals: u32,
     first_refusal: Option<Instant>,
     /// Consecutive failed calls.
@@ -80,9 +80,9 @@ pub(super) struct Meter<'a> {
     /// The limit that made a call be refused, if any.
     pub(super) refused: Option<End>,
     /// How the last call failed, if it did.
-    pub(super) failed: Option<Ended>,
+    pub(super) failed: Option<AttemptEnd>,
     /// Why the program was stopped, if it was.
-    pub(super) stopped: Option<Ended>,
+    pub(super) stopped: Option<AttemptEnd>,
 }
 
 impl<'a> Meter<'a> {
@@ -106,7 +106,7 @@ impl<'a> Meter<'a> {
             queue: VecDeque::new(),
             not_passed: HashSet::new(),
             thoughts: HashMap::new(),
-            record: AskedRecord::default(),
+            record: RequestRecord::default(),
             refusals: 0,
             first_refusal: None,
             failures: 0,
@@ -121,8 +121,8 @@ impl<'a> Meter<'a> {
     /// Answers calls until the program has ended. Parallel calls run in parallel; each is reserved in the budget before
     /// it begins. Calls in progress at the end are still waited for: they are paid for, and every paid call must be in
     /// the record.
-    pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<Asked>, ended: &CancellationToken) {
-        let mut under_way: FuturesUnordered<BoxFuture<'a, Call>> = FuturesUnordered::new();
+    pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<GatewayRequest>, ended: &CancellationToken) {
+        let mut under_way: FuturesUnordered<BoxFuture<'a, FinishedCall>> = FuturesUnordered::new();
         loop {
             if ended.is_cancelled() {
                 self.queue.clear();
@@ -135,7 +135,7 @@ impl<'a> Meter<'a> {
                 () = ended.cancelled(), if is_idle => {
                     // The program no longer waits for calls; still count the requests that the gateway refused.
                     while let Ok(asked) = asked.try_recv() {
-                        if let Asked::Refused(refusal) = asked {
+                        if let GatewayRequest::Refused(refusal) = asked {
                             self.unreadable(refusal);
                         }
                     }
@@ -145,15 +145,15 @@ impl<'a> Meter<'a> {
                     self.out_of_time();
                 }
                 Some(asked) = asked.recv(), if self.queue.len() < SIDE_BY_SIDE && !ended.is_cancelled() => match asked {
-                    Asked::Call(ask) => self.queue.push_back(*ask),
-                    Asked::Refused(refusal) => self.unreadable(refusal),
+                    GatewayRequest::Call(ask) => self.queue.push_back(*ask),
+                    GatewayRequest::Refused(refusal) => self.unreadable(refusal),
                 },
             }
         }
     }
 
     /// Starts waiting calls within the limits of money and [`SIDE_BY_SIDE`].
-    fn start_waiting(&mut self, under_way: &mut FuturesUnordered<BoxFuture<'a, Call>>) {
+    fn start_waiting(&mut self, under_way: &mut FuturesUnordered<BoxFuture<'a, FinishedCall>>) {
         while under_way.len() < SIDE_BY_SIDE
             && let Some(mut ask) = self.queue.pop_front()
         {
@@ -172,7 +172,7 @@ impl<'a> Meter<'a> {
                     let (model, cancel) = (self.model, self.cancel.clone());
                     under_way.push(Box::pin(async move {
                         let done = ask::run(model, &ask.request, ask.pieces.as_ref(), given_up(&cancel)).await;
-                        Call { ask, begun, done }
+                        FinishedCall { ask, begun, done }
                     }));
                 }
                 Err(refusal) => {
@@ -184,7 +184,7 @@ impl<'a> Meter<'a> {
 
     /// Whether a call can be made in addition to those in progress: its money and a step are left, and there is no
     /// token limit, because the tokens of calls in progress are not known yet.
-    fn fits(&self, ask: &Ask) -> bool {
+    fn fits(&self, ask: &AgentCall) -> bool {
         let quote = self.model.quote(&ask.request);
         let Ok(affordable) = quote.affordable(self.budget.money_left()) else { return false };
         let most = [ask.request.sampling.max_tokens, self.sampling.max_tokens].into_iter().flatten().min();
@@ -194,7 +194,7 @@ impl<'a> Meter<'a> {
         !is_short && self.budget.steps_left() > 0 && self.budget.tokens_left().is_none()
     }
 
-    fn begin_call(&mut self, ask: &mut Ask) -> Result<Begun, Refusal> {
+    fn begin_call(&mut self, ask: &mut AgentCall) -> Result<ReservedCall, Refusal> {
         self.put_thoughts_back(&mut ask.request.messages);
         let mut left_out = std::mem::take(&mut ask.left_out);
         self.leave_to_the_run(&mut ask.request.sampling, &mut left_out);
@@ -202,15 +202,15 @@ impl<'a> Meter<'a> {
         let begun = ask::begin(self.model, &mut ask.request, self)?;
         for what in left_out {
             if self.not_passed.len() < NOT_PASSED && self.not_passed.insert(what.clone()) {
-                self.tell(&Event::NotPassed { what });
+                self.record_event(&Event::NotPassed { what });
             }
         }
         self.budget.hold(begun.most);
         Ok(begun)
     }
 
-    fn finish(&mut self, call: Call, is_last: bool) {
-        let Call { ask, begun, done } = call;
+    fn finish(&mut self, call: FinishedCall, is_last: bool) {
+        let FinishedCall { ask, begun, done } = call;
         self.budget.release(begun.most);
         if is_last && let Some(since) = self.waiting.take() {
             self.waited += since.elapsed();
@@ -234,14 +234,14 @@ impl<'a> Meter<'a> {
         outcome: Result<Reply, QueryFailed>,
         most: Option<u32>,
         is_begun: bool,
-    ) -> Result<Given, Refusal> {
+    ) -> Result<AnsweredCall, Refusal> {
         let reply = outcome.map_err(|failed| self.fail(&failed.error, is_begun))?;
         self.failed = None;
         self.failures = 0;
         if let Some(call) = reply.tool_calls.first().filter(|_| !reply.thoughts.is_empty()) {
             self.thoughts.insert(call.id.clone(), reply.thoughts.clone());
         }
-        Ok(Given { reply, most, refusal: None })
+        Ok(AnsweredCall { reply, most, refusal: None })
     }
 
     /// Restores the model's reasoning to earlier messages; some providers require it together with the results of tool
@@ -278,7 +278,7 @@ impl<'a> Meter<'a> {
         self.stop(end.unwrap_or(End::TimeLimit).into());
     }
 
-    fn stop(&mut self, ended: Ended) {
+    fn stop(&mut self, ended: AttemptEnd) {
         if self.stopped.is_none() {
             self.stopped = Some(ended);
             self.stop.cancel();
@@ -291,7 +291,7 @@ impl<'a> Meter<'a> {
         *count = count.saturating_add(1);
         last.clone_from(&refusal.message);
         if *count <= UNREADABLE {
-            self.tell(&Event::CallRefused { what: refusal.message });
+            self.record_event(&Event::CallRefused { what: refusal.message });
         }
     }
 
@@ -302,35 +302,40 @@ impl<'a> Meter<'a> {
             end => end.used_up(),
         };
         let message = format!("{what}: make no further call, and write the answer now");
-        self.tell(&Event::CallRefused { what: message.clone() });
+        self.record_event(&Event::CallRefused { what: message.clone() });
         self.refused = Some(end);
         self.first_refusal.get_or_insert_with(Instant::now);
         self.refusals += 1;
         if self.refusals >= REFUSALS {
             self.stop(end.because(format!("it asked {} times after its limit", self.refusals)));
         }
-        Refusal { why: Why::Budget, message }
+        Refusal { why: RefusalKind::Budget, message }
     }
 
     fn fail(&mut self, error: &ModelError, is_begun: bool) -> Refusal {
         let (why, goes_on) = match error {
-            ModelError::ContextLength(_) => (Why::ContextLength, true),
-            ModelError::Refused(_) => (Why::Filtered, true),
-            ModelError::Rejected(_) => (Why::Invalid, true),
+            ModelError::ContextLength(_) => (RefusalKind::ContextLength, true),
+            ModelError::Refused(_) => (RefusalKind::Filtered, true),
+            ModelError::Rejected(_) => (RefusalKind::Invalid, true),
             // Once the agent has received the beginning of a reply, only the agent can retry the call.
-            ModelError::Unavailable(_) if is_begun => (Why::Unavailable, true),
+            ModelError::Unavailable(_) if is_begun => (RefusalKind::Unavailable, true),
             // The benchmark doesn't measure an agent without a model, so stop it.
-            ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => (Why::Closed, false),
+            ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => {
+                (RefusalKind::Closed, false)
+            }
         };
         self.failures += 1;
-        let ended = Ended::from(error);
+        let ended = AttemptEnd::from(error);
         self.failed = Some(ended.clone());
         if !goes_on || self.failures >= FAILURES {
             self.stop(ended);
         }
         // Clients recognise an over-long conversation by these words.
-        let prefix =
-            if why == Why::ContextLength { "maximum context length exceeded, prompt is too long: " } else { "" };
+        let prefix = if why == RefusalKind::ContextLength {
+            "maximum context length exceeded, prompt is too long: "
+        } else {
+            ""
+        };
         Refusal { why, message: format!("{prefix}{error}") }
     }
 
@@ -364,7 +369,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    fn tell(&mut self, event: &Event) {
+    fn record_event(&mut self, event: &Event) {
         self.record.take(event);
         self.trajectory.push(event);
     }
@@ -392,11 +397,11 @@ impl Caller for Meter<'_> {
 
     fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<(), Refusal> {
         let event = self.account().charge(outcome, waited);
-        self.tell(&event);
+        self.record_event(&event);
         Ok(())
     }
 
-    fn tab(&self) -> Option<Tab> {
+    fn tab(&self) -> Option<PayerLedger> {
         self.budget.tab().cloned()
     }
 
@@ -407,7 +412,7 @@ impl Caller for Meter<'_> {
 }
 
 fn over() -> Refusal {
-    Refusal { why: Why::Closed, message: "the attempt is over".into() }
+    Refusal { why: RefusalKind::Closed, message: "the attempt is over".into() }
 }
 
 /// Fails with an error once the run has been stopped and the reply has not come soon after.

@@ -2,11 +2,11 @@
 //! the [gateway](crate::model::gateway). A manifest says how each is installed and started, and where its answer is
 //! read.
 
-mod builtin;
+mod bundled;
 mod launch;
 mod manifest;
 mod meter;
-mod program;
+mod spec;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,26 +15,26 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::{Agent, Context, Ended, Task};
-use crate::env::{Backend, Env, OnProgress, Venv, npm};
+use super::{Agent, AttemptEnd, Context, Task};
+use crate::env::{Env, EnvBackend, OnProgress, Venv, npm};
 use crate::error::{Error, Result};
 use crate::files::hex;
-use manifest::Manifest;
+use manifest::AgentManifest;
 
-pub use program::ProgramSpec;
+pub use spec::ExternalAgentSpec;
 
 /// An external agent.
-pub struct External {
+pub struct ExternalAgent {
     name: String,
-    manifest: Manifest,
-    home: Home,
+    manifest: AgentManifest,
+    home: ManifestLocation,
     /// The env, set by [`Agent::prepare`]; the inner `None` is an agent without an env.
     env: OnceLock<Option<Env>>,
 }
 
 /// Description of an external agent that comes with this program.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Listed {
+pub struct BundledAgent {
     /// Its name, as in `cli:NAME`.
     pub name: String,
     /// One line about the agent.
@@ -49,42 +49,42 @@ pub struct Listed {
 
 /// Names of the external agents that come with this program, without `cli:`.
 #[must_use]
-pub fn builtin_names() -> Vec<&'static str> {
-    builtin::ALL.iter().map(|builtin| builtin.name).collect()
+pub fn bundled_names() -> Vec<&'static str> {
+    bundled::ALL.iter().map(|bundled| bundled.name).collect()
 }
 
 /// Lists the external agents that come with this program.
 ///
 /// # Errors
 /// If the cache cannot be written.
-pub fn listed(cache: &Path) -> Result<Vec<Listed>> {
-    let one = |builtin: &builtin::Builtin| {
-        let manifest = Manifest::parse(builtin.manifest, Path::new(builtin.name))?;
-        let folder = builtin.unpack(cache)?;
+pub fn list_bundled(cache: &Path) -> Result<Vec<BundledAgent>> {
+    let one = |bundled: &bundled::BundledFiles| {
+        let manifest = AgentManifest::parse(bundled.manifest, Path::new(bundled.name))?;
+        let folder = bundled.unpack(cache)?;
         let installed = if npm::is_npm(&folder) {
             npm::is_built(&folder, cache)?
         } else {
             Venv::new().state(&folder, cache)?.built
         };
-        let about = builtin.manifest.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
+        let about = bundled.manifest.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
         let modes = manifest.modes();
-        Ok(Listed { name: builtin.name.to_owned(), about, source: builtin.source(), modes, installed })
+        Ok(BundledAgent { name: bundled.name.to_owned(), about, source: bundled.source(), modes, installed })
     };
-    builtin::ALL.iter().map(one).collect()
+    bundled::ALL.iter().map(one).collect()
 }
 
 /// Location of an agent's manifest.
-enum Home {
-    Builtin(&'static builtin::Builtin),
+enum ManifestLocation {
+    Bundled(&'static bundled::BundledFiles),
     Folder(PathBuf),
 }
 
-impl External {
+impl ExternalAgent {
     /// Opens the agent with this name or folder, in its mode.
     ///
     /// # Errors
     /// Kind `Usage` for a name, folder or mode that does not exist, and `Suite` for an invalid manifest.
-    pub fn open(program: &ProgramSpec) -> Result<Self> {
+    pub fn open(program: &ExternalAgentSpec) -> Result<Self> {
         let which = &program.which;
         let (manifest, home) = if let Some(folder) = program.folder() {
             let id = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name));
@@ -94,10 +94,10 @@ impl External {
                 ))
                 .hint("the name may hold letters, digits, `-`, `_` and `.`")
             })?;
-            (Manifest::read(folder)?, Home::Folder(folder.to_owned()))
+            (AgentManifest::read(folder)?, ManifestLocation::Folder(folder.to_owned()))
         } else {
-            let Some(builtin) = builtin::ALL.iter().find(|builtin| builtin.name == which) else {
-                let names: Vec<String> = builtin::ALL.iter().map(|builtin| format!("`cli:{}`", builtin.name)).collect();
+            let Some(bundled) = bundled::ALL.iter().find(|bundled| bundled.name == which) else {
+                let names: Vec<String> = bundled::ALL.iter().map(|bundled| format!("`cli:{}`", bundled.name)).collect();
                 return Err(Error::usage(format!("there is no agent `cli:{which}`")).hint(format!(
                     "there are {}, `cli:NAME` for the suite's folder `agents/NAME`, and `cli:FOLDER` (with a `/`) for another \
                      folder with an `{}`",
@@ -105,7 +105,7 @@ impl External {
                     manifest::FILE
                 )));
             };
-            (Manifest::parse(builtin.manifest, Path::new(builtin.name))?, Home::Builtin(builtin))
+            (AgentManifest::parse(bundled.manifest, Path::new(bundled.name))?, ManifestLocation::Bundled(bundled))
         };
         let manifest = manifest.in_mode(program.mode.as_deref()).map_err(|error| error.hint_modes(&program.id()))?;
         Ok(Self { name: program.label(), manifest, home, env: OnceLock::new() })
@@ -123,7 +123,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 #[async_trait]
-impl Agent for External {
+impl Agent for ExternalAgent {
     fn name(&self) -> &str {
         &self.name
     }
@@ -138,8 +138,8 @@ impl Agent for External {
 
     async fn prepare(&self, cache: &Path, on_progress: OnProgress<'_>) -> Result<()> {
         let folder = match &self.home {
-            Home::Builtin(builtin) => Some(builtin.unpack(cache)?),
-            Home::Folder(folder) => Some(folder.clone()),
+            ManifestLocation::Bundled(bundled) => Some(bundled.unpack(cache)?),
+            ManifestLocation::Folder(folder) => Some(folder.clone()),
         };
         let env = match folder {
             Some(folder) if npm::is_npm(&folder) => Some(npm::build(&folder, cache, on_progress).await?),
@@ -167,7 +167,7 @@ impl Agent for External {
         launch::WINDING_DOWN
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         launch::run(&self.name, &self.manifest, self.env(), task, context).await
     }
 }

@@ -7,7 +7,7 @@
 //! repair its functions, for a number of rounds.
 
 mod order;
-mod shown;
+mod visible_code;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,17 +15,17 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 
-use super::experiment::{self, Outcome};
+use super::experiment::{self, ReplicationOutcome};
+use super::plain_chat::{NoReply, PlainChat};
 use super::prompts::fixed::Missing;
-use super::retrieval::{Code, CodeChoice, Passage, Retriever, Wanted};
+use super::retrieval::{Code, CodeChoice, Passage, RetrievalQuery, Retriever};
 use super::settings::{Fill, Settings};
-use super::talk::{Stop, Talk};
-use super::{Agent, Context, End, Ended, Replication, Task, TaskFunction, prompts, repo};
-use crate::code::{Module, Spliced};
+use super::{Agent, AttemptEnd, Context, End, Replication, Task, TaskFunction, prompts, repo};
+use crate::code::{Module, SplicedFile};
 use crate::error::{Error, Result};
 use crate::model::{Model, Reply, Role};
 use crate::sample::MASKED;
-use shown::{described, described_part, others, shown, source, stub};
+use visible_code::{described, described_part, others, source, stub, visible_code};
 
 /// Maximum number of files the model may name, as in the original.
 const MOST_FILES: usize = 10;
@@ -59,7 +59,7 @@ impl Fixed {
 }
 
 /// The state of an attempt.
-struct Work<'a> {
+struct FixedAttempt<'a> {
     task: &'a Replication,
     model: &'a dyn Model,
     /// The repo before the attempt.
@@ -68,16 +68,16 @@ struct Work<'a> {
     code: Code,
     /// Error of the last reply for each function, by the function's index.
     faults: BTreeMap<usize, String>,
-    /// Current position of each region in [`Work::code`], by the region's index. A region is removed when the whole
+    /// Current position of each region in [`FixedAttempt::code`], by the region's index. A region is removed when the whole
     /// function around it is replaced.
     regions: BTreeMap<usize, Range<usize>>,
 }
 
 /// Faults of functions to be written again.
 #[derive(Clone, Copy)]
-enum Wrong<'a> {
+enum FunctionFaults<'a> {
     /// The outcome of running the experiments.
-    Ran(&'a Outcome),
+    Ran(&'a ReplicationOutcome),
     /// Feedback from a review of the work.
     Told(&'a str),
 }
@@ -96,7 +96,7 @@ impl Agent for Fixed {
         Some(MASKED)
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         let Some(task) = task.part::<Replication>() else { return Replication::missing(self.name()) };
         let Some(model) = context.model else {
             return End::ModelDenied.because("`fixed` needs a model and was given none");
@@ -108,7 +108,7 @@ impl Agent for Fixed {
         let stand_in = |function: &TaskFunction| function.region.as_ref().map(|region| region.stand_in.clone());
         let regions = task.functions.iter().enumerate().filter_map(|(place, it)| Some((place, stand_in(it)?)));
         let regions = regions.collect();
-        let mut work = Work { task, model, code: masked.clone(), masked, faults: BTreeMap::new(), regions };
+        let mut work = FixedAttempt { task, model, code: masked.clone(), masked, faults: BTreeMap::new(), regions };
         match self.work(&mut work, context).await {
             Ok(ended) | Err(ended) => ended,
         }
@@ -116,7 +116,7 @@ impl Agent for Fixed {
 }
 
 impl Fixed {
-    async fn work(&self, work: &mut Work<'_>, context: &mut Context<'_>) -> Result<Ended, Ended> {
+    async fn work(&self, work: &mut FixedAttempt<'_>, context: &mut Context<'_>) -> Result<AttemptEnd, AttemptEnd> {
         let order = order::callees_first(work.task);
         let mut limit = None;
         for &place in &order {
@@ -132,7 +132,7 @@ impl Fixed {
                 break;
             }
             for place in to_repair(&order, work, &outcome) {
-                limit = go_on(self.fill(place, Some(Wrong::Ran(&outcome)), work, context).await)?;
+                limit = go_on(self.fill(place, Some(FunctionFaults::Ran(&outcome)), work, context).await)?;
                 if limit.is_some() {
                     break;
                 }
@@ -144,7 +144,7 @@ impl Fixed {
             let told = context.feedback(self.settings.feedback, self.settings.rounds).await?;
             let Some(told) = told else { break };
             for &place in &order {
-                limit = go_on(self.fill(place, Some(Wrong::Told(&told)), work, context).await)?;
+                limit = go_on(self.fill(place, Some(FunctionFaults::Told(&told)), work, context).await)?;
                 if limit.is_some() {
                     break;
                 }
@@ -156,10 +156,10 @@ impl Fixed {
     }
 
     /// Runs the experiments, unless no function was written: then all of them would fail.
-    async fn validate(&self, work: &Work<'_>, context: &mut Context<'_>) -> Outcome {
+    async fn validate(&self, work: &FixedAttempt<'_>, context: &mut Context<'_>) -> ReplicationOutcome {
         let functions = work.task.functions.len();
         if functions > 0 && work.faults.len() == functions {
-            return Outcome::default();
+            return ReplicationOutcome::default();
         }
         experiment::run_all(&work.task.checks(), context, false).await
     }
@@ -168,10 +168,10 @@ impl Fixed {
     async fn fill(
         &self,
         place: usize,
-        repair: Option<Wrong<'_>>,
-        work: &mut Work<'_>,
+        repair: Option<FunctionFaults<'_>>,
+        work: &mut FixedAttempt<'_>,
         context: &mut Context<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), NoReply> {
         let function = &work.task.functions[place];
         if function.region.is_some() && !work.regions.contains_key(&place) {
             // The whole function around this region was written when another region of it was requested.
@@ -181,8 +181,8 @@ impl Fixed {
             Fill::Masked => &work.masked,
             Fill::Filled => &work.code,
         };
-        let missing = |what: String| Stop::End(End::GaveUp.because(format!("`{}`: {what}", function.at)));
-        let wanted = Wanted::new(function, code).map_err(missing)?;
+        let missing = |what: String| NoReply::End(End::GaveUp.because(format!("`{}`: {what}", function.at)));
+        let wanted = RetrievalQuery::new(function, code).map_err(missing)?;
         let module = code.modules.get(&wanted.file).ok_or_else(|| missing("its file is gone".into()))?;
         // The stub from the masked repo, however often the function has been written since.
         let stub = stub(function, &work.masked).map_err(missing)?;
@@ -196,10 +196,10 @@ impl Fixed {
             missing_one = described_part(missing_one, module, wanted.function, at, region.lines);
         }
 
-        let failed = |what: String| Stop::End(End::ModelError.because(what));
+        let failed = |what: String| NoReply::End(End::ModelError.because(what));
         let passages: Vec<Passage> = self.retriever.passages(&work.task.text, &wanted).await.map_err(failed)?;
         let files = self.localise(function, &stub, code, work, context).await?;
-        let (file, left_out) = shown(module, wanted.function, self.retriever.code);
+        let (file, left_out) = visible_code(module, wanted.function, self.retriever.code);
         let whole = (self.retriever.code == CodeChoice::Full).then_some(wanted.file.as_path());
         let snippets = self.retriever.snippets(code, &wanted, files.as_deref(), whole).await.map_err(failed)?;
         let mut snippets: Vec<(String, String)> = snippets.into_iter().map(|it| (it.at, it.text)).collect();
@@ -213,21 +213,21 @@ impl Fixed {
         let broken = repair.map(|wrong| {
             let now = source(function, &work.code).unwrap_or_default();
             match wrong {
-                Wrong::Ran(outcome) => {
+                FunctionFaults::Ran(outcome) => {
                     let fault = work.faults.get(&place).map(String::as_str);
                     let failures: Vec<_> = outcome.failures.iter().take(MOST_FAILURES).collect();
                     prompts::fixed::repair(&name, &now, fault, &failures)
                 }
-                Wrong::Told(told) => prompts::fixed::feedback(&name, &now, told),
+                FunctionFaults::Told(told) => prompts::fixed::feedback(&name, &now, told),
             }
         });
         let mut unusable: Option<String> = None;
         for _ in 0..MOST_ASKED {
             // The conversation leaves out the unusable reply: small models would repeat it.
             let mut talk = begin(work.model, context);
-            talk.say(Role::User, told.clone(), context);
+            talk.add_message(Role::User, told.clone(), context);
             for more in broken.iter().chain(&unusable) {
-                talk.say(Role::User, more.clone(), context);
+                talk.add_message(Role::User, more.clone(), context);
             }
             let reply = write(&mut talk, &missing_one, self.settings.reasoning_tokens, context).await?;
             self.put(place, &reply.text, work, context).await?;
@@ -245,16 +245,16 @@ impl Fixed {
         function: &TaskFunction,
         stub: &str,
         code: &Code,
-        work: &Work<'_>,
+        work: &FixedAttempt<'_>,
         context: &mut Context<'_>,
-    ) -> Result<Option<Vec<PathBuf>>, Stop> {
+    ) -> Result<Option<Vec<PathBuf>>, NoReply> {
         let asks = matches!(self.retriever.code, CodeChoice::Bm25 | CodeChoice::Embedding);
         if !asks || code.modules.len() <= MOST_FILES {
             return Ok(None);
         }
         let paths: Vec<String> = code.modules.keys().map(|path| path.display().to_string()).collect();
         let mut talk = begin(work.model, context);
-        talk.say(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
+        talk.add_message(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
         let reply = talk.ask(Some(LIST_TOKENS), context).await?;
         let named = named(&reply.text, &paths);
         // A reply without any known path means no restriction.
@@ -262,7 +262,13 @@ impl Fixed {
     }
 
     /// Splices a reply into its file and writes the file into the sandbox.
-    async fn put(&self, place: usize, reply: &str, work: &mut Work<'_>, context: &mut Context<'_>) -> Result<(), Stop> {
+    async fn put(
+        &self,
+        place: usize,
+        reply: &str,
+        work: &mut FixedAttempt<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), NoReply> {
         let function = &work.task.functions[place];
         let spliced = splice(function, &work.code, work.regions.get(&place), reply);
         match spliced {
@@ -281,7 +287,7 @@ impl Fixed {
                     .collect();
                 let files = [(module.path().to_owned(), module.source().to_vec())];
                 let written = experiment::write_all(&files, context).await;
-                written.map_err(Stop::End)?;
+                written.map_err(NoReply::End)?;
                 work.code.modules.insert(module.path().to_owned(), module);
                 Ok(())
             }
@@ -290,27 +296,27 @@ impl Fixed {
 }
 
 /// Begins a conversation with the system prompt.
-fn begin<'a>(model: &'a dyn Model, context: &mut Context<'_>) -> Talk<'a> {
-    let mut talk = Talk::over(model, Vec::new());
-    talk.say(Role::System, prompts::fixed::system(), context);
+fn begin<'a>(model: &'a dyn Model, context: &mut Context<'_>) -> PlainChat<'a> {
+    let mut talk = PlainChat::over(model, Vec::new());
+    talk.add_message(Role::System, prompts::fixed::system(), context);
     talk
 }
 
 /// Asks for the function, after about `reasoning` tokens of thinking. If the model supports a reasoning budget, it is
 /// used; otherwise the model is first asked to think, and prompted to continue ("Wait") while tokens are left.
 async fn write(
-    talk: &mut Talk<'_>,
+    talk: &mut PlainChat<'_>,
     missing: &Missing,
     reasoning: u32,
     context: &mut Context<'_>,
-) -> Result<Reply, Stop> {
+) -> Result<Reply, NoReply> {
     // A model with native reasoning must also be told when not to reason.
     let native = talk.reasons();
     if reasoning > 0 && !native {
         let question = prompts::fixed::reason(&missing.called, reasoning);
         talk.think(question, &prompts::fixed::wait(), reasoning, context).await?;
     }
-    talk.say(Role::User, prompts::fixed::write(missing), context);
+    talk.add_message(Role::User, prompts::fixed::write(missing), context);
     let before = context.sampling.reasoning_tokens;
     context.sampling.reasoning_tokens = native.then_some(reasoning);
     let reply = talk.ask(None, context).await;
@@ -319,7 +325,12 @@ async fn write(
 }
 
 /// Reports the results and returns the attempt's end.
-fn finish(limit: Option<End>, outcome: Outcome, work: &Work<'_>, context: &mut Context<'_>) -> Ended {
+fn finish(
+    limit: Option<End>,
+    outcome: ReplicationOutcome,
+    work: &FixedAttempt<'_>,
+    context: &mut Context<'_>,
+) -> AttemptEnd {
     let mut said: Vec<String> = work.faults.values().cloned().collect();
     said.extend(outcome.failures.iter().map(|failure| format!("{}: {}", failure.key, failure.what)));
     let detail = (!said.is_empty()).then(|| said.join("; "));
@@ -333,23 +344,23 @@ fn finish(limit: Option<End>, outcome: Outcome, work: &Work<'_>, context: &mut C
     }
     match (outcome.stopped, limit) {
         (Some(stopped), _) => stopped,
-        (None, Some(end)) if !complete => Ended { detail, ..end.into() },
-        _ if none => Ended { detail, ..End::GaveUp.into() },
-        _ => Ended { detail, ..End::Answered.into() },
+        (None, Some(end)) if !complete => AttemptEnd { detail, ..end.into() },
+        _ if none => AttemptEnd { detail, ..End::GaveUp.into() },
+        _ => AttemptEnd { detail, ..End::Answered.into() },
     }
 }
 
 /// Turns a reached limit into a value, because the code written so far can still be run; other ends remain errors.
-fn go_on(step: Result<(), Stop>) -> Result<Option<End>, Ended> {
+fn go_on(step: Result<(), NoReply>) -> Result<Option<End>, AttemptEnd> {
     match step {
         Ok(()) => Ok(None),
-        Err(Stop::Limit(end)) => Ok(Some(end)),
-        Err(Stop::End(ended)) => Err(ended),
+        Err(NoReply::Limit(end)) => Ok(Some(end)),
+        Err(NoReply::End(ended)) => Err(ended),
     }
 }
 
 /// Selects the functions to rewrite: those without code or named in a traceback, or else all.
-fn to_repair(order: &[usize], work: &Work<'_>, outcome: &Outcome) -> Vec<usize> {
+fn to_repair(order: &[usize], work: &FixedAttempt<'_>, outcome: &ReplicationOutcome) -> Vec<usize> {
     let in_traceback = |place: usize| {
         let name = order::last(&work.task.functions[place].at);
         outcome.failures.iter().any(|failure| failure.stderr.contains(&format!("in {name}\n")))
@@ -379,8 +390,8 @@ fn splice(
     code: &Code,
     region: Option<&Range<usize>>,
     reply: &str,
-) -> Result<(Spliced, Module), String> {
-    let wanted = Wanted::new(function, code)?;
+) -> Result<(SplicedFile, Module), String> {
+    let wanted = RetrievalQuery::new(function, code)?;
     let module = code.modules.get(&wanted.file).ok_or("its file is gone")?;
     let spliced = match region {
         Some(at) => module.splice_region(Some(wanted.function), at, reply)?,

@@ -33,7 +33,7 @@ pub(super) struct Child {
 }
 
 /// Input from the process.
-pub(super) enum Line {
+pub(super) enum ChildInput {
     /// A line, without its newline.
     Message(Vec<u8>),
     /// A line longer than the maximum.
@@ -66,17 +66,17 @@ impl Child {
         self.stdin.write_all(line).await
     }
 
-    pub(super) async fn line(&mut self) -> io::Result<Line> {
+    pub(super) async fn line(&mut self) -> io::Result<ChildInput> {
         let mut line = Vec::new();
         (&mut self.stdout).take(LONGEST).read_until(b'\n', &mut line).await?;
         Ok(match line.pop() {
-            None => Line::Over,
-            Some(b'\n') => Line::Message(line),
-            Some(_) if line.len() as u64 + 1 >= LONGEST => Line::TooLong,
+            None => ChildInput::Over,
+            Some(b'\n') => ChildInput::Message(line),
+            Some(_) if line.len() as u64 + 1 >= LONGEST => ChildInput::TooLong,
             Some(last) => {
                 // Last line without a newline, from a process that has exited.
                 line.push(last);
-                Line::Message(line)
+                ChildInput::Message(line)
             }
         })
     }

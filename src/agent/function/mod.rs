@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::{Agent, Context, Ended, Task};
+use super::{Agent, AttemptEnd, Context, Task};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
@@ -25,7 +25,7 @@ pub use spec::FunctionSpec;
 const DRIVER: &str = include_str!("../../../python/autoexperiment/_agents.py");
 
 /// An agent written as a Python function.
-pub struct Function {
+pub struct FunctionAgent {
     label: String,
     spec: FunctionSpec,
     about: About,
@@ -44,12 +44,12 @@ struct About {
 /// The driver's reply to `describe`.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Described {
+enum DescribeReply {
     About(About),
     Wrong { error: String },
 }
 
-impl Function {
+impl FunctionAgent {
     /// Opens the function and loads its file once to check it.
     ///
     /// # Errors
@@ -64,11 +64,11 @@ impl Function {
         let mut command = command("describe", spec);
         let output = command.output().map_err(|error| no_python(&command, error))?;
         let about = match serde_json::from_slice(&output.stdout) {
-            Ok(Described::About(about)) => about,
+            Ok(DescribeReply::About(about)) => about,
             described => {
                 let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
                 let what = match described {
-                    Ok(Described::Wrong { error }) => error,
+                    Ok(DescribeReply::Wrong { error }) => error,
                     _ => said.lines().last().unwrap_or("Python ended without a word").to_owned(),
                 };
                 return Err(Error::usage(format!("the agent `{spec}` cannot be loaded: {what}"))
@@ -103,7 +103,7 @@ fn no_python(command: &Command, error: std::io::Error) -> Error {
 }
 
 #[async_trait]
-impl Agent for Function {
+impl Agent for FunctionAgent {
     fn name(&self) -> &str {
         &self.label
     }
@@ -116,7 +116,7 @@ impl Agent for Function {
         Some(self.digest.clone())
     }
 
-    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> Ended {
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         serve::run(command("attempt", &self.spec), &self.label, task, context).await
     }
 }

@@ -8,14 +8,14 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::child::{Child, Line};
-use super::wire::{self, Answer, Call, Why};
+use super::child::{Child, ChildInput};
+use super::wire::{self, CallFailureKind, CallReply, FunctionRequest};
 use crate::agent::account::{Asker, NotAsked, Unanswered};
-use crate::agent::asked::AskedRecord;
-use crate::agent::ending::ending;
+use crate::agent::request_record::RequestRecord;
+use crate::agent::tail::tail;
 use crate::agent::tools::{cut_middle, show_exec};
 use crate::agent::trajectory::seconds;
-use crate::agent::{Context, End, Ended, Event, Task, experiment};
+use crate::agent::{AttemptEnd, Context, End, Event, Task, experiment};
 use crate::model::{ModelError, Request, Sampling};
 use crate::sandbox::{Command, EntryKind, EvidenceKind, Exit, Fault};
 
@@ -32,20 +32,30 @@ const FAILURES: u32 = 10;
 const DETAIL: usize = 300;
 
 /// Runs one attempt.
-pub(super) async fn run(command: std::process::Command, name: &str, task: &Task, context: &mut Context<'_>) -> Ended {
+pub(super) async fn run(
+    command: std::process::Command,
+    name: &str,
+    task: &Task,
+    context: &mut Context<'_>,
+) -> AttemptEnd {
     let mut child = match Child::start(command, context.memory) {
         Ok(child) => child,
         Err(error) => {
             let what = format!("`{name}` cannot be started: {error}");
-            return Ended::lost("", EvidenceKind::NotStarted.because(what));
+            return AttemptEnd::lost("", EvidenceKind::NotStarted.because(what));
         }
     };
     let workdir = context.sandbox.workdir().display().to_string();
     let first = wire::begin(task, &workdir, context.model, &context.sampling, context.budget);
-    let mut session =
-        Serving { record: AskedRecord::default(), own_time: Duration::ZERO, refused: None, refusals: 0, failures: 0 };
+    let mut session = FunctionExchange {
+        record: RequestRecord::default(),
+        own_time: Duration::ZERO,
+        refused: None,
+        refusals: 0,
+        failures: 0,
+    };
     let last = session.converse(&mut child, first, context).await;
-    let is_stopped = matches!(last, Last::Stopped(_));
+    let is_stopped = matches!(last, FunctionEnd::Stopped(_));
     let (exit, printed) = child.finish(is_stopped).await;
     context.trajectory.push(&Event::Program {
         exit,
@@ -54,17 +64,19 @@ pub(super) async fn run(command: std::process::Command, name: &str, task: &Task,
         seconds: seconds(session.own_time),
     });
     match last {
-        Last::Stopped(ended) => ended,
-        Last::Answered(raw) => {
+        FunctionEnd::Stopped(ended) => ended,
+        FunctionEnd::Answered(raw) => {
             experiment::answer_raw(raw, context);
             End::Answered.into()
         }
-        Last::Nothing => session.refused.map_or_else(|| End::GaveUp.because("it returned no answer"), Ended::from),
-        Last::Raised { error, budget } => match session.refused.filter(|_| budget) {
+        FunctionEnd::Nothing => {
+            session.refused.map_or_else(|| End::GaveUp.because("it returned no answer"), AttemptEnd::from)
+        }
+        FunctionEnd::Raised { error, budget } => match session.refused.filter(|_| budget) {
             Some(end) => end.into(),
-            None => End::GaveUp.because(format!("it raised {}{}", tail(&error), of_memory(&error, context.memory))),
+            None => End::GaveUp.because(format!("it raised {}{}", shorten(&error), of_memory(&error, context.memory))),
         },
-        Last::Gone => gone(exit, &printed),
+        FunctionEnd::Gone => end_without_message(exit, &printed),
     }
 }
 
@@ -78,7 +90,7 @@ fn of_memory(error: &str, memory: u64) -> String {
 }
 
 /// How a function ended.
-enum Last {
+enum FunctionEnd {
     Answered(String),
     Nothing,
     Raised {
@@ -88,13 +100,13 @@ enum Last {
     /// The process ended without a last message.
     Gone,
     /// The harness stopped it.
-    Stopped(Ended),
+    Stopped(AttemptEnd),
 }
 
 /// The end of a process that sent no last message. Counts as the function's own failure: a function can kill its own
 /// process, which cannot be told from a signal sent by anybody else.
-fn gone(exit: Exit, printed: &str) -> Ended {
-    let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", tail(printed)) };
+fn end_without_message(exit: Exit, printed: &str) -> AttemptEnd {
+    let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", shorten(printed)) };
     match exit {
         Exit::Signal(signal) => End::GaveUp.because(format!("its process died of signal {signal}{words}")),
         Exit::Code(code) => End::GaveUp.because(format!("its process ended by itself with exit code {code}{words}")),
@@ -103,13 +115,13 @@ fn gone(exit: Exit, printed: &str) -> Ended {
 }
 
 /// The end of a function's output.
-fn tail(text: &str) -> &str {
-    ending(text.trim(), DETAIL)
+fn shorten(text: &str) -> &str {
+    tail(text.trim(), DETAIL)
 }
 
 /// State of an attempt's exchange with its function.
-struct Serving {
-    record: AskedRecord,
+struct FunctionExchange {
+    record: RequestRecord,
     /// Time spent by the function itself.
     own_time: Duration,
     /// The limit that made a call be refused, if any.
@@ -119,9 +131,9 @@ struct Serving {
     failures: u32,
 }
 
-impl Serving {
+impl FunctionExchange {
     /// Answers calls until the last message.
-    async fn converse(&mut self, child: &mut Child, first: Vec<u8>, context: &mut Context<'_>) -> Last {
+    async fn converse(&mut self, child: &mut Child, first: Vec<u8>, context: &mut Context<'_>) -> FunctionEnd {
         let mut line = first;
         for number in 1_u64.. {
             let (left, begun) = (context.budget.time_left(), Instant::now());
@@ -135,63 +147,63 @@ impl Serving {
             self.own_time += took;
             context.budget.charge_time(if came.is_err() { took.max(left) } else { took });
             let call = match came {
-                Err(_) => return Last::Stopped(self.refused.unwrap_or(End::TimeLimit).into()),
-                Ok(Err(_) | Ok(Line::Over)) => return Last::Gone,
-                Ok(Ok(Line::TooLong)) => {
-                    return Last::Stopped(End::GaveUp.because(format!("message {number} is too long")));
+                Err(_) => return FunctionEnd::Stopped(self.refused.unwrap_or(End::TimeLimit).into()),
+                Ok(Err(_) | Ok(ChildInput::Over)) => return FunctionEnd::Gone,
+                Ok(Ok(ChildInput::TooLong)) => {
+                    return FunctionEnd::Stopped(End::GaveUp.because(format!("message {number} is too long")));
                 }
-                Ok(Ok(Line::Message(message))) => match serde_json::from_slice::<Call>(&message) {
+                Ok(Ok(ChildInput::Message(message))) => match serde_json::from_slice::<FunctionRequest>(&message) {
                     Ok(call) => call,
                     Err(error) => {
                         let text = String::from_utf8_lossy(&message);
-                        let words = tail(&text);
+                        let words = shorten(&text);
                         let what = format!("message {number} is not one of the protocol ({error}): {words}");
-                        return Last::Stopped(End::GaveUp.because(what));
+                        return FunctionEnd::Stopped(End::GaveUp.because(what));
                     }
                 },
             };
             let answer = match call {
-                Call::Answer { answer: Some(answer) } => return Last::Answered(answer),
-                Call::Answer { answer: None } => return Last::Nothing,
-                Call::Failed { error, budget } => return Last::Raised { error, budget },
+                FunctionRequest::Answer { answer: Some(answer) } => return FunctionEnd::Answered(answer),
+                FunctionRequest::Answer { answer: None } => return FunctionEnd::Nothing,
+                FunctionRequest::Failed { error, budget } => return FunctionEnd::Raised { error, budget },
                 call => self.answer(call, context).await,
             };
             match answer {
                 Ok(answer) => line = wire::answer(answer, context.budget),
-                Err(ended) => return Last::Stopped(ended),
+                Err(ended) => return FunctionEnd::Stopped(ended),
             }
         }
-        Last::Gone
+        FunctionEnd::Gone
     }
 
     /// Carries out a call. An error ends the attempt.
-    async fn answer(&mut self, call: Call, context: &mut Context<'_>) -> Result<Answer, Ended> {
+    async fn answer(&mut self, call: FunctionRequest, context: &mut Context<'_>) -> Result<CallReply, AttemptEnd> {
         let (tool, arguments) = match &call {
-            Call::Exec { argv, cwd, .. } => ("exec", json!({ "argv": argv, "cwd": cwd })),
-            Call::Read { path } => ("read", json!({ "path": path })),
-            Call::Write { path, .. } => ("write", json!({ "path": path })),
-            Call::List { path } => ("list", json!({ "path": path })),
+            FunctionRequest::Exec { argv, cwd, .. } => ("exec", json!({ "argv": argv, "cwd": cwd })),
+            FunctionRequest::Read { path } => ("read", json!({ "path": path })),
+            FunctionRequest::Write { path, .. } => ("write", json!({ "path": path })),
+            FunctionRequest::List { path } => ("list", json!({ "path": path })),
             _ => ("", Value::Null),
         };
         let before = context.budget.tool_time;
         let done = match call {
-            Call::Ask { messages, tools, temperature, max_tokens } => {
+            FunctionRequest::Ask { messages, tools, temperature, max_tokens } => {
                 let asked = Sampling { temperature, max_tokens, ..Sampling::default() };
                 return self
                     .ask(Request { messages, tools, foreign: true, ..Request::default() }, asked, context)
                     .await;
             }
-            Call::Exec { argv, cwd, seconds, stdin } => exec(argv, cwd, seconds, stdin, context).await,
-            Call::Read { path } => read(&path, context).await,
-            Call::Write { path, base64 } => write(&path, &base64, context).await,
-            Call::List { path } => list(&path, context).await,
-            Call::Answer { .. } | Call::Failed { .. } => return Ok(Ok(Value::Null)),
+            FunctionRequest::Exec { argv, cwd, seconds, stdin } => exec(argv, cwd, seconds, stdin, context).await,
+            FunctionRequest::Read { path } => read(&path, context).await,
+            FunctionRequest::Write { path, base64 } => write(&path, &base64, context).await,
+            FunctionRequest::List { path } => list(&path, context).await,
+            FunctionRequest::Answer { .. } | FunctionRequest::Failed { .. } => return Ok(Ok(Value::Null)),
         };
         let (shown, answer) = match done {
             Ok((shown, value)) => (shown, Ok(value)),
             Err(Fault::Lost(loss)) => return Err(loss.into()),
             Err(Fault::Refused(what)) => {
-                let why = if context.no_time_left() { Why::Budget } else { Why::Sandbox };
+                let why = if context.no_time_left() { CallFailureKind::Budget } else { CallFailureKind::Sandbox };
                 (what.clone(), Err((why, what)))
             }
         };
@@ -206,9 +218,14 @@ impl Serving {
         Ok(answer)
     }
 
-    async fn ask(&mut self, mut request: Request, asked: Sampling, context: &mut Context<'_>) -> Result<Answer, Ended> {
+    async fn ask(
+        &mut self,
+        mut request: Request,
+        asked: Sampling,
+        context: &mut Context<'_>,
+    ) -> Result<CallReply, AttemptEnd> {
         let Some(model) = context.model else {
-            return Ok(Err((Why::Model, "this agent has no model".to_owned())));
+            return Ok(Err((CallFailureKind::Model, "this agent has no model".to_owned())));
         };
         if let Err(why) = context.may_ask() {
             return self.not_asked(why, context);
@@ -220,7 +237,7 @@ impl Serving {
             ..ours
         };
         request.call = context.budget.calls;
-        if !self.record.asked(&request, context.trajectory) {
+        if !self.record.record(&request, context.trajectory) {
             return self.not_asked(NotAsked::Limit(End::DiskLimit), context);
         }
         match context.ask(model, Asker::Agent, &mut request).await {
@@ -239,16 +256,16 @@ impl Serving {
                 let goes_on =
                     matches!(error, ModelError::ContextLength(_) | ModelError::Refused(_) | ModelError::Rejected(_));
                 if goes_on && self.failures < FAILURES {
-                    Ok(Err((Why::Model, error.to_string())))
+                    Ok(Err((CallFailureKind::Model, error.to_string())))
                 } else {
-                    Err(Ended::from(&error))
+                    Err(AttemptEnd::from(&error))
                 }
             }
         }
     }
 
     /// Refuses a call because a limit is reached, and stops a function that keeps calling.
-    fn not_asked(&mut self, why: NotAsked, context: &mut Context<'_>) -> Result<Answer, Ended> {
+    fn not_asked(&mut self, why: NotAsked, context: &mut Context<'_>) -> Result<CallReply, AttemptEnd> {
         let NotAsked::Limit(end) = why else { return Err(why.into()) };
         let what = match end {
             End::DiskLimit => "there is no more room to record what is asked",
@@ -261,12 +278,12 @@ impl Serving {
         if self.refusals >= REFUSALS {
             return Err(end.because(format!("it asked {} times after its limit", self.refusals)));
         }
-        Ok(Err((Why::Budget, message)))
+        Ok(Err((CallFailureKind::Budget, message)))
     }
 }
 
 /// Result of a call: the text for the record, and the value for the function.
-type Done = Result<(String, Value), Fault>;
+type CallResult = Result<(String, Value), Fault>;
 
 async fn exec(
     argv: Vec<String>,
@@ -274,7 +291,7 @@ async fn exec(
     limit: Option<f64>,
     stdin: String,
     context: &mut Context<'_>,
-) -> Done {
+) -> CallResult {
     let wall = limit.and_then(|limit| Duration::try_from_secs_f64(limit).ok());
     let wall = wall.unwrap_or_else(|| context.budget.command_limit());
     let command = Command {
@@ -297,18 +314,18 @@ async fn exec(
     Ok((show_exec(&exec), value))
 }
 
-async fn read(path: &Path, context: &mut Context<'_>) -> Done {
+async fn read(path: &Path, context: &mut Context<'_>) -> CallResult {
     let bytes = context.read(path, FILE).await?;
     Ok((format!("{} bytes", bytes.len()), json!({ "base64": STANDARD.encode(bytes) })))
 }
 
-async fn write(path: &Path, base64: &str, context: &mut Context<'_>) -> Done {
+async fn write(path: &Path, base64: &str, context: &mut Context<'_>) -> CallResult {
     let bytes = STANDARD.decode(base64).map_err(|error| Fault::Refused(format!("not base64: {error}")))?;
     context.write(path, &bytes).await?;
     Ok((format!("{} bytes", bytes.len()), json!({})))
 }
 
-async fn list(path: &Path, context: &mut Context<'_>) -> Done {
+async fn list(path: &Path, context: &mut Context<'_>) -> CallResult {
     let entries = context.list(path).await?;
     let value = entries.iter().map(|entry| {
         let kind = match entry.kind {

@@ -11,7 +11,7 @@ use crate::model::{Message, Model, Sampling, Tool};
 /// A request of the function, or its end.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Call {
+pub(super) enum FunctionRequest {
     /// Run a program in the sandbox.
     Exec {
         argv: Vec<String>,
@@ -51,7 +51,7 @@ pub(super) enum Call {
 /// Why a call failed.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Why {
+pub(super) enum CallFailureKind {
     /// A limit is reached.
     Budget,
     /// The sandbox refused.
@@ -61,10 +61,10 @@ pub(super) enum Why {
 }
 
 /// The reply to a call.
-pub(super) type Answer = Result<Value, (Why, String)>;
+pub(super) type CallReply = Result<Value, (CallFailureKind, String)>;
 
 /// Encodes the reply to a call as a line.
-pub(super) fn answer(answer: Answer, budget: &Budget) -> Vec<u8> {
+pub(super) fn answer(answer: CallReply, budget: &Budget) -> Vec<u8> {
     line(&match answer {
         Ok(ok) => json!({ "ok": ok, "left": left(budget) }),
         Err((kind, message)) => json!({ "error": { "kind": kind, "message": message }, "left": left(budget) }),

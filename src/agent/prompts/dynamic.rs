@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{capitalised, general_values, render, task_values, words};
 use crate::agent::history::History;
-use crate::agent::protocol::Protocol;
+use crate::agent::protocol::ToolProtocol;
 use crate::agent::tool_calling::ToolCalling;
-use crate::agent::tools::{Answering, MARKER, signature_of};
+use crate::agent::tools::{AnswerMethod, MARKER, signature_of};
 use crate::agent::{End, Limits, Replication, Task};
 use crate::model::Tool;
 
@@ -46,7 +46,7 @@ fn system_of(
     paper: bool,
 ) -> String {
     // Tools offered through the provider's interface are described to the model by the provider.
-    let told: &[Tool] = if tool_calling.offered().is_empty() { tool_calling.tools.shown() } else { &[] };
+    let told: &[Tool] = if tool_calling.offered().is_empty() { tool_calling.tools.definitions() } else { &[] };
     let tools: Vec<Value> = told
         .iter()
         .map(|tool| {
@@ -57,7 +57,7 @@ fn system_of(
     let then = if tool_calling.one_call {
         "Then call exactly one tool. You are shown what came of it, and the next step begins. Only the first call of a \
          reply is run."
-    } else if tool_calling.protocol == Protocol::Text {
+    } else if tool_calling.protocol == ToolProtocol::Text {
         // Models that write several calls in plain text make up the output of the first ones.
         "Then call one tool. You are shown what came of it, and the next step begins."
     } else {
@@ -70,8 +70,8 @@ fn system_of(
         Prompting::Planning => render("think_planning", context! { then }),
     };
     let calling = match tool_calling.protocol {
-        Protocol::Tools => String::new(),
-        Protocol::Text => render(
+        ToolProtocol::Tools => String::new(),
+        ToolProtocol::Text => render(
             "call_text",
             context! { first => tool_calling.tools.first(), example => tool_calling.tools.example() },
         ),
@@ -95,18 +95,18 @@ fn system_of(
 /// Names the tool or action that gives the answer, for use in a sentence.
 fn answer(tool_calling: &ToolCalling) -> String {
     match tool_calling.tools.answering() {
-        Answering::Tool(name) => format!("`{name}`"),
-        Answering::Printed => "the report".to_owned(),
+        AnswerMethod::Tool(name) => format!("`{name}`"),
+        AnswerMethod::Printed => "the report".to_owned(),
     }
 }
 
 /// Renders the task. `paper` is whether the paper's text is in the workspace.
 #[must_use]
 pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling, paper: bool) -> String {
-    let printed = tool_calling.tools.answering() == Answering::Printed;
+    let printed = tool_calling.tools.answering() == AnswerMethod::Printed;
     let report = match tool_calling.tools.answering() {
-        Answering::Tool(name) => format!("call `{name}` with one JSON object"),
-        Answering::Printed => format!(
+        AnswerMethod::Tool(name) => format!("call `{name}` with one JSON object"),
+        AnswerMethod::Printed => format!(
             "report: run a command that prints the line `{MARKER}` first and below it one JSON object, nothing else. \
              That ends your work"
         ),
@@ -127,8 +127,8 @@ pub fn submit(why: End, tool_calling: &ToolCalling) -> String {
         _ => format!("{}.", capitalised(why.used_up())),
     };
     let tool = match tool_calling.tools.answering() {
-        Answering::Tool(name) => name,
-        Answering::Printed => "",
+        AnswerMethod::Tool(name) => name,
+        AnswerMethod::Printed => "",
     };
     render("submit", context! { reason, tool })
 }
@@ -136,15 +136,15 @@ pub fn submit(why: End, tool_calling: &ToolCalling) -> String {
 /// Renders the message after a reply that could not be carried out.
 #[must_use]
 pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
-    let shown = tool_calling.tools.shown();
+    let shown = tool_calling.tools.definitions();
     let names: Vec<String> = shown.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let names = names.join(", ");
     match tool_calling.protocol {
-        Protocol::Text => {
+        ToolProtocol::Text => {
             let (first, example) = (tool_calling.tools.first(), tool_calling.tools.example());
             render("format_error_text", context! { what, names, first, example })
         }
-        Protocol::Tools => render("format_error", context! { what, names, first => tool_calling.tools.first() }),
+        ToolProtocol::Tools => render("format_error", context! { what, names, first => tool_calling.tools.first() }),
     }
 }
 
@@ -153,8 +153,8 @@ pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
 #[must_use]
 pub fn same_as_before(tool_calling: &ToolCalling) -> String {
     let report = match tool_calling.tools.answering() {
-        Answering::Tool(name) => format!("report with `{name}`"),
-        Answering::Printed => "report".to_owned(),
+        AnswerMethod::Tool(name) => format!("report with `{name}`"),
+        AnswerMethod::Printed => "report".to_owned(),
     };
     format!(
         "The result is the same as in the step before, and the same call will give it again. Do something else now: \
@@ -183,7 +183,7 @@ pub fn begin() -> String {
 
 /// Feedback about one test after a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TestTold {
+pub struct TestFeedback {
     /// The test's name.
     pub key: String,
     /// The verdict, in words.
@@ -196,7 +196,7 @@ pub struct TestTold {
 
 /// Renders the feedback between two rounds.
 #[must_use]
-pub fn feedback(level: u32, tests: &[TestTold]) -> String {
+pub fn feedback(level: u32, tests: &[TestFeedback]) -> String {
     let tests: Vec<Value> = tests
         .iter()
         .map(|test| context! { key => &test.key, verdict => &test.verdict, faults => test.faults.clone(), stderr => test.stderr.trim() })

@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 
 use super::{fence, render, words};
-use crate::agent::experiment::Failure;
+use crate::agent::experiment::ExperimentFailure;
 use crate::agent::retrieval::Passage;
 use crate::agent::{Replication, TaskFunction};
 
@@ -23,7 +23,7 @@ pub fn system() -> String {
 pub fn files(task: &Replication, function: &TaskFunction, stub: &str, paths: &[String], most: usize) -> String {
     render(
         "fixed_files",
-        context! { title => &task.paper.title, at => &function.at, description => function.told(),
+        context! { title => &task.paper.title, at => &function.at, description => function.full_description(),
         stub => beginning(stub),
         paths => paths.to_vec(), most, fence => fence(stub) },
     )
@@ -74,7 +74,7 @@ pub fn function(
             authors => task.paper.authors.join(", "),
             year => task.paper.year,
             at => &function.at,
-            description => function.told(),
+            description => function.full_description(),
             passages => text_of(passages),
             fence => fence(&format!(
                 "{file}\n{snippets}\n{}\n{}",
@@ -131,7 +131,7 @@ fn beginning(stub: &str) -> &str {
 
 /// Shows a function together with what went wrong.
 #[must_use]
-pub fn repair(name: &str, code: &str, fault: Option<&str>, failures: &[&Failure]) -> String {
+pub fn repair(name: &str, code: &str, fault: Option<&str>, failures: &[&ExperimentFailure]) -> String {
     let failures: Vec<Value> = failures
         .iter()
         .map(|failure| {
@@ -159,7 +159,7 @@ pub fn material(passages: &[Passage], snippets: &[(String, String)]) -> Option<S
 }
 
 fn text_of(passages: &[Passage]) -> String {
-    passages.iter().map(Passage::shown).collect::<Vec<_>>().join("\n\n")
+    passages.iter().map(Passage::heading_and_text).collect::<Vec<_>>().join("\n\n")
 }
 
 fn joined(snippets: &[(String, String)]) -> String {

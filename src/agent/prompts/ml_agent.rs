@@ -26,6 +26,6 @@ pub fn generate(fence: &str, most: usize) -> String {
 }
 
 /// Answers a reply that did not contain the program.
-pub fn told(told: &str, left: usize) -> String {
+pub fn ask_for_program(told: &str, left: usize) -> String {
     render("ml_agent_told", context! { told, left })
 }

@@ -112,7 +112,7 @@ fn task_values(task: &Replication, limits: &Limits) -> Value {
         .functions
         .iter()
         .map(|function| {
-            context! { at => &function.at, description => function.told() }
+            context! { at => &function.at, description => function.full_description() }
         })
         .collect();
     let experiments: Vec<Value> = task
@@ -222,9 +222,9 @@ fn capitalised(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::experiment::Failure;
+    use crate::agent::experiment::ExperimentFailure;
     use crate::agent::history::History;
-    use crate::agent::protocol::Protocol;
+    use crate::agent::protocol::ToolProtocol;
     use crate::agent::retrieval::Passage;
     use crate::agent::tests::support::task;
     use crate::agent::tool_calling::ToolCalling;
@@ -234,9 +234,10 @@ mod tests {
 
     #[test]
     fn every_prompt_renders() {
-        let tool_calling = |choice, protocol| ToolCalling { tools: ToolSet::of(choice), protocol, one_call: false };
-        let original = tool_calling(ToolChoice::Autoexperiment, Protocol::Tools);
-        let by_text = tool_calling(ToolChoice::Bash, Protocol::Text);
+        let tool_calling =
+            |choice, protocol| ToolCalling { tools: ToolSet::from_choice(choice), protocol, one_call: false };
+        let original = tool_calling(ToolChoice::Autoexperiment, ToolProtocol::Tools);
+        let by_text = tool_calling(ToolChoice::Bash, ToolProtocol::Text);
         let told = task().task("doubling_0", 0);
         let other = Task { part: None, ..told.clone() };
         let (task_of, passages) = (task(), [Passage { heading: "H".into(), text: "T".into() }]);
@@ -246,7 +247,8 @@ mod tests {
             fixed::Missing { called: "function `f`".into(), header: "def f():".into(), docstring, part: None };
         let part = fixed::MissingPart { function: "def f():\n    ...".into(), lines: "1 line".into() };
         let of_region = fixed::Missing { part: Some(part), ..missing.clone() };
-        let failure = Failure { key: "Experiment 1".into(), what: "exit code 1".into(), stderr: "é".repeat(2000) };
+        let failure =
+            ExperimentFailure { key: "Experiment 1".into(), what: "exit code 1".into(), stderr: "é".repeat(2000) };
         let rendered = [
             dynamic::system(Prompting::React, &original, History::Full, true),
             dynamic::system(Prompting::Mlagentbench, &original, History::Window(5), false),
@@ -290,13 +292,13 @@ mod tests {
             fixed::again("`f` has no code"),
             fixed::repair("f", "def f(): ...", Some("it has no code"), &[&failure]),
             fixed::feedback("f", "def f(): ...", "It does not pass."),
-            dynamic::feedback(3, &[dynamic::TestTold::default()]),
+            dynamic::feedback(3, &[dynamic::TestFeedback::default()]),
             fixed::material(&passages, &snippets).unwrap(),
             ml_agent::keywords("Add.", 8),
             ml_agent::sort(&[("adder", "# Adder")]),
             ml_agent::plan("Add.", "adder", "main.py", "# Adder"),
             ml_agent::generate("bash", 8),
-            ml_agent::told("There is no file `x`.", 7),
+            ml_agent::ask_for_program("There is no file `x`.", 7),
         ];
         for prompt in &rendered {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");
@@ -313,21 +315,24 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_described_once_and_only_what_is_there_is_named() {
-        let tool_calling =
-            |protocol| ToolCalling { tools: ToolSet::of(ToolChoice::Autoexperiment), protocol, one_call: false };
+    fn tools_are_described_once_and_only_existing_ones_are_named() {
+        let tool_calling = |protocol| ToolCalling {
+            tools: ToolSet::from_choice(ToolChoice::Autoexperiment),
+            protocol,
+            one_call: false,
+        };
         let system = |protocol| dynamic::system(Prompting::React, &tool_calling(protocol), History::Full, true);
         // If the provider is given the schemas, the prompt leaves them out.
-        for tool in ToolSet::of(ToolChoice::Autoexperiment).shown() {
+        for tool in ToolSet::from_choice(ToolChoice::Autoexperiment).definitions() {
             let description = tool.description.as_str();
-            assert_eq!(system(Protocol::Tools).matches(description).count(), 0, "{description}");
-            assert_eq!(system(Protocol::Text).matches(description).count(), 1, "{description}");
+            assert_eq!(system(ToolProtocol::Tools).matches(description).count(), 0, "{description}");
+            assert_eq!(system(ToolProtocol::Text).matches(description).count(), 1, "{description}");
         }
-        assert!(tool_calling(Protocol::Text).offered().is_empty());
+        assert!(tool_calling(ToolProtocol::Text).offered().is_empty());
         let told = task().task("doubling_0", 0);
         let whole = |paper| {
-            let system = dynamic::system(Prompting::React, &tool_calling(Protocol::Text), History::Full, paper);
-            system + &dynamic::task(&told, &Limits::default(), &tool_calling(Protocol::Text), paper)
+            let system = dynamic::system(Prompting::React, &tool_calling(ToolProtocol::Text), History::Full, paper);
+            system + &dynamic::task(&told, &Limits::default(), &tool_calling(ToolProtocol::Text), paper)
         };
         assert_eq!((whole(true).matches("`paper.txt`").count(), whole(false).matches("paper.txt").count()), (2, 0));
         assert!(whole(false).contains("Beside the code there are\n- `experiments.md`"), "{}", whole(false));
@@ -339,7 +344,8 @@ mod tests {
     fn without_missing_functions_the_task_is_to_run_and_report() {
         let mut task = task();
         task.functions.clear();
-        let tool_calling = ToolCalling { tools: ToolSet::autoexperiment(), protocol: Protocol::Tools, one_call: true };
+        let tool_calling =
+            ToolCalling { tools: ToolSet::autoexperiment(), protocol: ToolProtocol::Tools, one_call: true };
         let prompt = dynamic::task(
             &task.task("doubling_", 0),
             &Limits { cost: 0.0, seconds: 90.0, ..Limits::default() },

@@ -13,8 +13,9 @@ use crate::model::ToolCall;
 
 /// How a model calls tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[schemars(rename = "Protocol")]
 #[serde(rename_all = "kebab-case")]
-pub enum Protocol {
+pub enum ToolProtocol {
     /// The provider's tool calling; a call written into the text as JSON is accepted, too
     #[default]
     Tools,
@@ -24,7 +25,7 @@ pub enum Protocol {
 
 /// A parsed tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct ParsedCall {
     /// The provider's id of the call; `None` for a call written into the text.
     pub id: Option<String>,
     /// The tool's name; there may be no such tool.
@@ -44,7 +45,7 @@ const ARGUMENTS: [&str; 4] = ["arguments", "args", "parameters", "input"];
 ///
 /// # Errors
 /// If there is no call at all: the fault, as a fragment for the model.
-pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) -> Result<Vec<Call>, String> {
+pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) -> Result<Vec<ParsedCall>, String> {
     if !tool_calls.is_empty() {
         return Ok(tool_calls.iter().map(provided).collect());
     }
@@ -86,8 +87,8 @@ pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) 
 }
 
 /// Converts one of the provider's calls.
-fn provided(call: &ToolCall) -> Call {
-    Call { id: Some(call.id.clone()), name: call.name.clone(), arguments: object(&call.arguments) }
+fn provided(call: &ToolCall) -> ParsedCall {
+    ParsedCall { id: Some(call.id.clone()), name: call.name.clone(), arguments: object(&call.arguments) }
 }
 
 /// Returns the arguments as an object; parses them if they are a text. Missing arguments are an empty object.
@@ -102,7 +103,7 @@ fn object(arguments: &Value) -> Result<Map<String, Value>, String> {
 }
 
 /// Interprets an object in the text as a call; `None` if it isn't one.
-fn written(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<Call> {
+fn written(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<ParsedCall> {
     // For {"function": {"name": .., "arguments": ..}}, the inner object is found when the search continues inside.
     let Some(name_key) = NAMES.iter().find(|key| map.get(**key).is_some_and(Value::is_string)) else {
         return misnamed(map, known);
@@ -114,19 +115,19 @@ fn written(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<
         None if known(&name) => Ok(map),
         None => return None,
     };
-    Some(Call { id: None, name, arguments })
+    Some(ParsedCall { id: None, name, arguments })
 }
 
 /// Interprets an object without a name key as a call: `{"command": "list_files", "arguments": {..}}`, with a known tool
 /// under another key, or `{"list_files": {..}}`.
-fn misnamed(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<Call> {
+fn misnamed(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<ParsedCall> {
     if let Some(key) = ARGUMENTS.iter().find(|key| map.get(**key).is_some_and(Value::is_object)) {
         let arguments = object(&map.shift_remove(*key)?);
         let name = map.values().filter_map(Value::as_str).find_map(|text| meant(text, known))?;
-        return Some(Call { id: None, name, arguments });
+        return Some(ParsedCall { id: None, name, arguments });
     }
     let (key, value) = map.iter().next().filter(|(_, value)| map.len() == 1 && value.is_object())?;
-    Some(Call { id: None, name: meant(key, known)?, arguments: object(value) })
+    Some(ParsedCall { id: None, name: meant(key, known)?, arguments: object(value) })
 }
 
 /// The known tool that a name refers to. Small models write names as words: `Command line`.
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn json_that_is_no_call_is_none() {
+    fn json_that_is_not_a_call_is_ignored() {
         let none = Err("the reply has no tool call".to_owned());
         assert_eq!(read(r#"The result is {"Experiment 1": {"x": 1}}."#), none);
         assert_eq!(read(r#"{"name": "Ann", "age": 3}"#), none);
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_found_wherever_they_stand() {
+    fn results_are_found_at_any_position() {
         let text = "First {\"Experiment 1\": {\"x\": 1}}.\n```json\n{\"experiment 1\": {\"x\": 2}}\n``` {\"a\": 1}";
         assert_eq!(results(text).as_deref(), Some(r#"{"experiment 1":{"x":2}}"#));
         assert_eq!(results("{\"a\": {\"b\": 1}} {\"Experiment 1\": "), None);

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Call, parse};
+use super::{ParsedCall, parse};
 use crate::agent::tools::ToolSet;
 
 /// Labels of Python fences.
@@ -28,7 +28,7 @@ struct Fence<'a> {
 ///
 /// # Errors
 /// If there is no call at all: the fault, as a fragment for the model.
-pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<Call>, String> {
+pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<ParsedCall>, String> {
     let mut found = Vec::new();
     let mut trouble = None;
     for fence in fences(text) {
@@ -54,7 +54,7 @@ pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<Call>, String> {
 }
 
 /// Interprets a fence as a call; `None` if it isn't one.
-fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<Call>, String>> {
+fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<ParsedCall>, String>> {
     let known = |name: &str| tools.get(name).is_some();
     let name = match fence.label.as_str() {
         "" | "json" | "tool_call" => {
@@ -66,14 +66,14 @@ fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<Call>, String>>
         }
         "bash" | "sh" | "shell" | "console" if !known(&fence.label) => tools.shell()?,
         label if PYTHON.contains(&label) && !known(label) => tools.python()?,
-        label => tools.shown().iter().find(|tool| tool.name == label)?.name.as_str(),
+        label => tools.definitions().iter().find(|tool| tool.name == label)?.name.as_str(),
     };
     if !fence.closed {
         return Some(Err(format!("the code fence `{}` is not closed", fence.label)));
     }
-    let tool = tools.shown().iter().find(|tool| tool.name == name)?;
+    let tool = tools.definitions().iter().find(|tool| tool.name == name)?;
     let arguments = arguments(&tool.parameters, fence.body);
-    Some(Ok(vec![Call { id: None, name: name.to_owned(), arguments }]))
+    Some(Ok(vec![ParsedCall { id: None, name: name.to_owned(), arguments }]))
 }
 
 /// Parses a fence's text as arguments.
@@ -174,7 +174,7 @@ mod tests {
     type Named = (String, Result<Value, String>);
 
     fn read(choice: ToolChoice, text: &str) -> Result<Vec<Named>, String> {
-        let calls = calls(text, &ToolSet::of(choice))?;
+        let calls = calls(text, &ToolSet::from_choice(choice))?;
         Ok(calls.into_iter().map(|call| (call.name, call.arguments.map(Value::from))).collect())
     }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_argument_stands_below_the_short_ones_as_it_is() {
+    fn a_long_argument_is_written_verbatim_below_the_short_ones() {
         let content = "def f():\n    return \"\"\"a: b\"\"\"\n";
         let expected = ("write_file".to_owned(), json!({"path": "a.py", "content": content}));
         assert_eq!(one(&format!("```write_file\npath: a.py\n{content}```")), expected);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_that_are_no_calls_are_part_of_the_thought() {
+    fn fences_without_calls_belong_to_the_thought() {
         let text = "As in\n```python\nx = 1\n```\nand\n```json\n{\"x\": 1}\n```\nso\n```list_files\n```";
         assert_eq!(one(text), ("list_files".to_owned(), json!({})));
         let none = "the reply has no code fence with a call";
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn the_calls_that_models_are_shown_are_calls_of_their_set() {
         for choice in [ToolChoice::Autoexperiment, ToolChoice::SweAgent, ToolChoice::Super, ToolChoice::Bash] {
-            let set = ToolSet::of(choice);
+            let set = ToolSet::from_choice(choice);
             for shown in [format!("```json\n{}\n```", set.first()), set.example().to_owned()] {
                 let calls = read(choice, &shown).unwrap();
                 assert!(
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_fence_is_said() {
+    fn errors_in_a_fenced_call_are_explained() {
         let error = |text: &str| read(ToolChoice::Autoexperiment, text).unwrap_err();
         assert_eq!(error("```bash\nls"), "the code fence `bash` is not closed");
         let broken = error("```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": ls}}\n```");

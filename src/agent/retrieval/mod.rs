@@ -75,7 +75,7 @@ pub struct Retriever {
 
 /// A masked function and the query for it.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct RetrievalQuery {
     /// Its file.
     pub file: PathBuf,
     /// Its index in the file's module.
@@ -86,7 +86,7 @@ pub struct Wanted {
     pub oracle: Vec<String>,
 }
 
-impl Wanted {
+impl RetrievalQuery {
     /// Finds a task's function in the code.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl Retriever {
     ///
     /// # Errors
     /// The errors of the embedding model.
-    pub async fn passages(&self, text: &str, wanted: &Wanted) -> Result<Vec<Passage>, String> {
+    pub async fn passages(&self, text: &str, wanted: &RetrievalQuery) -> Result<Vec<Passage>, String> {
         let all = passages(text);
         Ok(match self.paper {
             PaperChoice::None => Vec::new(),
@@ -131,8 +131,8 @@ impl Retriever {
     ///
     /// # Errors
     /// The errors of the embedding model.
-    pub async fn rank_passages(&self, all: &[Passage], wanted: &Wanted) -> Result<Vec<usize>, String> {
-        let shown: Vec<String> = all.iter().map(Passage::shown).collect();
+    pub async fn rank_passages(&self, all: &[Passage], wanted: &RetrievalQuery) -> Result<Vec<usize>, String> {
+        let shown: Vec<String> = all.iter().map(Passage::heading_and_text).collect();
         Ok(ranked(&self.scores(&shown, &wanted.query, self.paper == PaperChoice::Embedding).await?))
     }
 
@@ -144,7 +144,7 @@ impl Retriever {
     pub async fn snippets(
         &self,
         code: &Code,
-        wanted: &Wanted,
+        wanted: &RetrievalQuery,
         files: Option<&[PathBuf]>,
         shown: Option<&Path>,
     ) -> Result<Vec<Snippet>, String> {

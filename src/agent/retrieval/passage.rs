@@ -17,7 +17,7 @@ pub struct Passage {
 impl Passage {
     /// Heading and text as embedded, indexed and shown.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn heading_and_text(&self) -> String {
         format!("### {}\n\n{}", self.heading, self.text)
     }
 }

@@ -1,7 +1,7 @@
 //! Retrieval over a masked repo.
 
 use super::*;
-use crate::code::{Module, Target};
+use crate::code::{MaskTarget, Module};
 
 const CODE: &str = "def variance(values):\n    \"\"\"The variance of values around their mean.\"\"\"\n    SECRET = mean(values)\n    return sum((x - SECRET) ** 2 for x in values)\n\n\ndef mean(values):\n    \"\"\"The mean of values.\"\"\"\n    return sum(values) / len(values)\n\n\ndef spread(values):\n    return variance(values) ** 0.5\n\n\ndef hello(name):\n    print(name)\n";
 
@@ -9,18 +9,18 @@ const PAPER: &str = "# P\n\n## Summary\n\nWe sort things.\n\n## Spread\n\nThe va
 
 fn masked() -> Code {
     let module = Module::parse("m.py", CODE.into()).unwrap();
-    let bytes = module.mask(&[Target { function: 0, description: None }]).unwrap();
+    let bytes = module.mask(&[MaskTarget { function: 0, description: None }]).unwrap();
     Code::new([("m.py".into(), bytes)])
 }
 
-fn wanted(code: &Code) -> Wanted {
+fn wanted(code: &Code) -> RetrievalQuery {
     let function = TaskFunction {
         at: "m.py::variance".into(),
         description: "The variance.".into(),
         passages: vec!["Spread".into(), "Elsewhere".into()],
         region: None,
     };
-    Wanted::new(&function, code).unwrap()
+    RetrievalQuery::new(&function, code).unwrap()
 }
 
 fn retriever(paper: PaperChoice, code: CodeChoice) -> Retriever {

@@ -20,7 +20,7 @@ impl Settings {
     /// # Errors
     /// Kind `Usage` if embeddings are requested and there is no model for them. Another search method would be measured
     /// under the wrong name.
-    pub fn settle(&mut self, cache: &Path) -> Result<()> {
+    pub fn choose_embedding(&mut self, cache: &Path) -> Result<()> {
         let local = cache.join("embedding");
         if self.embedding.is_none() && embedding::is_model(&local) {
             self.embedding = Some(local.display().to_string());

@@ -2,12 +2,12 @@
 
 use clap::ValueEnum;
 
-use super::{Kind, Preset, Settings};
+use super::{AgentKind, Preset, Settings};
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
 use crate::agent::review::MOST_FEEDBACK;
 
 /// One setting: its names, how to read and write it, and which agents use it.
-pub(super) struct Key {
+pub(super) struct SettingKey {
     /// Name after an agent's name and in labels.
     pub(super) name: &'static str,
     /// Name of the command-line option.
@@ -17,34 +17,34 @@ pub(super) struct Key {
     /// Formats the value as `read` parses it.
     pub(super) write: fn(&Settings) -> String,
     /// Whether an agent of this kind with these settings uses it.
-    pub(super) heeded: fn(Kind, &Settings) -> bool,
+    pub(super) heeded: fn(AgentKind, &Settings) -> bool,
 }
 
 /// Used by `react` and `fixed`.
-fn by_both(kind: Kind, _: &Settings) -> bool {
-    kind != Kind::MlAgent
+fn by_both(kind: AgentKind, _: &Settings) -> bool {
+    kind != AgentKind::MlAgent
 }
 
-fn by_fixed(kind: Kind, _: &Settings) -> bool {
-    kind == Kind::Fixed
+fn by_fixed(kind: AgentKind, _: &Settings) -> bool {
+    kind == AgentKind::Fixed
 }
 
-fn by_react(kind: Kind, _: &Settings) -> bool {
-    kind == Kind::React
+fn by_react(kind: AgentKind, _: &Settings) -> bool {
+    kind == AgentKind::React
 }
 
-fn by_ml_agent(kind: Kind, _: &Settings) -> bool {
-    kind == Kind::MlAgent
+fn by_ml_agent(kind: AgentKind, _: &Settings) -> bool {
+    kind == AgentKind::MlAgent
 }
 
 /// Used by `react` without a preset.
-fn by_free_react(kind: Kind, settings: &Settings) -> bool {
-    kind == Kind::React && settings.preset == Preset::None
+fn by_free_react(kind: AgentKind, settings: &Settings) -> bool {
+    kind == AgentKind::React && settings.preset == Preset::None
 }
 
 /// All settings that can differ between agents, in the order of labels.
-pub(super) static KEYS: [Key; 23] = [
-    Key {
+pub(super) static KEYS: [SettingKey; 23] = [
+    SettingKey {
         name: "paper",
         option: "--paper-text",
         read: |settings, text| {
@@ -54,7 +54,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.paper.map(written).unwrap_or_default(),
         heeded: by_both,
     },
-    Key {
+    SettingKey {
         name: "paper-file",
         option: "--no-paper-file",
         read: |settings, text| {
@@ -64,7 +64,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.paper_file.to_string(),
         heeded: by_react,
     },
-    Key {
+    SettingKey {
         name: "code",
         option: "--code",
         read: |settings, text| {
@@ -74,7 +74,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.code.map(written).unwrap_or_default(),
         heeded: by_both,
     },
-    Key {
+    SettingKey {
         name: "passages",
         option: "--passages",
         read: |settings, text| {
@@ -84,10 +84,10 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.passages.to_string(),
         heeded: |kind, settings| {
             let ranks = matches!(settings.paper, Some(PaperChoice::Bm25 | PaperChoice::Embedding));
-            kind == Kind::Fixed || (kind == Kind::React && ranks)
+            kind == AgentKind::Fixed || (kind == AgentKind::React && ranks)
         },
     },
-    Key {
+    SettingKey {
         name: "snippets",
         option: "--snippets",
         read: |settings, text| {
@@ -97,10 +97,10 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.snippets.to_string(),
         heeded: |kind, settings| {
             let ranks = matches!(settings.code, Some(CodeChoice::Bm25 | CodeChoice::Ast | CodeChoice::Embedding));
-            kind == Kind::Fixed || (kind == Kind::React && ranks)
+            kind == AgentKind::Fixed || (kind == AgentKind::React && ranks)
         },
     },
-    Key {
+    SettingKey {
         name: "fill",
         option: "--fill",
         read: |settings, text| {
@@ -110,7 +110,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| written(settings.fill),
         heeded: by_fixed,
     },
-    Key {
+    SettingKey {
         name: "repair",
         option: "--repair",
         read: |settings, text| {
@@ -120,7 +120,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.repair.to_string(),
         heeded: by_fixed,
     },
-    Key {
+    SettingKey {
         name: "preset",
         option: "--preset",
         read: |settings, text| {
@@ -130,7 +130,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| written(settings.preset),
         heeded: by_react,
     },
-    Key {
+    SettingKey {
         name: "prompt",
         option: "--prompt",
         read: |settings, text| {
@@ -140,7 +140,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| written(settings.prompt),
         heeded: by_free_react,
     },
-    Key {
+    SettingKey {
         name: "history",
         option: "--history",
         read: |settings, text| {
@@ -150,7 +150,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.history.to_string(),
         heeded: by_free_react,
     },
-    Key {
+    SettingKey {
         name: "context",
         option: "--context-tokens",
         read: |settings, text| {
@@ -160,7 +160,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.context_tokens.unwrap_or(0).to_string(),
         heeded: by_free_react,
     },
-    Key {
+    SettingKey {
         name: "tools",
         option: "--tools",
         read: |settings, text| {
@@ -170,7 +170,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| written(settings.tools),
         heeded: by_free_react,
     },
-    Key {
+    SettingKey {
         name: "protocol",
         option: "--protocol",
         read: |settings, text| {
@@ -180,7 +180,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| written(settings.protocol),
         heeded: by_free_react,
     },
-    Key {
+    SettingKey {
         name: "one-call",
         option: "--one-call",
         read: |settings, text| {
@@ -190,7 +190,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.one_call.to_string(),
         heeded: by_free_react,
     },
-    Key {
+    SettingKey {
         name: "reflexion",
         option: "--reflexion",
         read: |settings, text| {
@@ -201,7 +201,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.reflexion.max(1).to_string(),
         heeded: by_react,
     },
-    Key {
+    SettingKey {
         name: "reasoning",
         option: "--reasoning-tokens",
         read: |settings, text| {
@@ -211,7 +211,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.reasoning_tokens.to_string(),
         heeded: by_both,
     },
-    Key {
+    SettingKey {
         name: "feedback",
         option: "--feedback",
         read: |settings, text| {
@@ -225,7 +225,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.feedback.map(|level| level.to_string()).unwrap_or_default(),
         heeded: by_both,
     },
-    Key {
+    SettingKey {
         name: "rounds",
         option: "--rounds",
         read: |settings, text| {
@@ -235,7 +235,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.rounds.to_string(),
         heeded: |kind, settings| by_both(kind, settings) && settings.feedback.is_some(),
     },
-    Key {
+    SettingKey {
         name: "words",
         option: "ml-agent:words",
         read: |settings, text| {
@@ -245,7 +245,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.reach.words.to_string(),
         heeded: by_ml_agent,
     },
-    Key {
+    SettingKey {
         name: "retrieve",
         option: "ml-agent:retrieve",
         read: |settings, text| {
@@ -255,7 +255,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.reach.repos.to_string(),
         heeded: by_ml_agent,
     },
-    Key {
+    SettingKey {
         name: "replies",
         option: "ml-agent:replies",
         read: |settings, text| {
@@ -265,7 +265,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.reach.replies.to_string(),
         heeded: by_ml_agent,
     },
-    Key {
+    SettingKey {
         name: "docs",
         option: "ml-agent:docs",
         read: |settings, text| {
@@ -275,7 +275,7 @@ pub(super) static KEYS: [Key; 23] = [
         write: |settings| settings.reach.docs.to_string(),
         heeded: by_ml_agent,
     },
-    Key {
+    SettingKey {
         name: "file",
         option: "ml-agent:file",
         read: |settings, text| {
@@ -288,25 +288,25 @@ pub(super) static KEYS: [Key; 23] = [
 ];
 
 /// Names of the keys used by exactly these kinds of agents.
-fn keys_of(kinds: &[Kind]) -> String {
+fn keys_of(kinds: &[AgentKind]) -> String {
     let settings = Settings {
         paper: Some(PaperChoice::Bm25),
         code: Some(CodeChoice::Bm25),
         feedback: Some(1),
         ..Settings::default()
     };
-    let heeded = |key: &Key, kind: Kind| (key.heeded)(kind, &settings) == kinds.contains(&kind);
-    let names = KEYS.iter().filter(|key| heeded(key, Kind::Fixed) && heeded(key, Kind::React));
-    let names = names.filter(|key| heeded(key, Kind::MlAgent));
+    let heeded = |key: &SettingKey, kind: AgentKind| (key.heeded)(kind, &settings) == kinds.contains(&kind);
+    let names = KEYS.iter().filter(|key| heeded(key, AgentKind::Fixed) && heeded(key, AgentKind::React));
+    let names = names.filter(|key| heeded(key, AgentKind::MlAgent));
     names.map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
 }
 
 /// Names of the settings for each agent, for hints and help.
 #[must_use]
 pub fn setting_keys() -> String {
-    let both = keys_of(&[Kind::Fixed, Kind::React]);
-    let own =
-        [Kind::Fixed, Kind::React, Kind::MlAgent].map(|kind| format!("{} of `{}`", keys_of(&[kind]), kind.name()));
+    let both = keys_of(&[AgentKind::Fixed, AgentKind::React]);
+    let own = [AgentKind::Fixed, AgentKind::React, AgentKind::MlAgent]
+        .map(|kind| format!("{} of `{}`", keys_of(&[kind]), kind.name()));
     format!("{both}; {}", own.join("; "))
 }
 

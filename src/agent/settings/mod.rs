@@ -12,9 +12,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::history::History;
+use super::ml_agent_limits::MlAgentLimits;
 use super::prompts::dynamic::Prompting;
-use super::protocol::Protocol;
-use super::reach::Reach;
+use super::protocol::ToolProtocol;
 use super::retrieval::{CodeChoice, PaperChoice};
 use super::tools::ToolChoice;
 use keys::KEYS;
@@ -85,7 +85,7 @@ pub struct Settings {
     /// The tools of `react`.
     pub tools: ToolChoice,
     /// How the model calls tools.
-    pub protocol: Protocol,
+    pub protocol: ToolProtocol,
     /// Whether each step makes a single call, as in the paper.
     pub one_call: bool,
     /// Tries within an attempt, each after a plan based on the previous one; 0 and 1 mean one try.
@@ -97,8 +97,8 @@ pub struct Settings {
     #[serde(skip_serializing_if = "is_usual")]
     pub rounds: u32,
     /// Limits of `ml-agent`.
-    #[serde(skip_serializing_if = "Reach::is_default")]
-    pub reach: Reach,
+    #[serde(skip_serializing_if = "MlAgentLimits::is_default")]
+    pub reach: MlAgentLimits,
 }
 
 /// Default number of rounds that follow feedback.
@@ -127,19 +127,19 @@ impl Default for Settings {
             history: History::default(),
             context_tokens: None,
             tools: ToolChoice::default(),
-            protocol: Protocol::default(),
+            protocol: ToolProtocol::default(),
             one_call: false,
             reflexion: 0,
             feedback: None,
             rounds: ROUNDS,
-            reach: Reach::default(),
+            reach: MlAgentLimits::default(),
         }
     }
 }
 
 /// The kinds of agents that have settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AgentKind {
     /// `react`.
     React,
     /// `fixed`.
@@ -148,7 +148,7 @@ pub(crate) enum Kind {
     MlAgent,
 }
 
-impl Kind {
+impl AgentKind {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::React => "react",
@@ -168,7 +168,7 @@ impl Kind {
 
 /// Help text of `--paper-text`.
 pub(crate) fn paper_help() -> String {
-    let default = |kind: Kind| written(kind.context().0);
+    let default = |kind: AgentKind| written(kind.context().0);
     help_by_kind("Text of the paper in the task; `react` can read paper.txt too, without --no-paper-file", default)
 }
 
@@ -178,15 +178,16 @@ pub(crate) fn code_help() -> String {
 }
 
 /// Help text of an option whose default depends on the agent.
-fn help_by_kind(what: &str, default: impl Fn(Kind) -> String) -> String {
-    let defaults = [Kind::Fixed, Kind::React].map(|kind| format!("`{}` for `{}`", default(kind), kind.name()));
+fn help_by_kind(what: &str, default: impl Fn(AgentKind) -> String) -> String {
+    let defaults =
+        [AgentKind::Fixed, AgentKind::React].map(|kind| format!("`{}` for `{}`", default(kind), kind.name()));
     format!("{what} [default: {}]", defaults.join(", "))
 }
 
 impl Settings {
     /// Fills in the defaults of this kind of agent.
     #[must_use]
-    pub(crate) fn for_kind(mut self, kind: Kind) -> Self {
+    pub(crate) fn for_kind(mut self, kind: AgentKind) -> Self {
         let (paper, code) = kind.context();
         self.paper = self.paper.or(Some(paper));
         self.code = self.code.or(Some(code));
@@ -194,7 +195,7 @@ impl Settings {
     }
 
     /// Keys and values of the settings that this kind of agent uses and that differ from its defaults.
-    pub(crate) fn differences(&self, kind: Kind) -> impl Iterator<Item = (&'static str, String)> {
+    pub(crate) fn differences(&self, kind: AgentKind) -> impl Iterator<Item = (&'static str, String)> {
         let default = Self::default().for_kind(kind);
         KEYS.iter().filter(move |key| (key.heeded)(kind, self)).filter_map(move |key| {
             let value = (key.write)(self);
@@ -233,9 +234,9 @@ mod tests {
     fn embeddings_without_a_model_are_refused() {
         let cache = tempfile::tempdir().unwrap();
         let mut settings = Settings { paper: Some(PaperChoice::Embedding), ..Settings::default() };
-        let refused = settings.settle(cache.path()).unwrap_err();
+        let refused = settings.choose_embedding(cache.path()).unwrap_err();
         assert!(refused.hint.is_some_and(|hint| hint.contains("--embedding")));
         settings.paper = Some(PaperChoice::Bm25);
-        settings.settle(cache.path()).unwrap();
+        settings.choose_embedding(cache.path()).unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! The history as one message: thoughts, actions and observations. Only the newest observation is long.
 
-use crate::agent::ending::ending;
 use crate::agent::history::SHORT;
+use crate::agent::tail::tail;
 use crate::model::{Message, Role};
 
 /// Maximum characters of the newest observation.
@@ -9,11 +9,11 @@ const LONG: usize = 50_000;
 
 /// The turns so far: replies and observations.
 #[derive(Default)]
-pub struct Past {
+pub struct PastTurns {
     turns: Vec<(String, String)>,
 }
 
-impl Past {
+impl PastTurns {
     /// Adds a turn: the model's reply and its observation.
     pub fn add(&mut self, said: String, observation: String) {
         self.turns.push((said, observation));
@@ -43,7 +43,7 @@ fn cut_end(text: &str, most: usize) -> String {
     if cut == 0 {
         return text.to_owned();
     }
-    format!("[... {cut} characters cut ...]\n{}", ending(text, most))
+    format!("[... {cut} characters cut ...]\n{}", tail(text, most))
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn the_history_is_one_message_whose_newest_observation_alone_is_long() {
         let prompt = Message::new(Role::User, "question");
-        let mut past = Past::default();
+        let mut past = PastTurns::default();
         assert_eq!(past.messages(&prompt).len(), 1);
         past.add("Thought: a".to_owned(), format!("{}end", "x".repeat(SHORT)));
         past.add("Thought: b".to_owned(), newest(&"y".repeat(LONG + 7)));

@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use super::account::Asker;
 use super::prompts::super_task;
-use super::step::{Ran, use_tool};
+use super::step::{CallEffect, use_tool};
 use super::tools::{Session, ToolChoice, ToolSet, cut_middle};
-use super::{Context, End, Ended, Event, Limits, Task};
-use crate::model::{Message, Model, Request, Role, Wishes};
-use history::Past;
+use super::{AttemptEnd, Context, End, Event, Limits, Task};
+use crate::model::{Message, Model, Request, RequestOptions, Role};
+use history::PastTurns;
 
 /// Sampling settings of SUPER's agent, used unless the run sets others.
 const TEMPERATURE: f64 = 0.2;
@@ -33,23 +33,23 @@ pub(super) async fn work(
     model: &dyn Model,
     session: &mut Session,
     context: &mut Context<'_>,
-) -> (Ended, Vec<Message>) {
+) -> (AttemptEnd, Vec<Message>) {
     let mut prompt = super_task(task, limits, context.session.patience());
     prompt.extend(lesson.map(|lesson| format!("\n\n{lesson}")));
     let prompt = Message::new(Role::User, prompt);
-    let mut past = Past::default();
+    let mut past = PastTurns::default();
     let ended = steps(&prompt, &mut past, model, session, context).await;
     (ended, past.messages(&prompt))
 }
 
 async fn steps(
     prompt: &Message,
-    past: &mut Past,
+    past: &mut PastTurns,
     model: &dyn Model,
     session: &mut Session,
     context: &mut Context<'_>,
-) -> Ended {
-    let tools = ToolSet::of(ToolChoice::Super);
+) -> AttemptEnd {
+    let tools = ToolSet::from_choice(ToolChoice::Super);
     let (mut errors, mut first) = (0, true);
     loop {
         if let Err(refused) = context.may_ask() {
@@ -58,7 +58,7 @@ async fn steps(
         let mut sampling = context.next_sampling();
         sampling.temperature.get_or_insert(TEMPERATURE);
         sampling.max_tokens.get_or_insert(MOST_TOKENS);
-        let wishes = Wishes { top_p: Some(TOP_P), ..Wishes::default() };
+        let wishes = RequestOptions { top_p: Some(TOP_P), ..RequestOptions::default() };
         let messages = past.messages(prompt);
         let kept = usize::from(!first);
         first = false;
@@ -74,14 +74,14 @@ async fn steps(
         session.next_step();
         let ran = match call {
             Ok((name, arguments)) => run(&tools, name, arguments, session, context).await,
-            Err(what) => Ran::Wrong(what),
+            Err(what) => CallEffect::Wrong(what),
         };
         match ran {
-            Ran::Observed(observation, _) => {
+            CallEffect::Observed(observation, _) => {
                 errors = 0;
                 past.add(said, observation);
             }
-            Ran::Wrong(what) => {
+            CallEffect::Wrong(what) => {
                 let what = cut_middle(&what, FAULT).into_owned();
                 context.count_format_error(&what);
                 errors += 1;
@@ -90,7 +90,7 @@ async fn steps(
                 }
                 past.add(said, format!("nothing was run: {what}"));
             }
-            Ran::End(ended) => return ended,
+            CallEffect::End(ended) => return ended,
         }
     }
 }
@@ -102,14 +102,14 @@ async fn run(
     arguments: Map<String, Value>,
     session: &mut Session,
     context: &mut Context<'_>,
-) -> Ran {
+) -> CallEffect {
     let Some(tool) = tools.get(&name) else {
-        let known: Vec<String> = tools.shown().iter().map(|tool| format!("`{}`", tool.name)).collect();
+        let known: Vec<String> = tools.definitions().iter().map(|tool| format!("`{}`", tool.name)).collect();
         let name: String = name.chars().take(80).collect();
-        return Ran::Wrong(format!("there is no action `{name}`; the actions are {}", known.join(", ")));
+        return CallEffect::Wrong(format!("there is no action `{name}`; the actions are {}", known.join(", ")));
     };
     let (shown, seconds) = match use_tool(tool, arguments.clone(), session, context).await {
-        Ran::Observed(shown, seconds) => (shown, seconds),
+        CallEffect::Observed(shown, seconds) => (shown, seconds),
         other => return other,
     };
     let observation = history::newest(&clean::clean(&shown));
@@ -121,5 +121,5 @@ async fn run(
         content: observation.clone(),
         seconds,
     });
-    Ran::Observed(observation, seconds)
+    CallEffect::Observed(observation, seconds)
 }

@@ -9,11 +9,11 @@ const BEFORE: &str = "<<<BEFORE_EDIT>>>";
 const AFTER: &str = "<<<AFTER_EDIT>>>";
 
 /// An action with its arguments, or the reply's error.
-type Call = Result<(String, Map<String, Value>), String>;
+type ReplyAction = Result<(String, Map<String, Value>), String>;
 
 /// Parses a reply into its text for the history and its action. Text after the content, such as an observation made up
 /// by the model, is dropped.
-pub fn read(text: &str) -> (String, Call) {
+pub fn read(text: &str) -> (String, ReplyAction) {
     let text = text.trim();
     let said = match (text.find(END), text.find(OBSERVATION)) {
         (Some(end), observation) if observation.is_none_or(|at| end < at) => &text[..end + END.len()],
@@ -27,7 +27,7 @@ pub fn read(text: &str) -> (String, Call) {
     (if said.is_empty() { "(nothing)".to_owned() } else { said }, call)
 }
 
-fn action(said: &str) -> Call {
+fn action(said: &str) -> ReplyAction {
     let form = "write `Thought:`, then `Action:` with one action, then its `<content>`";
     let mut lines = said.lines();
     let Some(name) = lines.find_map(|line| line.trim().strip_prefix("Action:")) else {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_turn_says_what_is_wrong() {
+    fn an_invalid_turn_is_explained() {
         let wrong = |text: &str| read(text).1.unwrap_err();
         assert!(wrong("I think.").starts_with("the reply has no line `Action:`"));
         assert!(wrong("").starts_with("the reply has no line `Action:`"));

@@ -2,14 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::support::{World, open, task};
+use super::support::{AttemptFixture, open, task};
 use crate::agent::{End, Event, Settings};
 use crate::score::parse_answer;
 
 #[tokio::test]
 async fn gold_restores_the_originals_runs_the_experiments_and_reports_their_results() {
-    let attempt =
-        World::new(vec![]).await.run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task()).await;
+    let attempt = AttemptFixture::new(vec![])
+        .await
+        .run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task())
+        .await;
     assert_eq!((attempt.end, &attempt.detail), (End::Answered, &None));
     let answer = attempt.answer.unwrap();
     let expected = json!({"Experiment 1": {"value": 42}, "Experiment 2": {"value": 3.0}});
@@ -18,10 +20,11 @@ async fn gold_restores_the_originals_runs_the_experiments_and_reports_their_resu
 }
 
 #[tokio::test]
-async fn gold_says_which_experiment_failed_and_reports_the_others() {
+async fn gold_names_the_failed_experiment_and_reports_the_others() {
     let mut task = task();
     task.experiments[0].command = "echo trouble >&2; exit 7".into();
-    let attempt = World::new(vec![]).await.run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task).await;
+    let attempt =
+        AttemptFixture::new(vec![]).await.run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task).await;
     assert_eq!(attempt.end, End::Answered);
     assert_eq!(attempt.detail.as_deref(), Some("Experiment 1: exit code 7"));
     assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 2":{"value":3.0}}"#));
@@ -37,22 +40,28 @@ async fn gold_keeps_to_each_experiments_time_limit() {
     let mut task = task();
     task.experiments[0].command = "sleep 30".into();
     task.experiments[0].time_limit = 0.3;
-    let attempt = World::new(vec![]).await.run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task).await;
+    let attempt =
+        AttemptFixture::new(vec![]).await.run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task).await;
     assert!(attempt.detail.unwrap().starts_with("Experiment 1: stopped at its time limit"));
-    let lost =
-        World::new(vec![]).await.dying(1).run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task).await;
+    let lost = AttemptFixture::new(vec![])
+        .await
+        .dying(1)
+        .run(open("gold", &Settings::default(), None).unwrap().as_ref(), &task)
+        .await;
     assert_eq!(lost.end, End::SandboxKilled);
 }
 
 #[tokio::test]
 async fn noop_does_nothing_and_gives_up() {
-    let attempt =
-        World::new(vec![]).await.run(open("noop", &Settings::default(), None).unwrap().as_ref(), &task()).await;
+    let attempt = AttemptFixture::new(vec![])
+        .await
+        .run(open("noop", &Settings::default(), None).unwrap().as_ref(), &task())
+        .await;
     assert_eq!((attempt.end, attempt.answer, attempt.budget.steps), (End::GaveUp, None, 0));
     assert_eq!(attempt.asked.len(), 0);
 }
 
-async fn scripted(script: &str, world: World) -> super::support::Attempt {
+async fn scripted(script: &str, world: AttemptFixture) -> super::support::Attempt {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), script).unwrap();
     let agent = open(&format!("scripted:{}", file.path().display()), &Settings::default(), None).unwrap();
@@ -74,7 +83,7 @@ async fn a_script_runs_one_tool_a_step_up_to_its_answer() {
         r#"{"tool": "command_line", "arguments": {"command": "touch never.txt"}}"#,
         "\n",
     );
-    let attempt = scripted(script, World::new(vec![]).await).await;
+    let attempt = scripted(script, AttemptFixture::new(vec![]).await).await;
     assert_eq!((attempt.end, attempt.budget.steps, attempt.budget.calls), (End::Answered, 4, 0));
     assert_eq!(attempt.observations(), ["wrote 1 bytes to `a.txt`", "exit code 0\nstdout:\nA"]);
     assert_eq!(attempt.format_errors(), ["there is no tool `no_such_tool`"]);
@@ -84,12 +93,12 @@ async fn a_script_runs_one_tool_a_step_up_to_its_answer() {
 #[tokio::test]
 async fn a_script_keeps_to_the_limits() {
     let line = r#"{"tool": "command_line", "arguments": {"command": "sleep 0.2"}}"#.to_owned() + "\n";
-    let steps = scripted(&line.repeat(5), World::new(vec![]).await.limits(|limits| limits.steps = 2)).await;
+    let steps = scripted(&line.repeat(5), AttemptFixture::new(vec![]).await.limits(|limits| limits.steps = 2)).await;
     assert_eq!((steps.end, steps.observations().len()), (End::StepLimit, 2));
-    let time = scripted(&line.repeat(5), World::new(vec![]).await.limits(|limits| limits.seconds = 0.3)).await;
+    let time = scripted(&line.repeat(5), AttemptFixture::new(vec![]).await.limits(|limits| limits.seconds = 0.3)).await;
     assert_eq!(time.end, End::TimeLimit);
     assert!(time.observations().len() <= 2);
-    assert_eq!(scripted("", World::new(vec![]).await).await.end, End::GaveUp);
+    assert_eq!(scripted("", AttemptFixture::new(vec![]).await).await.end, End::GaveUp);
 }
 
 #[test]
@@ -103,7 +112,11 @@ fn a_broken_script_is_an_error_with_its_line() {
 }
 
 async fn baseline(spec: &str, seed: u64, task: &crate::agent::Replication) -> super::support::Attempt {
-    World::new(vec![]).await.seed(seed).run(open(spec, &Settings::default(), None).unwrap().as_ref(), task).await
+    AttemptFixture::new(vec![])
+        .await
+        .seed(seed)
+        .run(open(spec, &Settings::default(), None).unwrap().as_ref(), task)
+        .await
 }
 
 #[tokio::test]
@@ -133,7 +146,7 @@ async fn random_reports_numbers_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_copycat_takes_the_likest_function_with_as_many_parameters() {
-    let world = World::new(vec![]).await;
+    let world = AttemptFixture::new(vec![]).await;
     let main = "def double(x):\n    \"\"\"Doubles a number x.\"\"\"\n    raise NotImplementedError\n\n\ndef double_all(x, y):\n    \"\"\"Doubles numbers: doubles x, doubles y.\"\"\"\n    return 0\n\n\ndef twice(x):\n    \"\"\"A number twice.\"\"\"\n    y = 2\n    return y * x\n";
     std::fs::write(world.dir.path().join("main.py"), main).unwrap();
     let attempt = world.run(open("copycat", &Settings::default(), None).unwrap().as_ref(), &task()).await;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::support::{call, open, sh, task, text};
 use crate::agent::{Budget, Context, End, Limits, Settings, Trajectory, attempt};
 use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Sampling};
-use crate::sandbox::{Command, Entry, Exec, ExecLimits, Exit, Fault, Sandbox};
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, FolderEntry, Sandbox};
 
 struct Instant;
 
@@ -39,7 +39,7 @@ impl Sandbox for Instant {
     async fn write(&mut self, _: &Path, _: &[u8]) -> Result<(), Fault> {
         Ok(())
     }
-    async fn list(&mut self, _: &Path) -> Result<Vec<Entry>, Fault> {
+    async fn list(&mut self, _: &Path) -> Result<Vec<FolderEntry>, Fault> {
         Ok(Vec::new())
     }
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {
@@ -48,10 +48,10 @@ impl Sandbox for Instant {
 }
 
 /// A model that gives the same reply this many times and then fails.
-struct Echoes(Reply, u32);
+struct RepeatingModel(Reply, u32);
 
 #[async_trait]
-impl Model for Echoes {
+impl Model for RepeatingModel {
     fn name(&self) -> &'static str {
         "echoes"
     }
@@ -73,7 +73,7 @@ fn a_step(settings: &str, reply: &Reply, attempts: u32, steps: u32) -> f64 {
         let mut budget = Budget::new(Limits { steps: steps + 2, ..Limits::default() });
         let mut context = Context {
             sandbox: &mut Instant,
-            model: Some(&Echoes(reply.clone(), steps)),
+            model: Some(&RepeatingModel(reply.clone(), steps)),
             sampling: Sampling::default(),
             budget: &mut budget,
             trajectory: &mut trajectory,

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::support::{Attempt, World, call, open, submit, task, text};
+use super::support::{Attempt, AttemptFixture, call, open, submit, task, text};
 use crate::agent::{Agent, End, Event, Replication, Settings, TaskFunction, TaskRegion};
 use crate::model::{ModelError, Reply, Usage};
 
@@ -12,7 +12,7 @@ fn fixed(own: &str) -> std::sync::Arc<dyn Agent> {
     open(&format!("fixed:{own}"), &Settings::default(), None).unwrap()
 }
 
-async fn run(own: &str, world: World, task: &Replication) -> Attempt {
+async fn run(own: &str, world: AttemptFixture, task: &Replication) -> Attempt {
     world.run(fixed(own).as_ref(), task).await
 }
 
@@ -25,20 +25,20 @@ fn spending(reply: Reply, output: u64) -> Reply {
 }
 
 /// Everything the model was shown in its n-th call.
-fn shown(attempt: &Attempt, call: usize) -> String {
+fn call_text(attempt: &Attempt, call: usize) -> String {
     attempt.asked[call].messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
 }
 
 const BOTH: &str = r#"{"Experiment 1":{"value":42},"Experiment 2":{"value":3.0}}"#;
 
 #[tokio::test]
-async fn it_writes_the_function_runs_the_experiments_and_reports_their_results() {
-    let attempt = run("", World::new(vec![writing("return 2 * x")]).await, &task()).await;
+async fn fixed_writes_the_function_runs_the_experiments_and_reports_results() {
+    let attempt = run("", AttemptFixture::new(vec![writing("return 2 * x")]).await, &task()).await;
     assert_eq!((attempt.end, attempt.detail.as_deref()), (End::Answered, None));
     assert_eq!(attempt.answer.as_deref(), Some(BOTH));
     assert_eq!((attempt.budget.steps, attempt.budget.calls), (1, 1));
     assert_eq!(attempt.file("main.py"), "def double(x):\n    return 2 * x\n");
-    let shown = shown(&attempt, 0);
+    let shown = call_text(&attempt, 0);
     for part in
         ["To double a number, add it to itself.", "`main.py::double`", "## The file `main.py`", "Doubles a number."]
     {
@@ -49,7 +49,7 @@ async fn it_writes_the_function_runs_the_experiments_and_reports_their_results()
 
 #[tokio::test]
 async fn a_reply_without_the_function_leaves_it_masked_and_is_a_format_error() {
-    let attempt = run("", World::new(vec![text("I would rather not."), text("No.")]).await, &task()).await;
+    let attempt = run("", AttemptFixture::new(vec![text("I would rather not."), text("No.")]).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::GaveUp, None));
     assert_eq!(attempt.detail.as_deref(), Some("the reply holds no Python code of `double`"));
     assert_eq!(attempt.format_errors(), ["the reply holds no Python code of `double`"; 2]);
@@ -57,7 +57,7 @@ async fn a_reply_without_the_function_leaves_it_masked_and_is_a_format_error() {
 }
 
 #[tokio::test]
-async fn whatever_else_it_is_answered_with_ends_with_a_reason() {
+async fn other_replies_end_the_attempt_with_a_reason() {
     let ten = Reply { tool_calls: (0..10).flat_map(|_| submit().tool_calls).collect(), ..Reply::default() };
     let broken = call("final_answer", Value::String("{\"answer\": {\"Experiment 1\"".into()));
     let huge = call("write_file", Value::String("x".repeat(1 << 20)));
@@ -66,7 +66,7 @@ async fn whatever_else_it_is_answered_with_ends_with_a_reason() {
     // The same reply every time, also with repairs.
     let repaired = small.iter().map(|reply| (reply, "repair=2,reasoning=50"));
     for (reply, own) in [&text(" \n"), &huge, &big].into_iter().chain(&small).map(|reply| (reply, "")).chain(repaired) {
-        let attempt = run(own, World::new(vec![reply.clone(); 60]).await, &task()).await;
+        let attempt = run(own, AttemptFixture::new(vec![reply.clone(); 60]).await, &task()).await;
         assert!(matches!(attempt.end, End::GaveUp | End::StepLimit), "{own}: {:?}", attempt.end);
         assert!(attempt.answer.is_none() && attempt.budget.format_errors > 0, "{own}: {:?}", attempt.detail);
         assert!(attempt.detail.is_none_or(|detail| detail.len() < 1000), "{own}");
@@ -74,12 +74,12 @@ async fn whatever_else_it_is_answered_with_ends_with_a_reason() {
 }
 
 #[tokio::test]
-async fn after_a_reply_that_cannot_be_used_the_model_is_told_why_and_asked_once_more() {
+async fn an_unusable_reply_is_explained_to_the_model_and_asked_for_once_more() {
     let replies = vec![writing("raise NotImplementedError"), writing("return 2 * x")];
-    let attempt = run("", World::new(replies).await, &task()).await;
+    let attempt = run("", AttemptFixture::new(replies).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
     assert_eq!(attempt.format_errors(), ["`double` still only raises NotImplementedError"]);
-    let told = shown(&attempt, 1);
+    let told = call_text(&attempt, 1);
     let why = "An earlier answer could not be used: `double` still only raises NotImplementedError.";
     assert!(told.contains(why), "{told}");
     assert!(!told.contains("```python\ndef double(x):\n    raise"), "small models write a reply again that they see");
@@ -88,8 +88,9 @@ async fn after_a_reply_that_cannot_be_used_the_model_is_told_why_and_asked_once_
 #[tokio::test]
 async fn the_line_that_stands_for_the_missing_code_is_not_shown_for_small_models_to_copy() {
     for code in ["bm25", "none"] {
-        let attempt = run(&format!("code={code}"), World::new(vec![writing("return 2 * x")]).await, &task()).await;
-        let shown = shown(&attempt, 0);
+        let attempt =
+            run(&format!("code={code}"), AttemptFixture::new(vec![writing("return 2 * x")]).await, &task()).await;
+        let shown = call_text(&attempt, 0);
         assert!(
             shown.contains("```python\ndef double(x):\n```") && !shown.contains("raise NotImplementedError"),
             "{shown}"
@@ -104,12 +105,12 @@ async fn the_line_that_stands_for_the_missing_code_is_not_shown_for_small_models
 async fn a_repair_is_shown_the_code_and_the_errors_and_ends_once_everything_runs() {
     let broken = || text("def double(x)");
     let replies = vec![broken(), broken(), writing("return two * x"), writing("return 2 * x"), writing("return 0")];
-    let attempt = run("repair=3", World::new(replies).await, &task()).await;
+    let attempt = run("repair=3", AttemptFixture::new(replies).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
     assert_eq!(attempt.budget.calls, 4);
-    let third = shown(&attempt, 2);
+    let third = call_text(&attempt, 2);
     assert!(third.contains("The last reply could not be used: `double` does not parse"), "{third}");
-    let last = shown(&attempt, 3);
+    let last = call_text(&attempt, 3);
     assert!(last.contains("return two * x") && last.contains("NameError: name 'two' is not defined"), "{last}");
     assert!(last.contains("Experiment 1 gave no result: exit code 1."), "{last}");
     let results = attempt.observations();
@@ -117,21 +118,22 @@ async fn a_repair_is_shown_the_code_and_the_errors_and_ends_once_everything_runs
 }
 
 #[tokio::test]
-async fn without_repair_a_failure_is_reported_with_what_there_is() {
-    let attempt = run("", World::new(vec![writing("return x * 2 if x > 2 else None.no")]).await, &task()).await;
+async fn without_repair_the_available_results_are_reported() {
+    let attempt =
+        run("", AttemptFixture::new(vec![writing("return x * 2 if x > 2 else None.no")]).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1":{"value":42}}"#)));
     assert_eq!(attempt.detail.as_deref(), Some("Experiment 2: exit code 1"));
 }
 
 #[tokio::test]
-async fn reasoning_goes_on_until_its_tokens_are_spent() {
+async fn reasoning_continues_until_its_tokens_are_spent() {
     let replies =
         vec![spending(text("Add."), 30), spending(text("Or double."), 60), spending(writing("return x + x"), 12)];
-    let attempt = run("reasoning=100", World::new(replies).await.max_tokens(500), &task()).await;
+    let attempt = run("reasoning=100", AttemptFixture::new(replies).await.max_tokens(500), &task()).await;
     assert_eq!(attempt.answer.as_deref(), Some(BOTH));
     let most: Vec<_> = attempt.asked.iter().map(|request| request.sampling.max_tokens.unwrap()).collect();
     assert_eq!(most, [100, 70, 500], "what is left after the second is not worth another call");
-    assert!(shown(&attempt, 1).contains("Wait."));
+    assert!(call_text(&attempt, 1).contains("Wait."));
     let last = &attempt.asked[2].messages;
     assert!(
         last[2].content == "Add."
@@ -142,8 +144,8 @@ async fn reasoning_goes_on_until_its_tokens_are_spent() {
 }
 
 /// `quadruple` calls `double`; both are masked.
-async fn two(replies: Vec<Reply>) -> (World, Replication) {
-    let world = World::new(replies).await;
+async fn two(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
+    let world = AttemptFixture::new(replies).await;
     let masked =
         "def quadruple(x):\n    raise NotImplementedError\n\n\ndef double(x):\n    raise NotImplementedError\n";
     std::fs::write(world.dir.path().join("main.py"), masked).unwrap();
@@ -169,13 +171,13 @@ async fn functions_are_written_callees_first_the_others_filled_or_masked() {
         let (world, task) = two(vec![writing("return 2 * x"), outer]).await;
         let attempt = run(own, world, &task).await;
         assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1":{"value":84},"Experiment 2":{"value":3.0}}"#));
-        assert!(shown(&attempt, 0).contains("Complete the code of the function `double`"));
-        assert_eq!(shown(&attempt, 1).contains("return 2 * x"), sees, "{own}");
+        assert!(call_text(&attempt, 0).contains("Complete the code of the function `double`"));
+        assert_eq!(call_text(&attempt, 1).contains("return 2 * x"), sees, "{own}");
     }
 }
 
 #[tokio::test]
-async fn at_a_limit_what_was_written_is_still_run() {
+async fn functions_written_before_a_limit_are_still_run() {
     let (world, task) = two(vec![writing("return 2 * x")]).await;
     let attempt = run("", world.limits(|limits| limits.steps = 1), &task).await;
     assert_eq!((attempt.end, attempt.budget.steps), (End::StepLimit, 1));
@@ -186,9 +188,9 @@ async fn at_a_limit_what_was_written_is_still_run() {
 }
 
 #[tokio::test]
-async fn where_there_are_many_files_the_model_names_those_that_matter() {
+async fn in_large_repos_the_model_selects_the_relevant_files() {
     let replies = vec![text("1. `b/helper_3.py`\n2. nothing.py"), writing("return 2 * x")];
-    let world = World::new(replies).await;
+    let world = AttemptFixture::new(replies).await;
     std::fs::create_dir(world.dir.path().join("b")).unwrap();
     for number in 0..12 {
         let path = world.dir.path().join(format!("b/helper_{number}.py"));
@@ -196,8 +198,8 @@ async fn where_there_are_many_files_the_model_names_those_that_matter() {
     }
     let attempt = run("", world, &task()).await;
     assert_eq!(attempt.answer.as_deref(), Some(BOTH));
-    assert!(shown(&attempt, 0).contains("b/helper_11.py"));
-    let second = shown(&attempt, 1);
+    assert!(call_text(&attempt, 0).contains("b/helper_11.py"));
+    let second = call_text(&attempt, 1);
     assert!(second.contains("# b/helper_3.py::double_number_3") && !second.contains("helper_4"), "{second}");
 }
 
@@ -208,20 +210,20 @@ async fn nothing_missing_is_only_run_and_reported() {
     task.experiments
         .iter_mut()
         .for_each(|experiment| experiment.command = "echo '{\"value\": 1}' | tee out.json".into());
-    let attempt = run("", World::new(vec![]).await, &task).await;
+    let attempt = run("", AttemptFixture::new(vec![]).await, &task).await;
     assert_eq!((attempt.end, attempt.budget.calls), (End::Answered, 0));
     assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1":{"value":1},"Experiment 2":{"value":1}}"#));
 }
 
 #[tokio::test]
-async fn infrastructure_ends_are_told_apart() {
-    let failed = World::new(vec![]).await.then_fails(ModelError::Unavailable("503".into()));
+async fn infrastructure_failures_are_distinguished() {
+    let failed = AttemptFixture::new(vec![]).await.then_fails(ModelError::Unavailable("503".into()));
     assert_eq!(run("", failed, &task()).await.end, End::ModelError);
-    let long = World::new(vec![]).await.then_fails(ModelError::ContextLength("too long".into()));
+    let long = AttemptFixture::new(vec![]).await.then_fails(ModelError::ContextLength("too long".into()));
     assert_eq!(run("", long, &task()).await.end, End::TokenLimit);
-    let dying = World::new(vec![writing("return 2 * x")]).await.dying(3);
+    let dying = AttemptFixture::new(vec![writing("return 2 * x")]).await.dying(3);
     assert_eq!(run("", dying, &task()).await.end, End::SandboxKilled);
-    assert_eq!(run("", World::new(vec![]).await, &task()).await.end, End::GaveUp, "the script has ended");
+    assert_eq!(run("", AttemptFixture::new(vec![]).await, &task()).await.end, End::GaveUp, "the script has ended");
 }
 
 #[tokio::test]
@@ -229,14 +231,14 @@ async fn an_old_result_file_is_never_taken_for_a_new_one() {
     let mut task = task();
     task.experiments.remove(0);
     task.experiments[0].command = "python3 -c 'import main; main.double(1)'".into();
-    let world = World::new(vec![writing("return 2 * x")]).await;
+    let world = AttemptFixture::new(vec![writing("return 2 * x")]).await;
     std::fs::write(world.dir.path().join("out.json"), "{\"value\": 3.0}").unwrap();
     let attempt = run("", world, &task).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::GaveUp, None));
 }
 
 #[test]
-fn what_does_not_fit_a_fixed_agent_is_refused_and_its_name_tells_its_settings() {
+fn unsuitable_settings_of_a_fixed_agent_are_refused_and_its_label_lists_the_others() {
     assert_eq!(fixed("").name(), "fixed");
     assert_eq!(fixed("paper=oracle,code=ast,repair=2").name(), "fixed+paper=oracle+code=ast+repair=2");
     let refused = open("fixed:paper=embedding", &Settings::default(), None).err().map(|error| error.message);
@@ -274,7 +276,7 @@ proptest! {
             let mut task = task();
             task.experiments.truncate(1);
             task.experiments[0].command = "echo '{\"value\": 1}'; exit 1".into();
-            let world = World::new(replies).await.limits(|limits| limits.steps = 9);
+            let world = AttemptFixture::new(replies).await.limits(|limits| limits.steps = 9);
             let attempt = run("repair=2,reasoning=40", world, &task).await;
             assert!(attempt.budget.steps <= 9);
             assert!(!attempt.end.is_infrastructure(), "{:?}", attempt.end);
@@ -287,8 +289,8 @@ proptest! {
 }
 
 /// Only the body of a loop in `double` is masked.
-async fn part(replies: Vec<Reply>) -> (World, Replication) {
-    let world = World::new(replies).await;
+async fn part(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
+    let world = AttemptFixture::new(replies).await;
     let original = "def double(x):\n    total = 0\n    for part in (x, x):\n        total += part\n    return total\n";
     let masked = original.replace("total += part", "raise NotImplementedError");
     std::fs::write(world.dir.path().join("main.py"), &masked).unwrap();
@@ -308,7 +310,7 @@ async fn part(replies: Vec<Reply>) -> (World, Replication) {
 }
 
 #[tokio::test]
-async fn of_a_region_the_statements_alone_are_asked_for_and_taken() {
+async fn for_a_region_only_its_statements_are_requested_and_used() {
     let statements = text("```python\ntotal = total + part\n```");
     let whole = text("```python\ndef double(x):\n    return 2 * x\n```");
     for (reply, file) in [
@@ -322,7 +324,7 @@ async fn of_a_region_the_statements_alone_are_asked_for_and_taken() {
         let attempt = run("", world, &task).await;
         assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)), "{:?}", attempt.detail);
         assert_eq!(attempt.file("main.py"), file);
-        let shown = shown(&attempt, 0);
+        let shown = call_text(&attempt, 0);
         for said in [
             "    for part in (x, x):\n        # The missing statements go here.\n    return total",
             "missing part of the function `double`, about 1 line of code",
@@ -341,5 +343,5 @@ async fn a_region_is_repaired_in_its_place() {
     let attempt = run("repair=1", world, &task).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)), "{:?}", attempt.detail);
     assert!(attempt.file("main.py").contains("        keep = part\n        total += keep\n    return total\n"));
-    assert!(shown(&attempt, 1).contains("NameError: name 'parts' is not defined"));
+    assert!(call_text(&attempt, 1).contains("NameError: name 'parts' is not defined"));
 }

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::support::{Attempt, World, call, costing, sh, submit, text};
+use super::support::{Attempt, AttemptFixture, call, costing, sh, submit, text};
 use crate::agent::{End, Event};
 use crate::model::{ModelError, Reply, Role};
 
@@ -13,15 +13,15 @@ fn steps(count: usize) -> Vec<Reply> {
 }
 
 /// The messages of the agent's last own call, from the first step shown.
-fn shown(attempt: &Attempt) -> Vec<String> {
+fn shown_messages(attempt: &Attempt) -> Vec<String> {
     let own = attempt.asked.iter().rev().find(|request| request.messages[0].role == Role::System).unwrap();
     own.messages[2..].iter().map(|message| message.content.clone()).collect()
 }
 
 #[tokio::test]
-async fn a_window_shows_the_last_steps_and_says_that_others_were_left_out() {
-    let attempt = World::new(steps(6)).await.react_with("history=window:2").await;
-    let shown = shown(&attempt);
+async fn a_window_shows_the_last_steps_and_notes_the_omitted_ones() {
+    let attempt = AttemptFixture::new(steps(6)).await.react_with("history=window:2").await;
+    let shown = shown_messages(&attempt);
     assert_eq!(shown.len(), 4, "{shown:?}");
     assert!(shown[1].contains("result-4") && shown[3].contains("result-5"));
     let task = &attempt.asked[6].messages[1].content;
@@ -38,7 +38,7 @@ async fn a_summary_is_written_by_the_model_from_what_leaves_and_is_charged() {
     replies.insert(4, costing(text("First summary."), 0.1, 100));
     replies.insert(7, costing(text("Second summary."), 0.1, 100));
     replies.insert(10, costing(text(""), 0.1, 100));
-    let attempt = World::new(replies).await.react_with("history=summary:2").await;
+    let attempt = AttemptFixture::new(replies).await.react_with("history=summary:2").await;
     assert_eq!((attempt.end, attempt.budget.steps, attempt.budget.calls), (End::Answered, 9, 12));
     assert!((attempt.budget.cost - 0.3).abs() < 1e-9 && attempt.budget.usage.input == 300);
     let first = &attempt.asked[4].messages[0].content;
@@ -48,7 +48,7 @@ async fn a_summary_is_written_by_the_model_from_what_leaves_and_is_charged() {
     let task = &attempt.asked.last().unwrap().messages[1].content;
     assert!(task.contains("This is a summary of them:]\n\nSecond summary."), "an empty summary replaces nothing");
     assert!(!task.contains("First summary."));
-    assert_eq!(shown(&attempt).len(), 4);
+    assert_eq!(shown_messages(&attempt).len(), 4);
     let called = |event: &Event| matches!(event, Event::ToolModelCall { tool, .. } if tool == "summary");
     assert_eq!(attempt.lines.iter().filter(|line| called(&line.event)).count(), 3);
 }
@@ -56,20 +56,22 @@ async fn a_summary_is_written_by_the_model_from_what_leaves_and_is_charged() {
 #[tokio::test]
 async fn a_summary_that_the_provider_refuses_leaves_the_steps_out_all_the_same() {
     let replies = steps(4)[..2].to_vec();
-    let world = World::new(replies).await.then_fails(ModelError::Refused("filter".into())).then(submit());
+    let world = AttemptFixture::new(replies).await.then_fails(ModelError::Refused("filter".into())).then(submit());
     let attempt = world.react_with("history=summary:1").await;
     assert_eq!(attempt.end, End::Answered);
-    assert_eq!(shown(&attempt).len(), 2);
-    let broken = World::new(steps(4)[..2].to_vec()).await.then_fails(ModelError::Unavailable("503".into()));
+    assert_eq!(shown_messages(&attempt).len(), 2);
+    let broken = AttemptFixture::new(steps(4)[..2].to_vec()).await.then_fails(ModelError::Unavailable("503".into()));
     assert_eq!(broken.react_with("history=summary:1").await.end, End::ModelError);
 }
 
 #[tokio::test]
 async fn the_super_history_keeps_the_ends_of_older_observations() {
     let long = sh("head -c 3000 /dev/zero | tr '\\0' x; echo; echo END-$((1 + 1))");
-    let attempt =
-        World::new(vec![long.clone(), sh("echo short"), long, submit()]).await.react_with("history=super").await;
-    let shown = shown(&attempt);
+    let attempt = AttemptFixture::new(vec![long.clone(), sh("echo short"), long, submit()])
+        .await
+        .react_with("history=super")
+        .await;
+    let shown = shown_messages(&attempt);
     assert!(shown[1].starts_with("[...]\nxxx") && shown[1].ends_with("END-2"), "{}", shown[1]);
     assert_eq!(shown[1].chars().count(), 506);
     assert!(shown[3].contains("short") && shown[5].chars().count() > 3000);
@@ -79,10 +81,11 @@ async fn the_super_history_keeps_the_ends_of_older_observations() {
 async fn near_the_contexts_end_the_oldest_observations_are_shortened_first_and_it_is_recorded() {
     // About 4,000 tokens each, and 3,000 for prompts and tools.
     let long = |number: u32| sh(&format!("head -c 12000 /dev/zero | tr '\\0' x; echo {number}"));
-    let attempt = World::new((0..6).map(long).chain([submit()]).collect()).await.react_with("context=16000").await;
+    let attempt =
+        AttemptFixture::new((0..6).map(long).chain([submit()]).collect()).await.react_with("context=16000").await;
     assert_eq!(attempt.end, End::Answered);
     let lengths: Vec<usize> =
-        shown(&attempt).iter().skip(1).step_by(2).map(|content| content.chars().count()).collect();
+        shown_messages(&attempt).iter().skip(1).step_by(2).map(|content| content.chars().count()).collect();
     assert!(lengths[0] <= 500 && lengths[1] <= 500 && lengths[5] > 12_000, "{lengths:?}");
     let shortened = |event: &Event| matches!(event, Event::Shortened { .. });
     assert!(attempt.lines.iter().any(|line| shortened(&line.event)));
@@ -96,9 +99,11 @@ async fn near_the_contexts_end_the_oldest_observations_are_shortened_first_and_i
 async fn how_many_tokens_a_text_has_is_learned_from_what_replies_cost() {
     let long = sh("head -c 12000 /dev/zero | tr '\\0' x");
     for (told, kept) in [(0, 12_000), (3000, 12_000), (12_000, 1500)] {
-        let attempt =
-            World::new(vec![costing(long.clone(), 0.0, told), submit()]).await.react_with("context=16000").await;
-        let length = shown(&attempt)[1].len();
+        let attempt = AttemptFixture::new(vec![costing(long.clone(), 0.0, told), submit()])
+            .await
+            .react_with("context=16000")
+            .await;
+        let length = shown_messages(&attempt)[1].len();
         assert!(length >= kept && length < kept + 1000, "{length} of {kept}");
     }
 }
@@ -107,20 +112,20 @@ async fn how_many_tokens_a_text_has_is_learned_from_what_replies_cost() {
 async fn a_conversation_that_the_provider_finds_too_long_is_shortened_and_sent_again() {
     let long = sh("head -c 12000 /dev/zero | tr '\\0' x");
     let too_long = || ModelError::ContextLength("16384".into());
-    let world = World::new(vec![long.clone(), sh("echo short")]).await.then_fails(too_long()).then(submit());
+    let world = AttemptFixture::new(vec![long.clone(), sh("echo short")]).await.then_fails(too_long()).then(submit());
     let attempt = world.react_with("").await;
     assert_eq!((attempt.end, attempt.budget.calls), (End::Answered, 4));
-    assert!(shown(&attempt)[1].chars().count() <= 500 && shown(&attempt)[3].contains("short"));
+    assert!(shown_messages(&attempt)[1].chars().count() <= 500 && shown_messages(&attempt)[3].contains("short"));
     // The attempt ends when nothing can be shortened any more.
-    let world = World::new(vec![long]).await.then_fails(too_long()).then_fails(too_long());
+    let world = AttemptFixture::new(vec![long]).await.then_fails(too_long()).then_fails(too_long());
     assert_eq!(world.react_with("").await.end, End::TokenLimit);
 }
 
 #[tokio::test]
 async fn format_errors_leave_with_their_steps() {
     let replies = vec![text("hm"), call("nope", json!({})), sh("echo one"), sh("echo two"), submit()];
-    let attempt = World::new(replies).await.react_with("history=window:1").await;
+    let attempt = AttemptFixture::new(replies).await.react_with("history=window:1").await;
     assert_eq!(attempt.end, End::Answered);
-    let shown = shown(&attempt);
+    let shown = shown_messages(&attempt);
     assert!(shown.len() == 2 && shown[1].contains("two"), "{shown:?}");
 }

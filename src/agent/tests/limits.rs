@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::support::{World, call, costing, sh, submit, text};
+use super::support::{AttemptFixture, call, costing, sh, submit, text};
 use crate::agent::budget::command_limit;
 use crate::agent::{End, Event, Limits};
 
 #[tokio::test]
 async fn a_command_of_4_seconds_is_cut_at_a_limit_of_1_second() {
     let begun = Instant::now();
-    let world = World::new(vec![sh("sleep 4; echo late > late.txt"), sh("echo more"), submit()]).await;
+    let world = AttemptFixture::new(vec![sh("sleep 4; echo late > late.txt"), sh("echo more"), submit()]).await;
     let attempt = world.limits(|limits| limits.seconds = 1.0).react().await;
     assert!(begun.elapsed() < Duration::from_millis(3500), "{:?}", begun.elapsed());
     assert_eq!(attempt.observations(), ["stopped because the tool time is used up, no output"]);
@@ -23,7 +23,7 @@ async fn a_command_of_4_seconds_is_cut_at_a_limit_of_1_second() {
 
 #[tokio::test]
 async fn an_answer_in_the_last_reply_after_the_time_is_up_counts_but_nothing_is_run_for_it() {
-    let world = World::new(vec![sh("sleep 4"), submit()]).await;
+    let world = AttemptFixture::new(vec![sh("sleep 4"), submit()]).await;
     let attempt = world.limits(|limits| limits.seconds = 0.3).react().await;
     assert_eq!((attempt.end, attempt.told_to_submit()), (End::Answered, 1));
     assert!(attempt.last_shown().contains("The tool time is used up. Your next reply is the last one"));
@@ -37,7 +37,7 @@ async fn reading_writing_and_listing_are_cut_at_the_time_that_is_left() {
         ("list_files", json!({})),
     ] {
         let begun = std::time::Instant::now();
-        let world = World::new(vec![call(tool, arguments), submit()]).await.stuck();
+        let world = AttemptFixture::new(vec![call(tool, arguments), submit()]).await.stuck();
         let attempt = world.limits(|limits| limits.seconds = 0.3).react().await;
         assert_eq!(attempt.observations(), ["error: not finished: the tool time is used up"], "{tool}");
         assert_eq!((attempt.end, attempt.told_to_submit()), (End::Answered, 1));
@@ -47,7 +47,7 @@ async fn reading_writing_and_listing_are_cut_at_the_time_that_is_left() {
 
 #[tokio::test]
 async fn many_short_actions_use_up_the_time() {
-    let world = World::new((0..50).map(|_| sh("sleep 0.1")).collect()).await;
+    let world = AttemptFixture::new((0..50).map(|_| sh("sleep 0.1")).collect()).await;
     let attempt = world.limits(|limits| limits.seconds = 0.5).react().await;
     assert_eq!(attempt.end, End::TimeLimit);
     assert!(attempt.budget.steps <= 7, "{} steps", attempt.budget.steps);
@@ -55,7 +55,8 @@ async fn many_short_actions_use_up_the_time() {
 
 #[tokio::test]
 async fn waiting_for_a_model_costs_no_tool_time() {
-    let attempt = World::new(vec![sh("true"), submit()]).await.limits(|limits| limits.seconds = 5.0).react().await;
+    let attempt =
+        AttemptFixture::new(vec![sh("true"), submit()]).await.limits(|limits| limits.seconds = 5.0).react().await;
     let tool_time: f64 = attempt
         .lines
         .iter()
@@ -66,7 +67,7 @@ async fn waiting_for_a_model_costs_no_tool_time() {
 
 #[tokio::test]
 async fn on_the_last_step_the_agent_is_told_to_submit_once() {
-    let world = World::new(vec![sh("echo 1"), sh("echo 2"), submit()]).await;
+    let world = AttemptFixture::new(vec![sh("echo 1"), sh("echo 2"), submit()]).await;
     let attempt = world.limits(|limits| limits.steps = 3).react().await;
     assert_eq!((attempt.end, attempt.told_to_submit(), attempt.asked.len()), (End::Answered, 1, 3));
     assert!(attempt.last_shown().ends_with(
@@ -77,7 +78,7 @@ async fn on_the_last_step_the_agent_is_told_to_submit_once() {
 
 #[tokio::test]
 async fn a_last_step_that_does_not_submit_is_not_run() {
-    let world = World::new(vec![sh("echo 1"), sh("touch run.txt"), submit()]).await;
+    let world = AttemptFixture::new(vec![sh("echo 1"), sh("touch run.txt"), submit()]).await;
     let attempt = world.limits(|limits| limits.steps = 2).react().await;
     assert_eq!((attempt.end, attempt.asked.len()), (End::StepLimit, 2));
     assert!(!attempt.dir.path().join("run.txt").exists());
@@ -87,23 +88,23 @@ async fn a_last_step_that_does_not_submit_is_not_run() {
 #[tokio::test]
 async fn an_answer_on_the_last_step_is_taken_as_it_is() {
     let broken = call("final_answer", json!({"answer": "about 5"}));
-    let attempt = World::new(vec![broken]).await.limits(|limits| limits.steps = 1).react().await;
+    let attempt = AttemptFixture::new(vec![broken]).await.limits(|limits| limits.steps = 1).react().await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some("about 5")));
     // If the last reply makes several calls, the answer counts.
     let mut two = sh("echo 1");
     two.tool_calls.extend(submit().tool_calls);
-    assert_eq!(World::new(vec![two]).await.limits(|limits| limits.steps = 1).react().await.end, End::Answered);
+    assert_eq!(AttemptFixture::new(vec![two]).await.limits(|limits| limits.steps = 1).react().await.end, End::Answered);
 }
 
 #[tokio::test]
 async fn no_step_at_all_is_a_step_limit_without_a_call() {
-    let attempt = World::new(vec![submit()]).await.limits(|limits| limits.steps = 0).react().await;
+    let attempt = AttemptFixture::new(vec![submit()]).await.limits(|limits| limits.steps = 0).react().await;
     assert_eq!((attempt.end, attempt.asked.len()), (End::StepLimit, 0));
 }
 
 #[tokio::test]
 async fn no_call_is_made_when_the_money_is_used_up() {
-    let world = World::new(vec![costing(sh("echo 1"), 1.5, 1), submit()]).await;
+    let world = AttemptFixture::new(vec![costing(sh("echo 1"), 1.5, 1), submit()]).await;
     let attempt = world.react().await;
     assert_eq!((attempt.end, attempt.asked.len()), (End::CostLimit, 1));
 }
@@ -111,15 +112,16 @@ async fn no_call_is_made_when_the_money_is_used_up() {
 #[tokio::test]
 async fn before_the_money_runs_out_the_agent_is_told_to_submit() {
     let replies = vec![costing(sh("echo 1"), 0.4, 1), costing(sh("echo 2"), 0.3, 1), costing(submit(), 0.3, 1)];
-    let attempt = World::new(replies).await.react().await;
+    let attempt = AttemptFixture::new(replies).await.react().await;
     assert_eq!((attempt.end, attempt.told_to_submit()), (End::CostLimit, 1), "0.6 left, the next two may cost 0.8");
     let replies = vec![costing(sh("echo 1"), 0.4, 1), costing(submit(), 0.4, 1)];
-    assert_eq!(World::new(replies).await.react().await.end, End::Answered);
+    assert_eq!(AttemptFixture::new(replies).await.react().await.end, End::Answered);
 }
 
 #[tokio::test]
 async fn tokens_have_a_limit_of_their_own() {
-    let world = World::new(vec![costing(sh("echo 1"), 0.0, 600), costing(sh("echo 2"), 0.0, 700), submit()]).await;
+    let world =
+        AttemptFixture::new(vec![costing(sh("echo 1"), 0.0, 600), costing(sh("echo 2"), 0.0, 700), submit()]).await;
     let attempt = world.limits(|limits| limits.tokens = Some(1000)).react().await;
     assert_eq!((attempt.end, attempt.told_to_submit()), (End::TokenLimit, 1));
 }
@@ -129,7 +131,7 @@ async fn a_tool_does_not_ask_the_model_when_the_money_is_used_up() {
     let long = "x = 1\n".repeat(30_000);
     let ask = call("understand_file", json!({"path": "long.py", "question": "what?"}));
     let dear = (0..20).map(|_| costing(text("part"), 0.3, 1));
-    let world = World::new(std::iter::once(ask).chain(dear).collect()).await;
+    let world = AttemptFixture::new(std::iter::once(ask).chain(dear).collect()).await;
     std::fs::write(world.dir.path().join("long.py"), &long).unwrap();
     let attempt = world.react().await;
     assert_eq!(attempt.observations(), ["error: `understand_file` was not run: the money is used up"]);
@@ -137,7 +139,7 @@ async fn a_tool_does_not_ask_the_model_when_the_money_is_used_up() {
 }
 
 #[tokio::test]
-async fn a_command_has_a_time_limit_of_its_own_in_every_set_of_tools() {
+async fn every_tool_set_has_a_time_limit_per_command() {
     for (tools, name, argument) in [
         ("autoexperiment", "command_line", "command"),
         ("swe-agent", "command_line", "command"),
@@ -145,7 +147,7 @@ async fn a_command_has_a_time_limit_of_its_own_in_every_set_of_tools() {
     ] {
         let endless = call(name, json!({ argument: "while :; do :; done", "timeout_seconds": 0.5 }));
         let wrong = call(name, json!({ argument: "true", "timeout_seconds": 0 }));
-        let world = World::new(vec![endless, wrong, call(name, json!({ argument: "echo on" }))]).await;
+        let world = AttemptFixture::new(vec![endless, wrong, call(name, json!({ argument: "echo on" }))]).await;
         let attempt = world.react_with(&format!("tools={tools}")).await;
         let shown = attempt.observations();
         assert!(shown[0].starts_with("stopped after 0.5 seconds, the time limit of one call."), "{tools}: {shown:?}");
@@ -161,7 +163,7 @@ async fn a_command_has_a_time_limit_of_its_own_in_every_set_of_tools() {
     let endless = call("execute", json!({"code": "while True: pass", "timeout_seconds": 0.5}));
     let wait = call("continue_wait", json!({"timeout_seconds": 0.5}));
     let replies = vec![endless, wait, call("interrupt", json!({})), call("execute", json!({"code": "1 + 1"}))];
-    let attempt = World::new(replies).await.react_with("tools=super").await;
+    let attempt = AttemptFixture::new(replies).await.react_with("tools=super").await;
     let shown = attempt.observations();
     assert!(shown[0].starts_with("still running after 0.5 seconds; `continue_wait` waits on"), "{shown:?}");
     assert!(shown[1].starts_with("still running after 0.5 seconds") && shown[3] == "2", "{shown:?}");
@@ -174,7 +176,7 @@ async fn scripts_have_the_same_limit_and_a_model_that_says_nothing_gets_the_defa
         all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
         call("execute_bash_script", all)
     };
-    let world = World::new(vec![script(json!({"timeout_seconds": 0.3})), script(json!({}))]).await;
+    let world = AttemptFixture::new(vec![script(json!({"timeout_seconds": 0.3})), script(json!({}))]).await;
     std::fs::write(world.dir.path().join("loop.sh"), "while :; do sleep 0.05; done\n").unwrap();
     let attempt = world.limits(|limits| limits.seconds = 30.0).react().await;
     let shown = attempt.observations();

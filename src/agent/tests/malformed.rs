@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::{World, call, sh, submit, text};
+use super::support::{AttemptFixture, call, sh, submit, text};
 use crate::agent::End;
 use crate::agent::tools::OBSERVATION_LIMIT;
 use crate::model::{Reply, Role, Usage};
@@ -11,7 +11,7 @@ use crate::model::{Reply, Role, Usage};
 /// continues.
 async fn is_answered(reply: Reply, expected: &str) {
     let own_call = !reply.tool_calls.is_empty();
-    let attempt = World::new(vec![reply, submit()]).await.react().await;
+    let attempt = AttemptFixture::new(vec![reply, submit()]).await.react().await;
     assert_eq!(attempt.end, End::Answered, "{expected}");
     assert_eq!((attempt.format_errors().len(), attempt.budget.format_errors), (1, 1), "{expected}");
     let told = attempt.asked[1].messages.last().unwrap();
@@ -21,13 +21,13 @@ async fn is_answered(reply: Reply, expected: &str) {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_answered_with_the_tools_there_are() {
+async fn an_unknown_tool_is_answered_with_the_available_tools() {
     is_answered(call("run_shell", json!({"command": "ls"})), "there is no tool `run_shell`").await;
     is_answered(text(r#"{"name": "run_shell", "arguments": {}}"#), "there is no tool `run_shell`").await;
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_json_are_answered() {
+async fn arguments_that_are_not_json_are_answered_with_an_error() {
     let broken = call("command_line", Value::String("{\"command\": \"ls".into()));
     is_answered(broken, "the arguments of `command_line` are not a JSON object").await;
     is_answered(call("command_line", json!(["ls"])), "not a JSON object but a list").await;
@@ -42,7 +42,7 @@ async fn a_call_that_was_cut_off_is_answered_with_the_limit_it_ran_into() {
         let reply = text("{\"name\": \"write_file\", \"arguments\": {\"path\": \"a\", ");
         Reply { usage: Usage { output, ..Usage::default() }, ..reply }
     };
-    let attempt = World::new(vec![cut(400), cut(399), submit()]).await.max_tokens(400).react().await;
+    let attempt = AttemptFixture::new(vec![cut(400), cut(399), submit()]).await.max_tokens(400).react().await;
     let errors = attempt.format_errors();
     assert!(errors[0].ends_with("is not closed (the reply was cut off at 400 tokens, so write a shorter one)"));
     assert!(errors[1].ends_with("is not closed"), "{}", errors[1]);
@@ -78,7 +78,7 @@ async fn with_one_call_the_first_of_several_in_the_text_is_run_and_a_note_says_s
     let two = "```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": \"echo a\"}}\n```\nand\n```json\n\
                {\"name\": \"final_answer\", \"arguments\": {\"answer\": \"{}\"}}\n```";
     for protocol in ["tools", "text"] {
-        let world = World::new(vec![text(two), submit()]).await;
+        let world = AttemptFixture::new(vec![text(two), submit()]).await;
         let attempt = world.react_with(&format!("one-call=true,protocol={protocol}")).await;
         assert_eq!(attempt.budget.steps, 2);
         assert!(attempt.observations()[0].ends_with("Note: 2 tool calls in one reply; only the first one was run."));
@@ -90,7 +90,7 @@ async fn five_format_errors_in_a_row_end_the_attempt_but_a_good_call_starts_the_
     let mut replies: Vec<Reply> = (0..4).map(|_| text("hm")).collect();
     replies.push(sh("echo good"));
     replies.extend((0..9).map(|_| text("hm")));
-    let attempt = World::new(replies).await.react().await;
+    let attempt = AttemptFixture::new(replies).await.react().await;
     assert_eq!(attempt.end, End::FormatErrors);
     assert_eq!((attempt.budget.steps, attempt.format_errors().len()), (10, 9));
 }
@@ -101,7 +101,8 @@ async fn arguments_of_a_megabyte_are_handled() {
     let write = call("write_file", json!({"path": "big.txt", "content": big}));
     let broken = call("write_file", Value::String(format!("{{\"path\": \"{big}")));
     let name = call(&big, json!({}));
-    let attempt = World::new(vec![write, broken, name, text(&big), text(&"{\"a\":".repeat(200_000)), submit()]).await;
+    let attempt =
+        AttemptFixture::new(vec![write, broken, name, text(&big), text(&"{\"a\":".repeat(200_000)), submit()]).await;
     let attempt = attempt.react().await;
     assert_eq!(attempt.end, End::Answered);
     assert_eq!(attempt.observations(), ["wrote 1048576 bytes to `big.txt`"]);
@@ -110,7 +111,7 @@ async fn arguments_of_a_megabyte_are_handled() {
 }
 
 #[tokio::test]
-async fn every_set_of_tools_answers_every_bad_reply_and_goes_on() {
+async fn every_tool_set_answers_bad_replies_and_continues() {
     let answer = r#"{"Experiment 1": {"x": 1}}"#;
     let printed = |answer: &str| format!("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{answer}'");
     for tools in ["autoexperiment", "swe-agent", "super", "bash"] {
@@ -137,7 +138,7 @@ async fn every_set_of_tools_answers_every_bad_reply_and_goes_on() {
             report(r#"{"Experiment 1": {"x": "#),
             report(answer),
         ];
-        let attempt = World::new(replies).await.react_with(&format!("tools={tools}")).await;
+        let attempt = AttemptFixture::new(replies).await.react_with(&format!("tools={tools}")).await;
         assert_eq!((attempt.end, attempt.answer.as_deref().map(str::trim)), (End::Answered, Some(answer)), "{tools}");
         assert_eq!(attempt.budget.steps, 7, "{tools}: each reply was answered");
         let errors = attempt.format_errors();
@@ -148,7 +149,7 @@ async fn every_set_of_tools_answers_every_bad_reply_and_goes_on() {
         assert!(told.contains("was not accepted"), "{tools}: {told}");
 
         // Repeating the same call is answered with a note, until the steps are used up.
-        let world = World::new(vec![run(shown); 30]).await.limits(|limits| limits.steps = 8);
+        let world = AttemptFixture::new(vec![run(shown); 30]).await.limits(|limits| limits.steps = 8);
         let attempt = world.react_with(&format!("tools={tools}")).await;
         assert_eq!((attempt.end, attempt.budget.steps), (End::StepLimit, 8), "{tools}");
         let shown = attempt.observations();

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::support::{World, call as called, open, task, text};
+use super::support::{AttemptFixture, call as called, open, task, text};
 use crate::agent::protocol::{calls, text as by_text};
 use crate::agent::tools::{ToolChoice, ToolSet};
 use crate::agent::{End, Settings};
@@ -56,7 +56,7 @@ fn name(all: bool) -> impl Strategy<Value = String> {
     let runs = |name: &str| ["move", "command_line", "bash"].contains(&name) || name.starts_with("execute");
     let names: Vec<String> = ToolChoice::value_variants()
         .iter()
-        .flat_map(|choice| ToolSet::of(*choice).shown())
+        .flat_map(|choice| ToolSet::from_choice(*choice).definitions())
         .map(|tool| tool.name.clone())
         .filter(|name| all || !runs(name))
         .collect();
@@ -99,7 +99,7 @@ proptest! {
     fn reading_a_reply_never_panics(text in prop_oneof![damaged(true), fenced(), ".{0,200}", "[{}\"\\\\:, \n`]{0,300}"]) {
         let _ = calls(&text, &[], &|name| name == "read_file");
         for choice in ToolChoice::value_variants() {
-            let _ = by_text::calls(&text, &ToolSet::of(*choice));
+            let _ = by_text::calls(&text, &ToolSet::from_choice(*choice));
         }
     }
 }
@@ -159,7 +159,7 @@ fn spec() -> impl Strategy<Value = String> {
     prop_oneof![6 => react, 1 => fixed.prop_map(str::to_owned)]
 }
 
-async fn ends(world: World, spec: &str) {
+async fn ends(world: AttemptFixture, spec: &str) {
     let agent = open(spec, &Settings::default(), None).unwrap();
     let attempt = world.limits(|limits| limits.steps = 12).run(agent.as_ref(), &task()).await;
     assert!(attempt.budget.steps <= 12 && attempt.end != End::Cancelled, "{spec}: {:?}", attempt.end);
@@ -178,7 +178,7 @@ proptest! {
         tools in proptest::sample::select(vec!["autoexperiment", "swe-agent", "super"]),
         history in proptest::sample::select(vec!["full", "window:2", "summary:2", "super"]),
     ) {
-        block_on(async { ends(World::new(replies).await, &format!("react:tools={tools},history={history}")).await });
+        block_on(async { ends(AttemptFixture::new(replies).await, &format!("react:tools={tools},history={history}")).await });
     }
 }
 
@@ -186,7 +186,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_model_and_sandbox_answer_every_agent_with_all_settings_comes_to_an_end(
+    fn every_agent_ends_with_random_replies_of_model_and_sandbox(
         replies in conversation(true),
         fences in vec(fenced(), 0..6),
         large in prop_oneof![9 => Just(None), 1 => large().prop_map(Some)],
@@ -201,6 +201,6 @@ proptest! {
         if let Some(large) = large {
             replies.insert(at.index(replies.len() + 1), large);
         }
-        block_on(async { ends(World::new(replies).await.drawn(draws), &spec).await });
+        block_on(async { ends(AttemptFixture::new(replies).await.drawn(draws), &spec).await });
     }
 }

@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use super::support::{World, call, costing, open, sh, submit, task, text};
+use super::support::{AttemptFixture, call, costing, open, sh, submit, task, text};
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
 use crate::agent::tools::OBSERVATION_LIMIT;
 use crate::agent::{End, Event, Settings};
-use crate::error::Kind;
+use crate::error::FailureKind;
 use crate::model::{ModelError, QueryFailed, Role, Usage};
 
 #[tokio::test]
 async fn an_attempt_runs_tools_step_by_step_and_ends_with_its_answer() {
-    let world = World::new(vec![sh("echo one"), sh("echo two > two.txt"), submit()]).await;
+    let world = AttemptFixture::new(vec![sh("echo one"), sh("echo two > two.txt"), submit()]).await;
     let attempt = world.react().await;
     assert_eq!(attempt.end, End::Answered);
     assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1": {"x": 1}}"#));
@@ -24,7 +24,7 @@ async fn an_attempt_runs_tools_step_by_step_and_ends_with_its_answer() {
 
 #[tokio::test]
 async fn the_whole_history_is_sent_with_each_call_numbered_and_seeded() {
-    let attempt = World::new(vec![sh("echo one"), sh("echo two"), submit()]).await.react().await;
+    let attempt = AttemptFixture::new(vec![sh("echo one"), sh("echo two"), submit()]).await.react().await;
     let roles: Vec<Role> = attempt.asked[2].messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Assistant, Role::Tool]);
     assert_eq!(attempt.asked.iter().map(|request| request.call).collect::<Vec<_>>(), [0, 1, 2]);
@@ -36,9 +36,9 @@ async fn the_whole_history_is_sent_with_each_call_numbered_and_seeded() {
 
 #[tokio::test]
 async fn the_prompts_name_functions_experiments_tools_files_and_limits() {
-    let attempt = World::new(vec![]).await.limits(|limits| limits.steps = 33).react().await;
+    let attempt = AttemptFixture::new(vec![]).await.limits(|limits| limits.steps = 33).react().await;
     let system = &attempt.asked[0].messages[0].content;
-    let by_text = World::new(vec![]).await.react_with("protocol=text").await;
+    let by_text = AttemptFixture::new(vec![]).await.react_with("protocol=text").await;
     let told = &by_text.asked[0].messages[0].content;
     for tool in &attempt.asked[0].tools {
         // Each tool is described once: by the provider, or in the prompt.
@@ -72,7 +72,7 @@ async fn a_call_written_as_json_in_a_code_fence_is_run_like_a_providers_own() {
     let fenced =
         "I look around.\n```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": \"echo hi\"}}\n```";
     let last = "{\"tool\": \"final_answer\", \"args\": {\"answer\": {\"Experiment 1\": {\"x\": 1.50}}}}";
-    let attempt = World::new(vec![text(fenced), text(last)]).await.react().await;
+    let attempt = AttemptFixture::new(vec![text(fenced), text(last)]).await.react().await;
     assert_eq!(attempt.end, End::Answered);
     assert_eq!(attempt.observations(), ["exit code 0\nstdout:\nhi"]);
     assert_eq!(attempt.asked[1].messages[3].role, Role::User, "no provider's call, so no tool message");
@@ -82,7 +82,7 @@ async fn a_call_written_as_json_in_a_code_fence_is_run_like_a_providers_own() {
 #[tokio::test]
 async fn a_call_that_shows_the_same_again_is_answered_with_a_note_alone() {
     let replies = ["echo a", "echo a", "echo a", "echo b", "echo a", "date +%N", "date +%N"].map(sh);
-    let attempt = World::new(replies.into_iter().chain([submit()]).collect()).await.react().await;
+    let attempt = AttemptFixture::new(replies.into_iter().chain([submit()]).collect()).await.react().await;
     let noted: Vec<bool> =
         attempt.observations().iter().map(|shown| shown.starts_with("The result is the same")).collect();
     assert_eq!(noted, [false, true, true, false, false, false, false]);
@@ -91,7 +91,7 @@ async fn a_call_that_shows_the_same_again_is_answered_with_a_note_alone() {
 #[tokio::test]
 async fn five_megabytes_of_output_are_cut_in_the_middle_with_a_note() {
     let flood = "printf BEGIN; head -c 5000000 /dev/zero | tr '\\0' x; printf END";
-    let attempt = World::new(vec![sh(flood), submit()]).await.react().await;
+    let attempt = AttemptFixture::new(vec![sh(flood), submit()]).await.react().await;
     let shown = attempt.observations()[0];
     assert!(shown.chars().count() <= OBSERVATION_LIMIT, "{}", shown.len());
     assert!(shown.contains("BEGINx") && shown.ends_with("xEND"));
@@ -104,14 +104,15 @@ async fn five_megabytes_of_output_are_cut_in_the_middle_with_a_note() {
 
 #[tokio::test]
 async fn a_nonzero_exit_shows_its_code_and_both_streams() {
-    let attempt = World::new(vec![sh("echo out; echo err >&2; exit 3"), submit()]).await.react().await;
+    let attempt = AttemptFixture::new(vec![sh("echo out; echo err >&2; exit 3"), submit()]).await.react().await;
     assert_eq!(attempt.observations(), ["exit code 3\nstdout:\nout\nstderr:\nerr"]);
 }
 
 #[tokio::test]
 async fn a_backgrounded_child_does_not_block_its_call() {
     let begun = std::time::Instant::now();
-    let attempt = World::new(vec![sh("sleep 300 & echo started"), sh("echo next"), submit()]).await.react().await;
+    let attempt =
+        AttemptFixture::new(vec![sh("sleep 300 & echo started"), sh("echo next"), submit()]).await.react().await;
     assert_eq!(attempt.end, End::Answered);
     assert_eq!(attempt.observations(), ["exit code 0\nstdout:\nstarted", "exit code 0\nstdout:\nnext"]);
     assert!(begun.elapsed() < super::support::SOON);
@@ -119,7 +120,7 @@ async fn a_backgrounded_child_does_not_block_its_call() {
 
 #[tokio::test]
 async fn a_script_that_ends_without_an_answer_gave_up() {
-    let attempt = World::new(vec![sh("echo one")]).await.react().await;
+    let attempt = AttemptFixture::new(vec![sh("echo one")]).await.react().await;
     assert_eq!((attempt.end, attempt.detail.as_deref()), (End::GaveUp, Some("the script has ended")));
 }
 
@@ -132,7 +133,7 @@ async fn a_failed_call_ends_by_what_failed_and_its_reason_is_kept() {
         (ModelError::ContextLength("too long".into()), End::TokenLimit),
     ] {
         let detail = error.to_string();
-        let attempt = World::new(vec![sh("echo one")]).await.then_fails(error).react().await;
+        let attempt = AttemptFixture::new(vec![sh("echo one")]).await.then_fails(error).react().await;
         assert_eq!((attempt.end, attempt.detail), (end, Some(detail)));
     }
 }
@@ -149,7 +150,7 @@ fn a_refused_conversation_counts_and_a_model_that_cannot_be_used_stops_the_run()
 async fn a_failed_call_is_charged_and_recorded_with_what_it_cost() {
     let usage = Usage { input: 40, output: 2, ..Usage::default() };
     let failed = |error| QueryFailed { error, usage, cost: 0.25 };
-    let world = World::new(vec![costing(sh("echo one"), 0.5, 5)]).await;
+    let world = AttemptFixture::new(vec![costing(sh("echo one"), 0.5, 5)]).await;
     let attempt = world.then_fails(failed(ModelError::Unavailable("503".into()))).react().await;
     assert_eq!((attempt.end, attempt.budget.steps, attempt.budget.calls), (End::ModelError, 1, 2));
     assert_eq!((attempt.budget.cost, attempt.budget.tokens()), (0.75, 47));
@@ -164,26 +165,26 @@ async fn a_failed_call_is_charged_and_recorded_with_what_it_cost() {
         (ModelError::Refused("filter".into()), "the provider refused the conversation: filter"),
     ] {
         let ask = call("understand_file", json!({"path": "main.py", "question": "what?"}));
-        let attempt = World::new(vec![ask]).await.then_fails(failed(error)).then(submit()).react().await;
+        let attempt = AttemptFixture::new(vec![ask]).await.then_fails(failed(error)).then(submit()).react().await;
         assert_eq!(attempt.observations(), [format!("error: {words}")]);
         assert_eq!((attempt.end, attempt.budget.calls, attempt.budget.cost), (End::Answered, 3, 0.25));
     }
     let ask = call("understand_file", json!({"path": "main.py", "question": "what?"}));
     let denied = failed(ModelError::Denied("bad key".into()));
-    let attempt = World::new(vec![ask]).await.then_fails(denied).then(submit()).react().await;
+    let attempt = AttemptFixture::new(vec![ask]).await.then_fails(denied).then(submit()).react().await;
     assert_eq!((attempt.end, attempt.budget.calls, attempt.budget.cost), (End::ModelDenied, 2, 0.25));
 }
 
 #[tokio::test]
 async fn nothing_more_is_paid_for_once_the_trajectory_cannot_be_written() {
-    let (end, calls, error) = World::new(vec![sh("echo one"), submit()]).await.react_on_a_full_disk().await;
-    assert_eq!((end, calls, error.kind), (End::Cancelled, 0, Kind::Store));
+    let (end, calls, error) = AttemptFixture::new(vec![sh("echo one"), submit()]).await.react_on_a_full_disk().await;
+    assert_eq!((end, calls, error.kind), (End::Cancelled, 0, FailureKind::Store));
     assert!(error.to_string().contains("/dev/full"), "{error}");
 }
 
 #[tokio::test]
 async fn a_lost_sandbox_ends_the_attempt_and_is_never_shown_to_the_model() {
-    let attempt = World::new(vec![sh("echo one"), sh("echo two"), submit()]).await.dying(1).react().await;
+    let attempt = AttemptFixture::new(vec![sh("echo one"), sh("echo two"), submit()]).await.dying(1).react().await;
     assert_eq!((attempt.end, attempt.detail.as_deref()), (End::SandboxKilled, Some("its init was killed")));
     assert_eq!((attempt.asked.len(), attempt.observations().len()), (2, 1));
     // Also in tools that use the sandbox in other ways.
@@ -196,7 +197,7 @@ async fn a_lost_sandbox_ends_the_attempt_and_is_never_shown_to_the_model() {
         ("edit_file", json!({"path": "main.py", "instruction": "i"})),
         ("inspect_file_lines", json!({"path": "~/a"})),
     ] {
-        let attempt = World::new(vec![call(tool, arguments)]).await.dying(0).react().await;
+        let attempt = AttemptFixture::new(vec![call(tool, arguments)]).await.dying(0).react().await;
         assert_eq!(attempt.end, End::SandboxKilled, "{tool}");
     }
 }
@@ -204,7 +205,7 @@ async fn a_lost_sandbox_ends_the_attempt_and_is_never_shown_to_the_model() {
 #[tokio::test]
 async fn a_cancelled_run_stops_in_the_midst_of_a_command_or_a_model_call() {
     for hanging in [false, true] {
-        let mut world = World::new(vec![sh("sleep 300")]).await;
+        let mut world = AttemptFixture::new(vec![sh("sleep 300")]).await;
         if hanging {
             world = world.hanging();
         }
@@ -220,10 +221,10 @@ async fn a_cancelled_run_stops_in_the_midst_of_a_command_or_a_model_call() {
 }
 
 #[tokio::test]
-async fn what_tools_ask_the_model_is_charged_and_recorded_but_is_no_step() {
+async fn model_calls_of_tools_are_charged_and_recorded_but_not_counted_as_steps() {
     let edit = call("edit_file", json!({"path": "main.py", "instruction": "return twice x"}));
     let new = text("```python\ndef double(x):\n    return 2 * x\n```");
-    let attempt = World::new(vec![costing(edit, 0.1, 5), costing(new, 0.2, 7), submit()]).await.react().await;
+    let attempt = AttemptFixture::new(vec![costing(edit, 0.1, 5), costing(new, 0.2, 7), submit()]).await.react().await;
     assert_eq!(attempt.end, End::Answered);
     assert_eq!(attempt.file("main.py"), "def double(x):\n    return 2 * x\n");
     assert!(attempt.observations()[0].contains("-    raise NotImplementedError\n+    return 2 * x"));
@@ -251,11 +252,11 @@ fn an_agent_that_does_not_exist_is_an_error_that_lists_those_that_do() {
 }
 
 #[tokio::test]
-async fn what_is_retrieved_stands_in_the_task_and_in_the_name() {
+async fn retrieved_passages_appear_in_the_task_and_retrieval_in_the_label() {
     let settings = Settings { paper: Some(PaperChoice::Full), code: Some(CodeChoice::Bm25), ..Settings::default() };
     let agent = open("react", &settings, None).unwrap();
     assert_eq!(agent.name(), "react+paper=full+code=bm25");
-    let world = World::new(vec![submit()]).await;
+    let world = AttemptFixture::new(vec![submit()]).await;
     std::fs::write(world.dir.path().join("more.py"), "def doubled_number(x):\n    return 7\n").unwrap();
     let attempt = world.run(agent.as_ref(), &task()).await;
     let shown = &attempt.asked[0].messages[1].content;

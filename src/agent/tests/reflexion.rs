@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::support::{World, call, costing, sh, submit, text};
+use super::support::{AttemptFixture, call, costing, sh, submit, text};
 use crate::agent::{End, Event};
 use crate::model::{Reply, Role};
 
@@ -27,7 +27,7 @@ async fn after_a_failed_try_the_model_plans_and_tries_again_with_its_share_of_th
     let right = "def double(x):\n    return 2 * x\n";
     let replies =
         vec![sh("echo first-try"), report(), costing(text("1. Write the function."), 0.1, 100), write(right), report()];
-    let attempt = World::new(replies).await.react_with("reflexion=3").await;
+    let attempt = AttemptFixture::new(replies).await.react_with("reflexion=3").await;
     assert_eq!((attempt.end, attempt.budget.steps, attempt.budget.calls), (End::Answered, 4, 5));
     assert!((attempt.budget.cost - 0.1).abs() < 1e-9);
     let tries = tries(&attempt.lines);
@@ -53,7 +53,7 @@ async fn after_a_failed_try_the_model_plans_and_tries_again_with_its_share_of_th
 async fn each_try_has_its_part_of_the_steps_and_an_earlier_report_counts() {
     let mut replies = vec![submit(), text("Report all.")];
     replies.extend((0..4).map(|number| sh(&format!("echo {number}"))));
-    let world = World::new(replies).await.limits(|limits| limits.steps = 5);
+    let world = AttemptFixture::new(replies).await.limits(|limits| limits.steps = 5);
     let attempt = world.react_with("reflexion=2").await;
     assert_eq!(tries(&attempt.lines)[1].1, Some("nothing was reported for Experiment 2"));
     assert_eq!((attempt.end, attempt.budget.steps), (End::Answered, 3), "two steps a try, and the first has used one");
@@ -66,11 +66,11 @@ async fn a_try_that_ends_without_a_report_has_failed() {
     let mut replies: Vec<Reply> = (0..5).map(|_| text("hm")).collect();
     replies.push(text(""));
     replies.extend([write("def double(x):\n    return 2 * x\n"), report()]);
-    let attempt = World::new(replies).await.react_with("reflexion=2").await;
+    let attempt = AttemptFixture::new(replies).await.react_with("reflexion=2").await;
     let why = "no results were reported: too many replies could not be acted upon";
     assert_eq!((attempt.end, tries(&attempt.lines)[1].1), (End::Answered, Some(why)));
     let told = &attempt.asked[6].messages[1].content;
     assert!(told.ends_with("The files are as that try left them."), "without a plan: {told}");
-    let limited = World::new(vec![sh("echo one")]).await.limits(|limits| limits.seconds = 0.0);
+    let limited = AttemptFixture::new(vec![sh("echo one")]).await.limits(|limits| limits.seconds = 0.0);
     assert_eq!(limited.react_with("reflexion=2").await.end, End::TimeLimit);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::{World, call, sh, submit, text};
+use super::support::{AttemptFixture, call, sh, submit, text};
 use crate::agent::{End, Event};
 use crate::model::{Reply, Role};
 
@@ -40,7 +40,7 @@ async fn calls_are_run_in_order_in_every_set_of_tools_and_each_is_answered() {
         let three = several(&[run("echo one > log.txt"), run("echo two >> log.txt"), run("cat log.txt")]);
         // The answer ends the attempt; later calls of the reply are not run.
         let last = several(&[run("echo three >> log.txt"), report, run("echo four >> log.txt")]);
-        let attempt = World::new(vec![three, last]).await.react_with(&format!("tools={tools}")).await;
+        let attempt = AttemptFixture::new(vec![three, last]).await.react_with(&format!("tools={tools}")).await;
         assert_eq!((attempt.end, attempt.budget.steps), (End::Answered, 2), "{tools}");
         assert_eq!(attempt.file("log.txt"), "one\ntwo\nthree\n", "{tools}");
         assert!(attempt.format_errors().is_empty(), "{tools}: several calls are no format error");
@@ -57,7 +57,7 @@ async fn calls_that_are_written_into_the_text_are_run_in_order_too_and_each_says
                  ```bash\necho two >> log.txt; cat log.txt\n```";
     let json = r#"{"name": "command_line", "arguments": {"command": "echo three >> log.txt"}}
         {"name": "final_answer", "arguments": {"answer": {"Experiment 1": {"x": 1}}}}"#;
-    let attempt = World::new(vec![text(reply), text(json)]).await.react_with("protocol=text").await;
+    let attempt = AttemptFixture::new(vec![text(reply), text(json)]).await.react_with("protocol=text").await;
     assert_eq!((attempt.end, attempt.budget.steps), (End::Answered, 2));
     assert_eq!(attempt.file("log.txt"), "one\ntwo\nthree\n");
     let shown = attempt.last_shown();
@@ -69,24 +69,24 @@ async fn calls_that_are_written_into_the_text_are_run_in_order_too_and_each_says
 }
 
 #[tokio::test]
-async fn a_broken_call_is_told_so_and_keeps_no_other_from_being_run() {
+async fn a_broken_call_gets_an_error_and_the_other_calls_still_run() {
     let broken = [call("write_file", Value::String("{".into())), call("nope", json!({}))];
     let reply = several(&[broken[0].clone(), sh("echo fine"), broken[1].clone()]);
-    let attempt = World::new(vec![reply, submit()]).await.react().await;
+    let attempt = AttemptFixture::new(vec![reply, submit()]).await.react().await;
     assert_eq!(attempt.observations(), ["exit code 0\nstdout:\nfine"]);
     assert_eq!((attempt.format_errors().len(), attempt.budget.format_errors), (1, 1), "one reply, one error");
     let shown = answers(&attempt.asked[1].messages);
     assert_eq!(shown.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ["c0", "c1", "c2"]);
     assert!(shown[0].1.contains("not a JSON object") && shown[2].1.contains("there is no tool `nope`"), "{shown:?}");
     // Only replies with no call that could be run end the attempt.
-    let attempt = World::new(vec![several(&broken); 9]).await.react().await;
+    let attempt = AttemptFixture::new(vec![several(&broken); 9]).await.react().await;
     assert_eq!((attempt.end, attempt.budget.steps), (End::FormatErrors, 5));
 }
 
 #[tokio::test]
 async fn each_call_stays_within_the_time_that_is_left() {
     let reply = several(&[sh("sleep 0.2"), sh("sleep 60"), sh("echo late")]);
-    let world = World::new(vec![reply, submit()]).await.limits(|limits| limits.seconds = 1.0);
+    let world = AttemptFixture::new(vec![reply, submit()]).await.limits(|limits| limits.seconds = 1.0);
     let attempt = world.react().await;
     assert_eq!(attempt.end, End::Answered, "the last reply may still report");
     let shown = attempt.observations();
@@ -95,9 +95,9 @@ async fn each_call_stays_within_the_time_that_is_left() {
 }
 
 #[tokio::test]
-async fn many_calls_share_the_room_of_an_observation_and_too_many_are_told() {
+async fn many_calls_share_one_observations_room_and_too_many_are_refused() {
     let long = sh("head -c 30000 /dev/zero | tr '\\0' x");
-    let attempt = World::new(vec![several(&vec![long; 40]), submit()]).await.react().await;
+    let attempt = AttemptFixture::new(vec![several(&vec![long; 40]), submit()]).await.react().await;
     let shown = answers(&attempt.asked[1].messages);
     assert_eq!((attempt.end, shown.len(), attempt.observations().len()), (End::Answered, 40, 32));
     assert!(shown.iter().map(|(_, content)| content.len()).sum::<usize>() < 110_000);
@@ -107,7 +107,7 @@ async fn many_calls_share_the_room_of_an_observation_and_too_many_are_told() {
 #[tokio::test]
 async fn with_one_call_only_the_first_is_run_and_the_provider_is_asked_for_no_more() {
     let reply = several(&[sh("echo first >> log.txt"), sh("echo second >> log.txt"), submit()]);
-    let attempt = World::new(vec![reply, submit()]).await.react_with("one-call=true").await;
+    let attempt = AttemptFixture::new(vec![reply, submit()]).await.react_with("one-call=true").await;
     assert_eq!(attempt.end, End::Answered);
     assert_eq!(attempt.file("log.txt"), "first\n");
     assert_eq!(attempt.format_errors(), ["3 tool calls in one reply; only the first one was run"]);
@@ -115,12 +115,12 @@ async fn with_one_call_only_the_first_is_run_and_the_provider_is_asked_for_no_mo
     assert_eq!(shown.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ["c0", "c1", "c2"], "each call is answered");
     assert!(attempt.asked.iter().all(|request| request.one_call));
     assert!(attempt.asked[0].messages[0].content.contains("Then call exactly one tool."));
-    let again = World::new((0..8).map(|_| several(&[sh("echo a"), sh("echo b")])).chain([submit()]).collect());
+    let again = AttemptFixture::new((0..8).map(|_| several(&[sh("echo a"), sh("echo b")])).chain([submit()]).collect());
     assert_eq!(again.await.react_with("one-call=true").await.end, End::Answered, "that is no reason to stop");
 }
 
 #[tokio::test]
-async fn the_same_result_is_said_to_be_the_same_only_where_it_is_still_shown() {
+async fn a_repeated_result_is_abbreviated_only_while_the_first_is_visible() {
     let replaced = "The result is the same as in the step before";
     let long = "seq 2000";
     for (history, command, expected) in [
@@ -139,7 +139,7 @@ async fn the_same_result_is_said_to_be_the_same_only_where_it_is_still_shown() {
         for place in 0..summaries.min(3) {
             replies.insert(2 + 2 * place, text("a summary"));
         }
-        let attempt = World::new(replies).await.react_with(&format!("history={history}")).await;
+        let attempt = AttemptFixture::new(replies).await.react_with(&format!("history={history}")).await;
         let said: Vec<bool> = attempt.observations().iter().map(|shown| shown.starts_with(replaced)).collect();
         assert_eq!(said[..4], expected, "{history}: {command}");
     }

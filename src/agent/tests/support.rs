@@ -10,27 +10,27 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{
-    Agent, AgentSpec, Budget, Context, End, Ended, Event, Limits, Replication, Settings, TaskExperiment, TaskFunction,
-    TimedEvent, Trajectory, attempt, conversation,
+    Agent, AgentSpec, AttemptEnd, Budget, Context, End, Event, Limits, Replication, Settings, TaskExperiment,
+    TaskFunction, TimedEvent, Trajectory, attempt, conversation,
 };
 use crate::error::{Error, Result};
 use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Role, Sampling, ToolCall, Usage};
 use crate::sandbox::{
-    Backend, Command, Entry, EntryKind, Exec, ExecLimits, Exit, Fault, Sandbox, SandboxLimits, Spec, Unconfined,
+    Backend, Command, EntryKind, Exec, ExecLimits, Exit, Fault, FolderEntry, Sandbox, SandboxLimits, Spec, Unconfined,
 };
 use crate::suite::{Paper, ResultRule};
 use crate::workspace::Layers;
 
 /// A model with one prepared reply per call, which also keeps the requests.
 #[derive(Default)]
-pub struct Given {
+pub struct PreparedModel {
     replies: Vec<Result<Reply, QueryFailed>>,
     asked: Mutex<Vec<Request>>,
     hangs: bool,
 }
 
 #[async_trait]
-impl Model for Given {
+impl Model for PreparedModel {
     fn name(&self) -> &'static str {
         "given"
     }
@@ -48,12 +48,12 @@ impl Model for Given {
 }
 
 /// A sandbox that dies after `left` operations.
-struct Dying {
+struct DyingSandbox {
     inner: Box<dyn Sandbox>,
     left: u32,
 }
 
-impl Dying {
+impl DyingSandbox {
     fn tick(&mut self) -> Result<(), Fault> {
         self.left = self.left.checked_sub(1).ok_or_else(|| Fault::Lost("its init was killed".into()))?;
         Ok(())
@@ -61,7 +61,7 @@ impl Dying {
 }
 
 #[async_trait]
-impl Sandbox for Dying {
+impl Sandbox for DyingSandbox {
     fn workdir(&self) -> &Path {
         self.inner.workdir()
     }
@@ -77,7 +77,7 @@ impl Sandbox for Dying {
         self.tick()?;
         self.inner.write(path, bytes).await
     }
-    async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
+    async fn list(&mut self, path: &Path) -> Result<Vec<FolderEntry>, Fault> {
         self.tick()?;
         self.inner.list(path).await
     }
@@ -87,12 +87,12 @@ impl Sandbox for Dying {
 }
 
 /// A sandbox whose file operations never finish.
-struct Stuck {
+struct StuckSandbox {
     inner: Box<dyn Sandbox>,
 }
 
 #[async_trait]
-impl Sandbox for Stuck {
+impl Sandbox for StuckSandbox {
     fn workdir(&self) -> &Path {
         self.inner.workdir()
     }
@@ -105,7 +105,7 @@ impl Sandbox for Stuck {
     async fn write(&mut self, _: &Path, _: &[u8]) -> Result<(), Fault> {
         std::future::pending().await
     }
-    async fn list(&mut self, _: &Path) -> Result<Vec<Entry>, Fault> {
+    async fn list(&mut self, _: &Path) -> Result<Vec<FolderEntry>, Fault> {
         std::future::pending().await
     }
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {
@@ -115,12 +115,12 @@ impl Sandbox for Stuck {
 
 /// A sandbox that runs nothing and returns results drawn from everything that sandboxes may return. For replies that
 /// must not run on this machine.
-struct Drawn {
+struct RandomSandbox {
     draws: Vec<u8>,
     asked: usize,
 }
 
-impl Drawn {
+impl RandomSandbox {
     fn draw(&mut self) -> u8 {
         self.asked += 1;
         // Vary the result, however few draws there are.
@@ -152,7 +152,7 @@ impl Drawn {
 }
 
 #[async_trait]
-impl Sandbox for Drawn {
+impl Sandbox for RandomSandbox {
     fn workdir(&self) -> &Path {
         Path::new("/workspace")
     }
@@ -176,10 +176,10 @@ impl Sandbox for Drawn {
     async fn write(&mut self, _: &Path, _: &[u8]) -> Result<(), Fault> {
         self.fault()
     }
-    async fn list(&mut self, _: &Path) -> Result<Vec<Entry>, Fault> {
+    async fn list(&mut self, _: &Path) -> Result<Vec<FolderEntry>, Fault> {
         self.fault()?;
         let name = format!("{}.py", self.draw() % 3).into();
-        Ok(vec![Entry { name, kind: EntryKind::File, size: 3 }])
+        Ok(vec![FolderEntry { name, kind: EntryKind::File, size: 3 }])
     }
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {
         Ok(())
@@ -192,11 +192,11 @@ pub fn open(spec: &str, settings: &Settings, cache: Option<&Path>) -> Result<Arc
 }
 
 /// Everything needed for one attempt.
-pub struct World {
+pub struct AttemptFixture {
     pub dir: TempDir,
     runs: TempDir,
     sandbox: Box<dyn Sandbox>,
-    model: Given,
+    model: PreparedModel,
     sampling: Sampling,
     pub limits: Limits,
     pub cancel: CancellationToken,
@@ -213,7 +213,7 @@ pub struct Attempt {
     pub dir: TempDir,
 }
 
-impl World {
+impl AttemptFixture {
     /// Creates a workspace with `main.py` and a model with these replies.
     pub async fn new(replies: Vec<Reply>) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -228,7 +228,7 @@ impl World {
             gpu: None,
         };
         let sandbox = Unconfined.start(&spec).await.unwrap();
-        let model = Given { replies: replies.into_iter().map(Ok).collect(), ..Given::default() };
+        let model = PreparedModel { replies: replies.into_iter().map(Ok).collect(), ..PreparedModel::default() };
         let cancel = CancellationToken::new();
         let sampling = Sampling { seed: Some(7), ..Sampling::default() };
         Self { dir, runs: tempfile::tempdir().unwrap(), sandbox, model, sampling, limits: Limits::default(), cancel }
@@ -271,19 +271,19 @@ impl World {
 
     /// Makes all file operations of the sandbox hang.
     pub fn stuck(mut self) -> Self {
-        self.sandbox = Box::new(Stuck { inner: self.sandbox });
+        self.sandbox = Box::new(StuckSandbox { inner: self.sandbox });
         self
     }
 
     /// Replaces the sandbox by one that runs nothing and returns what these draws say.
     pub fn drawn(mut self, draws: Vec<u8>) -> Self {
-        self.sandbox = Box::new(Drawn { draws, asked: 0 });
+        self.sandbox = Box::new(RandomSandbox { draws, asked: 0 });
         self
     }
 
     /// Makes the sandbox die after `after` operations.
     pub fn dying(mut self, after: u32) -> Self {
-        self.sandbox = Box::new(Dying { inner: self.sandbox, left: after });
+        self.sandbox = Box::new(DyingSandbox { inner: self.sandbox, left: after });
         self
     }
 
@@ -310,7 +310,7 @@ impl World {
         agent: &dyn Agent,
         task: &Replication,
         trajectory: &mut Trajectory,
-    ) -> (Ended, Option<String>, Budget) {
+    ) -> (AttemptEnd, Option<String>, Budget) {
         let mut budget = Budget::new(self.limits);
         let mut context = Context {
             sandbox: self.sandbox.as_mut(),
@@ -335,7 +335,7 @@ impl World {
     pub async fn run(mut self, agent: &dyn Agent, task: &Replication) -> Attempt {
         let path = self.runs.path().join("trajectory.jsonl");
         let mut trajectory = Trajectory::create(&path).unwrap();
-        let (Ended { end, detail, .. }, answer, budget) = self.work(agent, task, &mut trajectory).await;
+        let (AttemptEnd { end, detail, .. }, answer, budget) = self.work(agent, task, &mut trajectory).await;
         trajectory.finish().unwrap();
         self.sandbox.destroy().await.unwrap();
         let lines = Trajectory::read(&path).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::support::{World, call, open, submit, text};
+use super::support::{AttemptFixture, call, open, submit, text};
 use crate::agent::{End, Settings};
 use crate::model::{Reply, Role, Usage};
 
@@ -11,7 +11,7 @@ const REPORT: &str = "Done.\n```final_answer\n{\"Experiment 1\": {\"x\": 1}}\n``
 #[tokio::test]
 async fn calls_by_text_are_run_and_no_tool_is_offered_to_the_provider() {
     let replies = ["I look.\n```bash\necho one\n```", "```write_file\npath: a.py\nx = \"1\"\n```", REPORT].map(text);
-    let attempt = World::new(replies.to_vec()).await.react_with("protocol=text").await;
+    let attempt = AttemptFixture::new(replies.to_vec()).await.react_with("protocol=text").await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1": {"x": 1}}"#)));
     assert_eq!(attempt.observations(), ["exit code 0\nstdout:\none", "wrote 8 bytes to `a.py`"]);
     assert_eq!(attempt.file("a.py"), "x = \"1\"\n");
@@ -27,7 +27,7 @@ async fn calls_by_text_are_run_and_no_tool_is_offered_to_the_provider() {
 #[tokio::test]
 async fn a_reply_without_a_fenced_call_is_answered_with_what_one_looks_like() {
     let replies = ["I shall look.", "```bash\nls", "```run_it\nls\n```", REPORT].map(text);
-    let attempt = World::new(replies.to_vec()).await.react_with("protocol=text").await;
+    let attempt = AttemptFixture::new(replies.to_vec()).await.react_with("protocol=text").await;
     assert_eq!(attempt.end, End::Answered);
     let none = "the reply has no code fence with a call";
     assert_eq!(attempt.format_errors(), [none, "the code fence `bash` is not closed", none]);
@@ -40,7 +40,7 @@ async fn a_reply_without_a_fenced_call_is_answered_with_what_one_looks_like() {
 #[tokio::test]
 async fn in_the_last_reply_by_text_only_the_answer_counts() {
     for (last, end) in [(REPORT, End::Answered), ("```bash\necho late\n```", End::StepLimit)] {
-        let world = World::new(["```bash\necho one\n```", last].map(text).to_vec()).await;
+        let world = AttemptFixture::new(["```bash\necho one\n```", last].map(text).to_vec()).await;
         let attempt = world.limits(|limits| limits.steps = 2).react_with("protocol=text").await;
         assert_eq!((attempt.end, attempt.observations().len()), (end, 1));
     }
@@ -63,7 +63,7 @@ async fn each_prompt_asks_for_its_parts_and_the_settings_are_in_the_name() {
     ] {
         let agent = open(&format!("react:{setting}"), &Settings::default(), None).unwrap();
         assert_eq!(agent.name(), name);
-        let attempt = World::new(vec![submit()]).await.react_with(setting).await;
+        let attempt = AttemptFixture::new(vec![submit()]).await.react_with(setting).await;
         let system = &attempt.asked[0].messages[0].content;
         for part in parts {
             assert!(system.contains(part), "{part} is missing in:\n{system}");
@@ -76,7 +76,8 @@ async fn each_prompt_asks_for_its_parts_and_the_settings_are_in_the_name() {
 
 #[tokio::test]
 async fn with_one_shell_tool_the_task_says_how_to_report() {
-    let attempt = World::new(vec![call("bash", json!({"command": "echo hi"}))]).await.react_with("tools=bash").await;
+    let attempt =
+        AttemptFixture::new(vec![call("bash", json!({"command": "echo hi"}))]).await.react_with("tools=bash").await;
     let (system, task) = (&attempt.asked[0].messages[0].content, &attempt.asked[0].messages[1].content);
     assert!(task.contains("prints the line `COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT` first"), "{task}");
     assert!(!task.contains("final_answer") && !system.contains("final_answer"));
@@ -87,7 +88,7 @@ async fn with_one_shell_tool_the_task_says_how_to_report() {
 async fn a_dynamic_agent_thinks_before_its_first_step_until_its_tokens_are_spent() {
     let thought = |said: &str, output| Reply { usage: Usage { output, ..Usage::default() }, ..text(said) };
     let replies = || vec![thought("First this.", 30), thought("Then that.", 60), submit()];
-    let attempt = World::new(replies()).await.max_tokens(500).react_with("reasoning=100").await;
+    let attempt = AttemptFixture::new(replies()).await.max_tokens(500).react_with("reasoning=100").await;
     assert_eq!((attempt.end, attempt.budget.usage.output), (End::Answered, 90));
     let most: Vec<_> = attempt.asked.iter().map(|request| request.sampling.max_tokens.unwrap()).collect();
     assert_eq!(most, [100, 70, 500], "what is left after the second is not worth another call");
@@ -100,6 +101,7 @@ async fn a_dynamic_agent_thinks_before_its_first_step_until_its_tokens_are_spent
     assert!(attempt.format_errors().is_empty());
     assert_eq!(open("react:reasoning=100", &Settings::default(), None).unwrap().name(), "react+reasoning=100");
     // The last step is kept for the work.
-    let attempt = World::new(replies()).await.limits(|limits| limits.steps = 2).react_with("reasoning=100").await;
+    let attempt =
+        AttemptFixture::new(replies()).await.limits(|limits| limits.steps = 2).react_with("reasoning=100").await;
     assert_eq!((attempt.asked.len(), attempt.asked[1].tools.is_empty()), (2, false));
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, Session, Tool};
+use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 use crate::score::parse_answer;
 
 /// Name of the tool.
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Bash {
+impl TypedTool for Bash {
     const NAME: &'static str = NAME;
     const DESCRIPTION: &'static str = "Run a command with bash in the repository's root, in a new shell each time: neither `cd` nor variables last. \
          Shows its exit code, stdout and stderr.";
@@ -39,15 +39,15 @@ impl Tool for Bash {
         Arguments { command, timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let ran = session.exec(context, &["bash", "-c", &command], timeout_seconds).await?;
         let printed = String::from_utf8_lossy(&ran.exec.stdout);
         let Some(raw) = printed.trim_start().strip_prefix(MARKER).filter(|_| ran.exec.success()) else {
-            return Ok(Outcome::Observation(ran.show()));
+            return Ok(ToolOutput::Observation(ran.show()));
         };
         match parse_answer(raw) {
-            Ok(_) => Ok(Outcome::Answer(raw.trim().to_owned())),
-            Err(what) => Err(Failure::Refused(format!(
+            Ok(_) => Ok(ToolOutput::Answer(raw.trim().to_owned())),
+            Err(what) => Err(ToolFailure::Refused(format!(
                 "what was printed below `{MARKER}` was not accepted: {what}; it must be a JSON object such as \
                  {{\"Experiment 1\": {{...}}, \"Experiment 2\": {{...}}}}"
             ))),
@@ -61,7 +61,7 @@ mod tests {
 
     use super::MARKER;
     use crate::agent::End;
-    use crate::agent::tests::support::{World, call, text};
+    use crate::agent::tests::support::{AttemptFixture, call, text};
     use crate::model::Reply;
 
     fn bash(command: &str) -> Reply {
@@ -69,9 +69,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_command_has_a_shell_of_its_own_and_a_printed_answer_ends_the_attempt() {
+    async fn each_command_runs_in_a_new_shell_and_a_printed_answer_ends_the_attempt() {
         let report = format!("cat > a.json <<'E'\n{{\"Experiment 1\": {{\"x\": 1}}}}\nE\necho {MARKER}; cat a.json");
-        let world = World::new(vec![bash("cd /; x=5"), bash("[[ -f main.py ]] && echo here $x"), bash(&report)]).await;
+        let world =
+            AttemptFixture::new(vec![bash("cd /; x=5"), bash("[[ -f main.py ]] && echo here $x"), bash(&report)]).await;
         let attempt = world.react_with("tools=bash").await;
         assert_eq!(attempt.observations(), ["exit code 0, no output", "exit code 0\nstdout:\nhere"]);
         assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1": {"x": 1}}"#)));
@@ -81,7 +82,7 @@ mod tests {
     async fn an_answer_that_cannot_be_read_and_a_failed_report_are_observations() {
         let broken = format!("echo {MARKER}; echo it works");
         let failed = format!("echo {MARKER}; cat missing.json");
-        let attempt = World::new(vec![bash(&broken), bash(&failed)]).await.react_with("tools=bash").await;
+        let attempt = AttemptFixture::new(vec![bash(&broken), bash(&failed)]).await.react_with("tools=bash").await;
         let shown = attempt.observations();
         assert!(shown[0].starts_with("error: what was printed below"), "{}", shown[0]);
         assert!(shown[1].starts_with("exit code 1"), "{}", shown[1]);
@@ -89,12 +90,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn in_the_last_reply_results_count_wherever_they_stand_and_nothing_is_run() {
+    async fn in_the_last_reply_results_count_at_any_position_and_nothing_is_run() {
         for last in [
             text("These are the results:\n```json\n{\"Experiment 1\": {\"x\": 1}}\n```"),
             bash(&format!("touch run.txt; echo {MARKER}; echo '{{\"Experiment 1\": {{\"x\": 1}}}}'")),
         ] {
-            let world = World::new(vec![bash("true"), last]).await.limits(|limits| limits.steps = 2);
+            let world = AttemptFixture::new(vec![bash("true"), last]).await.limits(|limits| limits.steps = 2);
             let attempt = world.react_with("tools=bash").await;
             assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1":{"x":1}}"#)));
             assert!(attempt.last_shown().contains("Your next reply is the last one, and nothing is run for it"));

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, Session, Tool};
+use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Changes the current directory.
 pub struct ChangeDirectory;
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for ChangeDirectory {
+impl TypedTool for ChangeDirectory {
     const NAME: &'static str = "change_directory";
     const DESCRIPTION: &'static str = "Change the current directory for all later commands and relative paths.";
     type Arguments = Arguments;
@@ -29,7 +29,7 @@ impl Tool for ChangeDirectory {
         Arguments { path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let target = session.path(context, &path).await?;
         // With `./` in front, a folder named `-` doesn't mean the previous directory.
         let target = Path::new(".").join(target);
@@ -39,12 +39,12 @@ impl Tool for ChangeDirectory {
         let script = "cd -- \"$1\" && pwd -P && echo .";
         let exec = root.exec(context, &["sh", "-c", script, "sh", &target], None).await?.exec;
         if !exec.success() {
-            return Err(Failure::Refused(format!("cannot change to `{path}`: no such folder, or no way into it")));
+            return Err(ToolFailure::Refused(format!("cannot change to `{path}`: no such folder, or no way into it")));
         }
         let printed = String::from_utf8_lossy(&exec.stdout).into_owned();
         // The dot separates line breaks at the end of the folder's name from the shell's own.
         let directory = printed.strip_suffix("\n.\n").unwrap_or(&printed);
         session.directory = directory.into();
-        Ok(Outcome::Observation(format!("the current directory is now {directory}")))
+        Ok(ToolOutput::Observation(format!("the current directory is now {directory}")))
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, Session, Tool};
+use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Runs a shell command.
 pub struct CommandLine;
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for CommandLine {
+impl TypedTool for CommandLine {
     const NAME: &'static str = "command_line";
     const DESCRIPTION: &'static str = "Run a command with sh in the current directory. Shows its exit code, stdout and stderr. A `cd` lasts for \
          this command only; processes started with & go on in the background.";
@@ -31,7 +31,7 @@ impl Tool for CommandLine {
         Arguments { command, timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
-        Ok(Outcome::Observation(session.exec(context, &["sh", "-c", &command], timeout_seconds).await?.show()))
+    ) -> Result<ToolOutput, ToolFailure> {
+        Ok(ToolOutput::Observation(session.exec(context, &["sh", "-c", &command], timeout_seconds).await?.show()))
     }
 }

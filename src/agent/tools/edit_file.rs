@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use similar::TextDiff;
 
-use super::{Context, Failure, Outcome, Session, Tool, ask, read_text};
+use super::{Context, Session, ToolFailure, ToolOutput, TypedTool, ask, read_text};
 use crate::agent::prompts;
 use crate::model::{Message, Role};
 
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for EditFile {
+impl TypedTool for EditFile {
     const NAME: &'static str = "edit_file";
     const DESCRIPTION: &'static str = "Have a language model rewrite a file by an instruction. Shows what was changed. Costs money; for small \
          files write_file is surer.";
@@ -38,7 +38,7 @@ impl Tool for EditFile {
         Arguments { path, instruction, save_as }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let source = session.path(context, &path).await?;
         let target = match &save_as {
             Some(save_as) => session.path(context, save_as).await?,
@@ -48,7 +48,7 @@ impl Tool for EditFile {
         let prompt = prompts::edit_file(&path, &before, &instruction);
         let reply = ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await?;
         let Some(mut after) = rewritten(&reply) else {
-            return Err(Failure::Refused("the model gave no new content; nothing was written".to_owned()));
+            return Err(ToolFailure::Refused("the model gave no new content; nothing was written".to_owned()));
         };
         if !after.ends_with('\n') {
             after.push('\n');
@@ -56,11 +56,11 @@ impl Tool for EditFile {
         context.write(&target, after.as_bytes()).await?;
         let shown = save_as.as_deref().unwrap_or(&path);
         if before == after {
-            return Ok(Outcome::Observation(format!("`{shown}` was written without any change")));
+            return Ok(ToolOutput::Observation(format!("`{shown}` was written without any change")));
         }
         let diff = TextDiff::from_lines(&before, &after);
         let diff = diff.unified_diff().context_radius(3).header(&path, shown).to_string();
-        Ok(Outcome::Observation(format!("`{shown}` was written with these changes:\n{diff}")))
+        Ok(ToolOutput::Observation(format!("`{shown}` was written with these changes:\n{diff}")))
     }
 }
 

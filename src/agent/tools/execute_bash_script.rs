@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, Session, Tool};
+use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Runs a shell script.
 pub struct ExecuteBashScript;
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for ExecuteBashScript {
+impl TypedTool for ExecuteBashScript {
     const NAME: &'static str = "execute_bash_script";
     const DESCRIPTION: &'static str =
         "Run a shell script with bash in the current directory. Shows its exit code, stdout and stderr.";
@@ -35,8 +35,8 @@ impl Tool for ExecuteBashScript {
         Arguments { path, arguments, timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let ran = session.script("bash", &path, (&arguments, timeout_seconds), context).await?;
-        Ok(Outcome::Observation(ran.show()))
+        Ok(ToolOutput::Observation(ran.show()))
     }
 }

@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 
 use super::execute_bash_script::Arguments;
-use super::{Context, Failure, Outcome, Session, Tool};
+use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Runs a Python script.
 pub struct ExecutePythonScript;
 
 #[async_trait]
-impl Tool for ExecutePythonScript {
+impl TypedTool for ExecutePythonScript {
     const NAME: &'static str = "execute_python_script";
     const DESCRIPTION: &'static str = "Run a Python script with the paper's environment in the current directory. Shows its exit code, stdout and stderr.";
     type Arguments = Arguments;
@@ -19,8 +19,8 @@ impl Tool for ExecutePythonScript {
         Arguments { path, arguments, timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let ran = session.script("python", &path, (&arguments, timeout_seconds), context).await?;
-        Ok(Outcome::Observation(ran.show()))
+        Ok(ToolOutput::Observation(ran.show()))
     }
 }

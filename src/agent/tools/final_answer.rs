@@ -5,19 +5,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{AnyTool, Context, Failure, Outcome, Session, schema, signature_of};
+use super::{AnyTool, Context, Session, ToolFailure, ToolOutput, schema, signature_of};
 use crate::score::parse_answer;
 
 /// Reports the results.
-pub struct Report {
+pub struct ReportResults {
     /// Name of the tool for the model.
     pub name: &'static str,
 }
 
 /// The tool under the name used by the original.
-pub static FINAL_ANSWER: Report = Report { name: "final_answer" };
+pub static FINAL_ANSWER: ReportResults = ReportResults { name: "final_answer" };
 /// The tool under the name used by other tool sets.
-pub static SUBMIT: Report = Report { name: "submit" };
+pub static SUBMIT: ReportResults = ReportResults { name: "submit" };
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
@@ -41,7 +41,7 @@ pub fn answer(arguments: &Map<String, Value>) -> Option<String> {
 }
 
 #[async_trait]
-impl AnyTool for Report {
+impl AnyTool for ReportResults {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -59,14 +59,14 @@ impl AnyTool for Report {
         given: Map<String, Value>,
         _context: &mut Context<'_>,
         _session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let Some(raw) = answer(&given) else {
             let expected = signature_of(&self.parameters());
-            return Err(Failure::Arguments(format!("`{}` needs its `answer`: {expected}", self.name)));
+            return Err(ToolFailure::Arguments(format!("`{}` needs its `answer`: {expected}", self.name)));
         };
         match parse_answer(&raw) {
-            Ok(_) => Ok(Outcome::Answer(raw)),
-            Err(what) => Err(Failure::Arguments(format!(
+            Ok(_) => Ok(ToolOutput::Answer(raw)),
+            Err(what) => Err(ToolFailure::Arguments(format!(
                 "the answer was not accepted: {what}; it must be a JSON object such as \
                  {{\"Experiment 1\": {{...}}, \"Experiment 2\": {{...}}}}"
             ))),

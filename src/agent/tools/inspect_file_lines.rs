@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, READ_LIMIT, Session, Tool, show};
+use super::{Context, READ_LIMIT, Session, ToolFailure, ToolOutput, TypedTool, show};
 
 /// Shows lines of a file with their numbers.
 pub struct InspectFileLines;
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for InspectFileLines {
+impl TypedTool for InspectFileLines {
     const NAME: &'static str = "inspect_file_lines";
     const DESCRIPTION: &'static str = "Show lines of a file with their numbers, from start_line to end_line, both included, and say how many lines \
          the file has.";
@@ -32,12 +32,12 @@ impl Tool for InspectFileLines {
         Arguments { path, start_line, end_line }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let path = session.path(context, &path).await?;
         let bytes = context.read(&path, READ_LIMIT).await?;
         let text = String::from_utf8_lossy(&bytes);
         show::lines(&text, start_line.unwrap_or(1), end_line.unwrap_or(usize::MAX), true)
-            .map(Outcome::Observation)
-            .map_err(Failure::Refused)
+            .map(ToolOutput::Observation)
+            .map_err(ToolFailure::Refused)
     }
 }

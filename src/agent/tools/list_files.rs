@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, Session, Tool};
+use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 use crate::sandbox::{EntryKind, Fault};
 
 /// Maximum entries shown: a folder such as /usr/bin would fill a small model's whole context.
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for ListFiles {
+impl TypedTool for ListFiles {
     const NAME: &'static str = "list_files";
     const DESCRIPTION: &'static str = "List a folder: folders end in /, links in @, files show their size in bytes.";
     type Arguments = Arguments;
@@ -33,16 +33,16 @@ impl Tool for ListFiles {
         Arguments { path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let folder = session.path(context, path.as_deref().unwrap_or(".")).await?;
         let entries = context.list(&folder).await.map_err(|fault| match fault {
             Fault::Refused(what) if what.contains("Not a directory") => {
-                Failure::Refused(format!("{what}; it may be a file, which `read_file` shows"))
+                ToolFailure::Refused(format!("{what}; it may be a file, which `read_file` shows"))
             }
             other => other.into(),
         })?;
         if entries.is_empty() {
-            return Ok(Outcome::Observation("the folder is empty".to_owned()));
+            return Ok(ToolOutput::Observation("the folder is empty".to_owned()));
         }
         let mut text = String::new();
         for entry in entries.iter().take(SHOWN) {
@@ -58,6 +58,6 @@ impl Tool for ListFiles {
         if entries.len() > SHOWN {
             let _ = writeln!(text, "[... {} more entries not shown ...]", entries.len() - SHOWN);
         }
-        Ok(Outcome::Observation(text))
+        Ok(ToolOutput::Observation(text))
     }
 }

@@ -1,7 +1,7 @@
 //! The tools of agents: one file per tool, with a JSON schema derived from its argument struct.
 //!
 //! A tool gets the model's arguments and the attempt's [`Context`], and returns what the model is shown. Mistakes of
-//! the model are [`Failure::Arguments`] or [`Failure::Refused`]; a lost sandbox is never shown to the model.
+//! the model are [`ToolFailure::Arguments`] or [`ToolFailure::Refused`]; a lost sandbox is never shown to the model.
 
 mod bash;
 mod change_directory;
@@ -39,7 +39,7 @@ use crate::model::{self, Message, ModelError, Request};
 use crate::sandbox::{Command, Exec, Exit, Fault, Loss};
 
 pub use bash::MARKER;
-pub use sets::{Answering, ToolChoice, ToolSet};
+pub use sets::{AnswerMethod, ToolChoice, ToolSet};
 pub use show::{OBSERVATION_LIMIT, cut_middle, exec as show_exec, exit as show_exit};
 
 /// Maximum size in bytes of files that tools read whole.
@@ -50,7 +50,7 @@ const OUTPUT: usize = 128 << 10;
 
 /// Result of a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum ToolOutput {
     /// Text shown to the model.
     Observation(String),
     /// The answer as the model wrote it, which ends the attempt.
@@ -59,7 +59,7 @@ pub enum Outcome {
 
 /// Why a tool failed.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum Failure {
+pub enum ToolFailure {
     /// Invalid arguments, which count as a format error.
     #[error("{0}")]
     Arguments(String),
@@ -74,7 +74,7 @@ pub enum Failure {
     Model(ModelError),
 }
 
-impl From<Fault> for Failure {
+impl From<Fault> for ToolFailure {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Lost(loss) => Self::Lost(loss),
@@ -86,7 +86,7 @@ impl From<Fault> for Failure {
 /// A tool with typed arguments, from which its schema is derived. Stateless: what lasts between steps is in the
 /// [`Session`].
 #[async_trait]
-pub(crate) trait Tool: Send + Sync {
+pub(crate) trait TypedTool: Send + Sync {
     /// Name of the tool for the model.
     const NAME: &'static str;
     /// Description for the model.
@@ -103,7 +103,7 @@ pub(crate) trait Tool: Send + Sync {
         arguments: Self::Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure>;
+    ) -> Result<ToolOutput, ToolFailure>;
 }
 
 /// A tool without its argument type, as the model calls it.
@@ -126,11 +126,11 @@ pub(crate) trait AnyTool: Send + Sync {
         arguments: Map<String, Value>,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure>;
+    ) -> Result<ToolOutput, ToolFailure>;
 }
 
 #[async_trait]
-impl<T: Tool> AnyTool for T {
+impl<T: TypedTool> AnyTool for T {
     fn name(&self) -> &'static str {
         T::NAME
     }
@@ -152,17 +152,17 @@ impl<T: Tool> AnyTool for T {
         arguments: Map<String, Value>,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let arguments = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
             let expected = signature_of(&self.parameters());
-            Failure::Arguments(format!("wrong arguments for `{}`: {error}; expected {expected}", T::NAME))
+            ToolFailure::Arguments(format!("wrong arguments for `{}`: {error}; expected {expected}", T::NAME))
         })?;
         self.run(arguments, context, session).await
     }
 }
 
 /// A call that was run: the tool, its arguments and its output.
-type Shown = (String, Map<String, Value>, String);
+type ToolRun = (String, Map<String, Value>, String);
 
 /// State that an attempt's tools keep between steps.
 #[derive(Debug, Clone, Default)]
@@ -174,9 +174,9 @@ pub struct Session {
     /// Which steps the model is shown again; only an output it can still see is called the same as before.
     pub(super) history: History,
     /// Calls of the previous step that were run.
-    before: Vec<Shown>,
+    before: Vec<ToolRun>,
     /// Calls of this step that were run.
-    now: Vec<Shown>,
+    now: Vec<ToolRun>,
     /// The open file of tools that show files through a window.
     window: Option<swe_agent::Window>,
 }
@@ -184,7 +184,7 @@ pub struct Session {
 impl Session {
     /// Creates the session of a model that is shown these steps again.
     #[must_use]
-    pub fn of(history: History) -> Self {
+    pub fn with_history(history: History) -> Self {
         Self { history, ..Self::default() }
     }
 
@@ -205,10 +205,10 @@ impl Session {
     /// to the sandbox, because only the sandbox knows where they lead.
     ///
     /// # Errors
-    /// [`Failure::Refused`] for an empty path, and the errors of asking the sandbox for its home folder.
-    pub async fn path(&mut self, context: &mut Context<'_>, path: &str) -> Result<PathBuf, Failure> {
+    /// [`ToolFailure::Refused`] for an empty path, and the errors of asking the sandbox for its home folder.
+    pub async fn path(&mut self, context: &mut Context<'_>, path: &str) -> Result<PathBuf, ToolFailure> {
         if path.is_empty() || path.contains('\0') {
-            return Err(Failure::Refused(format!("`{}` is no path", path.escape_debug())));
+            return Err(ToolFailure::Refused(format!("`{}` is no path", path.escape_debug())));
         }
         let rest = match path {
             "~" => Some(""),
@@ -226,16 +226,21 @@ impl Session {
     /// Runs a command in the current directory for at most `seconds`; by default, for as long as a command may take.
     ///
     /// # Errors
-    /// The errors of the sandbox; [`Failure::Arguments`] for an invalid timeout.
-    pub async fn exec(&self, context: &mut Context<'_>, argv: &[&str], seconds: Option<f64>) -> Result<Ran, Failure> {
+    /// The errors of the sandbox; [`ToolFailure::Arguments`] for an invalid timeout.
+    pub async fn exec(
+        &self,
+        context: &mut Context<'_>,
+        argv: &[&str],
+        seconds: Option<f64>,
+    ) -> Result<FinishedCommand, ToolFailure> {
         if argv.iter().any(|argument| argument.contains('\0')) {
-            return Err(Failure::Refused("a command cannot hold a NUL character".to_owned()));
+            return Err(ToolFailure::Refused("a command cannot hold a NUL character".to_owned()));
         }
         let wall = wall(seconds, context.budget)?;
         let command = Command { argv: argv.iter().map(Into::into).collect(), ..Command::default() };
         let exec = context.exec(&command.in_dir(&self.directory), wall, OUTPUT).await?;
         let is_own = exec.exit == Exit::TimedOut && !context.budget.time_left().is_zero();
-        Ok(Ran { exec, own_limit: is_own.then_some(wall) })
+        Ok(FinishedCommand { exec, own_limit: is_own.then_some(wall) })
     }
 
     /// Runs a script file with its interpreter in the current directory.
@@ -245,7 +250,7 @@ impl Session {
         path: &str,
         (arguments, seconds): (&[String], Option<f64>),
         context: &mut Context<'_>,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<FinishedCommand, ToolFailure> {
         let path = self.path(context, path).await?;
         // The sandbox resolves relative paths from the workspace, but an interpreter from the current directory.
         let path = if path.is_absolute() { path } else { context.sandbox.workdir().join(path) };
@@ -258,14 +263,14 @@ impl Session {
 
 /// A finished command.
 #[derive(Debug)]
-pub struct Ran {
+pub struct FinishedCommand {
     /// Its exit status and output.
     pub exec: Exec,
     /// The command's own time limit, if it was stopped by that rather than by the attempt's.
     own_limit: Option<Duration>,
 }
 
-impl Ran {
+impl FinishedCommand {
     /// Formats the outcome for the model.
     #[must_use]
     pub fn show(&self) -> String {
@@ -277,16 +282,16 @@ impl Ran {
 }
 
 /// Time limit of one call: as requested by the model, by default [`Budget::command_limit`].
-fn wall(seconds: Option<f64>, budget: &Budget) -> Result<Duration, Failure> {
+fn wall(seconds: Option<f64>, budget: &Budget) -> Result<Duration, ToolFailure> {
     let Some(seconds) = seconds else { return Ok(budget.command_limit()) };
     if seconds.is_nan() || seconds <= 0.0 {
-        return Err(Failure::Arguments("`timeout_seconds` must be more than 0".to_owned()));
+        return Err(ToolFailure::Arguments("`timeout_seconds` must be more than 0".to_owned()));
     }
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
 /// Describes tools for the model.
-fn shown(tools: &[&dyn AnyTool]) -> Vec<model::Tool> {
+fn describe_tools(tools: &[&dyn AnyTool]) -> Vec<model::Tool> {
     let show = |tool: &&dyn AnyTool| model::Tool {
         name: tool.name().to_owned(),
         description: tool.description().to_owned(),
@@ -349,28 +354,28 @@ pub fn signature_of(parameters: &Value) -> String {
 /// not a step.
 ///
 /// # Errors
-/// [`Failure::Refused`] if no call can be made or the provider refuses this one, [`Failure::Model`] if the model fails.
-pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Context<'_>) -> Result<String, Failure> {
+/// [`ToolFailure::Refused`] if no call can be made or the provider refuses this one, [`ToolFailure::Model`] if the model fails.
+pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Context<'_>) -> Result<String, ToolFailure> {
     let Some(model) = context.model else {
-        return Err(Failure::Refused(format!("`{name}` needs a model, and this attempt has none")));
+        return Err(ToolFailure::Refused(format!("`{name}` needs a model, and this attempt has none")));
     };
     let mut request = Request { messages, sampling: context.next_sampling(), ..Request::default() };
     match context.ask(model, Asker::Tool(name), &mut request).await {
         Ok(reply) => Ok(reply.text),
-        Err(Unanswered::NotAsked(refused)) => Err(Failure::Refused(format!("`{name}` was not run: {refused}"))),
+        Err(Unanswered::NotAsked(refused)) => Err(ToolFailure::Refused(format!("`{name}` was not run: {refused}"))),
         // A tool's question is a separate conversation; the agent's own can continue.
         Err(Unanswered::Failed(ModelError::ContextLength(detail))) => {
-            Err(Failure::Refused(format!("the file is too long for the model: {detail}")))
+            Err(ToolFailure::Refused(format!("the file is too long for the model: {detail}")))
         }
         Err(Unanswered::Failed(error @ (ModelError::Refused(_) | ModelError::Rejected(_)))) => {
-            Err(Failure::Refused(error.to_string()))
+            Err(ToolFailure::Refused(error.to_string()))
         }
-        Err(Unanswered::Failed(error)) => Err(Failure::Model(error)),
+        Err(Unanswered::Failed(error)) => Err(ToolFailure::Model(error)),
     }
 }
 
 /// Reads a text file of at most `limit` bytes; refuses files that are not UTF-8.
-async fn read_text(context: &mut Context<'_>, path: &Path, shown: &str, limit: u64) -> Result<String, Failure> {
+async fn read_text(context: &mut Context<'_>, path: &Path, shown: &str, limit: u64) -> Result<String, ToolFailure> {
     let bytes = context.read(path, limit).await?;
-    String::from_utf8(bytes).map_err(|_| Failure::Refused(format!("`{shown}` is not UTF-8 text")))
+    String::from_utf8(bytes).map_err(|_| ToolFailure::Refused(format!("`{shown}` is not UTF-8 text")))
 }

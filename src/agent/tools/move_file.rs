@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, Session, Tool, show};
+use super::{Context, Session, ToolFailure, ToolOutput, TypedTool, show};
 
 /// Moves or renames a file or folder.
 pub struct Move;
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Move {
+impl TypedTool for Move {
     const NAME: &'static str = "move";
     const DESCRIPTION: &'static str = "Move or rename a file or folder. A file that is in the way is replaced.";
     type Arguments = Arguments;
@@ -29,16 +29,16 @@ impl Tool for Move {
         Arguments { source, destination }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let from = session.path(context, &source).await?;
         let to = session.path(context, &destination).await?;
         // Run in the workspace's root, from which the resolved paths are relative.
         let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
         let exec = Session::default().exec(context, &["mv", "-f", "--", &from, &to], None).await?.exec;
         if exec.success() {
-            Ok(Outcome::Observation(format!("moved `{source}` to `{destination}`")))
+            Ok(ToolOutput::Observation(format!("moved `{source}` to `{destination}`")))
         } else {
-            Ok(Outcome::Observation(show::exec(&exec)))
+            Ok(ToolOutput::Observation(show::exec(&exec)))
         }
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, READ_LIMIT, Session, Tool, show};
+use super::{Context, READ_LIMIT, Session, ToolFailure, ToolOutput, TypedTool, show};
 use crate::sandbox::Fault;
 
 /// Shows a whole file.
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for ReadFile {
+impl TypedTool for ReadFile {
     const NAME: &'static str = "read_file";
     const DESCRIPTION: &'static str =
         "Show a file from its beginning, as much of it as fits. See the rest of a long one with inspect_file_lines.";
@@ -29,15 +29,15 @@ impl Tool for ReadFile {
         Arguments { path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let path = session.path(context, &path).await?;
         let bytes = context.read(&path, READ_LIMIT).await.map_err(|fault| match fault {
             Fault::Refused(what) if what.contains("not a regular file") => {
-                Failure::Refused(format!("{what}; it may be a folder, which `list_files` shows"))
+                ToolFailure::Refused(format!("{what}; it may be a folder, which `list_files` shows"))
             }
             other => other.into(),
         })?;
         let text = String::from_utf8_lossy(&bytes);
-        show::lines(&text, 1, usize::MAX, false).map(Outcome::Observation).map_err(Failure::Refused)
+        show::lines(&text, 1, usize::MAX, false).map(ToolOutput::Observation).map_err(ToolFailure::Refused)
     }
 }

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AnyTool, bash, change_directory, command_line, edit_file, execute_bash_script, execute_python_script, final_answer,
-    inspect_file_lines, list_files, move_file, read_file, shown, super_agent, swe_agent, understand_file, write_file,
+    AnyTool, bash, change_directory, command_line, describe_tools, edit_file, execute_bash_script,
+    execute_python_script, final_answer, inspect_file_lines, list_files, move_file, read_file, super_agent, swe_agent,
+    understand_file, write_file,
 };
 use crate::model;
 
@@ -28,7 +29,7 @@ pub enum ToolChoice {
 
 /// How an answer is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answering {
+pub enum AnswerMethod {
     /// By calling the tool of this name.
     Tool(&'static str),
     /// By a command that prints [`bash::MARKER`] with the answer below it.
@@ -42,7 +43,7 @@ pub struct ToolSet {
     tools: &'static [&'static dyn AnyTool],
     /// Descriptions for the model; schemas are built once per process.
     shown: &'static [model::Tool],
-    answering: Answering,
+    answering: AnswerMethod,
     shell: Option<&'static str>,
     python: Option<&'static str>,
     /// An example call as JSON, which is harmless and even useful if a small model copies it.
@@ -73,46 +74,51 @@ static AUTOEXPERIMENT: &[&dyn AnyTool] = &[
     &final_answer::FINAL_ANSWER,
 ];
 
-static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(AUTOEXPERIMENT));
+static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(AUTOEXPERIMENT));
 
 /// The tools of SWE-agent. Its shell is `command_line`, whose folder is set by `change_directory`.
 static SWE_AGENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &change_directory::ChangeDirectory,
-    &swe_agent::Open,
+    &swe_agent::OpenFile,
     &swe_agent::Goto,
     &swe_agent::Scroll,
     &swe_agent::SearchFile,
     &swe_agent::SearchDir,
     &swe_agent::FindFile,
-    &swe_agent::Edit,
+    &swe_agent::SweEdit,
     &swe_agent::Create,
     &final_answer::SUBMIT,
 ];
 
-static SWE_AGENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SWE_AGENT));
+static SWE_AGENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(SWE_AGENT));
 
 /// The tools of SUPER's agents.
-static SUPER: &[&dyn AnyTool] =
-    &[&super_agent::Execute, &super_agent::Wait, &super_agent::Interrupt, &super_agent::Edit, &final_answer::SUBMIT];
+static SUPER: &[&dyn AnyTool] = &[
+    &super_agent::Execute,
+    &super_agent::Wait,
+    &super_agent::Interrupt,
+    &super_agent::SuperEdit,
+    &final_answer::SUBMIT,
+];
 
-static SUPER_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(SUPER));
+static SUPER_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(SUPER));
 
 /// The only tool of mini-swe-agent.
 static BASH: &[&dyn AnyTool] = &[&bash::Bash];
 
-static BASH_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| shown(BASH));
+static BASH_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(BASH));
 
 impl ToolSet {
     /// Returns the set of this choice.
     #[must_use]
-    pub fn of(choice: ToolChoice) -> Self {
+    pub fn from_choice(choice: ToolChoice) -> Self {
         match choice {
             ToolChoice::Autoexperiment => Self {
                 choice,
                 tools: AUTOEXPERIMENT,
                 shown: &AUTOEXPERIMENT_SHOWN,
-                answering: Answering::Tool(final_answer::FINAL_ANSWER.name),
+                answering: AnswerMethod::Tool(final_answer::FINAL_ANSWER.name),
                 shell: Some("command_line"),
                 python: None,
                 first: r#"{"name": "list_files", "arguments": {"path": "."}}"#,
@@ -123,7 +129,7 @@ impl ToolSet {
                 choice,
                 tools: SWE_AGENT,
                 shown: &SWE_AGENT_SHOWN,
-                answering: Answering::Tool(final_answer::SUBMIT.name),
+                answering: AnswerMethod::Tool(final_answer::SUBMIT.name),
                 shell: Some("command_line"),
                 python: None,
                 first: r#"{"name": "command_line", "arguments": {"command": "ls"}}"#,
@@ -133,7 +139,7 @@ impl ToolSet {
                 choice,
                 tools: SUPER,
                 shown: &SUPER_SHOWN,
-                answering: Answering::Tool(final_answer::SUBMIT.name),
+                answering: AnswerMethod::Tool(final_answer::SUBMIT.name),
                 shell: None,
                 python: Some("execute"),
                 first: r#"{"name": "execute", "arguments": {"code": "!ls"}}"#,
@@ -143,7 +149,7 @@ impl ToolSet {
                 choice,
                 tools: BASH,
                 shown: &BASH_SHOWN,
-                answering: Answering::Printed,
+                answering: AnswerMethod::Printed,
                 shell: Some(bash::NAME),
                 python: None,
                 first: r#"{"name": "bash", "arguments": {"command": "ls"}}"#,
@@ -155,12 +161,12 @@ impl ToolSet {
     /// Returns the original's tools.
     #[must_use]
     pub fn autoexperiment() -> Self {
-        Self::of(ToolChoice::Autoexperiment)
+        Self::from_choice(ToolChoice::Autoexperiment)
     }
 
     /// The tools as described to the model.
     #[must_use]
-    pub const fn shown(&self) -> &'static [model::Tool] {
+    pub const fn definitions(&self) -> &'static [model::Tool] {
         self.shown
     }
 
@@ -172,7 +178,7 @@ impl ToolSet {
 
     /// How an answer is given with these tools.
     #[must_use]
-    pub const fn answering(&self) -> Answering {
+    pub const fn answering(&self) -> AnswerMethod {
         self.answering
     }
 

@@ -4,13 +4,13 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{ToolChoice, ToolSet, schema, signature_of};
-use crate::agent::tests::support::{Attempt, World, call, sh, submit, text};
+use crate::agent::tests::support::{Attempt, AttemptFixture, call, sh, submit, text};
 use crate::agent::{End, Limits};
 use crate::model::Reply;
 
 /// Runs these calls in a workspace with these files.
 async fn observe(files: &[(&str, &[u8])], replies: Vec<Reply>) -> Attempt {
-    let world = World::new(replies.into_iter().chain([submit()]).collect()).await;
+    let world = AttemptFixture::new(replies.into_iter().chain([submit()]).collect()).await;
     for (path, bytes) in files {
         std::fs::write(world.dir.path().join(path), bytes).unwrap();
     }
@@ -26,7 +26,7 @@ fn inspect(path: &str, start: usize, end: usize) -> Reply {
 
 #[test]
 fn every_schema_is_an_object_that_all_providers_take() {
-    for tool in ToolChoice::value_variants().iter().flat_map(|choice| ToolSet::of(*choice).shown()) {
+    for tool in ToolChoice::value_variants().iter().flat_map(|choice| ToolSet::from_choice(*choice).definitions()) {
         assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
         let text = tool.parameters.to_string();
         for keyword in ["$schema", "$ref", "anyOf", "additionalProperties", "null", "title"] {
@@ -50,7 +50,7 @@ fn the_tools_that_models_are_given_are_these_bytes() {
             let shown = json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters});
             format!("{shown}\n")
         };
-        let tools: String = ToolSet::of(*choice).shown().iter().map(line).collect();
+        let tools: String = ToolSet::from_choice(*choice).definitions().iter().map(line).collect();
         insta::assert_snapshot!(format!("tools_of_{}", crate::agent::settings::written(*choice)), tools);
     }
 }

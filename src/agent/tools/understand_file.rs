@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, READ_LIMIT, Session, Tool, ask, read_text};
+use super::{Context, READ_LIMIT, Session, ToolFailure, ToolOutput, TypedTool, ask, read_text};
 use crate::agent::prompts;
 use crate::model::{Message, Role};
 
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for UnderstandFile {
+impl TypedTool for UnderstandFile {
     const NAME: &'static str = "understand_file";
     const DESCRIPTION: &'static str =
         "Have a language model read a file, a long one in parts, and answer a question about it. Costs money.";
@@ -40,12 +40,12 @@ impl Tool for UnderstandFile {
         Arguments { path, question }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let file = session.path(context, &path).await?;
         let text = read_text(context, &file, &path, READ_LIMIT).await?;
         let windows = windows(&text);
         if windows.len() > WINDOWS {
-            return Err(Failure::Refused(format!(
+            return Err(ToolFailure::Refused(format!(
                 "`{path}` is too long to be read as a whole; search it with a command, or see parts of it with \
                  inspect_file_lines"
             )));
@@ -57,14 +57,14 @@ impl Tool for UnderstandFile {
             answers.push((*first, last, ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await?));
         }
         if let [(_, _, answer)] = answers.as_mut_slice() {
-            return Ok(Outcome::Observation(std::mem::take(answer)));
+            return Ok(ToolOutput::Observation(std::mem::take(answer)));
         }
         let mut notes = String::new();
         for (first, last, answer) in &answers {
             let _ = writeln!(notes, "Lines {first} to {last}:\n{answer}\n");
         }
         let prompt = prompts::understand_notes(&path, &question, &notes);
-        ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await.map(Outcome::Observation)
+        ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await.map(ToolOutput::Observation)
     }
 }
 

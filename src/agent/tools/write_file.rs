@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Context, Failure, Outcome, Session, Tool};
+use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Creates or replaces a file.
 pub struct WriteFile;
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for WriteFile {
+impl TypedTool for WriteFile {
     const NAME: &'static str = "write_file";
     const DESCRIPTION: &'static str = "Create a file, or replace all of its content.";
     type Arguments = Arguments;
@@ -29,9 +29,9 @@ impl Tool for WriteFile {
         Arguments { path, content }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let target = session.path(context, &path).await?;
         context.write(&target, content.as_bytes()).await?;
-        Ok(Outcome::Observation(format!("wrote {} bytes to `{path}`", content.len())))
+        Ok(ToolOutput::Observation(format!("wrote {} bytes to `{path}`", content.len())))
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{Finding, FindingKind, LARGEST};
+use super::{FindingKind, LARGEST, LeakFinding};
 use crate::error::Error;
 use crate::suite::LoadedPaper;
 
@@ -31,9 +31,9 @@ pub fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Reports a suspicious file, judging by its bytes.
-pub fn of_file(path: &Path, bytes: &[u8]) -> Option<Finding> {
+pub fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     let finding = |kind, message: String, hint: &str| {
-        Some(Finding { kind, error: Error::suite(message).at(path, None).hint(hint) })
+        Some(LeakFinding { kind, error: Error::suite(message).at(path, None).hint(hint) })
     };
     if is_compiled(path, bytes) {
         return finding(
@@ -74,7 +74,7 @@ pub fn of_file(path: &Path, bytes: &[u8]) -> Option<Finding> {
 
 /// Reports compiled code that the manifest lists as harmless but that contains a maskable function: Python would import
 /// it instead of a masked file, or it names a masked file as its source, as the products of Cython and mypyc do.
-pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[u8]) -> Option<Finding> {
+pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     let name = relative.file_name()?.to_str()?.split('.').next()?;
     let module = relative.with_file_name(format!("{name}.py"));
     let mut sources = (0..loaded.paper.units.len()).map(|unit| loaded.source(unit).path());
@@ -82,7 +82,7 @@ pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[
         let text = source.as_os_str().as_encoded_bytes();
         *source == module || bytes.windows(text.len()).any(|part| part == text)
     })?;
-    Some(Finding {
+    Some(LeakFinding {
         kind: FindingKind::Compiled,
         error: Error::suite(format!(
             "compiled code of `{}`, which holds masked functions that it would run in their place",
@@ -94,9 +94,9 @@ pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[
 }
 
 /// Reports a folder that is a bare git repository.
-pub fn of_folder(path: &Path) -> Option<Finding> {
+pub fn of_folder(path: &Path) -> Option<LeakFinding> {
     let bare = path.join("HEAD").is_file() && path.join("objects").is_dir() && path.join("refs").is_dir();
-    bare.then(|| Finding {
+    bare.then(|| LeakFinding {
         kind: FindingKind::GitObjects,
         error: Error::suite("a repository of git, which holds old versions of files")
             .at(path, None)

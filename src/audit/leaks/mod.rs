@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::suite::{Bodies, GoldValues, LoadedPaper, copies};
 use crate::workspace::{Snapshot, is_left_out};
-use search::{Search, Visible};
+use search::{LeakSearch, Visible};
 
 /// A function with at least this containment leaks.
 pub const LEAK: f64 = 0.6;
@@ -36,9 +36,9 @@ pub struct LeakReport {
     /// Every maskable function, in the manifest's order.
     pub functions: Vec<FunctionLeak>,
     /// Pairs of maskable functions with similar bodies.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<SimilarPair>,
     /// Everything else that may reveal something.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LeakFinding>,
 }
 
 /// How much of one function's body also appears elsewhere.
@@ -58,7 +58,7 @@ pub struct FunctionLeak {
 
 /// Two maskable functions, one of which contains at least [`LEAK`] of the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Pair {
+pub struct SimilarPair {
     /// Indices in the manifest.
     pub functions: (usize, usize),
     /// Their selectors.
@@ -69,14 +69,14 @@ pub struct Pair {
 
 /// Something that reveals, or might reveal, code or results.
 #[derive(Debug)]
-pub struct Finding {
+pub struct LeakFinding {
     /// Kind of finding.
     pub kind: FindingKind,
     /// Description, place and hint.
     pub error: Error,
 }
 
-/// Kinds of [`Finding`].
+/// Kinds of [`LeakFinding`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
@@ -151,10 +151,10 @@ impl LeakReport {
 pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakReport> {
     let bodies = Bodies::new(loaded);
     let gold = GoldValues::new(loaded);
-    let mut search = Search::new(loaded, &bodies);
+    let mut search = LeakSearch::new(loaded, &bodies);
     let exempted = loaded.paper.compiled_set();
-    let mut findings: Vec<Finding> =
-        gold.in_paper(loaded).into_iter().map(|error| Finding { kind: FindingKind::GoldValue, error }).collect();
+    let mut findings: Vec<LeakFinding> =
+        gold.in_paper(loaded).into_iter().map(|error| LeakFinding { kind: FindingKind::GoldValue, error }).collect();
 
     search.look(&Visible::text("paper.md", loaded.text.as_bytes()));
     for function in &loaded.paper.units {
@@ -171,7 +171,7 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
         let path = root.join(&relative);
         let length = path.metadata().map_err(|error| Error::io("read", &path, error))?.len();
         if length > LARGEST {
-            findings.push(Finding {
+            findings.push(LeakFinding {
                 kind: FindingKind::Unread,
                 error: Error::suite(format!("a file of {} MB was not searched for leaks", length >> 20))
                     .at(path, None)
@@ -194,7 +194,7 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
         search.look(&Visible::file(&relative, &bytes));
         if let Ok(text) = std::str::from_utf8(&bytes) {
             let values = gold.in_file(&path, text);
-            findings.extend(values.into_iter().map(|error| Finding { kind: FindingKind::GoldValue, error }));
+            findings.extend(values.into_iter().map(|error| LeakFinding { kind: FindingKind::GoldValue, error }));
         }
     }
     findings.extend(in_env(copies::listed(loaded)));
@@ -204,16 +204,16 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
 
 /// Reports the paper's own code in a built environment, whose folder is `prefix`.
 #[must_use]
-pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Finding> {
+pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<LeakFinding> {
     in_env(copies::installed(loaded, prefix)).collect()
 }
 
-fn in_env(errors: Vec<Error>) -> impl Iterator<Item = Finding> {
-    errors.into_iter().map(|error| Finding { kind: FindingKind::Installed, error })
+fn in_env(errors: Vec<Error>) -> impl Iterator<Item = LeakFinding> {
+    errors.into_iter().map(|error| LeakFinding { kind: FindingKind::Installed, error })
 }
 
 /// Lists the files of a repo that agents see, sorted. Git folders are added to `findings`.
-fn files(repo: &Path, findings: &mut Vec<Finding>) -> Result<Vec<PathBuf>> {
+fn files(repo: &Path, findings: &mut Vec<LeakFinding>) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let walk = walkdir::WalkDir::new(repo).sort_by_file_name().into_iter();
     let seen = walk.filter_entry(|entry| entry.depth() == 0 || !entry.file_name().to_str().is_some_and(is_left_out));

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::code::Tokens;
+use crate::code::CodeTokens;
 
 /// The contents of strings of at least this many bytes are also read as code.
 const LONG_STRING: usize = 24;
@@ -16,7 +16,7 @@ const LONG_STRING: usize = 24;
 const LONGEST_TAG: usize = 1000;
 
 /// One way to read a file.
-pub struct Reading<'bytes> {
+pub struct FileReading<'bytes> {
     /// The bytes to split into tokens.
     pub bytes: Cow<'bytes, [u8]>,
     /// The part of the bytes to read.
@@ -25,45 +25,45 @@ pub struct Reading<'bytes> {
     pub in_place: bool,
 }
 
-impl<'bytes> Reading<'bytes> {
+impl<'bytes> FileReading<'bytes> {
     fn whole(bytes: impl Into<Cow<'bytes, [u8]>>) -> Self {
         let bytes = bytes.into();
         Self { part: 0..bytes.len(), bytes, in_place: true }
     }
 
     /// Splits the part into tokens.
-    pub fn tokens(&self) -> Tokens<'_> {
-        Tokens::of(&self.bytes, self.part.clone())
+    pub fn tokens(&self) -> CodeTokens<'_> {
+        CodeTokens::split(&self.bytes, self.part.clone())
     }
 }
 
 /// Reads a Python file in several ways: its code, its comments, and each of its long strings.
-pub fn of_python(bytes: &[u8]) -> Vec<Reading<'_>> {
-    let code = Reading::whole(bytes);
+pub fn of_python(bytes: &[u8]) -> Vec<FileReading<'_>> {
+    let code = FileReading::whole(bytes);
     let tokens = code.tokens();
     let mut readings: Vec<_> = strings(bytes, &tokens);
-    readings.push(Reading::whole(only_comments(bytes, &tokens)));
+    readings.push(FileReading::whole(only_comments(bytes, &tokens)));
     drop(tokens);
     readings.push(code);
     readings
 }
 
 /// Reads any other file in the ways that its contents suggest. `ending` is the extension in lower case.
-pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<Reading<'bytes>> {
+pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<FileReading<'bytes>> {
     if bytes.contains(&0) {
         // A binary file may contain uncompressed code.
-        return vec![Reading::whole(only_text(bytes))];
+        return vec![FileReading::whole(only_text(bytes))];
     }
-    let mut readings = vec![Reading::whole(bytes)];
-    readings.extend(strings(bytes, &Tokens::new(bytes)));
-    readings.push(Reading::whole(blank_lines(bytes, |line| {
+    let mut readings = vec![FileReading::whole(bytes)];
+    readings.extend(strings(bytes, &CodeTokens::new(bytes)));
+    readings.push(FileReading::whole(blank_lines(bytes, |line| {
         // Twice, for a prompt within a comment.
         blank_prefix(line);
         blank_prefix(line);
     })));
     if bytes.starts_with(b"@@ ") || bytes.windows(4).any(|start| start == b"\n@@ ") {
         for (other, own) in [(b'-', b'+'), (b'+', b'-')] {
-            readings.push(Reading::whole(blank_lines(bytes, |line| match line.first() {
+            readings.push(FileReading::whole(blank_lines(bytes, |line| match line.first() {
                 Some(first) if *first == other => line.fill(b' '),
                 Some(first) if *first == own => line[0] = b' ',
                 _ => {}
@@ -71,16 +71,16 @@ pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<Reading<'bytes>
         }
     }
     if bytes.windows(2).any(|pair| pair == br"\n") {
-        readings.push(Reading::whole(unescaped(bytes)));
+        readings.push(FileReading::whole(unescaped(bytes)));
     }
     if matches!(ending, "html" | "htm" | "xhtml" | "xml") {
-        readings.push(Reading::whole(without_tags(bytes)));
+        readings.push(FileReading::whole(without_tags(bytes)));
     }
     if matches!(ending, "ipynb" | "json")
         && let Ok(value) = serde_json::from_slice(bytes)
     {
         joined_lines(&value, &mut |text| {
-            readings.push(Reading { in_place: false, ..Reading::whole(text.into_bytes()) });
+            readings.push(FileReading { in_place: false, ..FileReading::whole(text.into_bytes()) });
         });
     }
     readings
@@ -123,12 +123,12 @@ fn only_text(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn strings<'bytes>(bytes: &'bytes [u8], tokens: &Tokens<'_>) -> Vec<Reading<'bytes>> {
-    tokens.long_strings(LONG_STRING).map(|part| Reading { part, ..Reading::whole(bytes) }).collect()
+fn strings<'bytes>(bytes: &'bytes [u8], tokens: &CodeTokens<'_>) -> Vec<FileReading<'bytes>> {
+    tokens.long_strings(LONG_STRING).map(|part| FileReading { part, ..FileReading::whole(bytes) }).collect()
 }
 
 /// Blanks everything but comments.
-fn only_comments(bytes: &[u8], tokens: &Tokens<'_>) -> Vec<u8> {
+fn only_comments(bytes: &[u8], tokens: &CodeTokens<'_>) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for range in tokens.ranges() {
         for byte in &mut out[range] {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::readings::{Reading, of_python, of_text, without_tables};
-use super::{FunctionLeak, LEAK, Pair};
+use super::readings::{FileReading, of_python, of_text, without_tables};
+use super::{FunctionLeak, LEAK, SimilarPair};
 use crate::code::Module;
-use crate::suite::{Bodies, Hit, LoadedPaper, Piece};
+use crate::suite::{Bodies, LoadedPaper, Piece, ShingleOccurrence};
 
 /// A text that agents see.
 pub struct Visible<'a> {
@@ -39,7 +39,7 @@ impl<'a> Visible<'a> {
         Self { name: path.display().to_string(), bytes, python: python.then_some(path), ending: own }
     }
 
-    fn readings(&self) -> Vec<Reading<'_>> {
+    fn readings(&self) -> Vec<FileReading<'_>> {
         if self.python.is_some() { of_python(&self.bytes) } else { of_text(&self.bytes, &self.ending) }
     }
 }
@@ -48,15 +48,15 @@ impl<'a> Visible<'a> {
 type ShingleHit = (usize, Option<Range<usize>>);
 
 /// The results so far.
-pub struct Search<'a> {
+pub struct LeakSearch<'a> {
     bodies: &'a Bodies,
-    functions: Vec<Searched>,
+    functions: Vec<SearchedUnit>,
     /// Share of one maskable function found in another, by pair.
     between: BTreeMap<(usize, usize), f64>,
 }
 
 /// A function or region to search for.
-struct Searched {
+struct SearchedUnit {
     leak: FunctionLeak,
     /// The file that contains it, its index there unless it is a region, and the part of the file that a mask removes.
     path: PathBuf,
@@ -65,7 +65,7 @@ struct Searched {
     docstring: Range<usize>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> LeakSearch<'a> {
     /// Starts a search.
     pub fn new(loaded: &LoadedPaper, bodies: &'a Bodies) -> Self {
         let functions = loaded.paper.units.iter().enumerate().map(|(place, listed)| {
@@ -77,7 +77,7 @@ impl<'a> Search<'a> {
                 }
                 Piece::Region(region) => (None, region.range.clone(), None),
             };
-            Searched {
+            SearchedUnit {
                 leak: FunctionLeak {
                     at: listed.at.clone(),
                     containment: 0.0,
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
     pub fn look(&mut self, visible: &Visible<'_>) {
         let mut found: BTreeMap<(usize, usize), Vec<ShingleHit>> = BTreeMap::new();
         for reading in visible.readings() {
-            self.bodies.hits(&reading.tokens(), &mut |Hit { function, way, shingle, at }| {
+            self.bodies.hits(&reading.tokens(), &mut |ShingleOccurrence { function, way, shingle, at }| {
                 if !self.functions[function].hides(visible.python, &at) {
                     found.entry((function, way)).or_default().push((shingle, reading.in_place.then_some(at)));
                 }
@@ -114,7 +114,7 @@ impl<'a> Search<'a> {
             let containment = share(distinct.len(), size);
             let by_function = module.as_ref().map(|module| holders(module, &hits)).unwrap_or_default();
             for (&holder, shingles) in &by_function {
-                let listed = |it: &Searched| it.index == Some(holder) && Some(it.path.as_path()) == visible.python;
+                let listed = |it: &SearchedUnit| it.index == Some(holder) && Some(it.path.as_path()) == visible.python;
                 if let Some(other) = self.functions.iter().position(listed)
                     && other != function
                 {
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the results for each function, and the pairs.
-    pub fn finish(self) -> (Vec<FunctionLeak>, Vec<Pair>) {
+    pub fn finish(self) -> (Vec<FunctionLeak>, Vec<SimilarPair>) {
         let part = |of: usize, within: usize| self.between.get(&(of, within)).copied().unwrap_or(0.0);
         let mut pairs = Vec::new();
         for one in 0..self.functions.len() {
@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
                 let containment = (part(one, other), part(other, one));
                 if containment.0.max(containment.1) >= LEAK {
                     let name = |place: usize| self.functions[place].leak.at.clone();
-                    pairs.push(Pair { functions: (one, other), at: (name(one), name(other)), containment });
+                    pairs.push(SimilarPair { functions: (one, other), at: (name(one), name(other)), containment });
                 }
             }
         }
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
     }
 }
 
-impl Searched {
+impl SearchedUnit {
     /// Whether masking the function removes the bytes `at` of this file.
     fn hides(&self, path: Option<&Path>, at: &Range<usize>) -> bool {
         let overlaps = at.start < self.body.end && self.body.start < at.end;

@@ -36,11 +36,11 @@ const OTHER: &str = r#"    while values and values[-1] != width:
 "#;
 
 /// A suite of one paper, in a temporary folder.
-struct Lab {
+struct LeakFixture {
     folder: tempfile::TempDir,
 }
 
-impl Lab {
+impl LeakFixture {
     fn new() -> Self {
         let lab = Self { folder: tempfile::tempdir().unwrap() };
         lab.write("envs/e/environment.yml", "name: e\ndependencies:\n  - python\n  - pip:\n      - numpy==2.2.6\n");
@@ -92,7 +92,7 @@ impl Lab {
     }
 
     fn findings(&self) -> Vec<(FindingKind, String)> {
-        let place = |finding: &Finding| {
+        let place = |finding: &LeakFinding| {
             let path = finding.error.place.as_ref().unwrap().0.clone();
             path.strip_prefix(self.folder.path()).unwrap().display().to_string()
         };
@@ -112,23 +112,23 @@ fn prefixed(prefix: &str, text: &str) -> String {
 
 #[test]
 fn a_masked_body_is_no_leak_of_itself() {
-    let report = Lab::new().measure();
+    let report = LeakFixture::new().measure();
     assert_eq!(report.functions[0].containment, 0.0);
     assert!(report.findings.is_empty() && report.pairs.is_empty());
 }
 
 /// A file, a function that puts text around some code, and the place where the code should be found.
-type Plant<'a> = (&'a str, Box<dyn Fn(&str) -> String + 'a>, &'a str);
+type PlantedText<'a> = (&'a str, Box<dyn Fn(&str) -> String + 'a>, &'a str);
 
 #[test]
-fn a_copy_is_found_wherever_agents_see_it_and_other_code_there_is_not() {
+fn a_copy_is_found_in_every_visible_place_and_other_code_is_not() {
     let json = |text: &str| serde_json::to_string(text).unwrap();
     let cell = |text: &str| {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         serde_json::to_string(&serde_json::json!({"cells": [{"cell_type": "code", "source": lines}]})).unwrap()
     };
     let html = |text: &str| text.replace('<', "&lt;").replace("for ", "<span class=\"k\">for</span> ");
-    let plants: Vec<Plant<'_>> = vec![
+    let plants: Vec<PlantedText<'_>> = vec![
         ("pkg/other.py", Box::new(|code| format!("x = 1\n\ndef copy(values, width):\n{code}")), "pkg/other.py::copy"),
         (
             "pkg/core.py",
@@ -177,7 +177,7 @@ fn a_copy_is_found_wherever_agents_see_it_and_other_code_there_is_not() {
         ("run", Box::new(|code| format!("#!/usr/bin/env python3\ndef main(values, width):\n{code}")), "run::main"),
     ];
     for (path, planted, place) in plants {
-        let lab = Lab::new();
+        let lab = LeakFixture::new();
         lab.write(&format!("repos/p/{path}"), planted(OTHER));
         let (containment, _) = lab.leak();
         assert!(containment < 0.2, "{path}: other code leaks {containment}");
@@ -192,11 +192,11 @@ fn a_copy_is_found_wherever_agents_see_it_and_other_code_there_is_not() {
 
 #[test]
 fn a_copy_in_the_papers_text_or_in_a_description_is_found() {
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.append("papers/p/paper.md", &format!("\n```\n{BODY}```\n"));
     assert_eq!(lab.leak(), (1.0, "paper.md:6".to_owned()));
 
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.append(
         "papers/p/paper.toml",
         &format!("\n[[function]]\nat = 'pkg/core.py::more'\ndescription = '''\n{BODY}'''\n"),
@@ -211,15 +211,15 @@ fn a_copy_in_the_papers_text_or_in_a_description_is_found() {
 
 #[test]
 fn names_that_are_kept_and_names_that_are_not_are_counted_apart() {
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.write("repos/p/pkg/other.py", format!("def copy(xs, h):\n{RENAMED}"));
     let leak = lab.measure().functions.remove(0);
     assert!(leak.kept < 0.2 && leak.normalised > 0.9 && leak.containment == leak.normalised, "{leak:?}");
 }
 
 #[test]
-fn what_snapshots_leave_out_is_seen_by_no_agent() {
-    let lab = Lab::new();
+fn files_left_out_of_snapshots_are_not_visible_to_agents() {
+    let lab = LeakFixture::new();
     for path in [".git/core.py", "pkg/__pycache__/core.cpython-313.pyc", "pkg/core.py.orig", "pkg/core.py~"] {
         lab.write(&format!("repos/p/{path}"), BODY);
     }
@@ -228,8 +228,8 @@ fn what_snapshots_leave_out_is_seen_by_no_agent() {
 }
 
 #[test]
-fn what_is_nested_in_a_masked_function_is_masked_with_it() {
-    let lab = Lab::new();
+fn functions_nested_in_a_masked_function_are_masked_too() {
+    let lab = LeakFixture::new();
     let nested = format!(
         "def outer(values, width):\n    def inner(values, width):\n{}    return inner\n",
         BODY.replace("    ", "        ")
@@ -246,7 +246,7 @@ fn what_is_nested_in_a_masked_function_is_masked_with_it() {
 
 #[test]
 fn two_maskable_functions_that_hold_each_other_are_named_as_a_pair() {
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.append("repos/p/pkg/core.py", &format!("def again(xs, h):\n{RENAMED}"));
     let manifest = "\n[[function]]\nat = 'pkg/core.py::again'\ndescription = 'd'\n";
     lab.append("papers/p/paper.toml", manifest);
@@ -258,7 +258,7 @@ fn two_maskable_functions_that_hold_each_other_are_named_as_a_pair() {
     let errors: Vec<String> = report.errors().iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(errors.join("\n"), @"functions `pkg/core.py::smoothed` and `pkg/core.py::again` give each other away: 100% of the first is in the second, 100% of the second in the first");
 
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.append("repos/p/pkg/core.py", &format!("def again(values, width):\n{OTHER}"));
     lab.append("papers/p/paper.toml", manifest);
     assert!(lab.measure().pairs.is_empty());
@@ -266,7 +266,7 @@ fn two_maskable_functions_that_hold_each_other_are_named_as_a_pair() {
 
 #[test]
 fn a_function_that_leaks_is_an_error_that_names_both_places() {
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.write("repos/p/pkg/other.py", format!("def copy(values, width):\n{BODY}"));
     let errors: Vec<String> = lab.measure().errors().iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(errors.join("\n"), @"100% of function `pkg/core.py::smoothed` is in `pkg/other.py::copy`");
@@ -275,13 +275,13 @@ fn a_function_that_leaks_is_an_error_that_names_both_places() {
 #[test]
 fn compiled_code_is_found_by_name_and_by_content() {
     use FindingKind::Compiled;
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.write("repos/p/pkg/_fast.cpython-313-x86_64-linux-gnu.so", "anything");
     lab.sh("cp /bin/true data.bin; python3 -c 'import py_compile; py_compile.compile(\"pkg/core.py\", \"pkg/core.cache\")'");
     let expected = ["data.bin", "pkg/_fast.cpython-313-x86_64-linux-gnu.so", "pkg/core.cache"];
     assert_eq!(lab.findings(), expected.map(|path| (Compiled, format!("repos/p/{path}"))));
 
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.write("repos/p/figure.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01");
     lab.write("repos/p/data.bin", [0_u8; 64]);
     lab.write("repos/p/dos.txt", "ab\r\ncd\r\nef\r\ngh\r\nij\r\n");
@@ -291,7 +291,7 @@ fn compiled_code_is_found_by_name_and_by_content() {
 #[test]
 fn archives_with_code_are_found_and_archives_of_data_are_not() {
     use FindingKind::{Archive, Unread};
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.sh(
         "python3 - <<'END'\n\
          import tarfile, zipfile, lzma\n\
@@ -313,7 +313,7 @@ fn archives_with_code_are_found_and_archives_of_data_are_not() {
     ];
     assert_eq!(lab.findings(), expected.map(|(kind, path)| (kind, format!("repos/p/{path}"))));
 
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.sh("echo 1,2 >table.csv; python3 - <<'END'\n\
          import tarfile, zipfile, gzip\n\
          with zipfile.ZipFile('data.npz', 'w', zipfile.ZIP_DEFLATED) as z: z.write('table.csv', 'x.npy')\n\
@@ -325,7 +325,7 @@ fn archives_with_code_are_found_and_archives_of_data_are_not() {
 
 #[test]
 fn a_packed_copy_is_unpacked_and_compared() {
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.sh("gzip -k pkg/core.py");
     assert_eq!(lab.leak(), (1.0, "pkg/core.py.gz::smoothed".to_owned()));
 }
@@ -333,7 +333,7 @@ fn a_packed_copy_is_unpacked_and_compared() {
 #[test]
 fn objects_of_git_are_found_under_any_name() {
     use FindingKind::GitObjects;
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.sh(
         "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a GIT_CONFIG_GLOBAL=/dev/null\n\
          git init -q; git add .; git commit -qm a; git bundle create -q history.bundle HEAD; git clone -q --bare . mirror\n\
@@ -342,7 +342,7 @@ fn objects_of_git_are_found_under_any_name() {
     let expected = ["mirror", "history.bundle", "saved"];
     assert_eq!(lab.findings(), expected.map(|path| (GitObjects, format!("repos/p/{path}"))));
 
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.write("repos/p/objects/refs/HEAD", "a folder of other objects");
     lab.write("repos/p/PACKING.md", "PACK your things");
     assert_eq!(lab.findings(), []);
@@ -351,12 +351,12 @@ fn objects_of_git_are_found_under_any_name() {
 #[test]
 fn the_papers_own_package_in_the_environment_is_found() {
     use FindingKind::Installed;
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.append("envs/e/environment.yml", "      - PKG[extra]>=1\n");
     lab.write("envs/e/venv.lock", "[[target.package]]\nname = \"pkg\"\nversion = \"1\"\n");
     assert_eq!(lab.findings(), ["environment.yml", "venv.lock"].map(|file| (Installed, format!("envs/e/{file}"))));
 
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.append("envs/e/environment.yml", "      - pkgutil-more==1\n");
     assert_eq!(lab.findings(), []);
 
@@ -372,7 +372,7 @@ fn the_papers_own_package_in_the_environment_is_found() {
 
 #[test]
 fn a_copy_in_the_environment_is_found_under_any_name_by_its_content() {
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     let folder = "venv/lib/python3.13/site-packages/elsewhere";
     lab.write(&format!("{folder}/other.py"), format!("def smoothed(values, width):\n{OTHER}"));
     assert!(installed(&lab.loaded(), &lab.folder.path().join("venv")).is_empty());
@@ -384,7 +384,7 @@ fn a_copy_in_the_environment_is_found_under_any_name_by_its_content() {
 
 #[test]
 fn a_loop_of_two_lines_is_not_given_away_by_another_one() {
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     let looped =
         |name: &str| format!("\n\ndef {name}(out, xs):\n    for i in range(len(xs)):\n        out[i] = f(xs[i])\n");
     lab.append("repos/p/pkg/core.py", &(looped("one") + &looped("other")));
@@ -405,14 +405,14 @@ fn gold_values_are_found_in_every_text() {
         ("repos/p/log.csv", "1,0.8734,2\n"),
         ("repos/p/run.ipynb", "{\"outputs\": [\"loss 0.873\"]}\n"),
     ] {
-        let lab = Lab::new();
+        let lab = LeakFixture::new();
         lab.write("papers/p/gold.json", gold);
         lab.write(path, text.replace("0.873", "0.871"));
         assert_eq!(lab.findings(), [], "{path}");
         lab.write(path, text);
         assert_eq!(lab.findings(), [(FindingKind::GoldValue, path.to_owned())]);
     }
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.write("papers/p/gold.json", gold);
     lab.append("papers/p/paper.md", "The loss falls to 87.3%.\n");
     assert_eq!(lab.findings(), [(FindingKind::GoldValue, "papers/p/paper.md".to_owned())]);
@@ -420,7 +420,7 @@ fn gold_values_are_found_in_every_text() {
 
 #[test]
 fn a_file_that_is_too_long_to_be_read_is_named() {
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     let file = fs::File::create(lab.folder.path().join("repos/p/data.bin")).unwrap();
     file.set_len(LARGEST + 1).unwrap();
     assert_eq!(lab.findings(), [(FindingKind::Unread, "repos/p/data.bin".to_owned())]);
@@ -440,7 +440,7 @@ fn the_papers_of_this_suite_give_nothing_away() {
 
 #[test]
 fn code_beside_a_long_table_of_numbers_is_found_at_its_line() {
-    let lab = Lab::new();
+    let lab = LeakFixture::new();
     lab.write("repos/p/log.txt", format!("{}{BODY}{}", "1.5e+00, 2\n".repeat(100), "3,4;".repeat(2000)));
     assert_eq!(lab.leak(), (1.0, "log.txt:101".to_owned()));
     lab.write("repos/p/log.txt", "1.5e+00, 2\n".repeat(100));

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::Arguments;
-use crate::cli::progress::Progress;
+use crate::cli::progress::ProgressDisplay;
 use crate::draft::extension::{Extension, extension, joined, libraries};
-use crate::draft::manifest::Compiled;
+use crate::draft::manifest::CompiledCode;
 use crate::draft::{Draft, environment, metadata};
 use crate::env::{self, Env};
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 
 /// Decisions made before anything runs.
-pub(super) struct Plan {
+pub(super) struct DraftEnvPlan {
     /// The env's id.
     pub(super) env: String,
     /// The command that builds the extensions, if any.
@@ -23,26 +23,26 @@ pub(super) struct Plan {
     requires: Option<(String, &'static str)>,
 }
 
-impl Plan {
+impl DraftEnvPlan {
     /// Describes the repo's compiled code for the manifest.
-    pub(super) fn compiled(&self, repo: &Path, env: &Env) -> Compiled {
+    pub(super) fn compiled(&self, repo: &Path, env: &Env) -> CompiledCode {
         let files: Vec<String> =
             libraries(repo).into_iter().filter_map(|path| Some(path.to_str()?.to_owned())).collect();
         let bound = self.build.is_some() || files.iter().any(|file| tag(file).is_some());
-        Compiled { build: self.build.clone(), files, abi: bound.then(|| env.abi()) }
+        CompiledCode { build: self.build.clone(), files, abi: bound.then(|| env.abi()) }
     }
 }
 
 impl Arguments {
     /// Decides on env and build, and adds the file of a new env to the draft.
-    pub(super) async fn plan_env(&self, draft: &mut Draft) -> Result<Plan> {
+    pub(super) async fn plan_env(&self, draft: &mut Draft) -> Result<DraftEnvPlan> {
         let repo = draft.suite().repo_dir(draft.id());
         let found = self.extension(&repo);
         let requires = metadata::requires_python(&self.repo);
         let build = found.as_ref().map(|found| found.command.clone());
         if let Some(env) = &self.env {
             draft.use_env(env)?;
-            return Ok(Plan { env: env.clone(), build, requires });
+            return Ok(DraftEnvPlan { env: env.clone(), build, requires });
         }
         let yml = if let Some(yml) = self.written_yml()? {
             yml
@@ -58,7 +58,7 @@ impl Arguments {
             environment::yml(draft.id(), &python, &packages)
         };
         draft.write_env(&yml)?;
-        Ok(Plan { env: draft.id().to_owned(), build, requires })
+        Ok(DraftEnvPlan { env: draft.id().to_owned(), build, requires })
     }
 
     /// Determines how extensions are built: from the user's option, or from the repository.
@@ -137,9 +137,9 @@ impl Arguments {
     pub(super) async fn build_env(
         &self,
         draft: &Draft,
-        plan: &Plan,
+        plan: &DraftEnvPlan,
         machine: &Machine,
-        progress: &Progress,
+        progress: &ProgressDisplay,
     ) -> Result<Env> {
         let folder = draft.suite().env_dir(&plan.env);
         let on_progress = |told| progress.on(RunEvent::Env(told));

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::env::Plan;
+use self::env::DraftEnvPlan;
 use super::model::parse_time;
-use super::progress::Progress;
-use super::run::{MachineOptions, default_jobs, parse_jobs};
+use super::progress::ProgressDisplay;
+use super::run::{MachineArguments, default_jobs, parse_jobs};
 use super::shared::{SuiteOptions, print, table};
 use super::verified::console;
 use crate::audit::verify::{Measures, verify};
-use crate::audit::{Bench, Effort};
+use crate::audit::{Bench, MatrixMethod};
 use crate::draft::command::{RequestedExperiment, add_rules, parse, read, validate};
 use crate::draft::entered::{entered, sources};
 use crate::draft::manifest::{ManifestInput, rule};
@@ -23,8 +23,8 @@ use crate::draft::{
     Draft, MaskingProposal, TrialResult, TrialSetup, propose, refuse_scripts, repo, require_id, result, text,
     try_command,
 };
-use crate::env::{EnvKind, Options};
-use crate::error::{Error, Kind, Result};
+use crate::env::{EnvBuildOptions, EnvKind};
+use crate::error::{Error, FailureKind, Result};
 use crate::masked::build::built;
 use crate::masked::gold::record;
 use crate::masked::ready::{ReadyPaper, task_experiments};
@@ -117,11 +117,11 @@ pub struct Arguments {
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
-    machine: MachineOptions,
+    machine: MachineArguments,
 }
 
 /// Findings, for the tables and the list at the end.
-struct Found {
+struct DraftFindings {
     left_out: BTreeMap<PathBuf, &'static str>,
     tried: Vec<TrialResult>,
     experiments: Vec<Experiment>,
@@ -144,9 +144,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let plan = arguments.plan_env(&mut draft).await?;
     // A new env is locked for a venv on this machine only; for conda it is locked later. Solving for other machines
     // takes minutes, and can wait until the paper is worth it.
-    let envs = Options { kind: EnvKind::Venv, here: true, ..Options::default() };
+    let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, ..EnvBuildOptions::default() };
     let machine = Arc::new(arguments.machine.open(&envs, suite.root()).await?);
-    let progress = Progress::new(false);
+    let progress = ProgressDisplay::new(false);
     let made = arguments.make(&draft, &plan, &wanted, source.as_ref(), left_out, &machine, &progress).await;
     progress.finish();
     let found = made.map_err(|error| {
@@ -154,7 +154,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         talk!("nothing was written: correct what is wrong and repeat the command");
         error
     })?;
-    draft.settle()?;
+    draft.move_into_suite()?;
     print(&found.tables())?;
     let mut todo = found.todo(arguments, &suite)?;
     let mut refused = None;
@@ -202,13 +202,13 @@ impl Arguments {
     async fn make(
         &self,
         draft: &Draft,
-        plan: &Plan,
+        plan: &DraftEnvPlan,
         wanted: &[RequestedExperiment],
         source: Option<&text::TextSource>,
         left_out: BTreeMap<PathBuf, &'static str>,
         machine: &Arc<Machine>,
-        progress: &Progress,
-    ) -> Result<Found> {
+        progress: &ProgressDisplay,
+    ) -> Result<DraftFindings> {
         let id = draft.id();
         let repo_dir = draft.suite().repo_dir(id);
         let env = self.build_env(draft, plan, machine, progress).await?;
@@ -270,7 +270,7 @@ impl Arguments {
         let mut ready = ReadyPaper { loaded, snapshot, env, base, experiments: tasks };
         let gold = record(&ready, Protocol::Curtailed, self.repeats as usize, machine, progress).await.map_err(
             |mut error| {
-                if error.kind == Kind::Baseline {
+                if error.kind == FailureKind::Baseline {
                     error.message = format!("paper `{id}`, {}", error.message);
                 }
                 error
@@ -291,7 +291,7 @@ impl Arguments {
             let reasons: Vec<String> =
                 proposal.refused.iter().map(|(selector, reason)| format!("{selector}: {reason}")).collect();
             return Err(Error::new(
-                Kind::Baseline,
+                FailureKind::Baseline,
                 format!(
                     "paper `{id}`: none of the functions that its experiments enter is worth masking\n{}",
                     reasons.join("\n")
@@ -307,19 +307,24 @@ impl Arguments {
         }
         // Everything that was written must load.
         LoadedPaper::load(draft.suite(), id)?;
-        Ok(Found { left_out, tried, experiments, proposal, doubts, broken: sources.broken, scrubbed })
+        Ok(DraftFindings { left_out, tried, experiments, proposal, doubts, broken: sources.broken, scrubbed })
     }
 
     /// Verifies the paper at its final place. Faults are added to the list of what to do, and the paper stays. Returns
     /// the kind of the error that prevented verification.
-    async fn verify(&self, suite: &Suite, machine: &Arc<Machine>, todo: &mut Vec<String>) -> Result<Option<Kind>> {
+    async fn verify(
+        &self,
+        suite: &Suite,
+        machine: &Arc<Machine>,
+        todo: &mut Vec<String>,
+    ) -> Result<Option<FailureKind>> {
         let id = &self.paper;
-        let progress = Progress::new(false);
+        let progress = ProgressDisplay::new(false);
         let loaded = LoadedPaper::load(suite, id)?;
         let ready = ReadyPaper::prepare(loaded, Protocol::Curtailed, machine, &progress).await?;
         let jobs = self.jobs.unwrap_or_else(default_jobs);
         let bench = Bench::new(ready, Arc::clone(machine), jobs, false)?;
-        let measures = Measures { effort: Effort::Traced, mutants: (self.mutants > 0).then_some(self.mutants) };
+        let measures = Measures { effort: MatrixMethod::Traced, mutants: (self.mutants > 0).then_some(self.mutants) };
         let verified = verify(bench, measures, &progress).await;
         progress.finish();
         let verified = match verified {
@@ -358,7 +363,7 @@ impl Arguments {
         &self,
         wanted: &[RequestedExperiment],
         place: &TrialSetup<'_>,
-        progress: &Progress,
+        progress: &ProgressDisplay,
     ) -> Result<Vec<TrialResult>> {
         let mut tried = Vec::new();
         let mut faults = Vec::new();
@@ -367,7 +372,7 @@ impl Arguments {
             progress.on(RunEvent::Stage(stage.counted(number, wanted.len(), "experiments")));
             match try_command(one, place).await {
                 Ok(this) => tried.push(this),
-                Err(error) if error.kind == Kind::Baseline => faults.push(error),
+                Err(error) if error.kind == FailureKind::Baseline => faults.push(error),
                 Err(error) => return Err(error),
             }
         }
@@ -379,14 +384,14 @@ impl Arguments {
             super::render(fault);
         }
         Err(Error::new(
-            Kind::Baseline,
+            FailureKind::Baseline,
             format!("paper `{}`: {} of {} experiments cannot be used", place.paper, faults.len(), wanted.len()),
         )
         .hint("correct them as said above, or leave them out"))
     }
 }
 
-impl Found {
+impl DraftFindings {
     fn tables(&self) -> String {
         let mut text = table(
             &["experiment", "seconds", "values", "result"],

@@ -5,7 +5,7 @@ use super::*;
 /// Masks the named functions of `source` with checks, with "Does it." as the description.
 fn mask_bytes(source: &[u8], names: &[&str]) -> Vec<u8> {
     let module = Module::parse("m.py", source.to_vec()).unwrap();
-    let target = |name: &&str| Target { function: module.find(name).unwrap(), description: Some("Does it.") };
+    let target = |name: &&str| MaskTarget { function: module.find(name).unwrap(), description: Some("Does it.") };
     let targets: Vec<_> = names.iter().map(target).collect();
     let masked = module.mask_checked(&targets).unwrap();
     assert_eq!(masked, module.mask(&targets).unwrap());
@@ -37,7 +37,7 @@ fn a_body_without_docstring_gets_the_description() {
 fn without_docstring_and_description_only_the_raise_stays() {
     let module = Module::parse("m.py", b"def f(a):\n    return a\n".to_vec()).unwrap();
     for description in [None, Some("  ")] {
-        let masked = module.mask_checked(&[Target { function: 0, description }]).unwrap();
+        let masked = module.mask_checked(&[MaskTarget { function: 0, description }]).unwrap();
         assert_eq!(masked, b"def f(a):\n    raise NotImplementedError\n");
     }
 }
@@ -194,7 +194,8 @@ fn form_feeds_do_not_disturb_the_indentation() {
 fn latin_1_sources_keep_their_bytes_and_take_descriptions_in_latin_1() {
     let source = b"# coding: latin-1\ndef \xe9t\xe9(a):\n    '\xe0'\n    return a\ndef g(a):\n    return '\xff'\n";
     let module = Module::parse("m.py", source.to_vec()).unwrap();
-    let target = |name, description| Target { function: module.find(name).unwrap(), description: Some(description) };
+    let target =
+        |name, description| MaskTarget { function: module.find(name).unwrap(), description: Some(description) };
     let masked = module.mask_checked(&[target("été", "unused"), target("g", "été → hiver")]).unwrap();
     assert_eq!(
         masked,
@@ -296,7 +297,7 @@ fn a_function_and_one_nested_in_it_cannot_be_masked_together() {
     let module =
         Module::parse("m.py", b"def f():\n    class A:\n        def g(self): pass\n\ndef h(): pass\n".to_vec());
     let module = module.unwrap();
-    let target = |function| Target { function, description: None };
+    let target = |function| MaskTarget { function, description: None };
     let error = module.mask(&[target(1), target(0)]).unwrap_err();
     assert_eq!(error.message, "`f.A.g` is nested in `f`: the two cannot be masked together");
     assert!(error.hint.is_some());

@@ -12,7 +12,7 @@ fn labels(source: &str) -> Vec<String> {
 
 fn refused(source: &str) -> (String, usize) {
     let error = Module::parse("pkg/m.py", source.into()).unwrap_err();
-    assert_eq!(error.kind, crate::error::Kind::Suite);
+    assert_eq!(error.kind, crate::error::FailureKind::Suite);
     assert!(error.hint.is_some());
     let (path, line) = error.place.unwrap();
     assert_eq!(path, Path::new("pkg/m.py"));
@@ -43,7 +43,7 @@ fn a_plain_name_of_several_functions_is_ambiguous() {
 }
 
 #[test]
-fn a_number_of_1_is_allowed_where_there_is_one() {
+fn the_number_1_is_allowed_for_a_single_function() {
     let module = parse("def f(): pass\n");
     assert_eq!(module.find("f#1").unwrap(), 0);
     assert_eq!(module.find("f#2").unwrap_err().message, "there is no `f#2`, only one `f`");
@@ -58,7 +58,7 @@ fn a_name_that_is_not_there_gets_near_ones() {
 }
 
 #[test]
-fn what_a_function_is_made_of_is_known() {
+fn the_parts_of_a_function_are_found() {
     let source = "class A:\n    @property\n    # c\n    @b(1)\n    async def f(self, x=g(1)):  # c\n        'd'\n        \
                   return h(x).i(k.l(2), (yield))\n        # t\n";
     let module = parse(source);

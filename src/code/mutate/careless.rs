@@ -6,8 +6,8 @@
 
 use tree_sitter::Node;
 
-use super::Kind;
-use super::places::{Walk, descendants, is_keyword, parts};
+use super::MutantKind;
+use super::places::{MutationWalk, descendants, is_keyword, parts};
 
 /// Functions that a mutant leaves out at the end of a function, returning their first argument instead.
 const LAST_STEPS: &[&str] = &["cumsum", "exp", "flip", "log", "power", "rint", "sort", "square", "transpose", "unique"];
@@ -15,7 +15,7 @@ const LAST_STEPS: &[&str] = &["cumsum", "exp", "flip", "log", "power", "rint", "
 /// Names of variables that hold a count.
 const COUNTS: &[&str] = &["count", "m", "n", "runs", "size", "total", "trials"];
 
-impl<'source> Walk<'source> {
+impl<'source> MutationWalk<'source> {
     /// Changes a call of `name` with these arguments, keywords included.
     pub(super) fn careless_call(&mut self, node: Node<'_>, name: &str, arguments: &[Node<'_>]) {
         if arguments.iter().any(|argument| argument.kind().contains("splat")) {
@@ -28,21 +28,23 @@ impl<'source> Walk<'source> {
             ("argmin" | "argmax", [values]) => self.last_extreme(node, name, *values, &keywords),
             ("argsort", [values]) => self.last_of_equals(node, *values, &keywords),
             ("searchsorted", [_, last]) if keywords.iter().all(|(name, _)| *name != "side") => {
-                self.push(Kind::Side, last.end_byte()..last.end_byte(), ", side=\"right\"");
+                self.push(MutantKind::Side, last.end_byte()..last.end_byte(), ", side=\"right\"");
             }
             ("std" | "var", _) if keywords.iter().all(|(name, _)| *name != "ddof") => {
                 self.sample_deviation(node, arguments);
             }
             ("divide" | "true_divide", [above, below, ..]) => {
-                self.becomes(Kind::Scale, node, *above);
+                self.becomes(MutantKind::Scale, node, *above);
                 self.one_less(*below);
             }
-            ("sqrt", [value]) => self.becomes(Kind::Scale, node, *value),
-            ("abs" | "absolute" | "fabs", [value]) | ("clip", [value, ..]) => self.becomes(Kind::Guard, node, *value),
+            ("sqrt", [value]) => self.becomes(MutantKind::Scale, node, *value),
+            ("abs" | "absolute" | "fabs", [value]) | ("clip", [value, ..]) => {
+                self.becomes(MutantKind::Guard, node, *value)
+            }
             ("max" | "min" | "maximum" | "minimum" | "fmax" | "fmin", [one, other]) => {
                 match (is_number(*one), is_number(*other)) {
-                    (false, true) => self.becomes(Kind::Guard, node, *one),
-                    (true, false) => self.becomes(Kind::Guard, node, *other),
+                    (false, true) => self.becomes(MutantKind::Guard, node, *one),
+                    (true, false) => self.becomes(MutantKind::Guard, node, *other),
                     _ => {}
                 }
             }
@@ -59,7 +61,7 @@ impl<'source> Walk<'source> {
             return;
         }
         if !is_number(right) {
-            self.becomes(Kind::Scale, node, left);
+            self.becomes(MutantKind::Scale, node, left);
         }
         self.one_less(right);
         let difference = inner(left);
@@ -67,9 +69,9 @@ impl<'source> Walk<'source> {
         let minus = difference.child_by_field_name("operator").is_some_and(|it| it.kind() == "-");
         if let ([Some(one), Some(other)], true) = (sides, minus) {
             if self.text(one) == self.text(right) {
-                self.becomes(Kind::Relative, right, other);
+                self.becomes(MutantKind::Relative, right, other);
             } else if self.text(other) == self.text(right) {
-                self.becomes(Kind::Relative, right, one);
+                self.becomes(MutantKind::Relative, right, one);
             }
         }
     }
@@ -83,7 +85,7 @@ impl<'source> Walk<'source> {
         let defines = descendants(node).any(|it| it.kind() == "function_definition");
         let may_go = !only_raises && !defines && !self.holds_nonlocal(node);
         if node.child_by_field_name("alternative").is_none() && may_go {
-            self.push(Kind::Step, node.byte_range(), "pass");
+            self.push(MutantKind::Step, node.byte_range(), "pass");
         }
     }
 
@@ -92,7 +94,7 @@ impl<'source> Walk<'source> {
         if let Some(word) = node.child(0)
             && !descendants(node).any(|it| matches!(it.kind(), "break_statement" | "continue_statement"))
         {
-            self.push(Kind::Step, word.byte_range(), "if");
+            self.push(MutantKind::Step, word.byte_range(), "if");
         }
     }
 
@@ -104,7 +106,7 @@ impl<'source> Walk<'source> {
         if let Some(first) = first.filter(|first| !is_keyword(*first) && !first.kind().contains("splat"))
             && LAST_STEPS.contains(&self.text(name))
         {
-            self.becomes(Kind::Step, value, first);
+            self.becomes(MutantKind::Step, value, first);
         }
     }
 
@@ -121,7 +123,7 @@ impl<'source> Walk<'source> {
             let between = &self.source[node.end_byte()..next.start_byte()];
             let replacement = [&self.source[next.byte_range()], between, &self.source[node.byte_range()]].concat();
             let unknown = target(second).is_some_and(|(plain, left)| plain && self.reads(second, self.base(left)));
-            self.add(Kind::Order, node.start_byte()..next.end_byte(), replacement, unknown && !later);
+            self.add(MutantKind::Order, node.start_byte()..next.end_byte(), replacement, unknown && !later);
         }
     }
 
@@ -152,13 +154,13 @@ impl<'source> Walk<'source> {
     fn of_ties(&mut self, node: Node<'_>, body: &str, values: Node<'_>) {
         let value = &self.source[values.byte_range()];
         let replacement = [b"(lambda ties: ", body.as_bytes(), b")(", value, b")"].concat();
-        self.add(Kind::Tie, node.byte_range(), replacement, false);
+        self.add(MutantKind::Tie, node.byte_range(), replacement, false);
     }
 
     fn sample_deviation(&mut self, node: Node<'_>, arguments: &[Node<'_>]) {
         match arguments.last() {
-            Some(last) => self.push(Kind::Degree, last.end_byte()..last.end_byte(), ", ddof=1"),
-            None => self.push(Kind::Degree, node.end_byte() - 1..node.end_byte() - 1, "ddof=1"),
+            Some(last) => self.push(MutantKind::Degree, last.end_byte()..last.end_byte(), ", ddof=1"),
+            None => self.push(MutantKind::Degree, node.end_byte() - 1..node.end_byte() - 1, "ddof=1"),
         }
     }
 
@@ -172,12 +174,12 @@ impl<'source> Walk<'source> {
             _ => false,
         };
         if count {
-            self.push(Kind::Degree, node.byte_range(), &format!("({text} - 1)"));
+            self.push(MutantKind::Degree, node.byte_range(), &format!("({text} - 1)"));
         }
     }
 
     /// Replaces an expression by a part of it, or by another one, in parentheses unless it is simple.
-    pub(super) fn becomes(&mut self, kind: Kind, node: Node<'_>, part: Node<'_>) {
+    pub(super) fn becomes(&mut self, kind: MutantKind, node: Node<'_>, part: Node<'_>) {
         let text = &self.source[part.byte_range()];
         let simple = matches!(
             part.kind(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-use super::{Kind, Mutant};
+use super::{Mutant, MutantKind};
 
 /// Chooses at most `count` of a function's mutants, spread over kinds and lines. Trivial mutants are only chosen when
 /// no others are left.
@@ -14,7 +14,7 @@ use super::{Kind, Mutant};
 #[must_use]
 pub fn choose(mutants: &[Mutant], count: usize, seed: u64) -> Vec<&Mutant> {
     let mut left: Vec<(&Mutant, [u8; 32])> = mutants.iter().map(|mutant| (mutant, hash(seed, &mutant.id))).collect();
-    let mut kinds: HashMap<Kind, usize> = HashMap::new();
+    let mut kinds: HashMap<MutantKind, usize> = HashMap::new();
     let mut lines: HashMap<usize, usize> = HashMap::new();
     let mut chosen = Vec::with_capacity(count.min(left.len()));
     while chosen.len() < count {

@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::Kind;
-use super::names::Names;
-use super::places::{Walk, children, descendants, is_keyword, parts};
+use super::MutantKind;
+use super::names::FunctionNames;
+use super::places::{MutationWalk, children, descendants, is_keyword, parts};
 
 /// Numpy functions that take `out` and return an array of the shape of their largest argument.
 const ELEMENTWISE: &[&str] =
@@ -30,10 +30,10 @@ const GREEDY_ASSIGNMENT: &str = "(lambda cost_matrix, maximize=False, np=__impor
      not in taken), key=costs[row].__getitem__)) or taken[-1] for row in range(min(costs.shape))])))\
      (np.asarray(cost_matrix) * (-1 if maximize else 1), []))";
 
-impl<'source> Walk<'source> {
+impl<'source> MutationWalk<'source> {
     /// Collects the names of a function before its body is walked.
     pub(super) fn learn(&mut self, root: Node<'_>) {
-        let mut names = Names::default();
+        let mut names = FunctionNames::default();
         for parameter in self.parameters(root) {
             names.parameters.insert(self.text(parameter.0));
         }
@@ -55,7 +55,7 @@ impl<'source> Walk<'source> {
         self.names = names;
     }
 
-    fn learn_assignment(&self, node: Node<'_>, names: &mut Names<'source>) {
+    fn learn_assignment(&self, node: Node<'_>, names: &mut FunctionNames<'source>) {
         let Some(left) = node.child_by_field_name("left") else { return };
         if left.kind() == "subscript" || node.kind() == "augmented_assignment" {
             names.changed.insert(self.base(left));
@@ -71,7 +71,7 @@ impl<'source> Walk<'source> {
         }
     }
 
-    fn learn_call(&self, node: Node<'_>, names: &mut Names<'source>) {
+    fn learn_call(&self, node: Node<'_>, names: &mut FunctionNames<'source>) {
         let (Some(callee), Some(arguments)) =
             (node.child_by_field_name("function"), node.child_by_field_name("arguments"))
         else {
@@ -170,7 +170,7 @@ impl<'source> Walk<'source> {
             } else {
                 replacement.extend_from_slice(b"; ");
             }
-            self.add(Kind::Argument, first.start_byte()..first.start_byte(), replacement, false);
+            self.add(MutantKind::Argument, first.start_byte()..first.start_byte(), replacement, false);
         }
     }
 
@@ -189,7 +189,7 @@ impl<'source> Walk<'source> {
         if read {
             let plain = default.starts_with(|first: char| first.is_alphanumeric() || "\"'(".contains(first));
             let text = if plain { default.to_owned() } else { format!("({default})") };
-            self.push(Kind::Argument, node.byte_range(), &text);
+            self.push(MutantKind::Argument, node.byte_range(), &text);
         }
     }
 
@@ -207,28 +207,28 @@ impl<'source> Walk<'source> {
             ("array" | "copy", [value, ..])
                 if numpy && !keywords.contains("copy") && !is_fresh(*value) && self.copy_matters(node) =>
             {
-                self.push(Kind::Alias, function, "asarray");
+                self.push(MutantKind::Alias, function, "asarray");
             }
-            ("copy", []) if self.copy_matters(node) => self.push(Kind::Alias, node.byte_range(), object),
+            ("copy", []) if self.copy_matters(node) => self.push(MutantKind::Alias, node.byte_range(), object),
             ("deepcopy", [value]) if self.copy_matters(node) => {
                 let text = self.text(*value);
-                self.push(Kind::Alias, node.byte_range(), text);
+                self.push(MutantKind::Alias, node.byte_range(), text);
             }
-            ("linear_sum_assignment", _) => self.push(Kind::Greedy, callee.byte_range(), GREEDY_ASSIGNMENT),
+            ("linear_sum_assignment", _) => self.push(MutantKind::Greedy, callee.byte_range(), GREEDY_ASSIGNMENT),
             ("sf", [_, ..]) if !object.is_empty() => {
                 let given = self.between(callee.end_byte()..node.end_byte());
-                self.push(Kind::Numerics, node.byte_range(), &format!("(1.0 - {object}.cdf{given})"));
+                self.push(MutantKind::Numerics, node.byte_range(), &format!("(1.0 - {object}.cdf{given})"));
             }
             ("erfc", [_]) => {
                 let given = self.between(callee.end_byte()..node.end_byte());
                 let erf = self.text(callee).replace("erfc", "erf");
-                self.push(Kind::Numerics, node.byte_range(), &format!("(1.0 - {erf}{given})"));
+                self.push(MutantKind::Numerics, node.byte_range(), &format!("(1.0 - {erf}{given})"));
             }
             ("subtract", [left, right]) if numpy => self.without_extreme(node, *left, *right),
             // Trivial, so chosen last: the loss of precision shows on few inputs.
             ("sum" | "mean" | "cumsum", [.., last]) if numpy && !keywords.contains("dtype") => {
                 let end = last.end_byte();
-                self.add(Kind::Numerics, end..end, b", dtype=\"float32\"".to_vec(), true);
+                self.add(MutantKind::Numerics, end..end, b", dtype=\"float32\"".to_vec(), true);
             }
             _ => {}
         }
@@ -236,7 +236,7 @@ impl<'source> Walk<'source> {
             let given = arguments.iter().find(|it| self.names.parameters.contains(self.text(**it)));
             if let (Some(given), Some(last)) = (given, arguments.last()) {
                 let out = format!(", out={}", self.text(*given));
-                self.push(Kind::Alias, last.end_byte()..last.end_byte(), &out);
+                self.push(MutantKind::Alias, last.end_byte()..last.end_byte(), &out);
             }
         }
     }
@@ -256,10 +256,10 @@ impl<'source> Walk<'source> {
             return;
         }
         if self.is_extreme(right, &self.names.extremes) {
-            self.becomes(Kind::Numerics, node, left);
+            self.becomes(MutantKind::Numerics, node, left);
         } else if self.is_extreme(left, &self.names.extremes) {
             let text = format!("(-({}))", self.text(right));
-            self.push(Kind::Numerics, node.byte_range(), &text);
+            self.push(MutantKind::Numerics, node.byte_range(), &text);
         }
     }
 

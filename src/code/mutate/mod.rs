@@ -28,7 +28,7 @@ use super::encoding::line_of;
 use super::module::Module;
 use super::walk;
 use crate::error::{Error, Result};
-use places::Edit;
+use places::SourceEdit;
 
 pub use choice::choose;
 
@@ -38,7 +38,7 @@ const SHOWN: usize = 32;
 /// The kind of change that makes a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum MutantKind {
     /// Another operator: arithmetic, bitwise, or `and` for `or`.
     Operator,
     /// Another comparison: off by the boundary, or the opposite.
@@ -87,7 +87,7 @@ pub enum Kind {
     Greedy,
 }
 
-impl Kind {
+impl MutantKind {
     /// Number of kinds.
     pub const COUNT: usize = Self::Greedy as usize + 1;
 
@@ -129,7 +129,7 @@ pub struct Mutant {
     /// docstring, and the column in bytes from 1. Long texts are cut; ids that would be equal get `#2` and so on.
     pub id: String,
     /// The kind of change.
-    pub kind: Kind,
+    pub kind: MutantKind,
     /// Line (from 1) in the file.
     pub line: usize,
     /// The text that is replaced.
@@ -155,10 +155,10 @@ impl Module {
     pub fn mutants(&self, function: usize) -> Result<Vec<Mutant>> {
         let readable = self.encoding.readable(self.source());
         let failed = || Error::internal("the file does not parse a second time").at(self.path(), None);
-        let mut proof = Proof::new(&readable).ok_or_else(failed)?;
+        let mut proof = ParseCheck::new(&readable).ok_or_else(failed)?;
         let mut edits = places::find(&proof.tree, self, function).ok_or_else(failed)?;
         // Of changes with the same result, the first is kept; the kind `Return` says least, so put it last.
-        edits.sort_by_key(|edit| edit.kind == Kind::Return);
+        edits.sort_by_key(|edit| edit.kind == MutantKind::Return);
         let code = self.body_code(function);
         let first = self.first_line_of_code(&proof.tree, function);
         let mut texts: HashSet<Vec<u8>> = HashSet::from([self.source()[code.clone()].to_vec()]);
@@ -193,15 +193,16 @@ impl Module {
         text
     }
 
-    fn mutant(&self, edit: Edit, first: usize, ids: &mut HashMap<String, usize>) -> Mutant {
-        let Edit { kind, range, replacement, trivial } = edit;
+    fn mutant(&self, edit: SourceEdit, first: usize, ids: &mut HashMap<String, usize>) -> Mutant {
+        let SourceEdit { kind, range, replacement, trivial } = edit;
         let line = line_of(self.source(), range.start);
         let start = self.source()[..range.start].iter().rposition(|&byte| byte == b'\n' || byte == b'\r');
         let column = range.start - start.map_or(0, |end| end + 1) + 1;
         let before = self.encoding.text(&self.source()[range.clone()]);
         let after = self.encoding.text(&replacement);
         let place = (line + 1).saturating_sub(first);
-        let mut id = format!("{}:{place}.{column} {} -> {}", kind.name(), shown(&before), shown(&after));
+        let mut id =
+            format!("{}:{place}.{column} {} -> {}", kind.name(), shorten_for_id(&before), shorten_for_id(&after));
         let number = ids.entry(id.clone()).and_modify(|number| *number += 1).or_insert(1);
         if *number > 1 {
             id = format!("{id} #{number}");
@@ -218,7 +219,7 @@ impl Module {
     }
 
     /// Adds a space where a change would merge two words, as in `return-x` without its sign.
-    fn keep_words_apart(&self, edit: &mut Edit) {
+    fn keep_words_apart(&self, edit: &mut SourceEdit) {
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
         let source = self.source();
         let before = source[..edit.range.start].last();
@@ -234,7 +235,7 @@ impl Module {
 }
 
 /// Formats a text for an id: on one line, and cut to [`SHOWN`] characters.
-fn shown(text: &str) -> String {
+fn shorten_for_id(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() {
         return "nothing".to_owned();
@@ -246,7 +247,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Checks that changed texts parse. Only the changed part is parsed again, which takes a tenth of the time.
-struct Proof<'text> {
+struct ParseCheck<'text> {
     parser: Parser,
     tree: Tree,
     text: &'text [u8],
@@ -254,7 +255,7 @@ struct Proof<'text> {
     lines: Vec<usize>,
 }
 
-impl<'text> Proof<'text> {
+impl<'text> ParseCheck<'text> {
     fn new(text: &'text [u8]) -> Option<Self> {
         let mut parser = Parser::new();
         parser.set_language(&walk::PYTHON).ok()?;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The names in a mutated function that mutants depend on.
 #[derive(Default)]
-pub(super) struct Names<'source> {
+pub(super) struct FunctionNames<'source> {
     /// Parameters that are never assigned.
     pub parameters: HashSet<&'source str>,
     /// Names of objects that the function changes in place.

@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
-use super::Kind;
-use super::names::Names;
+use super::MutantKind;
+use super::names::FunctionNames;
 use super::tables;
 use crate::code::{Function, Module};
 
 /// A change that has not been checked by parsing.
-pub(super) struct Edit {
-    pub kind: Kind,
+pub(super) struct SourceEdit {
+    pub kind: MutantKind,
     pub range: Range<usize>,
     pub replacement: Vec<u8>,
     pub trivial: bool,
@@ -38,17 +38,17 @@ const SKIPPED: &[&str] = &[
 ];
 
 /// Finds every change of the function's body. Returns `None` if the tree does not contain the function.
-pub(super) fn find(tree: &Tree, module: &Module, function: usize) -> Option<Vec<Edit>> {
+pub(super) fn find(tree: &Tree, module: &Module, function: usize) -> Option<Vec<SourceEdit>> {
     let function = &module.functions()[function];
     let node = definition(tree, function)?;
     let source = module.source();
-    let mut walk = Walk {
+    let mut walk = MutationWalk {
         source,
         edits: Vec::new(),
         seen: HashSet::new(),
         nonlocal: HashSet::new(),
         scopes: Vec::new(),
-        names: Names::default(),
+        names: FunctionNames::default(),
     };
     walk.collect(node);
     walk.learn(node);
@@ -73,9 +73,9 @@ fn definition<'tree>(tree: &'tree Tree, function: &Function) -> Option<Node<'tre
     Some(node)
 }
 
-pub(super) struct Walk<'source> {
+pub(super) struct MutationWalk<'source> {
     pub(super) source: &'source [u8],
-    edits: Vec<Edit>,
+    edits: Vec<SourceEdit>,
     /// Names that have occurred earlier in the walk.
     seen: HashSet<&'source [u8]>,
     /// Names that a nested function declares `nonlocal`.
@@ -83,10 +83,10 @@ pub(super) struct Walk<'source> {
     /// The first parameters (except `self` and `cls`) of the functions entered so far.
     scopes: Vec<Option<Range<usize>>>,
     /// Names of the function, collected by `habits`.
-    pub(super) names: Names<'source>,
+    pub(super) names: FunctionNames<'source>,
 }
 
-impl<'source> Walk<'source> {
+impl<'source> MutationWalk<'source> {
     /// Walks the body of a function. Not recursive, because sources may be nested deeply.
     fn function(&mut self, root: Node<'_>) {
         self.scopes.push(self.first_parameter(root));
@@ -143,8 +143,8 @@ impl<'source> Walk<'source> {
             "unary_operator" | "not_operator" => self.unary(node),
             "integer" => self.number(node, tables::integers(self.text(node))),
             "float" => self.number(node, tables::floats(self.text(node))),
-            "true" => self.push(Kind::Constant, node.byte_range(), "False"),
-            "false" => self.push(Kind::Constant, node.byte_range(), "True"),
+            "true" => self.push(MutantKind::Constant, node.byte_range(), "False"),
+            "false" => self.push(MutantKind::Constant, node.byte_range(), "True"),
             "call" => self.call(node),
             "attribute" => self.attribute(node),
             "keyword_argument" => return self.keyword(node),
@@ -155,7 +155,7 @@ impl<'source> Walk<'source> {
                 return self.statement(node);
             }
             "delete_statement" | "break_statement" | "continue_statement" => {
-                self.push(Kind::Statement, node.byte_range(), "pass");
+                self.push(MutantKind::Statement, node.byte_range(), "pass");
             }
             "return_statement" | "yield" => self.returned(node, scope),
             "if_statement" | "elif_clause" | "while_statement" => {
@@ -191,14 +191,14 @@ impl<'source> Walk<'source> {
             return;
         }
         for other in tables::operators(operator.kind()) {
-            self.add(Kind::Operator, operator.byte_range(), other.as_bytes().to_vec(), trivial);
+            self.add(MutantKind::Operator, operator.byte_range(), other.as_bytes().to_vec(), trivial);
         }
     }
 
     fn augmented(&mut self, node: Node<'_>) {
         let Some(operator) = node.child_by_field_name("operator") else { return };
         for other in tables::operators(operator.kind().trim_end_matches('=')) {
-            self.push(Kind::Operator, operator.byte_range(), &format!("{other}="));
+            self.push(MutantKind::Operator, operator.byte_range(), &format!("{other}="));
         }
     }
 
@@ -206,7 +206,7 @@ impl<'source> Walk<'source> {
         let mut cursor = node.walk();
         for operator in node.children_by_field_name("operators", &mut cursor) {
             for other in tables::comparisons(operator.kind()) {
-                self.push(Kind::Compare, operator.byte_range(), other);
+                self.push(MutantKind::Compare, operator.byte_range(), other);
             }
         }
     }
@@ -215,13 +215,13 @@ impl<'source> Walk<'source> {
     fn unary(&mut self, node: Node<'_>) {
         let (Some(operator), Some(argument)) = (node.child(0), node.child_by_field_name("argument")) else { return };
         if operator.kind() != "+" {
-            self.push(Kind::Unary, operator.start_byte()..argument.start_byte(), "");
+            self.push(MutantKind::Unary, operator.start_byte()..argument.start_byte(), "");
         }
     }
 
     fn number(&mut self, node: Node<'_>, others: Vec<String>) {
         for other in others {
-            self.push(Kind::Constant, node.byte_range(), &other);
+            self.push(MutantKind::Constant, node.byte_range(), &other);
         }
     }
 
@@ -236,7 +236,7 @@ impl<'source> Walk<'source> {
         if callee.kind() == "identifier"
             && let Some(other) = tables::built_in(name)
         {
-            self.push(Kind::Name, callee.byte_range(), other);
+            self.push(MutantKind::Name, callee.byte_range(), other);
         }
         if arguments.kind() != "argument_list" {
             return;
@@ -261,7 +261,7 @@ impl<'source> Walk<'source> {
                 (None, Some(before)) => all[before].end_byte()..argument.end_byte(),
                 (None, None) => argument.byte_range(),
             };
-            self.push(Kind::Keyword, range, "");
+            self.push(MutantKind::Keyword, range, "");
         }
     }
 
@@ -277,12 +277,12 @@ impl<'source> Walk<'source> {
         // Literal numbers are changed in `number`.
         let written = |node: Node<'_>| node.kind() == "integer";
         match start {
-            None => self.wrap(Kind::Boundary, stop, "1, ", ""),
-            Some(start) if !written(start) => self.wrap(Kind::Boundary, start, "", " + 1"),
+            None => self.wrap(MutantKind::Boundary, stop, "1, ", ""),
+            Some(start) if !written(start) => self.wrap(MutantKind::Boundary, start, "", " + 1"),
             Some(_) => {}
         }
         if !written(stop) {
-            self.wrap(Kind::Boundary, stop, "", " - 1");
+            self.wrap(MutantKind::Boundary, stop, "", " - 1");
         }
     }
 
@@ -296,7 +296,7 @@ impl<'source> Walk<'source> {
             return;
         }
         if let Some(other) = tables::attribute(self.text(name)) {
-            self.push(Kind::Name, name.byte_range(), other);
+            self.push(MutantKind::Name, name.byte_range(), other);
         }
     }
 
@@ -307,10 +307,10 @@ impl<'source> Walk<'source> {
             return true;
         };
         let (kind, other) = match (self.text(name), self.text(value)) {
-            ("axis", "0") => (Kind::Boundary, "1"),
-            ("axis", "1") => (Kind::Boundary, "0"),
-            ("side", "\"left\"") => (Kind::Side, "\"right\""),
-            ("side", "\"right\"") => (Kind::Side, "\"left\""),
+            ("axis", "0") => (MutantKind::Boundary, "1"),
+            ("axis", "1") => (MutantKind::Boundary, "0"),
+            ("side", "\"left\"") => (MutantKind::Side, "\"right\""),
+            ("side", "\"right\"") => (MutantKind::Side, "\"left\""),
             _ => return true,
         };
         self.push(kind, value.byte_range(), other);
@@ -324,7 +324,7 @@ impl<'source> Walk<'source> {
         if let [only] = parts[..]
             && self.text(only) == ":"
         {
-            self.push(Kind::Boundary, only.byte_range(), ":-1");
+            self.push(MutantKind::Boundary, only.byte_range(), ":-1");
         }
     }
 
@@ -334,11 +334,11 @@ impl<'source> Walk<'source> {
         let stop = children(node).filter(|child| !is_space(*child)).skip_while(|child| child.id() != colon.id()).nth(1);
         let stop = stop.filter(Node::is_named);
         if let Some(start) = start.filter(|start| self.text(*start) != "0") {
-            self.push(Kind::Boundary, start.byte_range(), "");
+            self.push(MutantKind::Boundary, start.byte_range(), "");
         }
         match stop {
-            Some(stop) => self.push(Kind::Boundary, stop.byte_range(), ""),
-            None if start.is_some() => self.push(Kind::Boundary, colon.byte_range(), ":-1"),
+            Some(stop) => self.push(MutantKind::Boundary, stop.byte_range(), ""),
+            None if start.is_some() => self.push(MutantKind::Boundary, colon.byte_range(), ":-1"),
             None => {}
         }
     }
@@ -357,7 +357,7 @@ impl<'source> Walk<'source> {
             return true;
         }
         let trivial = names.iter().any(|name| !self.seen.contains(name));
-        self.add(Kind::Statement, node.byte_range(), b"pass".to_vec(), trivial);
+        self.add(MutantKind::Statement, node.byte_range(), b"pass".to_vec(), trivial);
         true
     }
 
@@ -392,7 +392,7 @@ impl<'source> Walk<'source> {
         if let Some(Some(first)) = self.scopes.get(scope) {
             let first = self.source[first.clone()].to_vec();
             if first != text.as_bytes() {
-                self.add(Kind::Return, value.byte_range(), first, false);
+                self.add(MutantKind::Return, value.byte_range(), first, false);
             }
         }
         let empty = match value.kind() {
@@ -404,7 +404,7 @@ impl<'source> Walk<'source> {
         let compact = |text: &str| text.split_whitespace().collect::<String>();
         for default in [empty, "None"] {
             if compact(text) != default {
-                self.push(Kind::Return, value.byte_range(), default);
+                self.push(MutantKind::Return, value.byte_range(), default);
             }
         }
     }
@@ -418,7 +418,7 @@ impl<'source> Walk<'source> {
         }
         let single = inner.kind() == "comparison_operator" && parts(inner).count() == 2;
         if !single && !matches!(inner.kind(), "not_operator" | "true" | "false") {
-            self.wrap(Kind::Condition, node, "not ", "");
+            self.wrap(MutantKind::Condition, node, "not ", "");
         }
     }
 
@@ -439,11 +439,11 @@ impl<'source> Walk<'source> {
         }
         let between = &self.source[first.end_byte()..second.start_byte()];
         let replacement = [&self.source[second.byte_range()], between, &self.source[first.byte_range()]].concat();
-        self.add(Kind::Swap, first.start_byte()..second.end_byte(), replacement, false);
+        self.add(MutantKind::Swap, first.start_byte()..second.end_byte(), replacement, false);
     }
 
     /// Adds text before and after an expression, which gets parentheses unless it is simple.
-    fn wrap(&mut self, kind: Kind, node: Node<'_>, before: &str, after: &str) {
+    fn wrap(&mut self, kind: MutantKind, node: Node<'_>, before: &str, after: &str) {
         let text = &self.source[node.byte_range()];
         let simple = before.ends_with(", ")
             || matches!(node.kind(), "identifier" | "integer" | "attribute" | "call" | "parenthesized_expression");
@@ -452,12 +452,12 @@ impl<'source> Walk<'source> {
         self.add(kind, node.byte_range(), replacement, false);
     }
 
-    pub(super) fn push(&mut self, kind: Kind, range: Range<usize>, replacement: &str) {
+    pub(super) fn push(&mut self, kind: MutantKind, range: Range<usize>, replacement: &str) {
         self.add(kind, range, replacement.as_bytes().to_vec(), false);
     }
 
-    pub(super) fn add(&mut self, kind: Kind, range: Range<usize>, replacement: Vec<u8>, trivial: bool) {
-        self.edits.push(Edit { kind, range, replacement, trivial });
+    pub(super) fn add(&mut self, kind: MutantKind, range: Range<usize>, replacement: Vec<u8>, trivial: bool) {
+        self.edits.push(SourceEdit { kind, range, replacement, trivial });
     }
 
     /// Returns a node's text, or an empty string if it is not UTF-8.

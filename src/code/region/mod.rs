@@ -31,7 +31,7 @@ use super::extent;
 use super::module::Module;
 use super::walk;
 use crate::error::{Error, Result};
-use statements::{Block, blocks, last_token, normalised};
+use statements::{StatementBlock, blocks, last_token, normalised};
 
 pub use tags::tagged;
 
@@ -115,7 +115,7 @@ impl Module {
         let readable = self.encoding.readable(self.source());
         let tree = walk::parse(&readable).ok_or("the file does not parse")?;
         let start = at.start + region.lead.len();
-        for Block { statements, .. } in blocks(tree.root_node(), &|_| true) {
+        for StatementBlock { statements, .. } in blocks(tree.root_node(), &|_| true) {
             let Some(place) = statements.iter().position(|it| it.start_byte() == start) else { continue };
             let statement = statements[place];
             if statement.kind() != "raise_statement" || last_token(statement) != at.end {
@@ -157,7 +157,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns the blocks of the function's own statements, or those outside of functions. Outer blocks come first.
-    fn own_blocks(&self) -> Vec<Block<'a>> {
+    fn own_blocks(&self) -> Vec<StatementBlock<'a>> {
         let Some(index) = self.function else {
             return blocks(self.tree.root_node(), &|node| node.kind() != "function_definition");
         };
@@ -227,9 +227,10 @@ impl<'a> Finder<'a> {
         let pairs = tags::pairs(self.tree, self.source).map_err(|(line, what)| {
             self.wrong(Some(line), what, "every tag is closed by one of the same name, before the tag around it is")
         })?;
-        let named =
-            |pair: &&tags::Pair| pair.name == name && within.start <= pair.open.start && pair.close.end <= within.end;
-        let found: Vec<&tags::Pair> = pairs.iter().filter(named).collect();
+        let named = |pair: &&tags::TagPair| {
+            pair.name == name && within.start <= pair.open.start && pair.close.end <= within.end
+        };
+        let found: Vec<&tags::TagPair> = pairs.iter().filter(named).collect();
         let pair = match (found.as_slice(), number) {
             ([], _) => {
                 let message = format!("no comments mark a region `{name}` in {}", self.place());
@@ -249,7 +250,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns the region of the statements between two tags.
-    fn between(&self, pair: &tags::Pair) -> Result<Region> {
+    fn between(&self, pair: &tags::TagPair) -> Result<Region> {
         let (from, to) = (pair.open.end, pair.close.start);
         let all = blocks(self.tree.root_node(), &|_| true);
         // Take the outermost block with a statement between the tags.
@@ -280,7 +281,13 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns the region of these statements of a block, or of all lines between the two offsets `lines`, if given.
-    fn region(&self, block: &Block<'a>, first: usize, last: usize, lines: Option<(usize, usize)>) -> Result<Region> {
+    fn region(
+        &self,
+        block: &StatementBlock<'a>,
+        first: usize,
+        last: usize,
+        lines: Option<(usize, usize)>,
+    ) -> Result<Region> {
         let (from, until) = (block.statements[first], block.statements[last]);
         let (start, end) = (from.start_byte(), last_token(until));
         let next = block.statements.get(last + 1).map(Node::start_byte);
@@ -334,7 +341,7 @@ impl<'a> Finder<'a> {
     /// Returns the range that a mask replaces for statements from `start` to `end`.
     fn lines_of(
         &self,
-        block: &Block<'a>,
+        block: &StatementBlock<'a>,
         start: usize,
         end: usize,
         ends_block: bool,

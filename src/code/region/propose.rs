@@ -29,7 +29,7 @@ pub struct Proposal {
 }
 
 /// Adjacent statements of one block: the first and the last, and the number of lines of code.
-struct Candidate<'tree> {
+struct StatementRange<'tree> {
     statements: [Node<'tree>; 2],
     lines: usize,
 }
@@ -54,8 +54,9 @@ impl Module {
         let mut found: Vec<Proposal> = Vec::new();
         for share in shares {
             let wanted = share * all as f64;
-            let distance = |it: &&Candidate<'_>| (it.lines as f64 - wanted).abs();
-            let mut near: Vec<&Candidate<'_>> = candidates.iter().filter(|it| 2.0 * distance(it) <= wanted).collect();
+            let distance = |it: &&StatementRange<'_>| (it.lines as f64 - wanted).abs();
+            let mut near: Vec<&StatementRange<'_>> =
+                candidates.iter().filter(|it| 2.0 * distance(it) <= wanted).collect();
             // The sort is stable, so of equally near ones the first and outermost wins.
             near.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
             let named = near.into_iter().filter_map(|candidate| self.named(function, share, candidate, &readable));
@@ -67,7 +68,7 @@ impl Module {
 
     /// Returns all sequences of adjacent statements in all blocks of a function, without the docstring, except the
     /// whole body.
-    fn candidates<'tree>(&self, definition: Node<'tree>, docstring: usize, all: usize) -> Vec<Candidate<'tree>> {
+    fn candidates<'tree>(&self, definition: Node<'tree>, docstring: usize, all: usize) -> Vec<StatementRange<'tree>> {
         let own = |node: Node<'_>| !matches!(node.kind(), "function_definition" | "class_definition");
         let Some(body) = definition.child_by_field_name("body") else { return Vec::new() };
         let mut found = Vec::new();
@@ -79,7 +80,7 @@ impl Module {
                     let start = extent::start_of_line(self.source(), first.start_byte());
                     let lines = self.code_lines(&(start..last_token(last)));
                     if lines < all {
-                        found.push(Candidate { statements: [first, last], lines });
+                        found.push(StatementRange { statements: [first, last], lines });
                     }
                 }
             }
@@ -89,7 +90,7 @@ impl Module {
 
     /// Names a candidate for a manifest. Returns `None` if it is not a valid region or its statements do not identify
     /// it.
-    fn named(&self, function: usize, share: f64, candidate: &Candidate<'_>, source: &[u8]) -> Option<Proposal> {
+    fn named(&self, function: usize, share: f64, candidate: &StatementRange<'_>, source: &[u8]) -> Option<Proposal> {
         let [first, last] = candidate.statements;
         let beginning = |node: Node<'_>| {
             let end = extent::end_of_line(source, node.start_byte()).min(last_token(node));

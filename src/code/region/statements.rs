@@ -5,7 +5,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 /// A block, or a whole module.
-pub(super) struct Block<'tree> {
+pub(super) struct StatementBlock<'tree> {
     /// The block's statements, in order, without comments.
     pub statements: Vec<Node<'tree>>,
     /// Start of the statement around the block, for example of the `for` of a loop; `None` for a module.
@@ -14,7 +14,7 @@ pub(super) struct Block<'tree> {
 
 /// Returns the blocks in a node, including itself, in the order in which they begin. Nodes that `enters` rejects are
 /// skipped, with everything in them.
-pub(super) fn blocks<'tree>(node: Node<'tree>, enters: &dyn Fn(Node<'_>) -> bool) -> Vec<Block<'tree>> {
+pub(super) fn blocks<'tree>(node: Node<'tree>, enters: &dyn Fn(Node<'_>) -> bool) -> Vec<StatementBlock<'tree>> {
     let mut found = Vec::new();
     let mut left = vec![node];
     while let Some(node) = left.pop() {
@@ -24,7 +24,7 @@ pub(super) fn blocks<'tree>(node: Node<'tree>, enters: &dyn Fn(Node<'_>) -> bool
             let statements: Vec<Node<'tree>> = children.iter().copied().filter(|it| is_statement(*it)).collect();
             // The cases of a `match` are not statements.
             if statements.iter().all(|it| it.kind() != "case_clause") && !statements.is_empty() {
-                found.push(Block { statements, owner: node.parent().map(|it| it.start_byte()) });
+                found.push(StatementBlock { statements, owner: node.parent().map(|it| it.start_byte()) });
             }
         }
         left.extend(children.into_iter().filter(|it| enters(*it)).rev());

@@ -22,7 +22,7 @@ pub(super) struct Tag {
 
 /// The two comments around a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct TagPair {
     /// The region's name.
     pub name: String,
     /// Range of the opening comment.
@@ -58,7 +58,7 @@ pub(super) fn read(comment: &[u8]) -> Option<Tag> {
 
 /// Returns all pairs of a file, in the order in which they begin. The error is the line of a tag without a counterpart,
 /// and a message.
-pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<Pair>, (usize, String)> {
+pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<TagPair>, (usize, String)> {
     let mut comments = Vec::new();
     statements::each(tree.root_node(), &(0..source.len()), &mut |node| {
         if node.kind() == "comment" && extent::begins_line(source, node.start_byte()) {
@@ -67,7 +67,7 @@ pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<Pair>, (usize, Str
     });
     comments.sort_by_key(|range| range.start);
     let line = |at: usize| crate::code::encoding::line_of(source, at);
-    let (mut open, mut found): (Vec<(Tag, Range<usize>)>, Vec<Pair>) = (Vec::new(), Vec::new());
+    let (mut open, mut found): (Vec<(Tag, Range<usize>)>, Vec<TagPair>) = (Vec::new(), Vec::new());
     for range in comments {
         let Some(tag) = read(&source[range.clone()]) else { continue };
         if tag.opens {
@@ -82,7 +82,7 @@ pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<Pair>, (usize, Str
         if let Some(other) = tag.name.filter(|other| *other != name) {
             return Err((line(range.start), format!("`{other}` is closed where `{name}` is open")));
         }
-        found.push(Pair { name, open: opened, close: range });
+        found.push(TagPair { name, open: opened, close: range });
     }
     if let Some((tag, range)) = open.first() {
         return Err((

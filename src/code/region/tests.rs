@@ -1,7 +1,7 @@
 //! One test per rule of regions, comparing bytes exactly.
 
 use super::*;
-use crate::code::{Cut, Target};
+use crate::code::{MaskTarget, MaskedPart};
 
 fn parsed(source: &str) -> Module {
     Module::parse("m.py", source.as_bytes().to_vec()).unwrap()
@@ -20,7 +20,7 @@ fn found(source: &str, bounds: Bounds<'_>) -> Result<Region> {
 fn mask(source: &str, bounds: Bounds<'_>) -> String {
     let module = parsed(source);
     let region = module.region(Some(module.find("f").unwrap()), bounds).unwrap();
-    let masked = module.cut_checked(&[Cut::Region(&region)]).unwrap();
+    let masked = module.cut_checked(&[MaskedPart::Region(&region)]).unwrap();
     assert_eq!(&masked.bytes[masked.stand_ins[0].clone()], module.stand_in(&region));
     String::from_utf8(masked.bytes).unwrap()
 }
@@ -85,7 +85,7 @@ fn one_of_several_places_is_named_by_its_number_and_an_exact_statement_before_a_
 }
 
 #[test]
-fn what_is_not_whole_statements_of_one_block_is_refused() {
+fn partial_statements_and_several_blocks_are_refused_as_regions() {
     assert!(fault(LOOP, statements("total = 0", Some("total += y"))).contains("follows `total = 0` in the same block"));
     assert!(fault(LOOP, statements("nothing", None)).contains("no statement of `f` begins with `nothing`"));
     assert!(fault(LOOP, statements("\"\"\"Doc", Some("total = 0"))).contains("cannot hold the docstring"));
@@ -114,7 +114,7 @@ fn a_statement_of_a_nested_function_is_not_the_outer_one_s() {
 }
 
 #[test]
-fn what_python_would_not_compile_without_is_refused() {
+fn regions_whose_removal_breaks_compilation_are_refused() {
     let source = "def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += 1\n    m = 1\n    return g\n";
     assert!(fault(source, statements("n = 0", None)).contains("bind `n`"));
     assert_eq!(mask(source, statements("m = 1", None)), source.replace("m = 1", "raise NotImplementedError"));
@@ -122,7 +122,7 @@ fn what_python_would_not_compile_without_is_refused() {
     let file = parsed("'doc'\nfrom __future__ import annotations\nx = 1\ny = 2\n");
     assert!(file.region(None, statements("from __future__", None)).is_err());
     let region = file.region(None, statements("x", Some("y"))).unwrap();
-    let masked = file.cut_checked(&[Cut::Region(&region)]).unwrap();
+    let masked = file.cut_checked(&[MaskedPart::Region(&region)]).unwrap();
     assert_eq!(masked.bytes, b"'doc'\nfrom __future__ import annotations\nraise NotImplementedError\n");
 }
 
@@ -138,7 +138,7 @@ fn comment_tags_mark_regions_nested_in_each_other() {
     let mask = |name: &str| {
         let region = module.region(None, Bounds::Tag { name, number: None }).unwrap();
         assert_eq!(region.function, Some(0));
-        String::from_utf8(module.cut_checked(&[Cut::Region(&region)]).unwrap().bytes).unwrap()
+        String::from_utf8(module.cut_checked(&[MaskedPart::Region(&region)]).unwrap().bytes).unwrap()
     };
     let raise = "raise NotImplementedError\n";
     let (before, rest) = TAGGED.split_at(TAGGED.find("        # <paper2code name=\"tanh\">\n").unwrap());
@@ -181,13 +181,17 @@ fn a_region_and_what_holds_it_cannot_be_masked_together_and_neighbours_can() {
         parsed("def f():\n    a = 1\n    b = 2\n    if b:\n        c = 3\n    return a\n\ndef g():\n    return 1\n");
     let region = |first: &str| module.region(Some(0), statements(first, None)).unwrap();
     let (a, b, c, outer) = (region("a"), region("b"), region("c"), region("if b"));
-    let target = |function| Cut::Function(Target { function, description: None });
-    for cuts in
-        [[Cut::Region(&c), Cut::Region(&outer)], [target(0), Cut::Region(&c)], [Cut::Region(&a), Cut::Region(&a)]]
-    {
+    let target = |function| MaskedPart::Function(MaskTarget { function, description: None });
+    for cuts in [
+        [MaskedPart::Region(&c), MaskedPart::Region(&outer)],
+        [target(0), MaskedPart::Region(&c)],
+        [MaskedPart::Region(&a), MaskedPart::Region(&a)],
+    ] {
         assert!(module.cut(&cuts).unwrap_err().hint.is_some());
     }
-    let masked = module.cut_checked(&[target(1), Cut::Region(&c), Cut::Region(&a), Cut::Region(&b)]).unwrap();
+    let masked = module
+        .cut_checked(&[target(1), MaskedPart::Region(&c), MaskedPart::Region(&a), MaskedPart::Region(&b)])
+        .unwrap();
     assert_eq!(
         String::from_utf8(masked.bytes.clone()).unwrap(),
         "def f():\n    raise NotImplementedError\n    raise NotImplementedError\n    if b:\n        raise NotImplementedError\n    return a\n\ndef g():\n    raise NotImplementedError\n"

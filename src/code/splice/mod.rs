@@ -23,7 +23,7 @@ use names::{BindingKind, bindings, mentioned, parameters};
 
 /// A file with a function that a model wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spliced {
+pub struct SplicedFile {
     /// The file's new bytes.
     pub bytes: Vec<u8>,
     /// Names of added imports and helpers.
@@ -35,7 +35,7 @@ pub struct Spliced {
 }
 
 /// The function that was found in a reply.
-struct Taken {
+struct FunctionFromReply {
     module: Module,
     tree: Tree,
     text: String,
@@ -50,7 +50,7 @@ impl Module {
     /// # Errors
     /// Returns a message for the model, a fragment, if the reply does not contain the function, or if the function has
     /// no code or does not parse.
-    pub fn splice(&self, function: usize, reply: &str) -> Result<Spliced, String> {
+    pub fn splice(&self, function: usize, reply: &str) -> Result<SplicedFile, String> {
         let old = self.functions().get(function).ok_or("there is no such function in the file")?;
         let taken = self.take(old, function, reply)?;
         let spliced = self.put(old, function, &taken)?;
@@ -58,7 +58,7 @@ impl Module {
     }
 
     /// Applies the edits, and checks that the result parses and contains this function.
-    fn proved(&self, mut spliced: Spliced, label: Option<&str>) -> Result<Spliced, String> {
+    fn proved(&self, mut spliced: SplicedFile, label: Option<&str>) -> Result<SplicedFile, String> {
         spliced.edits.sort_by_key(|(range, _)| (range.start, range.end));
         spliced.bytes = apply(self.source(), &spliced.edits);
         let after = Self::parse(self.path(), spliced.bytes.clone())
@@ -69,7 +69,7 @@ impl Module {
         Ok(spliced)
     }
 
-    fn take(&self, old: &Function, function: usize, reply: &str) -> Result<Taken, String> {
+    fn take(&self, old: &Function, function: usize, reply: &str) -> Result<FunctionFromReply, String> {
         let name = last_part(&old.name);
         let class = old.class.as_deref().map(last_part);
         // Small models write `def Class.method(`, because the prompt names the method like that.
@@ -90,7 +90,7 @@ impl Module {
                 match parsed(&text) {
                     Ok((module, tree)) => match best(module.functions(), old, &others) {
                         Ok(function) => {
-                            found.push(Taken { module, tree, text, function, bare: false });
+                            found.push(FunctionFromReply { module, tree, text, function, bare: false });
                             break;
                         }
                         Err(class) => elsewhere = elsewhere.or(class),
@@ -135,7 +135,7 @@ impl Module {
 
     /// Finds the wanted function under another name: the only one in the text that the file lacks and that has the same
     /// parameters.
-    fn renamed(&self, text: &str, own: &[String]) -> Option<Taken> {
+    fn renamed(&self, text: &str, own: &[String]) -> Option<FunctionFromReply> {
         let (module, tree) = parsed(text).ok()?;
         let known: BTreeSet<&str> = self.functions().iter().map(|function| last_part(&function.name)).collect();
         let mut fitting = (0..module.functions().len()).filter(|&at| {
@@ -145,11 +145,17 @@ impl Module {
                 && parameters(&module.header(at)).is_some_and(|names| names == own)
         });
         let function = fitting.next().filter(|_| !own.is_empty())?;
-        fitting.next().is_none().then(|| Taken { module, tree, text: text.to_owned(), function, bare: false })
+        fitting.next().is_none().then(|| FunctionFromReply {
+            module,
+            tree,
+            text: text.to_owned(),
+            function,
+            bare: false,
+        })
     }
 
     /// Computes the edits; the new bytes are not filled in yet.
-    fn put(&self, old: &Function, function: usize, taken: &Taken) -> Result<Spliced, String> {
+    fn put(&self, old: &Function, function: usize, taken: &FunctionFromReply) -> Result<SplicedFile, String> {
         let new = &taken.module.functions()[taken.function];
         let ending = String::from_utf8_lossy(old.line_ending).into_owned();
         let indent = String::from_utf8_lossy(&old.indent).into_owned();
@@ -201,11 +207,11 @@ impl Module {
         }
         let mut edits = vec![(range, self.encoded(&text)?)];
         self.add_needed(old, taken, wanted, &ending, &mut edits, &mut added)?;
-        Ok(Spliced { bytes: Vec::new(), added, new_signature, edits })
+        Ok(SplicedFile { bytes: Vec::new(), added, new_signature, edits })
     }
 
     /// Returns other methods of the reply that the taken method calls and that the file's class lacks.
-    fn siblings(&self, old: &Function, taken: &Taken, wanted: &mut BTreeSet<String>) -> Vec<usize> {
+    fn siblings(&self, old: &Function, taken: &FunctionFromReply, wanted: &mut BTreeSet<String>) -> Vec<usize> {
         let functions = taken.module.functions();
         let Some(class) = &functions[taken.function].class else { return Vec::new() };
         if old.class.is_none() {
@@ -236,7 +242,7 @@ impl Module {
     fn add_needed(
         &self,
         old: &Function,
-        taken: &Taken,
+        taken: &FunctionFromReply,
         mut wanted: BTreeSet<String>,
         ending: &str,
         edits: &mut Vec<(Range<usize>, Vec<u8>)>,
@@ -343,7 +349,7 @@ fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Resu
 }
 
 /// Returns why the function's body does not count as code, or `None` if it does.
-fn no_code(taken: &Taken) -> Option<&'static str> {
+fn no_code(taken: &FunctionFromReply) -> Option<&'static str> {
     let range = taken.module.body_code(taken.function);
     let mut code = taken.text[range]
         .lines()
@@ -362,7 +368,7 @@ fn no_code(taken: &Taken) -> Option<&'static str> {
 }
 
 /// Parses a text that is only a function's body.
-fn bare_body(text: &str, header: &str) -> Option<Taken> {
+fn bare_body(text: &str, header: &str) -> Option<FunctionFromReply> {
     let mut lines = text.lines();
     let first = lines.find(|line| !line.trim().is_empty())?;
     let rest: Vec<&str> = lines.collect();
@@ -378,7 +384,7 @@ fn bare_body(text: &str, header: &str) -> Option<Taken> {
         let is_body =
             |function: &Function| function.parent.is_none() && function.body.end + 1 >= whole.trim_end().len();
         if module.functions().first().is_some_and(is_body) && does_something(&tree) {
-            return Some(Taken { module, tree, text: whole, function: 0, bare: true });
+            return Some(FunctionFromReply { module, tree, text: whole, function: 0, bare: true });
         }
     }
     None
@@ -429,7 +435,7 @@ impl CodeLine<'_> {
 }
 
 /// Returns the lines of a body without the header's line and without the leading `base`.
-fn body_lines<'a>(taken: &'a Taken, code: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
+fn body_lines<'a>(taken: &'a FunctionFromReply, code: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
     let text = &taken.text[code.clone()];
     let first_end = text.find('\n').unwrap_or(text.len());
     let first = text[..first_end].trim().trim_start_matches(';').trim();
@@ -451,7 +457,7 @@ fn body_lines<'a>(taken: &'a Taken, code: &Range<usize>, base: &str) -> Vec<Code
 }
 
 /// Returns the lines of a range that starts at a line or a statement, without the leading `base`.
-fn lines<'a>(taken: &'a Taken, range: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
+fn lines<'a>(taken: &'a FunctionFromReply, range: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
     let strings = strings(&taken.tree, range);
     let mut at = range.start;
     let mut found = Vec::new();

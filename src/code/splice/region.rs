@@ -7,14 +7,14 @@ use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
-use super::{CodeLine, Spliced, Taken, bare_body, body_lines, mentioned, parsed, reply};
+use super::{CodeLine, FunctionFromReply, SplicedFile, bare_body, body_lines, mentioned, parsed, reply};
 use crate::code::function::last_part;
 use crate::code::module::Module;
 
 /// Signature that makes a function of statements outside of functions.
 const ANY: &str = "def statements():";
 
-impl Spliced {
+impl SplicedFile {
     /// Returns the new place of a range of the old bytes: moved by earlier edits, or the replacement of the whole
     /// range. Returns `None` if an edit replaced only a part of it, or more than it.
     #[must_use]
@@ -42,7 +42,12 @@ impl Module {
     ///
     /// # Errors
     /// Returns a message for the model, a fragment, if the reply has no statements, or if they do not fit.
-    pub fn splice_region(&self, function: Option<usize>, at: &Range<usize>, reply: &str) -> Result<Spliced, String> {
+    pub fn splice_region(
+        &self,
+        function: Option<usize>,
+        at: &Range<usize>,
+        reply: &str,
+    ) -> Result<SplicedFile, String> {
         let name = function.map(|index| last_part(&self.functions()[index].name));
         let part = name.map_or_else(|| "the missing part".to_owned(), |name| format!("the missing part of `{name}`"));
         if at.end > self.source().len() {
@@ -105,9 +110,9 @@ impl Module {
         function: Option<usize>,
         at: &Range<usize>,
         lines: &[CodeLine<'_>],
-        whole: Option<&Taken>,
+        whole: Option<&FunctionFromReply>,
         part: &str,
-    ) -> Result<Spliced, String> {
+    ) -> Result<SplicedFile, String> {
         let mut code = lines.iter().map(|line| plain(line.text)).filter(|line| !line.is_empty());
         let only = code.next().filter(|_| code.next().is_none());
         if lines.is_empty()
@@ -138,13 +143,13 @@ impl Module {
             let wanted = mentioned(&taken.tree, &taken.text, &(new.whole.start..new.body.end));
             self.add_needed(&self.functions()[index], taken, wanted, &ending, &mut edits, &mut added)?;
         }
-        let spliced = Spliced { bytes: Vec::new(), added, new_signature: false, edits };
+        let spliced = SplicedFile { bytes: Vec::new(), added, new_signature: false, edits };
         self.proved(spliced, function.map(|index| self.functions()[index].label()).as_deref())
     }
 }
 
 /// Returns the lines of a body, without the header's line and without their common indentation.
-fn own_lines(taken: &Taken) -> Vec<CodeLine<'_>> {
+fn own_lines(taken: &FunctionFromReply) -> Vec<CodeLine<'_>> {
     let code = taken.module.body_code(taken.function);
     let base = String::from_utf8_lossy(&taken.module.functions()[taken.function].indent).into_owned();
     body_lines(taken, &code, &base)
@@ -159,13 +164,13 @@ fn plain(line: &str) -> &str {
 
 /// Parses a text that is only statements, as the body of a function with this header. A word of prose also parses, but
 /// does nothing and is refused.
-fn statements(text: &str, header: &str) -> Option<Taken> {
+fn statements(text: &str, header: &str) -> Option<FunctionFromReply> {
     if let Some(taken) = bare_body(text, header) {
         return Some(taken);
     }
     let whole = format!("{header}\n{}", indented(text));
     let (module, tree) = parsed(&whole).ok()?;
-    acts_alone(&tree).then_some(Taken { module, tree, text: whole, function: 0, bare: true })
+    acts_alone(&tree).then_some(FunctionFromReply { module, tree, text: whole, function: 0, bare: true })
 }
 
 /// Whether a file is one function with a statement that does something.
@@ -195,7 +200,7 @@ fn indented(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::{Bounds, Cut};
+    use crate::code::{Bounds, MaskedPart};
 
     const FILE: &str = "import math\n\n\ndef f(xs):\n    \"\"\"Doc.\"\"\"\n    total = 0\n    for x in xs:\n        y = x * x\n        total += y  # sum\n    return total\n";
 
@@ -204,7 +209,7 @@ mod tests {
         let module = Module::parse("m.py", FILE.into()).unwrap();
         let bounds = Bounds::Statements { first: "y = x", last: Some("total"), number: None };
         let region = module.region(Some(0), bounds).unwrap();
-        let masked = module.cut_checked(&[Cut::Region(&region)]).unwrap();
+        let masked = module.cut_checked(&[MaskedPart::Region(&region)]).unwrap();
         (Module::parse("m.py", masked.bytes).unwrap(), masked.stand_ins[0].clone())
     }
 
@@ -280,7 +285,7 @@ mod tests {
     #[test]
     fn a_range_moves_with_what_is_edited_before_it() {
         let edits = vec![(0..0, b"ab".to_vec()), (4..8, b"x".to_vec()), (20..24, Vec::new())];
-        let spliced = Spliced { bytes: Vec::new(), added: Vec::new(), new_signature: false, edits };
+        let spliced = SplicedFile { bytes: Vec::new(), added: Vec::new(), new_signature: false, edits };
         assert_eq!(spliced.moved(&(1..3)), Some(3..5));
         assert_eq!(spliced.moved(&(4..8)), Some(6..7));
         assert_eq!(spliced.moved(&(9..12)), Some(8..11));

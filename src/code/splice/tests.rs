@@ -11,7 +11,7 @@ fn file() -> Module {
     Module::parse("means.py", FILE.into()).unwrap()
 }
 
-fn into(name: &str, reply: &str) -> Result<Spliced, String> {
+fn into(name: &str, reply: &str) -> Result<SplicedFile, String> {
     let file = file();
     let spliced = file.splice(file.find(name).unwrap(), reply)?;
     assert_eq!(spliced.bytes, apply(FILE.as_bytes(), &spliced.edits));
@@ -93,7 +93,7 @@ fn a_method_of_another_class_of_the_file_is_not_the_one_that_is_missing() {
 }
 
 #[test]
-fn what_the_code_needs_and_the_file_lacks_comes_along_and_nothing_else() {
+fn only_missing_names_that_the_code_needs_are_added() {
     let reply = "import math\nimport os\nimport numpy as np\nfrom a.b import c as d, e\nfrom __future__ import annotations\n\
                  LIMIT = 3\nUNUSED = 4\n\ndef helper(x):\n    return d(x) * LIMIT\n\ndef unused(x):\n    return x\n\n\
                  def mean(values, *, weights=None):\n    return np.mean(helper(math.fsum(values)))\n\nprint(mean([1]))\n";
@@ -150,7 +150,7 @@ fn line_endings_and_tabs_of_the_file_are_kept() {
 }
 
 #[test]
-fn what_holds_no_code_is_refused_with_a_reason() {
+fn replies_without_code_are_refused_with_a_reason() {
     let fault = |reply: &str| into("mean", reply).unwrap_err();
     insta::assert_snapshot!(fault(""), @"the reply holds no Python code of `mean`");
     insta::assert_snapshot!(fault("Sorry"), @"the reply holds no Python code of `mean`");
@@ -167,7 +167,7 @@ fn a_stub_in_the_last_block_does_not_hide_the_code_before_it() {
 }
 
 #[test]
-fn of_a_file_that_was_cut_off_the_right_class_is_taken_or_none() {
+fn from_a_truncated_file_only_the_right_class_is_used() {
     let right = "class Spread:\n    def mean(self, x):\n        return x\n\n";
     let torn = "class Later:\n    def mean(self, x):\n        return (x +\n";
     let other = "class Early:\n    def mean(self, x):\n        return 7\n\n";

@@ -14,7 +14,7 @@ const NODEFAULTS: &str = "nodefaults";
 
 /// A channel with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::env) struct Located {
+pub(in crate::env) struct LocatedChannel {
     /// The requested name, independent of this machine's alias: `conda-forge`, `conda-forge/label/dev`, or a URL.
     pub(in crate::env) name: String,
     /// The channel's URL, followed by its mirrors, if any. Never empty.
@@ -27,9 +27,9 @@ impl CondaSettings {
     ///
     /// # Errors
     /// Kind `Suite`, with file and line, for an invalid channel.
-    pub(in crate::env) fn locate(&self, path: &Path, channels: &[(String, usize)]) -> Result<Vec<Located>> {
+    pub(in crate::env) fn locate(&self, path: &Path, channels: &[(String, usize)]) -> Result<Vec<LocatedChannel>> {
         let folder = path.parent().unwrap_or(Path::new("."));
-        let mut located: Vec<Located> = Vec::new();
+        let mut located: Vec<LocatedChannel> = Vec::new();
         for (channel, line) in channels.iter().filter(|(channel, _)| channel != NODEFAULTS) {
             located.extend(self.find(channel, folder).map_err(|why| {
                 Error::suite(format!("channel `{channel}` {why}"))
@@ -62,13 +62,13 @@ impl CondaSettings {
     ///
     /// # Errors
     /// Kind `Suite` for an invalid name.
-    pub(in crate::env) fn locate_one(&self, name: &str, lock: &Path) -> Result<Located> {
+    pub(in crate::env) fn locate_one(&self, name: &str, lock: &Path) -> Result<LocatedChannel> {
         self.single(name, lock.parent().unwrap_or(Path::new(".")))
             .map_err(|why| Error::suite(format!("channel `{name}` {why}")).at(lock, None))
     }
 
     /// Resolves a name, which may refer to several channels.
-    fn find(&self, channel: &str, folder: &Path) -> Result<Vec<Located>, String> {
+    fn find(&self, channel: &str, folder: &Path) -> Result<Vec<LocatedChannel>, String> {
         let several = match channel {
             "defaults" if !self.default_channels.is_empty() => Some(&self.default_channels),
             other => self.custom_multichannels.get(other),
@@ -82,18 +82,18 @@ impl CondaSettings {
         }
     }
 
-    fn single(&self, channel: &str, folder: &Path) -> Result<Located, String> {
+    fn single(&self, channel: &str, folder: &Path) -> Result<LocatedChannel, String> {
         let channel = channel.trim().trim_end_matches('/');
         if let Some((scheme, _)) = channel.split_once("://") {
             if !["http", "https", "file"].contains(&scheme) {
                 return Err(format!("is not supported: `{scheme}` is not `http`, `https` or `file`"));
             }
-            return Ok(Located { name: channel.to_owned(), urls: vec![url(channel)?] });
+            return Ok(LocatedChannel { name: channel.to_owned(), urls: vec![url(channel)?] });
         }
         if is_path(channel) {
             let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
             let path = absolute(channel, folder, home.as_deref());
-            return Ok(Located { name: channel.to_owned(), urls: vec![url(&file_url(&path))?] });
+            return Ok(LocatedChannel { name: channel.to_owned(), urls: vec![url(&file_url(&path))?] });
         }
         let odd = |letter: char| letter.is_whitespace() || letter.is_control() || "[]:\\?#".contains(letter);
         if channel.is_empty() || channel.contains(odd) || channel.split('/').any(|part| ["", ".", ".."].contains(&part))
@@ -112,7 +112,7 @@ impl CondaSettings {
         if urls.is_empty() {
             return Err("has no supported mirror (`http`, `https` or `file`)".to_owned());
         }
-        Ok(Located { name: channel.to_owned(), urls })
+        Ok(LocatedChannel { name: channel.to_owned(), urls })
     }
 
     /// Resolves a name below its custom location, if it or a prefix of it has one, otherwise below the alias.

@@ -63,7 +63,7 @@ fn io_kinds(error: &(dyn StdError + 'static)) -> impl Iterator<Item = ErrorKind>
 #[cfg(test)]
 mod tests {
     use super::explained;
-    use crate::error::Kind;
+    use crate::error::FailureKind;
 
     #[test]
     fn the_cause_decides_the_hint() {
@@ -71,10 +71,10 @@ mod tests {
         let full = explained("failed to install", std::io::Error::from_raw_os_error(28));
         assert!(full.message.contains("the disk is full") && full.hint.unwrap().contains("--cache"));
         let corrupt = explained("failed to install", io(std::io::ErrorKind::Other, "hash mismatch when extracting x"));
-        assert_eq!(corrupt.kind, Kind::Suite);
+        assert_eq!(corrupt.kind, FailureKind::Suite);
         let silent = explained("failed to read", io(std::io::ErrorKind::TimedOut, "operation timed out"));
         assert!(silent.message.contains("does not answer"));
         let other = explained("failed to read", io(std::io::ErrorKind::NotFound, "nothing there"));
-        assert_eq!((other.kind, other.message.as_str()), (Kind::Machine, "failed to read"));
+        assert_eq!((other.kind, other.message.as_str()), (FailureKind::Machine, "failed to read"));
     }
 }

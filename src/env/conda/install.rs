@@ -10,8 +10,8 @@ use rattler_conda_types::{RepoDataRecord, Subdir};
 use rattler_networking::LazyClient;
 
 use super::failure::explained;
-use super::progress::{Listener, events, tell};
-use crate::env::{OnProgress, Progress};
+use super::progress::{BuildListener, events, forward_events};
+use crate::env::{BuildProgress, OnProgress};
 use crate::error::{Error, Result};
 
 /// Number of parallel downloads.
@@ -37,7 +37,7 @@ pub(super) async fn install(
     if offline {
         refuse_missing(&cache, &records).await?;
     }
-    on_progress(Progress::Task(format!("installing {} conda packages", records.len())));
+    on_progress(BuildProgress::Task(format!("installing {} conda packages", records.len())));
     let (sender, receiver) = events();
     let installer = Installer::new()
         .with_download_client(client.clone())
@@ -47,8 +47,8 @@ pub(super) async fn install(
         .with_max_concurrent_requests(DOWNLOADS)
         .with_link_options(LinkOptions::default())
         .with_installed_packages(Vec::new())
-        .with_reporter(Listener::new(sender));
-    tell(installer.install(prefix, records), receiver, on_progress)
+        .with_reporter(BuildListener::new(sender));
+    forward_events(installer.install(prefix, records), receiver, on_progress)
         .await
         .map(drop)
         .map_err(|error| explained("failed to install the conda packages", error))

@@ -29,7 +29,7 @@ struct Layer {
 
 /// The relevant part of a package's record in `conda-meta`.
 #[derive(Deserialize)]
-struct Installed {
+struct InstalledFiles {
     files: Vec<PathBuf>,
 }
 
@@ -106,7 +106,7 @@ fn survey(prefix: &Path) -> Option<Layer> {
     for entry in std::fs::read_dir(&meta).ok()? {
         let path = entry.ok()?.path();
         if path.extension().is_some_and(|extension| extension == "json") {
-            let installed: Installed = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+            let installed: InstalledFiles = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
             conda.extend(installed.files);
         }
     }

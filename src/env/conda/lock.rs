@@ -12,7 +12,7 @@ use rattler_conda_types::{ChannelUrl, RepoDataRecord, Subdir};
 use rattler_lock::{DEFAULT_ENVIRONMENT_NAME, LockFile, PlatformData, PlatformName};
 use serde::{Deserialize, Serialize};
 
-use super::channels::Located;
+use super::channels::LocatedChannel;
 use crate::env::environment::EnvironmentFile;
 use crate::error::{Error, Result};
 use crate::files::write_whole;
@@ -28,12 +28,12 @@ const SCHEME: &str = "channel";
 pub(super) struct CondaLock {
     /// Names of the channels, in order.
     pub(super) channels: Vec<String>,
-    pub(super) sections: Vec<Section>,
+    pub(super) sections: Vec<PlatformPackages>,
 }
 
 /// The packages for one platform.
 #[derive(Debug, Clone)]
-pub(super) struct Section {
+pub(super) struct PlatformPackages {
     pub(super) platform: Subdir,
     /// Conda packages, with the URLs in the lock.
     pub(super) records: Vec<RepoDataRecord>,
@@ -54,13 +54,13 @@ pub(in crate::env) struct PipPackage {
 
 /// The parts of the file that this program adds.
 #[derive(Serialize, Deserialize)]
-struct Outer {
-    autoexperiment: Ours,
+struct CondaLockFile {
+    autoexperiment: LockExtras,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Ours {
+struct LockExtras {
     format: u32,
     /// SHA-256 of the solved yml in hex.
     environment: String,
@@ -84,7 +84,7 @@ impl CondaLock {
         let text = std::fs::read_to_string(&path).map_err(|error| {
             fail(format!("the env `{}` has no readable lock file for conda", source.id)).because(error)
         })?;
-        let Outer { autoexperiment: ours } = serde_saphyr::from_str(&text).map_err(|error| {
+        let CondaLockFile { autoexperiment: ours } = serde_saphyr::from_str(&text).map_err(|error| {
             let line = error.location().map(|location| location.line() as usize);
             Error::suite(error.without_snippet().to_string()).at(&path, line).hint(relock.clone())
         })?;
@@ -108,7 +108,7 @@ impl CondaLock {
                 return Err(fail(format!("the lock file has no sha256 of `{}`", record.identifier)));
             }
             let pip = ours.pip.get(platform.subdir().as_str()).cloned().unwrap_or_default();
-            sections.push(Section { platform: platform.subdir(), records, pip });
+            sections.push(PlatformPackages { platform: platform.subdir(), records, pip });
         }
         Ok(Self { channels, sections })
     }
@@ -117,7 +117,12 @@ impl CondaLock {
     ///
     /// # Errors
     /// Kind `Suite` if it is missing.
-    pub(super) fn section(&self, platform: Subdir, folder: &Path, source: &EnvironmentFile) -> Result<&Section> {
+    pub(super) fn section(
+        &self,
+        platform: Subdir,
+        folder: &Path,
+        source: &EnvironmentFile,
+    ) -> Result<&PlatformPackages> {
         self.sections.iter().find(|section| section.platform == platform).ok_or_else(|| {
             Error::suite(format!("the env `{}` is not locked for {platform}", source.id))
                 .at(Self::path(folder), None)
@@ -153,7 +158,8 @@ impl CondaLock {
         }
         let theirs = builder.finish().render_to_string().map_err(|error| failed(error.into()))?;
         let pip = self.sections.iter().map(|section| (section.platform.to_string(), section.pip.clone())).collect();
-        let ours = Outer { autoexperiment: Ours { format: FORMAT, environment: source.digest.clone(), pip } };
+        let ours =
+            CondaLockFile { autoexperiment: LockExtras { format: FORMAT, environment: source.digest.clone(), pip } };
         let ours = serde_saphyr::to_string(&ours).map_err(|error| failed(error.into()))?;
         let text = format!(
             "# Made from environment.yml by `autoexperiment env lock --env conda {}`. Not for editing.\n\n{theirs}{ours}",
@@ -166,7 +172,11 @@ impl CondaLock {
 
 /// Converts a record for a lock, replacing its channel's address by the channel's name. `places` are the addresses at
 /// which the channels were found.
-pub(super) fn to_lock(mut record: RepoDataRecord, channels: &[Located], places: &[ChannelUrl]) -> RepoDataRecord {
+pub(super) fn to_lock(
+    mut record: RepoDataRecord,
+    channels: &[LocatedChannel],
+    places: &[ChannelUrl],
+) -> RepoDataRecord {
     let found = channels
         .iter()
         .zip(places)

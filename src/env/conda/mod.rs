@@ -32,14 +32,14 @@ use async_trait::async_trait;
 use rattler_conda_types::{RepoDataRecord, Subdir};
 use sha2::{Digest, Sha256};
 
-use super::cache::{Complete, clear, lock as lock_folder, stamp};
+use super::cache::{CompletionMarker, clear, lock as lock_folder, stamp};
 use super::environment::EnvironmentFile;
 use super::pip::compile;
 use super::prefix::{self, protect};
-use super::{Backend, Env, OnProgress, Progress, State};
+use super::{BuildProgress, Env, EnvBackend, EnvState, OnProgress};
 use crate::error::{Error, Result};
 use crate::files::hex;
-use lock::{CondaLock, Section, channel_name, from_lock, to_lock};
+use lock::{CondaLock, PlatformPackages, channel_name, from_lock, to_lock};
 use settings::CondaSettings;
 use solve::{SolveOptions, check_machine};
 use spec::CondaRequest;
@@ -92,12 +92,17 @@ impl Conda {
 
     fn warn(&self, on_progress: OnProgress<'_>) {
         for warning in &self.settings.warnings {
-            on_progress(Progress::Notice(warning.clone()));
+            on_progress(BuildProgress::Notice(warning.clone()));
         }
     }
 
     /// Returns the records of a section with their addresses on this machine.
-    async fn located(&self, section: &Section, lock: &Path, sources: &SolveOptions<'_>) -> Result<Vec<RepoDataRecord>> {
+    async fn located(
+        &self,
+        section: &PlatformPackages,
+        lock: &Path,
+        sources: &SolveOptions<'_>,
+    ) -> Result<Vec<RepoDataRecord>> {
         let names: BTreeSet<&str> = section.records.iter().filter_map(channel_name).collect();
         let mut places = BTreeMap::new();
         for name in names {
@@ -109,12 +114,12 @@ impl Conda {
 
     /// Builds into `home` unless another process has done so in the meantime. The remains of a killed build are removed
     /// first, and those of a failed build at the end.
-    async fn build_once(&self, build: &Build<'_>, on_progress: OnProgress<'_>) -> Result<Complete> {
+    async fn build_once(&self, build: &BuildInput<'_>, on_progress: OnProgress<'_>) -> Result<CompletionMarker> {
         let home = &build.home;
         let envs = home.parent().unwrap_or(home);
         std::fs::create_dir_all(envs).map_err(|error| Error::io("create", envs, error))?;
         let taken = lock_folder(home, on_progress).await?;
-        if let Some(complete) = Complete::read(home) {
+        if let Some(complete) = CompletionMarker::read(home) {
             return Ok(complete);
         }
         clear(home)?;
@@ -126,9 +131,14 @@ impl Conda {
     }
 
     /// Builds into the nonexistent folder `home` while holding its lock.
-    async fn build_into(&self, build: &Build<'_>, taken: &File, on_progress: OnProgress<'_>) -> Result<Complete> {
+    async fn build_into(
+        &self,
+        build: &BuildInput<'_>,
+        taken: &File,
+        on_progress: OnProgress<'_>,
+    ) -> Result<CompletionMarker> {
         self.warn(on_progress);
-        let Build { source, section, lock, home, cache } = build;
+        let BuildInput { source, section, lock, home, cache } = build;
         check_machine(&section.records)?;
         let client = client::client(self.offline)?;
         let sources = SolveOptions {
@@ -154,19 +164,19 @@ impl Conda {
             wheels::install(&program, &section.pip, cache, home, self.offline, taken, on_progress)
                 .await
                 .map_err(|error| error.at(*lock, None))?;
-            on_progress(Progress::Task("compiling".into()));
+            on_progress(BuildProgress::Task("compiling".into()));
             compile(&program, &site_packages(&prefix, &python), Some(&prefix), taken, on_progress).await;
             if !replaces {
                 layer::keep(&layers, &key, &prefix);
             }
         }
-        on_progress(Progress::Task("activating".into()));
+        on_progress(BuildProgress::Task("activating".into()));
         let activated = activation::activate(&prefix, section.platform, &source.variables).await?;
         origin::forget(&prefix, &section.records)?;
         protect(&prefix)?;
         let mut variables = prefix::variables(&prefix);
         variables.extend(activated);
-        let complete = Complete {
+        let complete = CompletionMarker {
             id: source.id.clone(),
             backend: "conda".to_owned(),
             digest: digest(section, &source.variables),
@@ -198,16 +208,16 @@ async fn tidy(home: &Path) {
 const PREFIX: &str = "conda";
 
 /// Input of a build.
-struct Build<'a> {
+struct BuildInput<'a> {
     source: &'a EnvironmentFile,
-    section: &'a Section,
+    section: &'a PlatformPackages,
     lock: &'a Path,
     home: PathBuf,
     cache: &'a Path,
 }
 
 #[async_trait]
-impl Backend for Conda {
+impl EnvBackend for Conda {
     fn name(&self) -> &'static str {
         "conda"
     }
@@ -250,7 +260,7 @@ impl Backend for Conda {
         };
         let channels: Vec<String> = wanted.channels.iter().map(|channel| channel.name.clone()).collect();
         let records = records.into_iter().map(|record| to_lock(record, &wanted.channels, &places)).collect();
-        let mut sections = vec![Section { platform, records, pip }];
+        let mut sections = vec![PlatformPackages { platform, records, pip }];
         if let Ok(old) = CondaLock::read(folder, &source) {
             sections.extend(old.sections.into_iter().filter(|section| section.platform != platform));
         }
@@ -266,11 +276,11 @@ impl Backend for Conda {
         let section = lock.section(here()?, folder, &source)?;
         let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
         let home = home(&source, section, &cache)?;
-        let complete = if let Some(complete) = Complete::read(&home) {
+        let complete = if let Some(complete) = CompletionMarker::read(&home) {
             complete
         } else {
             let lock = CondaLock::path(folder);
-            let build = Build { source: &source, section, lock: &lock, home: home.clone(), cache: &cache };
+            let build = BuildInput { source: &source, section, lock: &lock, home: home.clone(), cache: &cache };
             self.build_once(&build, on_progress).await?
         };
         let prefix = home.join(PREFIX);
@@ -284,16 +294,16 @@ impl Backend for Conda {
         })
     }
 
-    fn state(&self, folder: &Path, cache: &Path) -> Result<State> {
+    fn state(&self, folder: &Path, cache: &Path) -> Result<EnvState> {
         if !is_locked(folder) {
-            return Ok(State { locked: false, built: false });
+            return Ok(EnvState { locked: false, built: false });
         }
         let source = EnvironmentFile::read(folder)?;
         let lock = CondaLock::read(folder, &source)?;
         let Ok(section) = lock.section(here()?, folder, &source) else {
-            return Ok(State { locked: false, built: false });
+            return Ok(EnvState { locked: false, built: false });
         };
-        Ok(State { locked: true, built: Complete::read(&home(&source, section, cache)?).is_some() })
+        Ok(EnvState { locked: true, built: CompletionMarker::read(&home(&source, section, cache)?).is_some() })
     }
 }
 
@@ -308,7 +318,7 @@ fn here() -> Result<Subdir> {
 }
 
 /// Returns the folder of an env in the cache.
-fn home(source: &EnvironmentFile, section: &Section, cache: &Path) -> Result<PathBuf> {
+fn home(source: &EnvironmentFile, section: &PlatformPackages, cache: &Path) -> Result<PathBuf> {
     let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
     let key = hex(&Sha256::digest(format!("{}\n{}", source.id, digest(section, &source.variables))));
     Ok(cache.join("envs").join(&key[..32]))
@@ -323,7 +333,7 @@ fn python_of(records: &[RepoDataRecord], source: &EnvironmentFile) -> Result<Str
 }
 
 /// Whether pip replaces a conda package by another version, so that conda's files change.
-fn replaces_conda(section: &Section) -> bool {
+fn replaces_conda(section: &PlatformPackages) -> bool {
     let is_conda = |name: &str| {
         section.records.iter().any(|record| record.package_record.name.as_normalized().replace(['_', '.'], "-") == name)
     };
@@ -337,7 +347,7 @@ fn site_packages(prefix: &Path, python: &str) -> PathBuf {
 }
 
 /// Digest of the installed packages, equal on all machines of a platform, wherever the packages came from.
-fn digest(section: &Section, variables: &BTreeMap<String, String>) -> String {
+fn digest(section: &PlatformPackages, variables: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     hasher.update(format!("{FORMAT}\nplatform {}\n", section.platform));
     let mut records: Vec<&RepoDataRecord> = section.records.iter().collect();

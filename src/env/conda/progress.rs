@@ -1,4 +1,4 @@
-//! Forwards the conda libraries' progress as this crate's [`Progress`].
+//! Forwards the conda libraries' progress as this crate's [`BuildProgress`].
 //!
 //! The libraries' listeners run on other threads and outlive a borrow, but ours is a borrow. So events go through a
 //! channel and are forwarded while waiting for the work.
@@ -13,20 +13,20 @@ use rattler_conda_types::{PrefixRecord, RepoDataRecord};
 use rattler_repodata_gateway::DownloadReporter;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::env::{OnProgress, Progress};
+use crate::env::{BuildProgress, OnProgress};
 
 /// Minimum interval between events of a download.
 const EVERY: Duration = Duration::from_millis(100);
 
 /// Creates a channel of events.
-pub(super) fn events() -> (UnboundedSender<Progress>, UnboundedReceiver<Progress>) {
+pub(super) fn events() -> (UnboundedSender<BuildProgress>, UnboundedReceiver<BuildProgress>) {
     unbounded_channel()
 }
 
 /// Waits for some work, and forwards its events meanwhile.
-pub(super) async fn tell<T>(
+pub(super) async fn forward_events<T>(
     work: impl Future<Output = T>,
-    mut events: UnboundedReceiver<Progress>,
+    mut events: UnboundedReceiver<BuildProgress>,
     on_progress: OnProgress<'_>,
 ) -> T {
     let mut work = std::pin::pin!(work);
@@ -45,8 +45,8 @@ pub(super) async fn tell<T>(
 }
 
 /// Listener for downloads of channel indexes and for installations.
-pub(super) struct Listener {
-    events: UnboundedSender<Progress>,
+pub(super) struct BuildListener {
+    events: UnboundedSender<BuildProgress>,
     packages: AtomicUsize,
     linked: AtomicUsize,
     /// Names of the packages being added to the cache, by the number that the library gave them.
@@ -54,13 +54,13 @@ pub(super) struct Listener {
     last: Mutex<Option<Instant>>,
 }
 
-impl Listener {
-    pub(super) fn new(events: UnboundedSender<Progress>) -> Self {
+impl BuildListener {
+    pub(super) fn new(events: UnboundedSender<BuildProgress>) -> Self {
         let (packages, linked) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Self { events, packages, linked, names: Mutex::default(), last: Mutex::default() }
     }
 
-    fn send(&self, event: Progress) {
+    fn send(&self, event: BuildProgress) {
         // The receiver is gone if the work was cancelled.
         let _ = self.events.send(event);
     }
@@ -72,7 +72,7 @@ impl Listener {
         }
         *last = Some(Instant::now());
         let of = total.map_or(String::new(), |total| format!(" of {}", megabytes(total)));
-        self.send(Progress::Detail(format!("{name}, {}{of} MB", megabytes(done))));
+        self.send(BuildProgress::Detail(format!("{name}, {}{of} MB", megabytes(done))));
     }
 }
 
@@ -80,13 +80,13 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1e6)
 }
 
-impl rattler_repodata_gateway::Reporter for Listener {
+impl rattler_repodata_gateway::Reporter for BuildListener {
     fn download_reporter(&self) -> Option<&dyn DownloadReporter> {
         Some(self)
     }
 }
 
-impl DownloadReporter for Listener {
+impl DownloadReporter for BuildListener {
     fn on_download_progress(&self, url: &reqwest::Url, _: usize, done: usize, total: Option<usize>) {
         let mut end: Vec<&str> = url.path().rsplit('/').take(2).collect();
         end.reverse();
@@ -94,7 +94,7 @@ impl DownloadReporter for Listener {
     }
 }
 
-impl Reporter for Listener {
+impl Reporter for BuildListener {
     fn on_transaction_start(&self, transaction: &Transaction<PrefixRecord, RepoDataRecord>) {
         self.packages.store(transaction.operations.len(), Ordering::Relaxed);
     }
@@ -138,7 +138,7 @@ impl Reporter for Listener {
 
     fn on_link_complete(&self, _: usize) {
         let linked = self.linked.fetch_add(1, Ordering::Relaxed) + 1;
-        self.send(Progress::Step(linked as u64, self.packages.load(Ordering::Relaxed) as u64));
+        self.send(BuildProgress::Step(linked as u64, self.packages.load(Ordering::Relaxed) as u64));
     }
 
     fn on_transaction_operation_complete(&self, _: usize) {}

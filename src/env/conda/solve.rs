@@ -9,13 +9,13 @@ use rattler_repodata_gateway::{ChannelConfig, Gateway, SourceConfig};
 use rattler_solve::{ChannelPriority, SolveError, SolverImpl, SolverTask, resolvo};
 use rattler_virtual_packages::{VirtualPackageOverrides, VirtualPackages};
 
-use super::channels::Located;
+use super::channels::LocatedChannel;
 use super::client::answers;
 use super::failure::explained;
-use super::progress::{Listener, events, tell};
+use super::progress::{BuildListener, events, forward_events};
 use super::settings::Priority;
 use super::spec::CondaRequest;
-use crate::env::{OnProgress, Progress};
+use crate::env::{BuildProgress, OnProgress};
 use crate::error::{Error, Result};
 
 /// Settings of a solve.
@@ -52,19 +52,19 @@ pub(super) async fn solve(
             ..ChannelConfig::default()
         })
         .finish();
-    on_progress(Progress::Task(format!("reading {} channel(s)", urls.len())));
+    on_progress(BuildProgress::Task(format!("reading {} channel(s)", urls.len())));
     let (sender, receiver) = events();
     let channels = urls.iter().map(|url| Channel::from_url(url.clone()));
     let query = gateway
         .query(channels, [platform, Subdir::NoArch], wanted.specs.clone())
         .recursive(true)
-        .with_reporter(Listener::new(sender));
+        .with_reporter(BuildListener::new(sender));
     let names = wanted.channels.iter().map(|channel| format!("`{}`", channel.name)).collect::<Vec<_>>().join(", ");
-    let found = tell(query.execute(), receiver, on_progress)
+    let found = forward_events(query.execute(), receiver, on_progress)
         .await
         .map_err(|error| explained(&format!("failed to read the channels {names}"), error))?;
 
-    on_progress(Progress::Task("solving".into()));
+    on_progress(BuildProgress::Task("solving".into()));
     let virtual_packages = assumed(platform)?;
     let specs = wanted.specs.clone();
     let channel_priority = match sources.priority {
@@ -98,7 +98,7 @@ pub(super) async fn solve(
 }
 
 /// Returns the first of a channel's addresses that answers or, if none does, the first one, so that the error names it.
-pub(super) async fn place(channel: &Located, sources: &SolveOptions<'_>) -> ChannelUrl {
+pub(super) async fn place(channel: &LocatedChannel, sources: &SolveOptions<'_>) -> ChannelUrl {
     if channel.urls.len() > 1 && !sources.offline {
         for url in &channel.urls {
             if answers(url, sources.client).await {

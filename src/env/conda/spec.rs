@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rattler_conda_types::{Channel, MatchSpec, ParseMatchSpecOptions};
 
-use super::channels::Located;
+use super::channels::LocatedChannel;
 use super::settings::CondaSettings;
 use crate::env::environment::EnvironmentFile;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub(super) struct CondaRequest {
     pub(super) specs: Vec<MatchSpec>,
-    pub(super) channels: Vec<Located>,
+    pub(super) channels: Vec<LocatedChannel>,
 }
 
 impl CondaRequest {

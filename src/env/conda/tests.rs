@@ -7,13 +7,13 @@ use rattler_conda_types::{PackageRecord, RepoDataRecord, Subdir, Version};
 use tempfile::{TempDir, tempdir};
 
 use super::address::url;
-use super::lock::{CondaLock, PipPackage, Section, channel_name, from_lock, to_lock};
+use super::lock::{CondaLock, PipPackage, PlatformPackages, channel_name, from_lock, to_lock};
 use super::settings::CondaSettings;
 use super::spec::CondaRequest;
 use super::{digest, replaces_conda};
 use crate::env::environment::EnvironmentFile;
-use crate::env::{EnvKind, Options};
-use crate::error::{Kind, Result};
+use crate::env::{EnvBuildOptions, EnvKind};
+use crate::error::{FailureKind, Result};
 
 const YML: &str = "channels: [conda-forge, nodefaults]\ndependencies: [python=3.11, pip: [six]]\n";
 
@@ -54,19 +54,19 @@ fn six() -> PipPackage {
 }
 
 /// Writes a lock for one platform into the folder.
-fn write_lock(folder: &Path, platform: Subdir) -> Section {
+fn write_lock(folder: &Path, platform: Subdir) -> PlatformPackages {
     let source = EnvironmentFile::read(folder).unwrap();
     let channels = settings().locate(&source.path, &source.channels).unwrap();
     let places = [channels[0].urls[0].clone()];
     let found = record("python", "3.11.7", "https://conda.example.org/conda-forge");
-    let section = Section { platform, records: vec![to_lock(found, &channels, &places)], pip: vec![six()] };
+    let section = PlatformPackages { platform, records: vec![to_lock(found, &channels, &places)], pip: vec![six()] };
     let lock = CondaLock { channels: vec!["conda-forge".to_owned()], sections: vec![section.clone()] };
     lock.write(folder, &source).unwrap();
     section
 }
 
 #[test]
-fn pip_is_added_where_there_are_lines_for_it() {
+fn pip_is_added_if_the_environment_has_pip_lines() {
     let names = |yml: &str| -> Vec<String> {
         wanted(yml).unwrap().specs.iter().map(|spec| spec.name.as_exact().unwrap().as_normalized().to_owned()).collect()
     };
@@ -87,7 +87,7 @@ fn a_channel_named_by_a_specification_is_located_and_comes_last() {
 #[test]
 fn an_invalid_specification_is_an_error_with_its_line() {
     let error = wanted("dependencies:\n  - python\n  - numpy >=>2\n").unwrap_err();
-    assert_eq!((error.kind, error.place.unwrap().1), (Kind::Suite, Some(3)));
+    assert_eq!((error.kind, error.place.unwrap().1), (FailureKind::Suite, Some(3)));
     assert!(error.message.contains("numpy >=>2"));
 }
 
@@ -126,7 +126,7 @@ fn an_outdated_lock_suggests_the_command() {
     let check = |words: &str| {
         let source = EnvironmentFile::read(dir.path()).unwrap();
         let error = CondaLock::read(dir.path(), &source).unwrap_err();
-        assert_eq!(error.kind, Kind::Suite);
+        assert_eq!(error.kind, FailureKind::Suite);
         assert!(error.message.contains(words), "{}", error.message);
         assert_eq!(error.hint.unwrap(), format!("type `autoexperiment env lock --env conda {}`", source.id));
     };
@@ -142,7 +142,7 @@ fn an_outdated_lock_suggests_the_command() {
 
 #[test]
 fn the_digest_covers_the_installed_packages() {
-    let section = |version: &str| Section {
+    let section = |version: &str| PlatformPackages {
         platform: Subdir::Linux64,
         records: vec![record("python", version, "https://a.example.org")],
         pip: vec![six()],
@@ -158,7 +158,7 @@ fn the_digest_covers_the_installed_packages() {
 fn a_package_from_both_conda_and_pip_is_detected() {
     let records =
         vec![record("python", "3.11.7", "https://a.example.org"), record("six", "1.16", "https://a.example.org")];
-    let mut section = Section { platform: Subdir::Linux64, records, pip: vec![six()] };
+    let mut section = PlatformPackages { platform: Subdir::Linux64, records, pip: vec![six()] };
     assert!(replaces_conda(&section));
     section.records.pop();
     assert!(!replaces_conda(&section));
@@ -167,8 +167,8 @@ fn a_package_from_both_conda_and_pip_is_detected() {
 #[test]
 fn existing_locks_decide_which_backends_lock() {
     let dir = folder(YML);
-    let options = Options::default();
-    let names = |options: &Options| -> Vec<&str> {
+    let options = EnvBuildOptions::default();
+    let names = |options: &EnvBuildOptions| -> Vec<&str> {
         options.to_lock(dir.path()).unwrap().iter().map(|backend| backend.name()).collect()
     };
     assert_eq!(names(&options), ["venv"]);
@@ -176,12 +176,12 @@ fn existing_locks_decide_which_backends_lock() {
     assert_eq!(names(&options), ["conda"]);
     std::fs::write(dir.path().join("venv.lock"), "").unwrap();
     assert_eq!(names(&options), ["conda", "venv"]);
-    assert_eq!(names(&Options { kind: EnvKind::Venv, ..Options::default() }), ["venv"]);
+    assert_eq!(names(&EnvBuildOptions { kind: EnvKind::Venv, ..EnvBuildOptions::default() }), ["venv"]);
 }
 
 #[test]
 fn envs_that_a_venv_cannot_provide_are_locked_for_conda() {
     let dir = folder("dependencies: [python, gcc_linux-64]\n");
-    let backends = Options::default().to_lock(dir.path()).unwrap();
+    let backends = EnvBuildOptions::default().to_lock(dir.path()).unwrap();
     assert_eq!(backends.iter().map(|backend| backend.name()).collect::<Vec<_>>(), ["conda"]);
 }

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use super::lock::PipPackage;
 use crate::env::pip;
-use crate::env::{OnProgress, Progress};
+use crate::env::{BuildProgress, OnProgress};
 use crate::error::{Error, Result};
 
 /// Solves the requirements for pip.
 pub(super) async fn solve(python: &Path, lines: &[String], on_progress: OnProgress<'_>) -> Result<Vec<PipPackage>> {
-    on_progress(Progress::Task("solving for pip".into()));
+    on_progress(BuildProgress::Task("solving for pip".into()));
     let scratch = scratch(&std::env::temp_dir())?;
     let requirements = write(scratch.path(), &(lines.join("\n") + "\n"))?;
     let solved = pip::solve_over(python, &requirements, scratch.path(), on_progress).await?;
@@ -66,7 +66,7 @@ pub(super) async fn install(
             .hint("build the env once without `--offline`"));
     }
     if !missing.is_empty() {
-        on_progress(Progress::Task(format!("downloading {} packages of pip", missing.len())));
+        on_progress(BuildProgress::Task(format!("downloading {} packages of pip", missing.len())));
         std::fs::create_dir_all(&wheels).map_err(|error| Error::io("create", &wheels, error))?;
         let scratch = scratch(&wheels)?;
         let requirements = write(scratch.path(), &requirements(missing.iter().copied()))?;
@@ -76,7 +76,7 @@ pub(super) async fn install(
             keep(&into, package, &place(package))?;
         }
     }
-    on_progress(Progress::Task(format!("installing {} packages of pip", packages.len())));
+    on_progress(BuildProgress::Task(format!("installing {} packages of pip", packages.len())));
     let list = write(home, &requirements(packages))?;
     let folders: Vec<PathBuf> = packages.iter().map(place).collect();
     pip::install_from(python, &list, &folders, taken, on_progress).await

@@ -108,6 +108,6 @@ mod tests {
         std::fs::write(folder.path().join("secret"), "").unwrap();
         symlink("../secret", repo.join("out")).unwrap();
         let refused = copy_repo(&repo, &BTreeMap::new(), &to).unwrap_err();
-        assert_eq!(refused.kind, crate::error::Kind::Suite);
+        assert_eq!(refused.kind, crate::error::FailureKind::Suite);
     }
 }

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use self::copy::copy_repo;
 use super::names::file_name;
-use super::{Source, atif};
+use super::{ExportSource, atif};
 use crate::agent::{Replication, TaskExperiment, files::task_files};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
@@ -50,7 +50,7 @@ const BESIDE: f64 = 120.0;
 /// # Errors
 /// Kind `Store` for a run without attempts; kind `Suite` for a paper that cannot be loaded or an env without a venv
 /// lock file; kind `Baseline` for a paper without gold; kind `Machine` if a file cannot be written.
-pub fn export(source: &Source, suite: &Suite, path: &Path) -> Result<Vec<PathBuf>> {
+pub fn export(source: &ExportSource, suite: &Suite, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let family = &source.run.configuration.family;
     if family != MASKED {
@@ -60,12 +60,12 @@ pub fn export(source: &Source, suite: &Suite, path: &Path) -> Result<Vec<PathBuf
     let mut samples: Vec<&str> = source.attempts().map(|record| record.sample.as_str()).collect();
     samples.sort_unstable();
     samples.dedup();
-    let mut papers: BTreeMap<String, Paper> = BTreeMap::new();
+    let mut papers: BTreeMap<String, ExportedPaper> = BTreeMap::new();
     let mut written = Vec::new();
     for id in samples {
         let Withheld { item, units } = withheld(id)?;
         if !papers.contains_key(&item) {
-            papers.insert(item.clone(), Paper::open(suite, &item)?);
+            papers.insert(item.clone(), ExportedPaper::open(suite, &item)?);
         }
         let Some(paper) = papers.get(&item) else { continue };
         written.push(write_task(source, paper, id, &units, &path.join("tasks").join(folder_name(id)))?);
@@ -80,7 +80,7 @@ fn folder_name(sample: &str) -> String {
 }
 
 /// A paper and the contents of its images.
-struct Paper {
+struct ExportedPaper {
     loaded: LoadedPaper,
     /// Minor version of Python with which gold was recorded.
     python: String,
@@ -91,24 +91,24 @@ struct Paper {
 #[derive(Deserialize)]
 struct LockExcerpt {
     #[serde(default)]
-    target: Vec<Target>,
+    target: Vec<HarborTarget>,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct HarborTarget {
     python: String,
     platform: String,
     #[serde(default)]
-    package: Vec<Package>,
+    package: Vec<HarborPackage>,
 }
 
 #[derive(Deserialize)]
-struct Package {
+struct HarborPackage {
     name: String,
     version: String,
 }
 
-impl Paper {
+impl ExportedPaper {
     fn open(suite: &Suite, id: &str) -> Result<Self> {
         let loaded = LoadedPaper::load(suite, id)?;
         loaded.refuse_results()?;
@@ -154,7 +154,13 @@ impl Paper {
     }
 }
 
-fn write_task(source: &Source, paper: &Paper, sample: &str, functions: &[usize], folder: &Path) -> Result<PathBuf> {
+fn write_task(
+    source: &ExportSource,
+    paper: &ExportedPaper,
+    sample: &str,
+    functions: &[usize],
+    folder: &Path,
+) -> Result<PathBuf> {
     let loaded = &paper.loaded;
     loaded.require(functions)?;
     let protocol = source.run.configuration.protocol;
@@ -272,7 +278,7 @@ fn instruction(task: &Replication, sample: &str) -> String {
         for function in &task.functions {
             let passages = function.passages.join(", ");
             let passages = if passages.is_empty() { passages } else { format!(" (in the paper: {passages})") };
-            let _ = writeln!(text, "- `{}`: {}{passages}", function.at, function.told());
+            let _ = writeln!(text, "- `{}`: {}{passages}", function.at, function.full_description());
         }
     }
     text.push_str("\n## Experiments to report\n\n");
@@ -291,7 +297,7 @@ fn instruction(task: &Replication, sample: &str) -> String {
         text,
         "\n## The answer\n\nRun every experiment with the finished code, then write one JSON object to `/workspace/answer.json`. It has \
          one entry for each experiment, under the keys {}, and each entry has the shape that the experiment's description asks \
-         for. Give numbers as numbers, unrounded. Report what the code prints: it is run again by others, and what it does \
+         for. Give numbers, unrounded. Report what the code prints: it is run again by others, and what it does \
          not bear out counts as failed.\n",
         keys.join(", ")
     );
@@ -299,7 +305,7 @@ fn instruction(task: &Replication, sample: &str) -> String {
 }
 
 fn configuration(
-    source: &Source,
+    source: &ExportSource,
     task: &Replication,
     (sample, masked_lines): (&str, usize),
     loaded: &LoadedPaper,
@@ -434,7 +440,7 @@ mod tests {
             .collect();
         let mut seen = std::collections::BTreeSet::new();
         for (bias, off) in [(0.0, 0.0), (0.0, 0.0), (0.3, 0.3), (1.5, 1.5), (0.0, 2.0)] {
-            let runs: crate::score::Runs = ["one", "two"]
+            let runs: crate::score::ExperimentRuns = ["one", "two"]
                 .iter()
                 .map(|id| ((*id).to_owned(), (0..redraw::RUNS).map(|_| draw(bias)).collect()))
                 .collect();

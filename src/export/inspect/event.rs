@@ -4,12 +4,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::message::{ChatMessage, MessagePool};
-use super::{Moment, NO_MODEL, UsageOf};
+use super::{AttemptMoment, InspectUsage, NO_MODEL};
 use crate::agent::{Event, TimedEvent};
 use crate::model::Usage;
 
 /// An event that refers to messages of a [`MessagePool`].
-pub enum Entry<'a> {
+pub enum LogEntry<'a> {
     /// A model call.
     Model(ModelCallDraft<'a>),
     /// A tool call.
@@ -22,16 +22,16 @@ pub enum Entry<'a> {
 /// [`ModelCallDraft::event`].
 pub struct ModelCallDraft<'a> {
     uuid: String,
-    at: Moment,
-    completed: Moment,
+    at: AttemptMoment,
+    completed: AttemptMoment,
     seconds: f64,
     role: Option<&'a str>,
     shown: Vec<(usize, usize)>,
-    reply: Reply<'a>,
-    usage: UsageOf,
+    reply: LoggedReply<'a>,
+    usage: InspectUsage,
 }
 
-enum Reply<'a> {
+enum LoggedReply<'a> {
     Nothing,
     Message { index: usize, calls: bool },
     Text(&'a str),
@@ -43,7 +43,7 @@ enum Reply<'a> {
 pub struct ModelEvent<'a> {
     event: &'static str,
     uuid: &'a str,
-    timestamp: Moment,
+    timestamp: AttemptMoment,
     working_start: f64,
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct ModelEvent<'a> {
     output: Output<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
-    completed: Moment,
+    completed: AttemptMoment,
     working_time: f64,
 }
 
@@ -68,16 +68,16 @@ struct Empty {}
 #[derive(Serialize)]
 pub struct Output<'a> {
     model: &'a str,
-    choices: Vec<Choice<'a>>,
+    choices: Vec<ReplyChoice<'a>>,
     completion: &'a str,
-    usage: UsageOf,
+    usage: InspectUsage,
     time: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct Choice<'a> {
+struct ReplyChoice<'a> {
     message: ReplyMessage<'a>,
     stop_reason: &'static str,
 }
@@ -94,7 +94,7 @@ enum ReplyMessage<'a> {
 pub struct ToolEvent<'a> {
     event: &'static str,
     uuid: String,
-    timestamp: Moment,
+    timestamp: AttemptMoment,
     working_start: f64,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -103,7 +103,7 @@ pub struct ToolEvent<'a> {
     arguments: Value,
     result: &'a str,
     events: [(); 0],
-    completed: Moment,
+    completed: AttemptMoment,
     working_time: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     message_id: Option<String>,
@@ -114,14 +114,19 @@ pub struct ToolEvent<'a> {
 pub struct InfoEvent {
     event: &'static str,
     uuid: String,
-    timestamp: Moment,
+    timestamp: AttemptMoment,
     working_start: f64,
     source: &'static str,
     data: Value,
 }
 
 /// Converts the events of an attempt that started at `begun`, and fills the pool with the messages to which they refer.
-pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mut MessagePool<'a>) -> Vec<Entry<'a>> {
+pub fn entries<'a>(
+    lines: &'a [TimedEvent],
+    begun: AttemptMoment,
+    uuid: &str,
+    pool: &mut MessagePool<'a>,
+) -> Vec<LogEntry<'a>> {
     let mut entries = Vec::with_capacity(lines.len());
     for (number, line) in lines.iter().enumerate() {
         let uuid = format!("{uuid}-e{number}");
@@ -129,7 +134,7 @@ pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mu
         let shown = if is_call { pool.included_ranges() } else { Vec::new() };
         pool.add_event(&line.event);
         let model = |role, shown, reply, usage: &Usage, cost, seconds: f64| {
-            Entry::Model(ModelCallDraft {
+            LogEntry::Model(ModelCallDraft {
                 uuid: uuid.clone(),
                 at: begun.after(line.at - seconds),
                 completed: begun.after(line.at),
@@ -137,26 +142,26 @@ pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mu
                 role,
                 shown,
                 reply,
-                usage: UsageOf::new(*usage, cost),
+                usage: InspectUsage::new(*usage, cost),
             })
         };
         entries.push(match &line.event {
             Event::Reply { text, tool_calls, usage, cost, seconds, .. } => {
                 // An agent without a model has no conversation.
                 let reply = match pool.len().checked_sub(1) {
-                    Some(index) => Reply::Message { index, calls: !tool_calls.is_empty() },
-                    None => Reply::Text(text),
+                    Some(index) => LoggedReply::Message { index, calls: !tool_calls.is_empty() },
+                    None => LoggedReply::Text(text),
                 };
                 model(None, shown, reply, usage, *cost, *seconds)
             }
             Event::ToolModelCall { tool, text, usage, cost, seconds, .. } => {
-                model(Some(tool), Vec::new(), Reply::Text(text), usage, *cost, *seconds)
+                model(Some(tool), Vec::new(), LoggedReply::Text(text), usage, *cost, *seconds)
             }
             Event::CallFailed { tool, what, usage, cost, seconds, .. } => {
                 let shown = if tool.is_some() { Vec::new() } else { shown };
-                model(tool.as_deref(), shown, Reply::Failed(what), usage, *cost, *seconds)
+                model(tool.as_deref(), shown, LoggedReply::Failed(what), usage, *cost, *seconds)
             }
-            Event::Observation { step, call_id, tool, arguments, content, seconds } => Entry::Tool(ToolEvent {
+            Event::Observation { step, call_id, tool, arguments, content, seconds } => LogEntry::Tool(ToolEvent {
                 event: "tool",
                 timestamp: begun.after(line.at - seconds),
                 working_start: line.at - seconds,
@@ -173,7 +178,7 @@ pub fn entries<'a>(lines: &'a [TimedEvent], begun: Moment, uuid: &str, pool: &mu
             }),
             // Messages are in the pool.
             Event::Message { .. } | Event::Asked { .. } => continue,
-            other => Entry::Info(InfoEvent {
+            other => LogEntry::Info(InfoEvent {
                 event: "info",
                 uuid,
                 timestamp: begun.after(line.at),
@@ -198,7 +203,7 @@ fn object(arguments: &Value) -> Value {
 impl ModelCallDraft<'_> {
     /// Creates a model call for an attempt that called no model. Inspect's `messages_df` only finds messages that were
     /// shown to a model, and fails without any.
-    pub fn nothing(begun: Moment, uuid: &str, shown: Vec<(usize, usize)>) -> Self {
+    pub fn nothing(begun: AttemptMoment, uuid: &str, shown: Vec<(usize, usize)>) -> Self {
         Self {
             uuid: format!("{uuid}-e"),
             at: begun,
@@ -206,25 +211,25 @@ impl ModelCallDraft<'_> {
             seconds: 0.0,
             role: None,
             shown,
-            reply: Reply::Nothing,
-            usage: UsageOf::new(Usage::default(), 0.0),
+            reply: LoggedReply::Nothing,
+            usage: InspectUsage::new(Usage::default(), 0.0),
         }
     }
 
     /// Returns the event as it is serialised.
     pub fn event<'b>(&'b self, model: &'b str, pool: &'b MessagePool<'_>) -> ModelEvent<'b> {
-        let model = if matches!(self.reply, Reply::Nothing) { NO_MODEL } else { model };
+        let model = if matches!(self.reply, LoggedReply::Nothing) { NO_MODEL } else { model };
         let (failed, output) = match &self.reply {
-            Reply::Nothing => (None, self.output(model, Vec::new(), "", None)),
-            Reply::Failed(what) => (Some(*what), self.output(model, Vec::new(), "", Some(*what))),
-            Reply::Text(text) => {
+            LoggedReply::Nothing => (None, self.output(model, Vec::new(), "", None)),
+            LoggedReply::Failed(what) => (Some(*what), self.output(model, Vec::new(), "", Some(*what))),
+            LoggedReply::Text(text) => {
                 let message = ReplyMessage::Text { role: "assistant", content: text, source: "generate" };
-                (None, self.output(model, vec![Choice { message, stop_reason: "stop" }], text, None))
+                (None, self.output(model, vec![ReplyChoice { message, stop_reason: "stop" }], text, None))
             }
-            Reply::Message { index, calls } => {
+            LoggedReply::Message { index, calls } => {
                 let message = ReplyMessage::Message(pool.message(*index));
                 let stop_reason = if *calls { "tool_calls" } else { "stop" };
-                (None, self.output(model, vec![Choice { message, stop_reason }], "", None))
+                (None, self.output(model, vec![ReplyChoice { message, stop_reason }], "", None))
             }
         };
         ModelEvent {
@@ -248,13 +253,13 @@ impl ModelCallDraft<'_> {
 
     /// Returns the output alone, for the last reply of an attempt; `None` if the call failed or was made by a tool.
     pub fn answer<'b>(&'b self, model: &'b str, pool: &'b MessagePool<'_>) -> Option<Output<'b>> {
-        matches!(self.reply, Reply::Message { .. }).then(|| self.event(model, pool).output)
+        matches!(self.reply, LoggedReply::Message { .. }).then(|| self.event(model, pool).output)
     }
 
     fn output<'b>(
         &self,
         model: &'b str,
-        choices: Vec<Choice<'b>>,
+        choices: Vec<ReplyChoice<'b>>,
         completion: &'b str,
         error: Option<&'b str>,
     ) -> Output<'b> {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Log, Moment, UsageOf};
+use super::{AttemptMoment, InspectUsage, Log};
 use crate::model::Usage;
-use crate::run::brief::Brief;
+use crate::run::record_index::IndexedRecord;
 use crate::run::{AttemptRecord, RunFile};
 
 /// Version of Inspect's log format.
 pub const VERSION: u32 = 2;
 
 /// Returns `{version, eval, plan}`, the part that is known at the start.
-pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&Brief]) -> Value {
+pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&IndexedRecord]) -> Value {
     let configuration = &run.configuration;
     let mut samples: Vec<&str> = attempts.iter().map(|record| record.sample.as_str()).collect();
     samples.sort_unstable();
@@ -34,7 +34,7 @@ pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&Brief]) -> Value {
         "eval": {
             "eval_id": log.id,
             "run_id": super::identifier(&[&run.run, &run.created.to_string()]),
-            "created": Moment::start(run.created),
+            "created": AttemptMoment::start(run.created),
             "task": super::TASK,
             "task_id": log.id,
             "task_display_name": format!("AutoExperiment: {}", log.agent),
@@ -71,14 +71,14 @@ pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&Brief]) -> Value {
 
 /// Totals over all attempts for the header.
 #[derive(Default)]
-pub struct Totals {
+pub struct LogTotals {
     attempts: usize,
     completed: usize,
     usage: Usage,
     cost: f64,
     began: Option<jiff::Timestamp>,
     ended: Option<jiff::Timestamp>,
-    scores: [Scored; SCORERS.len()],
+    scores: [ScorerResults; SCORERS.len()],
 }
 
 /// Scorers; the first is the headline.
@@ -86,19 +86,19 @@ const SCORERS: [&str; 3] = ["pass", "reported", "verified"];
 
 /// Results of one scorer: passing and all attempts by sample.
 #[derive(Default)]
-struct Scored {
+struct ScorerResults {
     samples: BTreeMap<String, (f64, f64)>,
     attempts: usize,
 }
 
-impl Totals {
+impl LogTotals {
     /// Adds an attempt.
     pub fn add(&mut self, record: &AttemptRecord) {
         self.attempts += 1;
         self.completed += usize::from(!record.is_infrastructure());
         self.usage += record.usage;
         self.cost += record.cost;
-        let ended = Moment::start(record.started).after(record.wall_seconds).timestamp();
+        let ended = AttemptMoment::start(record.started).after(record.wall_seconds).timestamp();
         self.began = Some(self.began.map_or(record.started, |began| began.min(record.started)));
         self.ended = Some(self.ended.map_or(ended, |before| before.max(ended)));
         let passes = [
@@ -118,7 +118,7 @@ impl Totals {
 }
 
 /// Returns the complete header.
-pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&Brief], totals: &Totals) -> Value {
+pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&IndexedRecord], totals: &LogTotals) -> Value {
     let mut header = start(run, log, attempts);
     let planned: usize = run
         .planned
@@ -130,7 +130,7 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&Brief], totals: &Totals
     let status = if attempts.len() < planned { "cancelled" } else { "success" };
     let mut model_usage = BTreeMap::new();
     if log.asked.is_some() {
-        model_usage.insert(log.model, UsageOf::new(totals.usage, totals.cost));
+        model_usage.insert(log.model, InspectUsage::new(totals.usage, totals.cost));
     }
     let scored = SCORERS.into_iter().zip(&totals.scores);
     let scores: Vec<Value> = scored.filter_map(|(scorer, scored)| score(scorer, scored, totals.attempts)).collect();
@@ -141,8 +141,8 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&Brief], totals: &Totals
         "scores": scores,
     });
     header["stats"] = json!({
-        "started_at": totals.began.map(Moment::start),
-        "completed_at": totals.ended.map(Moment::start),
+        "started_at": totals.began.map(AttemptMoment::start),
+        "completed_at": totals.ended.map(AttemptMoment::start),
         "model_usage": model_usage,
     });
     header
@@ -150,7 +150,11 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&Brief], totals: &Totals
 
 /// Inspect's `EvalScore`: the mean over samples of the mean over each sample's attempts, with its standard error;
 /// `None` if no attempt has this score.
-fn score(scorer: &'static str, Scored { samples, attempts: scored }: &Scored, attempts: usize) -> Option<Value> {
+fn score(
+    scorer: &'static str,
+    ScorerResults { samples, attempts: scored }: &ScorerResults,
+    attempts: usize,
+) -> Option<Value> {
     if samples.is_empty() {
         return None;
     }

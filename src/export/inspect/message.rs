@@ -35,11 +35,11 @@ struct StoredMessage<'a> {
 pub struct ChatMessage<'a> {
     id: String,
     role: Role,
-    content: Content<'a>,
+    content: MessageContent<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<ToolCall<'a>>,
+    tool_calls: Vec<LoggedToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,20 +50,20 @@ pub struct ChatMessage<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum MessageContent<'a> {
     Text(&'a str),
-    Parts([Part<'a>; 2]),
+    Parts([MessagePart<'a>; 2]),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'a> {
+enum MessagePart<'a> {
     Reasoning { reasoning: &'a str },
     Text { text: &'a str },
 }
 
 #[derive(Serialize)]
-struct ToolCall<'a> {
+struct LoggedToolCall<'a> {
     id: &'a str,
     function: &'a str,
     arguments: &'a Value,
@@ -164,7 +164,7 @@ impl<'a> MessagePool<'a> {
     }
 
     /// Adds a message in place of a conversation, for an agent without a model.
-    pub fn say(&mut self, content: &str) {
+    pub fn add_message(&mut self, content: &str) {
         self.live.push(Message::new(Role::User, content));
         self.add(None, false);
     }
@@ -180,8 +180,11 @@ impl<'a> MessagePool<'a> {
         let StoredMessage { message, reasoning, is_input, .. } = &self.said[index];
         let is_reply = message.role == Role::Assistant;
         let content = match reasoning {
-            Some(reasoning) => Content::Parts([Part::Reasoning { reasoning }, Part::Text { text: &message.content }]),
-            None => Content::Text(&message.content),
+            Some(reasoning) => MessageContent::Parts([
+                MessagePart::Reasoning { reasoning },
+                MessagePart::Text { text: &message.content },
+            ]),
+            None => MessageContent::Text(&message.content),
         };
         let calls = message.tool_calls.iter();
         ChatMessage {
@@ -194,7 +197,7 @@ impl<'a> MessagePool<'a> {
                 _ => None,
             },
             tool_calls: calls
-                .map(|call| ToolCall {
+                .map(|call| LoggedToolCall {
                     id: &call.id,
                     function: &call.name,
                     arguments: &call.arguments,
@@ -236,7 +239,7 @@ mod tests {
     use super::*;
     use crate::model::{Sampling, Usage};
 
-    fn said(role: Role, content: &str) -> Event {
+    fn message_event(role: Role, content: &str) -> Event {
         Event::Message { role, call_id: None, content: content.to_owned() }
     }
 
@@ -258,20 +261,24 @@ mod tests {
     }
 
     /// Contents of the messages that a call would include now.
-    fn seen(pool: &mut MessagePool<'_>) -> Vec<String> {
+    fn visible_contents(pool: &mut MessagePool<'_>) -> Vec<String> {
         let indices = pool.included_ranges().into_iter().flat_map(|(from, to)| from..to);
         indices.map(|index| pool.said[index].message.content.clone()).collect()
     }
 
     #[test]
     fn an_earlier_calls_messages_stay_when_the_conversation_changes() {
-        let mut events =
-            vec![said(Role::System, "s"), said(Role::User, "t"), reply("1"), said(Role::User, "a long one")];
-        events.extend([reply("2"), said(Role::User, "b"), reply("3"), said(Role::User, "c")]);
+        let mut events = vec![
+            message_event(Role::System, "s"),
+            message_event(Role::User, "t"),
+            reply("1"),
+            message_event(Role::User, "a long one"),
+        ];
+        events.extend([reply("2"), message_event(Role::User, "b"), reply("3"), message_event(Role::User, "c")]);
         let shortened = Event::Shortened { message: 3, content: "short".to_owned() };
         let forgotten = Event::Forgotten { from: 2, count: 4, keep: 1, note: "four left".to_owned() };
-        let more = [said(Role::User, "and d"), Event::Try { number: 2, why: None }];
-        let again = [said(Role::System, "s"), said(Role::User, "again")];
+        let more = [message_event(Role::User, "and d"), Event::Try { number: 2, why: None }];
+        let again = [message_event(Role::System, "s"), message_event(Role::User, "again")];
 
         let mut pool = MessagePool::new("u", Some("m"));
         for event in &events {
@@ -280,13 +287,13 @@ mod tests {
         let whole = pool.included_ranges();
         assert_eq!(whole, [(0, 8)]);
         pool.add_event(&shortened);
-        assert_eq!(seen(&mut pool), ["s", "t", "1", "short", "2", "b", "3", "c"]);
+        assert_eq!(visible_contents(&mut pool), ["s", "t", "1", "short", "2", "b", "3", "c"]);
         pool.add_event(&forgotten);
-        assert_eq!(seen(&mut pool), ["s", "t\n\nfour left", "3", "c"]);
+        assert_eq!(visible_contents(&mut pool), ["s", "t\n\nfour left", "3", "c"]);
         pool.add_event(&more[0]);
-        assert_eq!(seen(&mut pool), ["s", "t\n\nfour left", "3", "c\n\nand d"]);
+        assert_eq!(visible_contents(&mut pool), ["s", "t\n\nfour left", "3", "c\n\nand d"]);
         more[1..].iter().chain(&again).for_each(|event| pool.add_event(event));
-        assert_eq!(seen(&mut pool), ["s", "again"]);
+        assert_eq!(visible_contents(&mut pool), ["s", "again"]);
 
         let first: Vec<&str> = pool.said[..8].iter().map(|said| said.message.content.as_str()).collect();
         assert_eq!(first, ["s", "t", "1", "a long one", "2", "b", "3", "c"]);
@@ -305,7 +312,7 @@ mod tests {
             messages: said.iter().map(|text| Message::new(Role::User, *text)).collect(),
             tools: None,
             sampling: Sampling::default(),
-            wishes: crate::model::Wishes::default(),
+            wishes: crate::model::RequestOptions::default(),
         };
         let events = [asked(0, 0, &["s", "t"]), reply("1"), asked(1, 3, &["a"]), reply("2"), asked(2, 1, &["other"])];
         let mut pool = MessagePool::new("u", Some("m"));
@@ -314,7 +321,7 @@ mod tests {
         }
         assert_eq!(pool.included_ranges(), [(0, 5)]);
         pool.add_event(&events[4]);
-        assert_eq!(seen(&mut pool), ["s", "other"]);
+        assert_eq!(visible_contents(&mut pool), ["s", "other"]);
         assert_eq!(pool.included_ranges(), [(0, 1), (5, 6)]);
     }
 }

@@ -20,14 +20,14 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use self::header::Totals;
-use super::Source;
+use self::header::LogTotals;
+use super::ExportSource;
 use crate::agent::Limits;
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::files::hex;
 use crate::model::Usage;
-use crate::run::brief::Brief;
+use crate::run::record_index::IndexedRecord;
 
 /// Name of the task in Inspect's logs.
 const TASK: &str = "autoexperiment";
@@ -54,9 +54,9 @@ pub struct Log<'a> {
 /// # Errors
 /// Kind `Usage` for a single file if the run has several agents or models; kind `Store` if a record is gone; kind
 /// `Machine` if a file cannot be written.
-pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
+pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
-    let mut groups: BTreeMap<(&str, Option<&str>), Vec<&Brief>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, Option<&str>), Vec<&IndexedRecord>> = BTreeMap::new();
     for brief in source.attempts() {
         groups.entry((&brief.agent, brief.model.as_deref())).or_default().push(brief);
     }
@@ -86,11 +86,11 @@ pub fn export(source: &Source, path: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-fn write_log(source: &Source, log: &Log<'_>, attempts: &[&Brief], path: &Path) -> Result<PathBuf> {
-    let mut archive = Archive { zip: ZipWriter::new(WholeFile::create_with_folders(path)?), path };
+fn write_log(source: &ExportSource, log: &Log<'_>, attempts: &[&IndexedRecord], path: &Path) -> Result<PathBuf> {
+    let mut archive = LogArchive { zip: ZipWriter::new(WholeFile::create_with_folders(path)?), path };
     archive.add("_journal/start.json", &header::start(&source.run, log, attempts))?;
     let mut summaries = Vec::with_capacity(attempts.len());
-    let mut totals = Totals::default();
+    let mut totals = LogTotals::default();
     for brief in attempts {
         let record = source.whole(brief)?;
         totals.add(&record);
@@ -105,12 +105,12 @@ fn write_log(source: &Source, log: &Log<'_>, attempts: &[&Brief], path: &Path) -
 }
 
 /// The ZIP archive of a log.
-struct Archive<'a> {
+struct LogArchive<'a> {
     zip: ZipWriter<WholeFile>,
     path: &'a Path,
 }
 
-impl Archive<'_> {
+impl LogArchive<'_> {
     /// Adds a JSON file.
     fn add(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
         let options = SimpleFileOptions::default()
@@ -133,7 +133,7 @@ impl Archive<'_> {
 
 /// Inspect's `ModelUsage`. Unlike in [`Usage`], input tokens exclude those from the cache.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct UsageOf {
+pub struct InspectUsage {
     input_tokens: u64,
     output_tokens: u64,
     total_tokens: u64,
@@ -143,7 +143,7 @@ pub struct UsageOf {
     total_cost: f64,
 }
 
-impl UsageOf {
+impl InspectUsage {
     fn new(usage: Usage, cost: f64) -> Self {
         Self {
             input_tokens: usage.input.saturating_sub(usage.cached.saturating_add(usage.cache_written)),
@@ -159,12 +159,12 @@ impl UsageOf {
 
 /// A moment of an attempt, serialised as a timestamp.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct AttemptMoment {
     begun: jiff::Timestamp,
     since: f64,
 }
 
-impl Moment {
+impl AttemptMoment {
     fn start(begun: jiff::Timestamp) -> Self {
         Self { begun, since: 0.0 }
     }
@@ -182,7 +182,7 @@ impl Moment {
     }
 }
 
-impl Serialize for Moment {
+impl Serialize for AttemptMoment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.timestamp())
     }

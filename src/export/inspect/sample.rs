@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::event::{Entry, InfoEvent, ModelCallDraft, ModelEvent, Output, ToolEvent, entries};
+use super::event::{InfoEvent, LogEntry, ModelCallDraft, ModelEvent, Output, ToolEvent, entries};
 use super::message::{ChatMessage, MessagePool};
-use super::{Log, Moment, UsageOf, identifier, model_name};
+use super::{AttemptMoment, InspectUsage, Log, identifier, model_name};
 use crate::agent::{End, Limits, TimedEvent};
 use crate::run::AttemptRecord;
 use crate::score::Verdict;
@@ -28,10 +28,10 @@ pub struct EvalSample<'a> {
     scores: &'a BTreeMap<&'static str, Value>,
     metadata: &'a Value,
     store: Value,
-    events: Vec<Written<'a>>,
-    model_usage: &'a BTreeMap<String, UsageOf>,
-    started_at: Moment,
-    completed_at: Moment,
+    events: Vec<WrittenEvent<'a>>,
+    model_usage: &'a BTreeMap<String, InspectUsage>,
+    started_at: AttemptMoment,
+    completed_at: AttemptMoment,
     total_time: f64,
     working_time: f64,
     uuid: &'a str,
@@ -45,7 +45,7 @@ pub struct EvalSample<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Written<'a> {
+enum WrittenEvent<'a> {
     Model(Box<ModelEvent<'a>>),
     Tool(&'a ToolEvent<'a>),
     Info(&'a InfoEvent),
@@ -66,9 +66,9 @@ pub struct EvalSampleSummary {
     target: String,
     metadata: Value,
     scores: BTreeMap<&'static str, Value>,
-    model_usage: BTreeMap<String, UsageOf>,
-    started_at: Moment,
-    completed_at: Moment,
+    model_usage: BTreeMap<String, InspectUsage>,
+    started_at: AttemptMoment,
+    completed_at: AttemptMoment,
     total_time: f64,
     working_time: f64,
     uuid: String,
@@ -95,22 +95,22 @@ pub fn write<E>(
     let model = model_name(record.model.as_deref());
     let attempt = record.attempt.to_string();
     let uuid = identifier(&[log.run, &record.agent, &model, &record.sample, &attempt]);
-    let begun = Moment::start(record.started);
+    let begun = AttemptMoment::start(record.started);
     let mut pool = MessagePool::new(&uuid, record.model.as_ref().map(|_| model.as_str()));
     let mut entries = entries(lines, begun, &uuid, &mut pool);
     let input = pool.task().unwrap_or(sentence).to_owned();
     if pool.len() == 0 {
-        pool.say(&input);
+        pool.add_message(&input);
     }
-    if !entries.iter().any(|entry| matches!(entry, Entry::Model(_))) {
-        entries.insert(0, Entry::Model(ModelCallDraft::nothing(begun, &uuid, pool.included_ranges())));
+    if !entries.iter().any(|entry| matches!(entry, LogEntry::Model(_))) {
+        entries.insert(0, LogEntry::Model(ModelCallDraft::nothing(begun, &uuid, pool.included_ranges())));
     }
     let target = target(record);
     let scores = scores(record);
     let metadata = metadata(record);
     let mut model_usage = BTreeMap::new();
     if record.model.is_some() {
-        model_usage.insert(model.clone(), UsageOf::new(record.usage, record.cost));
+        model_usage.insert(model.clone(), InspectUsage::new(record.usage, record.cost));
     }
     let completed_at = begun.after(record.wall_seconds);
     let working_time = record.tool_seconds + record.model_seconds;
@@ -120,13 +120,13 @@ pub fn write<E>(
         format!("lost to infrastructure: {}{detail}", name(record.end))
     });
     let output = entries.iter().rev().find_map(|entry| match entry {
-        Entry::Model(asked) => asked.answer(&model, &pool),
+        LogEntry::Model(asked) => asked.answer(&model, &pool),
         _ => None,
     });
     let events = entries.iter().map(|entry| match entry {
-        Entry::Model(asked) => Written::Model(Box::new(asked.event(&model, &pool))),
-        Entry::Tool(event) => Written::Tool(event),
-        Entry::Info(event) => Written::Info(event),
+        LogEntry::Model(asked) => WrittenEvent::Model(Box::new(asked.event(&model, &pool))),
+        LogEntry::Tool(event) => WrittenEvent::Tool(event),
+        LogEntry::Info(event) => WrittenEvent::Info(event),
     });
     write(&EvalSample {
         id: &record.sample,

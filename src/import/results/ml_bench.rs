@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::rows::{Row, for_each, short};
+use super::rows::{ImportedRow, for_each, short};
 use crate::error::Result;
 use crate::score::ml_bench::{ProgramKind, StaticCheck, read_arguments, shipped_check, strict_check};
 
@@ -16,9 +16,9 @@ pub struct StaticChecks {
     /// Number of rows.
     pub rows: usize,
     /// Results by the published rules.
-    pub shipped: Counts,
+    pub shipped: PassingRows,
     /// Results by the strict rules.
-    pub strict: Counts,
+    pub strict: PassingRows,
     /// Rows without a reply, which count as failed.
     #[serde(skip)]
     pub unanswered: usize,
@@ -29,7 +29,7 @@ pub struct StaticChecks {
 
 /// Numbers of passing rows. If a row has several replies, one that passes is enough.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct PassingRows {
     /// Rows with the right values of all arguments.
     pub arguments: usize,
     /// Rows with the requested kind of program.
@@ -38,7 +38,7 @@ pub struct Counts {
     pub both: usize,
 }
 
-impl Counts {
+impl PassingRows {
     fn add(&mut self, checks: &[StaticCheck]) {
         self.arguments += usize::from(checks.iter().any(StaticCheck::has_arguments));
         self.kind += usize::from(checks.iter().any(|check| check.kind));
@@ -94,12 +94,12 @@ fn read_replies(path: &Path) -> Result<Replies> {
 }
 
 /// Returns the key of a row: `id` alone is not unique.
-fn key(row: &Row) -> Result<(String, String)> {
+fn key(row: &ImportedRow) -> Result<(String, String)> {
     Ok((row.id("github_id")?, row.id("id")?))
 }
 
 /// Returns the programs of a row or reply: one string or a list of strings.
-fn outputs(row: &Row) -> Result<Vec<String>> {
+fn outputs(row: &ImportedRow) -> Result<Vec<String>> {
     match row.get("output") {
         Some(Value::String(text)) => Ok(vec![text.clone()]),
         Some(Value::Array(items)) => items

@@ -8,7 +8,7 @@ mod rows;
 mod super_trajectories;
 
 pub use core_bench::{Accepted, Questions, accepted};
-pub use ml_bench::{Counts, check_rows};
+pub use ml_bench::{PassingRows, check_rows};
 pub use research_code_bench::rates;
 pub use super_trajectories::rescore;
 

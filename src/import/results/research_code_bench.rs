@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::mean;
-use super::rows::{Row, for_each, short};
+use super::rows::{ImportedRow, for_each, short};
 use crate::error::Result;
 
 /// A model's rates in percent; null if undefined.
@@ -24,7 +24,7 @@ pub struct ModelRates {
 
 /// Counts for one completion number of a model.
 #[derive(Debug, Default)]
-struct Tally {
+struct SnippetCounts {
     lines: u64,
     passed_lines: u64,
     snippets: u64,
@@ -43,7 +43,7 @@ struct Completion {
 /// # Errors
 /// An error with file and line for anything that is not a result.
 pub fn rates(file: &Path) -> Result<(Vec<(String, ModelRates)>, usize)> {
-    let mut models: Vec<(String, BTreeMap<u64, Tally>)> = Vec::new();
+    let mut models: Vec<(String, BTreeMap<u64, SnippetCounts>)> = Vec::new();
     let mut left_out = 0;
     for_each(file, |row| {
         let model = row.text("model")?;
@@ -67,7 +67,7 @@ pub fn rates(file: &Path) -> Result<(Vec<(String, ModelRates)>, usize)> {
         Ok(())
     })?;
     let rates = models.into_iter().map(|(model, tallies)| {
-        let over = |passed: fn(&Tally) -> u64, all: fn(&Tally) -> u64| {
+        let over = |passed: fn(&SnippetCounts) -> u64, all: fn(&SnippetCounts) -> u64| {
             let with_some = tallies.values().filter(|tally| all(tally) > 0);
             mean(&with_some.map(|tally| passed(tally) as f64 / all(tally) as f64 * 100.0).collect::<Vec<_>>())
         };
@@ -79,7 +79,7 @@ pub fn rates(file: &Path) -> Result<(Vec<(String, ModelRates)>, usize)> {
 }
 
 /// Returns the results of a snippet; `None` if one of them is missing.
-fn completions(row: &Row) -> Result<Option<Vec<Completion>>> {
+fn completions(row: &ImportedRow) -> Result<Option<Vec<Completion>>> {
     row.text("snippet")?;
     let values = match row.get("value") {
         Some(Value::Array(values)) => values,
@@ -104,7 +104,7 @@ fn completions(row: &Row) -> Result<Option<Vec<Completion>>> {
     Ok(Some(completions))
 }
 
-fn whole(row: &Row, value: &Map<String, Value>, name: &str) -> Result<Option<u64>> {
+fn whole(row: &ImportedRow, value: &Map<String, Value>, name: &str) -> Result<Option<u64>> {
     match value.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(number) => {

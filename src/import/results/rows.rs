@@ -11,13 +11,13 @@ use crate::score::read_python_json;
 
 /// An object of a file, with its position.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct ImportedRow {
     fields: Map<String, Value>,
     path: PathBuf,
     line: usize,
 }
 
-impl Row {
+impl ImportedRow {
     /// Returns a field's value; `None` if it is absent or null.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.fields.get(name).filter(|value| !value.is_null())
@@ -64,7 +64,7 @@ pub(super) fn short(value: &Value) -> String {
 /// # Errors
 /// Kind `Suite`, with file and line, for a line that is not a JSON object and for a file without any; kind `Usage` or
 /// `Machine` if the file cannot be read; and the errors of `each`.
-pub(super) fn for_each(path: &Path, mut each: impl FnMut(Row) -> Result<()>) -> Result<()> {
+pub(super) fn for_each(path: &Path, mut each: impl FnMut(ImportedRow) -> Result<()>) -> Result<()> {
     let unreadable = |error| Error::unreadable(path, error);
     let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
     let (mut bytes, mut is_empty) = (Vec::new(), true);
@@ -91,7 +91,7 @@ pub(super) fn for_each(path: &Path, mut each: impl FnMut(Row) -> Result<()>) -> 
                     .hint("the file must have one JSON object per line"));
             }
         };
-        each(Row { fields, path: path.to_owned(), line })?;
+        each(ImportedRow { fields, path: path.to_owned(), line })?;
     }
     if is_empty {
         let hint = "the file must have one JSON object per line: was it downloaded whole?";

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::mean;
-use super::rows::{Row, for_each, short};
+use super::rows::{ImportedRow, for_each, short};
 use crate::error::Result;
 use crate::score::read_python_json;
 use crate::score::super_bench::{SHORTEST_RUN, is_submitted, shipped_accuracy};
@@ -23,7 +23,7 @@ const SAME: f64 = 1e-9;
 
 /// Means over the attempts that have the value.
 #[derive(Debug, Default, Serialize)]
-pub struct Rescored {
+pub struct RescoredMeans {
     /// Number of attempts.
     pub attempts: usize,
     /// Share of attempts that submitted something.
@@ -38,7 +38,7 @@ pub struct Rescored {
     pub differs: Vec<String>,
     /// Numbers of recomputed values.
     #[serde(skip)]
-    pub checked: Checked,
+    pub checked: RecomputedValues,
     /// Descriptions of the differences.
     #[serde(skip)]
     pub differences: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Rescored {
 
 /// Numbers of stored values that were recomputed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Checked {
+pub struct RecomputedValues {
     /// Recomputed values of `submitted`.
     pub submitted: usize,
     /// Recomputed accuracies with known gold.
@@ -61,8 +61,8 @@ pub struct Checked {
 ///
 /// # Errors
 /// An error with file and line for anything that is not an attempt.
-pub fn rescore<P: AsRef<Path>>(files: &[P]) -> Result<Rescored> {
-    let mut rescored = Rescored::default();
+pub fn rescore<P: AsRef<Path>>(files: &[P]) -> Result<RescoredMeans> {
+    let mut rescored = RescoredMeans::default();
     let mut values: [Vec<f64>; 4] = Default::default();
     for file in files {
         for_each(file.as_ref(), |row| add(&row, &mut rescored, &mut values))?;
@@ -72,7 +72,7 @@ pub fn rescore<P: AsRef<Path>>(files: &[P]) -> Result<Rescored> {
 }
 
 /// Adds an attempt.
-fn add(row: &Row, rescored: &mut Rescored, values: &mut [Vec<f64>; 4]) -> Result<()> {
+fn add(row: &ImportedRow, rescored: &mut RescoredMeans, values: &mut [Vec<f64>; 4]) -> Result<()> {
     let task = row.text("task_id")?;
     rescored.attempts += 1;
     let stored = [
@@ -106,7 +106,7 @@ fn add(row: &Row, rescored: &mut Rescored, values: &mut [Vec<f64>; 4]) -> Result
 }
 
 /// Returns a stored value under the first of these names that exists. NaN counts as absent, like null.
-fn stored(row: &Row, names: &[&str]) -> Result<Option<f64>> {
+fn stored(row: &ImportedRow, names: &[&str]) -> Result<Option<f64>> {
     let Some(stored) = row.get("stored") else { return Ok(None) };
     let Value::Object(stored) = stored else {
         return Err(row.wrong(format!("`stored` is not an object: `{}`", short(stored))));
@@ -122,7 +122,7 @@ fn stored(row: &Row, names: &[&str]) -> Result<Option<f64>> {
 }
 
 /// Whether the last action submitted something; `None` if the row doesn't say.
-fn submitted(row: &Row) -> Option<bool> {
+fn submitted(row: &ImportedRow) -> Option<bool> {
     let action = row.get("last_action_type").or_else(|| row.get("end")).and_then(Value::as_str);
     if !row.has("submission") {
         return None;
@@ -131,7 +131,7 @@ fn submitted(row: &Row) -> Option<bool> {
 }
 
 /// Computes the accuracy by the published rule; `None` if gold is unknown or the rule raises an exception.
-fn accuracy(row: &Row, has_submitted: Option<bool>) -> Result<Option<f64>> {
+fn accuracy(row: &ImportedRow, has_submitted: Option<bool>) -> Result<Option<f64>> {
     let Some(has_submitted) = has_submitted else { return Ok(None) };
     if !has_submitted {
         return Ok(Some(0.0));
@@ -149,7 +149,7 @@ fn accuracy(row: &Row, has_submitted: Option<bool>) -> Result<Option<f64>> {
 }
 
 /// Whether the script of a masked task was executed; `None` if its steps don't decide that.
-fn script(row: &Row) -> Option<f64> {
+fn script(row: &ImportedRow) -> Option<f64> {
     let scripts = row.get("query_scripts")?.as_array()?;
     let [Value::String(script)] = scripts.as_slice() else { return None };
     if row.get("set").and_then(Value::as_str) != Some("masked") {

@@ -14,19 +14,19 @@ use sha2::{Digest, Sha256};
 use super::{Embedder, hex};
 use crate::error::{Error, Result};
 
-type Key = [u8; 32];
+type TextKey = [u8; 32];
 
 /// Number of texts embedded before their vectors are written to disk.
 const CHUNK: usize = 1024;
 
 /// An embedding model with a cache.
-pub(super) struct Cached {
+pub(super) struct CachedEmbedder {
     inner: Arc<dyn Embedder>,
     path: Option<PathBuf>,
-    known: Mutex<HashMap<Key, Vec<f32>>>,
+    known: Mutex<HashMap<TextKey, Vec<f32>>>,
 }
 
-impl Cached {
+impl CachedEmbedder {
     /// Reads the vectors kept in `cache`; without a folder, vectors are kept for this process only.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl Cached {
     }
 
     /// Keeps vectors. Write errors, such as a full disk, are ignored: later runs embed those texts again.
-    fn keep(&self, keys: &[Key], vectors: &[Vec<f32>]) {
+    fn keep(&self, keys: &[TextKey], vectors: &[Vec<f32>]) {
         let mut bytes = Vec::new();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, vector) in keys.iter().zip(vectors) {
@@ -75,7 +75,7 @@ impl Cached {
 }
 
 /// Parses a file's records up to the first torn or invalid one; also returns their length in bytes.
-fn read(mut bytes: &[u8]) -> (HashMap<Key, Vec<f32>>, usize) {
+fn read(mut bytes: &[u8]) -> (HashMap<TextKey, Vec<f32>>, usize) {
     let mut known = HashMap::new();
     let all = bytes.len();
     while let Some((key, rest)) = bytes.split_first_chunk::<32>() {
@@ -93,14 +93,14 @@ fn read(mut bytes: &[u8]) -> (HashMap<Key, Vec<f32>>, usize) {
 }
 
 #[async_trait]
-impl Embedder for Cached {
+impl Embedder for CachedEmbedder {
     fn name(&self) -> &str {
         self.inner.name()
     }
 
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String> {
-        let keys: Vec<Key> = texts.iter().map(|text| Sha256::digest(text).into()).collect();
-        let missing: HashMap<Key, &String> = {
+        let keys: Vec<TextKey> = texts.iter().map(|text| Sha256::digest(text).into()).collect();
+        let missing: HashMap<TextKey, &String> = {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             keys.iter()
                 .zip(texts)
@@ -108,9 +108,9 @@ impl Embedder for Cached {
                 .map(|(key, text)| (*key, text))
                 .collect()
         };
-        let missing: Vec<(Key, String)> = missing.into_iter().map(|(key, text)| (key, text.clone())).collect();
+        let missing: Vec<(TextKey, String)> = missing.into_iter().map(|(key, text)| (key, text.clone())).collect();
         for chunk in missing.chunks(CHUNK) {
-            let (keys, texts): (Vec<Key>, Vec<String>) = chunk.iter().cloned().unzip();
+            let (keys, texts): (Vec<TextKey>, Vec<String>) = chunk.iter().cloned().unzip();
             let vectors = self.inner.embed(&texts).await?;
             if vectors.len() != texts.len() {
                 return Err(format!("the embedding model gave {} vectors for {} texts", vectors.len(), texts.len()));

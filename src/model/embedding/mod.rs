@@ -51,7 +51,7 @@ pub fn open(spec: &str, url: Option<&str>, cache: Option<&Path>) -> Result<Arc<d
     } else {
         return Err(Error::usage(format!("`{spec}` is no embedding model")).hint(format!("give {FORMS}")));
     };
-    Ok(Arc::new(cached::Cached::open(inner, cache)?))
+    Ok(Arc::new(cached::CachedEmbedder::open(inner, cache)?))
 }
 
 #[cfg(feature = "embedding")]

@@ -10,7 +10,7 @@ use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
 use genai::{Client, ModelIden, ServiceTarget};
 
 use super::{Embedder, normalised};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 
 /// Maximum texts per request.
 const BATCH: usize = 64;
@@ -39,7 +39,7 @@ impl Remote {
             given("AUTOEXPERIMENT_API_KEY").unwrap_or_else(|| "none".to_owned())
         } else {
             given("OPENAI_API_KEY").ok_or_else(|| {
-                Error::new(Kind::Model, format!("no key for `{spec}`: the variable `OPENAI_API_KEY` is not set"))
+                Error::new(FailureKind::Model, format!("no key for `{spec}`: the variable `OPENAI_API_KEY` is not set"))
                     .hint("set it, name another server with `--embedding-url`, or a folder with a static model")
             })?
         };
@@ -59,7 +59,7 @@ impl Remote {
         let client = Client::builder()
             .with_service_target_resolver(resolver)
             .build()
-            .map_err(|error| Error::new(Kind::Machine, "failed to set up the network client").because(error))?;
+            .map_err(|error| Error::new(FailureKind::Machine, "failed to set up the network client").because(error))?;
         Ok(Self { name, model, client })
     }
 

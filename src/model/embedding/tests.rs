@@ -8,10 +8,10 @@ use super::*;
 
 /// Embeds a text as its length and its number of vowels, and counts the texts.
 #[derive(Default)]
-struct Counting(AtomicUsize);
+struct CountingEmbedder(AtomicUsize);
 
 #[async_trait]
-impl Embedder for Counting {
+impl Embedder for CountingEmbedder {
     fn name(&self) -> &'static str {
         "counting"
     }
@@ -29,8 +29,8 @@ fn texts(texts: &[&str]) -> Vec<String> {
 #[tokio::test]
 async fn a_text_is_embedded_once_also_by_the_next_process_and_after_a_torn_write() {
     let folder = tempfile::tempdir().unwrap();
-    let first = Arc::new(Counting::default());
-    let cached = cached::Cached::open(first.clone(), Some(folder.path())).unwrap();
+    let first = Arc::new(CountingEmbedder::default());
+    let cached = cached::CachedEmbedder::open(first.clone(), Some(folder.path())).unwrap();
     let once = cached.embed(&texts(&["a", "bb", "a"])).await.unwrap();
     assert_eq!(once[0], once[2]);
     assert_ne!(once[0], once[1]);
@@ -39,8 +39,8 @@ async fn a_text_is_embedded_once_also_by_the_next_process_and_after_a_torn_write
     let file = std::fs::read_dir(folder.path().join("embeddings")).unwrap().next().unwrap().unwrap().path();
     let whole = std::fs::read(&file).unwrap();
     std::fs::write(&file, &whole[..whole.len() - 3]).unwrap();
-    let second = Arc::new(Counting::default());
-    let cached = cached::Cached::open(second.clone(), Some(folder.path())).unwrap();
+    let second = Arc::new(CountingEmbedder::default());
+    let cached = cached::CachedEmbedder::open(second.clone(), Some(folder.path())).unwrap();
     assert_eq!(cached.embed(&texts(&["a", "bb"])).await.unwrap(), once[..2]);
     assert_eq!(second.0.load(Ordering::Relaxed), 1);
 }
@@ -68,7 +68,7 @@ async fn an_endpoint_is_asked_as_openai_is_and_its_order_is_put_right() {
 }
 
 #[test]
-fn without_a_key_or_a_model_the_error_says_what_to_do() {
+fn a_missing_key_or_model_gives_an_error_with_a_remedy() {
     let error = remote::Remote::open("openai:text-embedding-3-small", None, &|_| None).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("OPENAI_API_KEY") && error.hint.is_some());
     assert!(open("/no/such/folder", None, None).map(|_| ()).unwrap_err().hint.is_some());

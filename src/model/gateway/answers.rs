@@ -5,15 +5,15 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::protocol::Protocol;
-use super::{Refusal, Why};
+use super::protocol::WireProtocol;
+use super::{Refusal, RefusalKind};
 
-pub(super) fn refuse(protocol: Protocol, refusal: &Refusal) -> Response {
+pub(super) fn refuse(protocol: WireProtocol, refusal: &Refusal) -> Response {
     json_response(refusal.why.status(), &protocol.error(refusal))
 }
 
 pub(super) fn closed() -> Refusal {
-    Refusal { why: Why::Closed, message: "the attempt is over".into() }
+    Refusal { why: RefusalKind::Closed, message: "the attempt is over".into() }
 }
 
 pub(super) fn json_response(status: u16, body: &Value) -> Response {

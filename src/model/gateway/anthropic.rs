@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{self, Reader, list, text};
-use super::stream::Events;
-use super::{Finish, Head, Read, Refusal, Why, thoughts};
-use crate::model::{Choice, Format, Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
+use super::parts::{self, RequestReader, list, text};
+use super::stream::EventWriter;
+use super::{CallContext, Finish, ParsedRequest, Refusal, RefusalKind, thoughts};
+use crate::model::{
+    Message, Reply, ReplyFormat, ReplyPiece, Request, RequestOptions, Role, Sampling, Tool, ToolCall, ToolCallChoice,
+    Usage,
+};
 
 /// Fields that are read or can be ignored; for instance, the gateway places its own cache marks.
 const FIELDS: [&str; 17] = [
@@ -29,10 +32,10 @@ const FIELDS: [&str; 17] = [
 ];
 
 /// Parses a request.
-pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
+pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     let said = body.get("messages").and_then(Value::as_array);
     let said = said.ok_or_else(|| Refusal::invalid("`messages` is missing"))?;
-    let mut reader = Reader::default();
+    let mut reader = RequestReader::default();
     reader.leave_out_fields(body, "", &FIELDS);
     if let Some(config) = body.get("output_config") {
         reader.leave_out_fields(config, "output_config.", &["effort", "format"]);
@@ -49,7 +52,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     let budget = body.pointer("/thinking/budget_tokens").and_then(Value::as_u64);
     let format = body.pointer("/output_config/format").or_else(|| body.get("output_format"));
     let stops: Vec<String> = list(body, "stop_sequences").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    Ok(Read {
+    Ok(ParsedRequest {
         request: Request {
             messages,
             tools: list(body, "tools").iter().filter_map(|said| tool(said, &mut reader)).collect(),
@@ -65,9 +68,9 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 ..Sampling::default()
             },
             one_call: body.pointer("/tool_choice/disable_parallel_tool_use").and_then(Value::as_bool) == Some(true),
-            wishes: Wishes {
+            wishes: RequestOptions {
                 choice: choice(body.get("tool_choice")),
-                format: format.and_then(|format| format.get("schema")).map(|schema| Format::Schema {
+                format: format.and_then(|format| format.get("schema")).map(|schema| ReplyFormat::Schema {
                     name: "reply".to_owned(),
                     schema: schema.clone(),
                     strict: Some(true),
@@ -75,7 +78,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 top_p: body.get("top_p").and_then(Value::as_f64),
                 top_k: body.get("top_k").and_then(Value::as_u64),
                 stops: stops.clone(),
-                ..Wishes::default()
+                ..RequestOptions::default()
             },
             foreign: true,
             ..Request::default()
@@ -90,19 +93,19 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     })
 }
 
-fn choice(choice: Option<&Value>) -> Option<Choice> {
+fn choice(choice: Option<&Value>) -> Option<ToolCallChoice> {
     let choice = choice?;
     match choice.get("type")?.as_str()? {
-        "auto" => Some(Choice::Auto),
-        "any" => Some(Choice::Required),
-        "none" => Some(Choice::None),
-        "tool" => Some(Choice::Tool(text(choice, "name"))),
+        "auto" => Some(ToolCallChoice::Auto),
+        "any" => Some(ToolCallChoice::Required),
+        "none" => Some(ToolCallChoice::None),
+        "tool" => Some(ToolCallChoice::Tool(text(choice, "name"))),
         _ => None,
     }
 }
 
 /// Reads a message. One of Anthropic's messages can hold several of ours: results of tools, then the user's text.
-fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut Reader) -> Result<(), Refusal> {
+fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut RequestReader) -> Result<(), Refusal> {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
@@ -140,7 +143,7 @@ fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut Reade
 }
 
 /// Reads a tool. Tools without a schema would be run by the provider, which is impossible here, so they are left out.
-fn tool(tool: &Value, reader: &mut Reader) -> Option<Tool> {
+fn tool(tool: &Value, reader: &mut RequestReader) -> Option<Tool> {
     let Some(parameters) = tool.get("input_schema") else {
         reader.leave_out(format!("the tool `{}`", text(tool, "type")));
         return None;
@@ -154,7 +157,7 @@ pub(super) fn count(tokens: u64) -> Value {
 }
 
 /// Writes the reply as one body.
-pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
+pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value {
     let mut blocks = Vec::new();
     if head.thinks && !reply.thoughts.is_empty() {
         blocks.push(json!({
@@ -180,21 +183,21 @@ pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
 
 /// A reply as a stream of content blocks.
 pub(super) struct Blocks {
-    head: Head,
+    head: CallContext,
     /// Number of blocks begun.
     begun: usize,
-    open: Option<Block>,
+    open: Option<ContentBlockKind>,
     has_thought: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum ContentBlockKind {
     Text,
     Thinking,
 }
 
 impl Blocks {
-    pub(super) fn new(head: Head) -> Self {
+    pub(super) fn new(head: CallContext) -> Self {
         Self { head, begun: 0, open: None, has_thought: false }
     }
 
@@ -203,15 +206,15 @@ impl Blocks {
     }
 
     /// Begins a block of this kind, unless one is open.
-    fn within(&mut self, kind: Block) -> String {
+    fn within(&mut self, kind: ContentBlockKind) -> String {
         if self.open == Some(kind) {
             return String::new();
         }
         let events = self.close();
         self.open = Some(kind);
         let block = match kind {
-            Block::Text => json!({"type": "text", "text": ""}),
-            Block::Thinking => {
+            ContentBlockKind::Text => json!({"type": "text", "text": ""}),
+            ContentBlockKind::Thinking => {
                 self.has_thought = true;
                 json!({"type": "thinking", "thinking": "", "signature": ""})
             }
@@ -235,15 +238,15 @@ impl Blocks {
     fn close(&mut self) -> String {
         match self.open.take() {
             None => String::new(),
-            Some(Block::Text) => self.stop(),
-            Some(Block::Thinking) => {
+            Some(ContentBlockKind::Text) => self.stop(),
+            Some(ContentBlockKind::Thinking) => {
                 self.delta(&json!({"type": "signature_delta", "signature": self.head.token()})) + &self.stop()
             }
         }
     }
 }
 
-impl Events for Blocks {
+impl EventWriter for Blocks {
     /// The input tokens are known only at the end, where they are sent again.
     fn begin(&mut self) -> String {
         event(&json!({"type": "message_start", "message": {
@@ -252,12 +255,15 @@ impl Events for Blocks {
         }}))
     }
 
-    fn piece(&mut self, piece: &Piece) -> String {
+    fn piece(&mut self, piece: &ReplyPiece) -> String {
         match piece {
-            Piece::Text(text) => self.within(Block::Text) + &self.delta(&json!({"type": "text_delta", "text": text})),
-            Piece::Reasoning(_) if !self.head.thinks => String::new(),
-            Piece::Reasoning(text) => {
-                self.within(Block::Thinking) + &self.delta(&json!({"type": "thinking_delta", "thinking": text}))
+            ReplyPiece::Text(text) => {
+                self.within(ContentBlockKind::Text) + &self.delta(&json!({"type": "text_delta", "text": text}))
+            }
+            ReplyPiece::Reasoning(_) if !self.head.thinks => String::new(),
+            ReplyPiece::Reasoning(text) => {
+                self.within(ContentBlockKind::Thinking)
+                    + &self.delta(&json!({"type": "thinking_delta", "thinking": text}))
             }
         }
     }
@@ -265,14 +271,14 @@ impl Events for Blocks {
     fn end(&mut self, reply: &Reply, finish: &Finish) -> String {
         let mut events = String::new();
         if self.head.thinks && !self.has_thought && !reply.thoughts.is_empty() {
-            events += &self.within(Block::Thinking);
+            events += &self.within(ContentBlockKind::Thinking);
         }
         if self.begun == 0 && reply.tool_calls.is_empty() {
             // A message must have at least one block.
-            events += &self.within(Block::Text);
+            events += &self.within(ContentBlockKind::Text);
         }
         if let Finish::Refused(text) = finish {
-            events += &self.piece(&Piece::Text(text.clone()));
+            events += &self.piece(&ReplyPiece::Text(text.clone()));
         }
         events += &self.close();
         for call in &reply.tool_calls {
@@ -289,10 +295,10 @@ impl Events for Blocks {
 /// Writes a refusal as a body.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let kind = match refusal.why {
-        Why::Budget | Why::Closed => "permission_error",
+        RefusalKind::Budget | RefusalKind::Closed => "permission_error",
         // Clients retry after this error, even in the middle of a stream.
-        Why::Unavailable => "overloaded_error",
-        Why::Invalid | Why::ContextLength | Why::Filtered => "invalid_request_error",
+        RefusalKind::Unavailable => "overloaded_error",
+        RefusalKind::Invalid | RefusalKind::ContextLength | RefusalKind::Filtered => "invalid_request_error",
     };
     json!({"type": "error", "error": {"type": kind, "message": refusal.message}})
 }
@@ -307,7 +313,7 @@ fn event(event: &Value) -> String {
     format!("event: {kind}\ndata: {event}\n\n")
 }
 
-fn id(head: &Head) -> String {
+fn id(head: &CallContext) -> String {
     format!("msg_{}", head.number)
 }
 

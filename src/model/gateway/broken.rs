@@ -5,24 +5,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A flag set by a panic.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Broken(Arc<AtomicBool>);
+pub(super) struct PanicFlag(Arc<AtomicBool>);
 
-impl Broken {
+impl PanicFlag {
     /// Whether anything panicked.
     pub(super) fn is_told(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
     /// Returns a guard that sets the flag if it is dropped by a panic.
-    pub(super) fn watch(&self) -> Watch {
-        Watch(self.clone())
+    pub(super) fn watch(&self) -> PanicGuard {
+        PanicGuard(self.clone())
     }
 }
 
 /// Sets the flag if dropped by a panic.
-pub(super) struct Watch(Broken);
+pub(super) struct PanicGuard(PanicFlag);
 
-impl Drop for Watch {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.0.store(true, Ordering::Relaxed);
@@ -36,7 +36,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_noticed_and_an_end_is_not() {
-        let broken = Broken::default();
+        let broken = PanicFlag::default();
         let run = |ends_well: bool| {
             let watch = broken.watch();
             tokio::spawn(async move {

@@ -8,62 +8,65 @@ use axum::body::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
 use super::answers::closed;
-use super::protocol::Protocol;
-use super::shared::Shared;
+use super::protocol::WireProtocol;
+use super::shared::GatewayState;
 use super::stream::Stream;
-use super::{Finish, Given, Refusal, Why};
-use crate::model::{Coming as PiecesToCome, Piece, Reply};
+use super::{AnsweredCall, Finish, Refusal, RefusalKind};
+use crate::model::{IncomingPieces as PiecesToCome, Reply, ReplyPiece};
 
 /// Time without a piece after which a streaming client gets a keep-alive event.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// A reply in progress.
-pub(super) struct Coming {
+pub(super) struct ReplyInProgress {
     pub(super) number: u64,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<GatewayState>,
     pub(super) pieces: PiecesToCome,
-    pub(super) answered: oneshot::Receiver<Result<Given, Refusal>>,
+    pub(super) answered: oneshot::Receiver<Result<AnsweredCall, Refusal>>,
 }
 
 /// The next thing to happen to a reply.
-pub(super) enum Next {
+pub(super) enum ReplyEvent {
     /// A piece, with the number of its try.
-    Piece(u32, Piece),
+    Piece(u32, ReplyPiece),
     Silence,
-    Answer(Result<Given, Refusal>),
+    Answer(Result<AnsweredCall, Refusal>),
 }
 
-impl Coming {
-    pub(super) async fn answer(&mut self) -> Result<Given, Refusal> {
+impl ReplyInProgress {
+    pub(super) async fn answer(&mut self) -> Result<AnsweredCall, Refusal> {
         let answer = (&mut self.answered).await;
-        self.told(answer)
+        self.reply_for_agent(answer)
     }
 
     /// Converts the answer to what the agent gets. An exhausted budget becomes a reply that says so: an agent that gets
     /// an error believes that the key is wrong or the provider is down, and retries or exits with an error.
-    fn told(&self, answer: Result<Result<Given, Refusal>, oneshot::error::RecvError>) -> Result<Given, Refusal> {
+    fn reply_for_agent(
+        &self,
+        answer: Result<Result<AnsweredCall, Refusal>, oneshot::error::RecvError>,
+    ) -> Result<AnsweredCall, Refusal> {
         match answer.unwrap_or_else(|_| Err(closed())) {
             Ok(given) => {
                 self.shared.thoughts().keep(self.number, &given.reply.thoughts);
                 Ok(given)
             }
-            Err(Refusal { why: Why::Budget, message }) => {
-                Ok(Given { reply: Reply { text: message, ..Reply::default() }, most: None, refusal: None })
+            Err(Refusal { why: RefusalKind::Budget, message }) => {
+                Ok(AnsweredCall { reply: Reply { text: message, ..Reply::default() }, most: None, refusal: None })
             }
-            Err(Refusal { why: Why::Filtered, message }) => {
-                Ok(Given { reply: Reply::default(), most: None, refusal: Some(message) })
+            Err(Refusal { why: RefusalKind::Filtered, message }) => {
+                Ok(AnsweredCall { reply: Reply::default(), most: None, refusal: Some(message) })
             }
             Err(refusal) => Err(refusal),
         }
     }
 
-    pub(super) async fn next(&mut self) -> Next {
+    pub(super) async fn next(&mut self) -> ReplyEvent {
         tokio::select! {
             // Deliver all pieces before the answer.
             biased;
-            Some((number, piece)) = self.pieces.next() => Next::Piece(number, piece),
-            answer = &mut self.answered => Next::Answer(self.told(answer)),
-            () = tokio::time::sleep(SILENCE) => Next::Silence,
+            Some((number, piece)) = self.pieces.next() => ReplyEvent::Piece(number, piece),
+            answer = &mut self.answered => ReplyEvent::Answer(self.reply_for_agent(answer)),
+            () = tokio::time::sleep(SILENCE) => ReplyEvent::Silence,
         }
     }
 }
@@ -71,10 +74,10 @@ impl Coming {
 /// Writes a stream until its end or until the agent disconnects. Then the receiver of the answer is dropped, which
 /// tells the harness that the agent has gone.
 pub(super) async fn write(
-    protocol: Protocol,
+    protocol: WireProtocol,
     begin: impl Fn() -> Stream,
-    mut reply: Coming,
-    mut next: Next,
+    mut reply: ReplyInProgress,
+    mut next: ReplyEvent,
     to: mpsc::Sender<Result<Bytes, Infallible>>,
 ) {
     let _watch = reply.shared.broken.watch();
@@ -82,7 +85,7 @@ pub(super) async fn write(
     let mut current = 0;
     loop {
         let (events, goes_on) = match next {
-            Next::Piece(number, piece) => {
+            ReplyEvent::Piece(number, piece) => {
                 if number != current {
                     // Another try: the reply starts over, as no piece was passed on.
                     (stream, current) = (begin(), number);
@@ -95,12 +98,12 @@ pub(super) async fn write(
                     (events, true)
                 }
             }
-            Next::Silence => (protocol.patience().to_owned(), true),
-            Next::Answer(Ok(given)) => {
-                let finish = Finish::of(&given, stream.stops());
+            ReplyEvent::Silence => (protocol.patience().to_owned(), true),
+            ReplyEvent::Answer(Ok(given)) => {
+                let finish = Finish::classify(&given, stream.stops());
                 (stream.end(&given.reply, &finish), false)
             }
-            Next::Answer(Err(refusal)) => (protocol.error_events(&refusal), false),
+            ReplyEvent::Answer(Err(refusal)) => (protocol.error_events(&refusal), false),
         };
         if !events.is_empty() && to.send(Ok(events.into())).await.is_err() || !goes_on {
             return;

@@ -2,10 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{self, Reader, list, text};
-use super::stream::Events;
-use super::{Finish, Head, Read, Refusal, Why, thoughts};
-use crate::model::{Choice, Format, Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
+use super::parts::{self, RequestReader, list, text};
+use super::stream::EventWriter;
+use super::{CallContext, Finish, ParsedRequest, Refusal, RefusalKind, thoughts};
+use crate::model::{
+    Message, Reply, ReplyFormat, ReplyPiece, Request, RequestOptions, Role, Sampling, Tool, ToolCall, ToolCallChoice,
+    Usage,
+};
 
 /// Fields that are read or can be ignored.
 const FIELDS: [&str; 9] = [
@@ -37,7 +40,7 @@ const SETTINGS: [&str; 14] = [
 ];
 
 /// Parses a request. The path, not the body, says whether to stream.
-pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
+pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     let contents = body.get("contents").and_then(Value::as_array);
     let contents = contents.ok_or_else(|| Refusal::invalid("`contents` is missing"))?;
     if body.get("cachedContent").is_some_and(|name| !name.is_null()) {
@@ -47,7 +50,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     if settings.get("candidateCount").and_then(Value::as_u64).is_some_and(|count| count > 1) {
         return Err(Refusal::invalid("this gateway gives one candidate a call: leave `candidateCount` at 1"));
     }
-    let mut reader = Reader::default();
+    let mut reader = RequestReader::default();
     reader.leave_out_fields(body, "", &FIELDS);
     reader.leave_out_fields(settings, "generationConfig.", &SETTINGS);
     let mut messages = Vec::new();
@@ -55,14 +58,14 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
         let system = reader.content(system.get("parts").or(Some(system)).filter(|said| !said.is_object()))?;
         messages.push(system.message(Role::System));
     }
-    let mut conversation = Conversation { messages, waiting: Vec::new(), calls: 0 };
+    let mut conversation = GeminiConversation { messages, waiting: Vec::new(), calls: 0 };
     for content in contents {
         conversation.add(content, &mut reader);
     }
     let thinking = settings.get("thinkingConfig").unwrap_or(&Value::Null);
     let stops: Vec<String> =
         list(settings, "stopSequences").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    Ok(Read {
+    Ok(ParsedRequest {
         request: Request {
             messages: conversation.messages,
             tools: list(body, "tools").iter().flat_map(|said| tools(said, &mut reader)).collect(),
@@ -74,7 +77,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 effort: parts::effort(thinking.get("thinkingLevel")),
                 ..Sampling::default()
             },
-            wishes: Wishes {
+            wishes: RequestOptions {
                 choice: choice(body.pointer("/toolConfig/functionCallingConfig")),
                 format: format(settings),
                 top_p: settings.get("topP").and_then(Value::as_f64),
@@ -83,7 +86,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 frequency_penalty: settings.get("frequencyPenalty").and_then(Value::as_f64),
                 presence_penalty: settings.get("presencePenalty").and_then(Value::as_f64),
                 stops: stops.clone(),
-                ..Wishes::default()
+                ..RequestOptions::default()
             },
             foreign: true,
             ..Request::default()
@@ -100,15 +103,15 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
 
 /// A conversation being read. Gemini's calls need not have ids: a result belongs to the earliest call of the same name
 /// without a result.
-struct Conversation {
+struct GeminiConversation {
     messages: Vec<Message>,
     /// Name and id of calls without a result.
     waiting: Vec<(String, String)>,
     calls: usize,
 }
 
-impl Conversation {
-    fn add(&mut self, content: &Value, reader: &mut Reader) {
+impl GeminiConversation {
+    fn add(&mut self, content: &Value, reader: &mut RequestReader) {
         let is_model = content.get("role").and_then(Value::as_str) == Some("model");
         let mut own = Message::new(if is_model { Role::Assistant } else { Role::User }, "");
         let (mut texts, mut results) = (Vec::new(), false);
@@ -138,7 +141,7 @@ impl Conversation {
         ToolCall { id, name, arguments: call.get("args").cloned().unwrap_or_else(|| json!({})) }
     }
 
-    fn result(&mut self, response: &Value, reader: &mut Reader) {
+    fn result(&mut self, response: &Value, reader: &mut RequestReader) {
         let (name, given) = (text(response, "name"), text(response, "id"));
         let is_its = |(waiting, id): &(String, String)| if given.is_empty() { *waiting == name } else { *id == given };
         let id = self.waiting.iter().position(is_its).map(|place| self.waiting.remove(place).1);
@@ -159,7 +162,7 @@ impl Conversation {
     }
 }
 
-fn tools(said: &Value, reader: &mut Reader) -> Vec<Tool> {
+fn tools(said: &Value, reader: &mut RequestReader) -> Vec<Tool> {
     for (name, _) in said.as_object().into_iter().flatten().filter(|(name, _)| *name != "functionDeclarations") {
         reader.leave_out(format!("the tool `{name}`"));
     }
@@ -190,25 +193,25 @@ fn json_schema(schema: &Value) -> Value {
     }
 }
 
-fn choice(config: Option<&Value>) -> Option<Choice> {
+fn choice(config: Option<&Value>) -> Option<ToolCallChoice> {
     let config = config?;
     match config.get("mode")?.as_str()? {
-        "AUTO" => Some(Choice::Auto),
-        "NONE" => Some(Choice::None),
+        "AUTO" => Some(ToolCallChoice::Auto),
+        "NONE" => Some(ToolCallChoice::None),
         "ANY" => match list(config, "allowedFunctionNames") {
-            [Value::String(name)] => Some(Choice::Tool(name.clone())),
-            _ => Some(Choice::Required),
+            [Value::String(name)] => Some(ToolCallChoice::Tool(name.clone())),
+            _ => Some(ToolCallChoice::Required),
         },
         _ => None,
     }
 }
 
-fn format(settings: &Value) -> Option<Format> {
+fn format(settings: &Value) -> Option<ReplyFormat> {
     let schema = settings.get("responseJsonSchema").cloned();
     let schema = schema.or_else(|| settings.get("responseSchema").map(json_schema));
     match schema {
-        Some(schema) => Some(Format::Schema { name: "reply".to_owned(), schema, strict: None }),
-        None => (text(settings, "responseMimeType") == "application/json").then_some(Format::Json),
+        Some(schema) => Some(ReplyFormat::Schema { name: "reply".to_owned(), schema, strict: None }),
+        None => (text(settings, "responseMimeType") == "application/json").then_some(ReplyFormat::Json),
     }
 }
 
@@ -231,7 +234,7 @@ pub(super) fn model(name: &str) -> Value {
 }
 
 /// Writes the reply as one body.
-pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
+pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value {
     let mut parts = Vec::new();
     if let Some(reasoning) = reply.reasoning.as_ref().filter(|_| head.thinks) {
         parts.push(json!({"text": reasoning, "thought": true}));
@@ -240,34 +243,34 @@ pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
         parts.push(json!({"text": reply.text}));
     }
     parts.extend(calls(head, reply));
-    said(head, &parts, Some(finish), &reply.usage)
+    reply_json(head, &parts, Some(finish), &reply.usage)
 }
 
 /// A reply as a stream.
-pub(super) struct Chunks {
-    head: Head,
+pub(super) struct GeminiChunks {
+    head: CallContext,
 }
 
-impl Chunks {
-    pub(super) const fn new(head: Head) -> Self {
+impl GeminiChunks {
+    pub(super) const fn new(head: CallContext) -> Self {
         Self { head }
     }
 
     fn chunk(&self, parts: &[Value]) -> String {
-        format!("data: {}\n\n", said(&self.head, parts, None, &Usage::default()))
+        format!("data: {}\n\n", reply_json(&self.head, parts, None, &Usage::default()))
     }
 }
 
-impl Events for Chunks {
+impl EventWriter for GeminiChunks {
     fn begin(&mut self) -> String {
         String::new()
     }
 
-    fn piece(&mut self, piece: &Piece) -> String {
+    fn piece(&mut self, piece: &ReplyPiece) -> String {
         match piece {
-            Piece::Text(text) => self.chunk(&[json!({"text": text})]),
-            Piece::Reasoning(text) if self.head.thinks => self.chunk(&[json!({"text": text, "thought": true})]),
-            Piece::Reasoning(_) => String::new(),
+            ReplyPiece::Text(text) => self.chunk(&[json!({"text": text})]),
+            ReplyPiece::Reasoning(text) if self.head.thinks => self.chunk(&[json!({"text": text, "thought": true})]),
+            ReplyPiece::Reasoning(_) => String::new(),
         }
     }
 
@@ -276,12 +279,12 @@ impl Events for Chunks {
         if parts.is_empty() {
             parts.push(json!({"text": ""}));
         }
-        format!("data: {}\n\n", said(&self.head, &parts, Some(finish), &reply.usage))
+        format!("data: {}\n\n", reply_json(&self.head, &parts, Some(finish), &reply.usage))
     }
 }
 
 /// Writes the calls; the first carries the token of the thoughts that led to them.
-fn calls(head: &Head, reply: &Reply) -> Vec<Value> {
+fn calls(head: &CallContext, reply: &Reply) -> Vec<Value> {
     let part = |(place, call): (usize, &ToolCall)| {
         let args = if call.arguments.is_object() {
             call.arguments.clone()
@@ -297,7 +300,7 @@ fn calls(head: &Head, reply: &Reply) -> Vec<Value> {
     reply.tool_calls.iter().enumerate().map(part).collect()
 }
 
-fn said(head: &Head, parts: &[Value], finish: Option<&Finish>, usage: &Usage) -> Value {
+fn reply_json(head: &CallContext, parts: &[Value], finish: Option<&Finish>, usage: &Usage) -> Value {
     let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": parts}});
     let mut said = json!({"modelVersion": head.model, "responseId": format!("reply-{}", head.number)});
     if let Some(finish) = finish {
@@ -322,9 +325,9 @@ fn said(head: &Head, parts: &[Value], finish: Option<&Finish>, usage: &Usage) ->
 /// Writes a refusal as a body.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let status = match refusal.why {
-        Why::Budget | Why::Closed => "PERMISSION_DENIED",
-        Why::Unavailable => "UNAVAILABLE",
-        Why::Invalid | Why::ContextLength | Why::Filtered => "INVALID_ARGUMENT",
+        RefusalKind::Budget | RefusalKind::Closed => "PERMISSION_DENIED",
+        RefusalKind::Unavailable => "UNAVAILABLE",
+        RefusalKind::Invalid | RefusalKind::ContextLength | RefusalKind::Filtered => "INVALID_ARGUMENT",
     };
     json!({"error": {"code": refusal.why.status(), "message": refusal.message, "status": status}})
 }

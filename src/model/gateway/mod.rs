@@ -4,7 +4,7 @@
 //! The gateway turns each call into a [`Request`] for a [`Model`](super::Model), and writes the reply in the protocol
 //! of the call. So an agent can be tried with another provider's model than its own, and shares prices, retries,
 //! recordings and replays with all other agents. The gateway holds no key and no budget: each call is sent to the
-//! harness as an [`Ask`], to be answered or refused. Parts of a call that cannot be passed on are reported to the
+//! harness as an [`AgentCall`], to be answered or refused. Parts of a call that cannot be passed on are reported to the
 //! harness; if the answer would be wrong without them, the gateway refuses the call.
 
 mod answers;
@@ -35,16 +35,16 @@ pub use serve::serve;
 
 /// A request of an agent.
 #[derive(Debug)]
-pub enum Asked {
+pub enum GatewayRequest {
     /// A call, waiting for its answer.
-    Call(Box<Ask>),
+    Call(Box<AgentCall>),
     /// A request that was refused because it cannot be passed on.
     Refused(Refusal),
 }
 
 /// A call made by an agent.
 #[derive(Debug)]
-pub struct Ask {
+pub struct AgentCall {
     /// The request. The agent does not choose seed and number of the call.
     pub request: Request,
     /// Parts of the call that are not passed on, in words.
@@ -52,12 +52,12 @@ pub struct Ask {
     /// Where to send the reply piece by piece, if the agent wants a stream.
     pub pieces: Option<Pieces>,
     /// Where to send the answer; closed if the agent has disconnected.
-    pub answer: oneshot::Sender<Result<Given, Refusal>>,
+    pub answer: oneshot::Sender<Result<AnsweredCall, Refusal>>,
 }
 
 /// An answered call.
 #[derive(Debug)]
-pub struct Given {
+pub struct AnsweredCall {
     /// The reply.
     pub reply: Reply,
     /// Maximum tokens that the reply could have, perhaps fewer than the agent asked for.
@@ -70,14 +70,14 @@ pub struct Given {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The kind of refusal.
-    pub why: Why,
+    pub why: RefusalKind,
     /// Explanation for the agent and its logs.
     pub message: String,
 }
 
-/// Kinds of refusals. [`Why::Unavailable`] is the only one that agents should retry.
+/// Kinds of refusals. [`RefusalKind::Unavailable`] is the only one that agents should retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum RefusalKind {
     /// The budget is used up.
     Budget,
     /// The request is malformed, or asks for something the gateway does not support.
@@ -92,7 +92,7 @@ pub enum Why {
     Closed,
 }
 
-impl Why {
+impl RefusalKind {
     /// The HTTP status. Clients retry 402, 429 and 500 and above, some of them for minutes; they accept 403.
     const fn status(self) -> u16 {
         match self {
@@ -108,13 +108,13 @@ const LONGEST_REFUSAL: usize = 500;
 
 impl Refusal {
     fn invalid(message: impl Into<String>) -> Self {
-        Self { why: Why::Invalid, message: message.into().chars().take(LONGEST_REFUSAL).collect() }
+        Self { why: RefusalKind::Invalid, message: message.into().chars().take(LONGEST_REFUSAL).collect() }
     }
 }
 
 /// A parsed request, in whichever protocol.
 #[derive(Debug)]
-struct Read {
+struct ParsedRequest {
     request: Request,
     stops: Vec<String>,
     /// The model's name as sent by the agent; repeated in the reply.
@@ -125,14 +125,14 @@ struct Read {
     /// Whether the agent wants to see thoughts.
     thinks: bool,
     /// The agent's tools that are not plain functions, by the names used with the model.
-    kinds: HashMap<String, Kind>,
+    kinds: HashMap<String, SpecialTool>,
     /// Parts of the request that are not passed on, in words.
     left_out: Vec<String>,
 }
 
 /// Kinds of tools in OpenAI's Responses API that are not plain functions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum SpecialTool {
     /// A tool that takes free text.
     Custom,
     /// A function `name` in a namespace.
@@ -152,7 +152,7 @@ enum Finish {
 }
 
 impl Finish {
-    fn of(Given { reply, most, refusal }: &Given, stops: &[String]) -> Self {
+    fn classify(AnsweredCall { reply, most, refusal }: &AnsweredCall, stops: &[String]) -> Self {
         if let Some(refusal) = refusal {
             Self::Refused(refusal.clone())
         } else if reply.cut || most.is_some_and(|most| reply.usage.output >= u64::from(most)) {
@@ -167,16 +167,16 @@ impl Finish {
 
 /// Data about a call that its answer needs.
 #[derive(Debug, Clone, Default)]
-struct Head {
+struct CallContext {
     model: String,
     /// Number of the call at this gateway, from 0.
     number: u64,
     counts: bool,
     thinks: bool,
-    kinds: HashMap<String, Kind>,
+    kinds: HashMap<String, SpecialTool>,
 }
 
-impl Head {
+impl CallContext {
     /// Returns the token that represents this reply's thoughts in later requests.
     fn token(&self) -> String {
         thoughts::token(self.number)

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{self, Reader, list, text};
-use super::stream::Events;
-use super::{Finish, Head, Read, Refusal, Why};
-use crate::model::{Message, Piece, Reply, Request, Role, Sampling, Tool, ToolCall, Usage, Wishes};
+use super::parts::{self, RequestReader, list, text};
+use super::stream::EventWriter;
+use super::{CallContext, Finish, ParsedRequest, Refusal, RefusalKind};
+use crate::model::{Message, Reply, ReplyPiece, Request, RequestOptions, Role, Sampling, Tool, ToolCall, Usage};
 
 /// Fields that are read or can be ignored.
 const FIELDS: [&str; 26] = [
@@ -38,19 +38,19 @@ const FIELDS: [&str; 26] = [
 ];
 
 /// Parses a request.
-pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
+pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     let messages = body.get("messages").and_then(Value::as_array);
     let messages = messages.ok_or_else(|| Refusal::invalid("`messages` is missing"))?;
     if body.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
         return Err(Refusal::invalid("this gateway gives one choice a call: leave `n` at 1"));
     }
-    let mut reader = Reader::default();
+    let mut reader = RequestReader::default();
     reader.leave_out_fields(body, "", &FIELDS);
     let stops = match body.get("stop") {
         Some(Value::String(stop)) => vec![stop.clone()],
         _ => list(body, "stop").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
     };
-    Ok(Read {
+    Ok(ParsedRequest {
         request: Request {
             messages: messages.iter().map(|said| message(said, &mut reader)).collect::<Result<_, _>>()?,
             tools: list(body, "tools").iter().filter_map(|said| tool(said, &mut reader)).collect(),
@@ -61,7 +61,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
                 ..Sampling::default()
             },
             one_call: body.get("parallel_tool_calls").and_then(Value::as_bool) == Some(false),
-            wishes: Wishes {
+            wishes: RequestOptions {
                 choice: parts::choice(body.get("tool_choice"), "/function/name"),
                 format: parts::format(body.get("response_format"), Some("json_schema")),
                 top_p: body.get("top_p").and_then(Value::as_f64),
@@ -84,7 +84,7 @@ pub(super) fn read(body: &Value) -> Result<Read, Refusal> {
     })
 }
 
-fn message(message: &Value, reader: &mut Reader) -> Result<Message, Refusal> {
+fn message(message: &Value, reader: &mut RequestReader) -> Result<Message, Refusal> {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("system" | "developer") => Role::System,
         Some("user") => Role::User,
@@ -112,7 +112,7 @@ fn tool_call(place: usize, call: &Value) -> ToolCall {
     }
 }
 
-fn tool(tool: &Value, reader: &mut Reader) -> Option<Tool> {
+fn tool(tool: &Value, reader: &mut RequestReader) -> Option<Tool> {
     let Some(function) = tool.get("function") else {
         // Other tools would be run by the provider, which is impossible here.
         reader.leave_out(format!("the tool `{}`", text(tool, "type")));
@@ -131,7 +131,7 @@ pub(super) fn no_arguments() -> Value {
 }
 
 /// Writes the reply as one body.
-pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
+pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value {
     let mut message = json!({"role": "assistant", "content": null});
     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
         message["content"] = json!(reply.text);
@@ -154,17 +154,17 @@ pub(super) fn body(head: &Head, reply: &Reply, finish: &Finish) -> Value {
 }
 
 /// A reply as a stream.
-pub(super) struct Chunks(pub(super) Head);
+pub(super) struct OpenAiChunks(pub(super) CallContext);
 
-impl Events for Chunks {
+impl EventWriter for OpenAiChunks {
     fn begin(&mut self) -> String {
         chunk(&self.0, &json!({"role": "assistant", "content": ""}))
     }
 
-    fn piece(&mut self, piece: &Piece) -> String {
+    fn piece(&mut self, piece: &ReplyPiece) -> String {
         match piece {
-            Piece::Text(text) => chunk(&self.0, &json!({"content": text})),
-            Piece::Reasoning(text) => chunk(&self.0, &json!({"reasoning_content": text})),
+            ReplyPiece::Text(text) => chunk(&self.0, &json!({"content": text})),
+            ReplyPiece::Reasoning(text) => chunk(&self.0, &json!({"reasoning_content": text})),
         }
     }
 
@@ -183,11 +183,11 @@ impl Events for Chunks {
     }
 }
 
-fn chunk(head: &Head, delta: &Value) -> String {
+fn chunk(head: &CallContext, delta: &Value) -> String {
     event(head, &json!([{"index": 0, "delta": delta, "finish_reason": null}]), None)
 }
 
-fn event(head: &Head, choices: &Value, usage: Option<Value>) -> String {
+fn event(head: &CallContext, choices: &Value, usage: Option<Value>) -> String {
     let mut event = json!({
         "id": id(head), "object": "chat.completion.chunk", "created": 0, "model": head.model, "choices": choices,
     });
@@ -200,12 +200,12 @@ fn event(head: &Head, choices: &Value, usage: Option<Value>) -> String {
 /// Writes a refusal as a body.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let (kind, code) = match refusal.why {
-        Why::Budget => ("insufficient_quota", "budget_used_up"),
-        Why::Invalid => ("invalid_request_error", "unsupported"),
-        Why::ContextLength => ("invalid_request_error", "context_length_exceeded"),
-        Why::Filtered => ("invalid_request_error", "content_filter"),
-        Why::Unavailable => ("server_error", "server_error"),
-        Why::Closed => ("permission_error", "closed"),
+        RefusalKind::Budget => ("insufficient_quota", "budget_used_up"),
+        RefusalKind::Invalid => ("invalid_request_error", "unsupported"),
+        RefusalKind::ContextLength => ("invalid_request_error", "context_length_exceeded"),
+        RefusalKind::Filtered => ("invalid_request_error", "content_filter"),
+        RefusalKind::Unavailable => ("server_error", "server_error"),
+        RefusalKind::Closed => ("permission_error", "closed"),
     };
     json!({"error": {"message": refusal.message, "type": kind, "param": null, "code": code}})
 }
@@ -215,7 +215,7 @@ pub(super) fn error_events(refusal: &Refusal) -> String {
     format!("data: {}\n\ndata: [DONE]\n\n", error(refusal))
 }
 
-fn id(head: &Head) -> String {
+fn id(head: &CallContext) -> String {
     format!("chatcmpl-{}", head.number)
 }
 

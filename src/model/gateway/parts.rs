@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::Refusal;
-use crate::model::{Choice, Effort, Format, Image, Message, Role};
+use crate::model::{Effort, Image, Message, ReplyFormat, Role, ToolCallChoice};
 
 /// Media types of pictures that every provider accepts, if its model takes pictures.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -14,25 +14,25 @@ const SHOWN: usize = 80;
 
 /// Collects the parts of a request that are not passed on.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct RequestReader {
     /// The left-out parts in words, without duplicates.
     pub(super) left_out: Vec<String>,
 }
 
 /// A message's content.
 #[derive(Debug, Default)]
-pub(super) struct Content {
+pub(super) struct ReadContent {
     pub(super) text: String,
     pub(super) images: Vec<Image>,
 }
 
-impl Content {
+impl ReadContent {
     pub(super) fn message(self, role: Role) -> Message {
         Message { images: self.images, ..Message::new(role, self.text) }
     }
 }
 
-impl Reader {
+impl RequestReader {
     /// Notes a part that is not passed on.
     pub(super) fn leave_out(&mut self, what: impl Into<String>) {
         let what: String = what.into().chars().take(SHOWN).collect();
@@ -50,17 +50,17 @@ impl Reader {
     }
 
     /// Reads the content of a message: a text, or parts in any protocol's form.
-    pub(super) fn content(&mut self, content: Option<&Value>) -> Result<Content, Refusal> {
+    pub(super) fn content(&mut self, content: Option<&Value>) -> Result<ReadContent, Refusal> {
         match content {
-            None | Some(Value::Null) => Ok(Content::default()),
-            Some(Value::String(text)) => Ok(Content { text: text.clone(), images: Vec::new() }),
+            None | Some(Value::Null) => Ok(ReadContent::default()),
+            Some(Value::String(text)) => Ok(ReadContent { text: text.clone(), images: Vec::new() }),
             Some(Value::Array(parts)) => {
                 let mut texts = Vec::new();
                 let mut images = Vec::new();
                 for part in parts {
                     self.part(part, &mut texts, &mut images);
                 }
-                Ok(Content { text: texts.join("\n"), images })
+                Ok(ReadContent { text: texts.join("\n"), images })
             }
             Some(_) => Err(Refusal::invalid("`content` is neither a text nor a list of parts")),
         }
@@ -139,27 +139,27 @@ pub(super) fn arguments(written: Option<&Value>) -> Value {
 }
 
 /// Reads the choice of tools in OpenAI's form; `name` is the pointer to the tool's name.
-pub(super) fn choice(choice: Option<&Value>, name: &str) -> Option<Choice> {
+pub(super) fn choice(choice: Option<&Value>, name: &str) -> Option<ToolCallChoice> {
     match choice? {
         Value::String(word) => match word.as_str() {
-            "auto" => Some(Choice::Auto),
-            "none" => Some(Choice::None),
-            "required" => Some(Choice::Required),
+            "auto" => Some(ToolCallChoice::Auto),
+            "none" => Some(ToolCallChoice::None),
+            "required" => Some(ToolCallChoice::Required),
             _ => None,
         },
-        object => Some(Choice::Tool(object.pointer(name)?.as_str()?.to_owned())),
+        object => Some(ToolCallChoice::Tool(object.pointer(name)?.as_str()?.to_owned())),
     }
 }
 
 /// Reads the reply's format in OpenAI's form; `within` is the field that contains the schema, if it is nested.
-pub(super) fn format(format: Option<&Value>, within: Option<&str>) -> Option<Format> {
+pub(super) fn format(format: Option<&Value>, within: Option<&str>) -> Option<ReplyFormat> {
     let format = format?;
     match format.get("type")?.as_str()? {
-        "json_object" => Some(Format::Json),
+        "json_object" => Some(ReplyFormat::Json),
         "json_schema" => {
             let said = within.map_or(Some(format), |within| format.get(within))?;
             let name = said.get("name").and_then(Value::as_str).unwrap_or("reply").to_owned();
-            Some(Format::Schema {
+            Some(ReplyFormat::Schema {
                 name,
                 schema: said.get("schema")?.clone(),
                 strict: said.get("strict").and_then(Value::as_bool),

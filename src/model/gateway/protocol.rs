@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::stops::stop_at;
-use super::stream::Events;
-use super::{Finish, Given, Head, Read, Refusal, anthropic, gemini, openai, responses};
+use super::stream::EventWriter;
+use super::{AnsweredCall, CallContext, Finish, ParsedRequest, Refusal, anthropic, gemini, openai, responses};
 
 /// The protocol of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Protocol {
+pub(super) enum WireProtocol {
     /// OpenAI's Chat Completions API.
     Chat,
     /// OpenAI's Responses API.
@@ -19,9 +19,9 @@ pub(super) enum Protocol {
     Gemini,
 }
 
-impl Protocol {
+impl WireProtocol {
     /// Parses a request.
-    pub(super) fn read(self, body: &[u8]) -> Result<Read, Refusal> {
+    pub(super) fn read(self, body: &[u8]) -> Result<ParsedRequest, Refusal> {
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| Refusal::invalid(format!("the request is not JSON: {error}")))?;
         match self {
@@ -33,8 +33,8 @@ impl Protocol {
     }
 
     /// Writes a reply as one body.
-    pub(super) fn body(self, head: Head, mut given: Given, stops: &[String]) -> Value {
-        let finish = Finish::of(&given, stops);
+    pub(super) fn body(self, head: CallContext, mut given: AnsweredCall, stops: &[String]) -> Value {
+        let finish = Finish::classify(&given, stops);
         given.reply.text.truncate(stop_at(&given.reply.text, stops).len());
         match self {
             Self::Chat => openai::body(&head, &given.reply, &finish),
@@ -45,12 +45,12 @@ impl Protocol {
     }
 
     /// Returns the writer of a streamed reply.
-    pub(super) fn events(self, head: Head) -> Box<dyn Events> {
+    pub(super) fn events(self, head: CallContext) -> Box<dyn EventWriter> {
         match self {
-            Self::Chat => Box::new(openai::Chunks(head)),
-            Self::Responses => Box::new(responses::Items::new(head)),
+            Self::Chat => Box::new(openai::OpenAiChunks(head)),
+            Self::Responses => Box::new(responses::ResponseItems::new(head)),
             Self::Messages => Box::new(anthropic::Blocks::new(head)),
-            Self::Gemini => Box::new(gemini::Chunks::new(head)),
+            Self::Gemini => Box::new(gemini::GeminiChunks::new(head)),
         }
     }
 

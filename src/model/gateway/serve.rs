@@ -17,12 +17,12 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::answers::{closed, event_stream, json_response, listed, refuse};
-use super::broken::Broken;
-use super::coming::{Coming, Next, write};
-use super::protocol::Protocol;
-use super::shared::{LONGEST_NAME, Shared};
+use super::broken::PanicFlag;
+use super::coming::{ReplyEvent, ReplyInProgress, write};
+use super::protocol::WireProtocol;
+use super::shared::{GatewayState, LONGEST_NAME};
 use super::stream::Stream;
-use super::{Ask, Asked, Head, Read, Refusal, anthropic, gemini};
+use super::{AgentCall, CallContext, GatewayRequest, ParsedRequest, Refusal, anthropic, gemini};
 use crate::model::{pieces, quote::tokens_read};
 
 /// Capacity of the queue of calls.
@@ -31,7 +31,7 @@ const WAITING: usize = 16;
 /// A running gateway; stops when dropped.
 pub struct Gateway {
     server: JoinHandle<()>,
-    broken: Broken,
+    broken: PanicFlag,
 }
 
 impl Gateway {
@@ -50,14 +50,18 @@ impl Drop for Gateway {
 
 /// Serves these connections until they end. Calls go to the returned receiver, and so do the refusals of requests that
 /// had the key; once the receiver is dropped, calls are refused. `model` is the only name listed.
-pub fn serve<C>(connections: mpsc::Receiver<C>, key: Option<String>, model: &str) -> (Gateway, mpsc::Receiver<Asked>)
+pub fn serve<C>(
+    connections: mpsc::Receiver<C>,
+    key: Option<String>,
+    model: &str,
+) -> (Gateway, mpsc::Receiver<GatewayRequest>)
 where
     C: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
     let (asks, asked) = mpsc::channel(WAITING);
     let parsing = Semaphore::new(1);
-    let broken = Broken::default();
-    let shared = Arc::new(Shared {
+    let broken = PanicFlag::default();
+    let shared = Arc::new(GatewayState {
         asks,
         parsing,
         key,
@@ -111,25 +115,25 @@ where
     }
 }
 
-async fn chat(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    call(Protocol::Chat, &shared, request, None).await
+async fn chat(State(shared): State<Arc<GatewayState>>, request: Request) -> Response {
+    call(WireProtocol::Chat, &shared, request, None).await
 }
 
-async fn responses(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    call(Protocol::Responses, &shared, request, None).await
+async fn responses(State(shared): State<Arc<GatewayState>>, request: Request) -> Response {
+    call(WireProtocol::Responses, &shared, request, None).await
 }
 
-async fn messages(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    call(Protocol::Messages, &shared, request, None).await
+async fn messages(State(shared): State<Arc<GatewayState>>, request: Request) -> Response {
+    call(WireProtocol::Messages, &shared, request, None).await
 }
 
-async fn count_tokens(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    count(Protocol::Messages, &shared, request, anthropic::count).await
+async fn count_tokens(State(shared): State<Arc<GatewayState>>, request: Request) -> Response {
+    count(WireProtocol::Messages, &shared, request, anthropic::count).await
 }
 
 /// Handles Gemini's calls: the path ends with the model's name and the method.
-async fn contents(State(shared): State<Arc<Shared>>, Path(name): Path<String>, request: Request) -> Response {
-    let protocol = Protocol::Gemini;
+async fn contents(State(shared): State<Arc<GatewayState>>, Path(name): Path<String>, request: Request) -> Response {
+    let protocol = WireProtocol::Gemini;
     match name.rsplit_once(':') {
         Some((model, "generateContent")) => call(protocol, &shared, request, Some((model, false))).await,
         Some((model, "streamGenerateContent"))
@@ -139,7 +143,7 @@ async fn contents(State(shared): State<Arc<Shared>>, Path(name): Path<String>, r
         }
         Some((_, "streamGenerateContent")) => {
             let refusal = Refusal::invalid("this gateway streams events: ask with `alt=sse`");
-            shared.tell(&refusal).await;
+            shared.report_refusal(&refusal).await;
             refuse(protocol, &refusal)
         }
         Some((_, "countTokens")) => count(protocol, &shared, request, gemini::count).await,
@@ -148,14 +152,14 @@ async fn contents(State(shared): State<Arc<Shared>>, Path(name): Path<String>, r
 }
 
 /// Estimates the tokens of a request from its bytes.
-async fn count(protocol: Protocol, shared: &Shared, request: Request, says: fn(u64) -> Value) -> Response {
+async fn count(protocol: WireProtocol, shared: &GatewayState, request: Request, says: fn(u64) -> Value) -> Response {
     match shared.read(protocol, request).await {
         Ok((read, _)) => json_response(200, &says(tokens_read(&read.request))),
         Err(refusal) => refuse(protocol, &refusal),
     }
 }
 
-async fn gemini_models(State(shared): State<Arc<Shared>>) -> Response {
+async fn gemini_models(State(shared): State<Arc<GatewayState>>) -> Response {
     json_response(200, &gemini::models(&shared.model))
 }
 
@@ -164,7 +168,7 @@ async fn gemini_model(Path(name): Path<String>) -> Response {
 }
 
 /// Lists the model, in a form that fits both OpenAI's and Anthropic's protocol.
-async fn models(State(shared): State<Arc<Shared>>) -> Response {
+async fn models(State(shared): State<Arc<GatewayState>>) -> Response {
     let name = &shared.model;
     json_response(
         200,
@@ -176,38 +180,43 @@ async fn model_of(Path(name): Path<String>) -> Response {
     json_response(200, &listed(&name))
 }
 
-async fn unknown(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn unknown(State(shared): State<Arc<GatewayState>>, request: Request) -> Response {
     let message = "there is no such path: this gateway has /v1/chat/completions, /v1/responses, \
                    /v1/messages, /v1beta/models/NAME:generateContent and /v1/models";
     // Report only real calls, not a client's check whether the server is there.
     if request.method() == Method::POST && shared.admit_to(&request).is_ok() {
         let path: String = request.uri().path().chars().take(LONGEST_NAME).collect();
-        shared.tell(&Refusal::invalid(format!("`{path}`: {message}"))).await;
+        shared.report_refusal(&Refusal::invalid(format!("`{path}`: {message}"))).await;
     }
     json_response(404, &json!({"error": {"message": message, "type": "not_found_error", "code": "not_found"}}))
 }
 
 /// Answers a call. For Gemini, `path` has the model's name and whether to stream.
-async fn call(protocol: Protocol, shared: &Arc<Shared>, request: Request, path: Option<(&str, bool)>) -> Response {
+async fn call(
+    protocol: WireProtocol,
+    shared: &Arc<GatewayState>,
+    request: Request,
+    path: Option<(&str, bool)>,
+) -> Response {
     let _watch = shared.broken.watch();
     let (read, parsing) = match shared.read(protocol, request).await {
         Ok(read) => read,
         Err(refusal) => return refuse(protocol, &refusal),
     };
-    let Read { mut request, stops, model, streams, counts, thinks, kinds, left_out } = read;
+    let ParsedRequest { mut request, stops, model, streams, counts, thinks, kinds, left_out } = read;
     let (model, streams) = path
         .map_or((model, streams), |(model, streams)| (model.chars().take(LONGEST_NAME).collect::<String>(), streams));
     let number = shared.calls.fetch_add(1, Ordering::Relaxed);
     shared.thoughts().put_back(&mut request.messages);
     let (answer, answered) = oneshot::channel();
     let (to, pieces) = pieces();
-    let ask = Ask { request, left_out, pieces: streams.then_some(to), answer };
-    if shared.asks.send(Asked::Call(Box::new(ask))).await.is_err() {
+    let ask = AgentCall { request, left_out, pieces: streams.then_some(to), answer };
+    if shared.asks.send(GatewayRequest::Call(Box::new(ask))).await.is_err() {
         return refuse(protocol, &closed());
     }
     drop(parsing);
-    let head = Head { model, number, counts, thinks, kinds };
-    let mut reply = Coming { number, pieces, answered, shared: shared.clone() };
+    let head = CallContext { model, number, counts, thinks, kinds };
+    let mut reply = ReplyInProgress { number, pieces, answered, shared: shared.clone() };
     if !streams {
         return match reply.answer().await {
             Ok(given) => json_response(200, &protocol.body(head, given, &stops)),
@@ -217,7 +226,7 @@ async fn call(protocol: Protocol, shared: &Arc<Shared>, request: Request, path: 
     let begin = move || Stream::new(protocol.events(head.clone()), stops.clone());
     match reply.next().await {
         // Clients handle a refusal best as a status.
-        Next::Answer(Err(refusal)) => refuse(protocol, &refusal),
+        ReplyEvent::Answer(Err(refusal)) => refuse(protocol, &refusal),
         next => {
             let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);
             tokio::spawn(write(protocol, begin, reply, next, to));

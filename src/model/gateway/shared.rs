@@ -8,9 +8,9 @@ use axum::extract::Request;
 use axum::http::HeaderMap;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 
-use super::broken::Broken;
-use super::protocol::Protocol;
-use super::{Asked, Read, Refusal, Why, thoughts};
+use super::broken::PanicFlag;
+use super::protocol::WireProtocol;
+use super::{GatewayRequest, ParsedRequest, Refusal, RefusalKind, thoughts};
 
 /// Maximum bytes of a request.
 const LONGEST: usize = 8 << 20;
@@ -20,8 +20,8 @@ pub(super) const LONGEST_NAME: usize = 200;
 const MOST_STOPS: usize = 16;
 
 /// State shared by all connections.
-pub(super) struct Shared {
-    pub(super) asks: mpsc::Sender<Asked>,
+pub(super) struct GatewayState {
+    pub(super) asks: mpsc::Sender<GatewayRequest>,
     /// Requests are parsed and handed over one at a time, because a parsed request takes many times the memory of its
     /// text.
     pub(super) parsing: Semaphore,
@@ -30,19 +30,19 @@ pub(super) struct Shared {
     /// The only model listed.
     pub(super) model: String,
     pub(super) calls: AtomicU64,
-    pub(super) broken: Broken,
+    pub(super) broken: PanicFlag,
     /// The model's thoughts, by the tokens given to the agent.
-    pub(super) thoughts: Mutex<thoughts::Given>,
+    pub(super) thoughts: Mutex<thoughts::ThoughtStore>,
 }
 
-impl Shared {
+impl GatewayState {
     /// Parses a request after checking its key; a request without the key is not read. While the permit is held, no
     /// other request is parsed.
     pub(super) async fn read(
         &self,
-        protocol: Protocol,
+        protocol: WireProtocol,
         request: Request,
-    ) -> Result<(Read, Option<SemaphorePermit<'_>>), Refusal> {
+    ) -> Result<(ParsedRequest, Option<SemaphorePermit<'_>>), Refusal> {
         self.admit_to(&request)?;
         let betas = request.headers().get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
         let betas = betas.flat_map(|values| values.split(',')).map(|beta| format!("beta `{}`", beta.trim()));
@@ -63,19 +63,19 @@ impl Shared {
                 Ok((read, permit))
             }
             Err(refusal) => {
-                self.tell(&refusal).await;
+                self.report_refusal(&refusal).await;
                 Err(refusal)
             }
         }
     }
 
     /// Reports a refused request to the receiver of calls.
-    pub(super) async fn tell(&self, refusal: &Refusal) {
+    pub(super) async fn report_refusal(&self, refusal: &Refusal) {
         // Without a receiver, there is no record to add to.
-        let _ = self.asks.send(Asked::Refused(refusal.clone())).await;
+        let _ = self.asks.send(GatewayRequest::Refused(refusal.clone())).await;
     }
 
-    pub(super) fn thoughts(&self) -> std::sync::MutexGuard<'_, thoughts::Given> {
+    pub(super) fn thoughts(&self) -> std::sync::MutexGuard<'_, thoughts::ThoughtStore> {
         self.thoughts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -90,12 +90,12 @@ impl Shared {
         if [bearer, given("x-api-key"), given("x-goog-api-key"), queried].contains(&Some(key.as_str())) {
             return Ok(());
         }
-        Err(Refusal { why: Why::Closed, message: "this is another attempt's gateway".into() })
+        Err(Refusal { why: RefusalKind::Closed, message: "this is another attempt's gateway".into() })
     }
 }
 
 /// Refuses requests that would be expensive to answer.
-fn checked(read: Read) -> Result<Read, Refusal> {
+fn checked(read: ParsedRequest) -> Result<ParsedRequest, Refusal> {
     if read.model.len() > LONGEST_NAME {
         return Err(Refusal::invalid(format!("the name of the model is longer than {LONGEST_NAME} bytes")));
     }

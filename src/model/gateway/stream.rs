@@ -2,21 +2,21 @@
 
 use super::Finish;
 use super::stops::{safe, stop_at};
-use crate::model::{Piece, Reply};
+use crate::model::{Reply, ReplyPiece};
 
 /// Writes a reply's events in a protocol's format.
-pub(super) trait Events: Send {
+pub(super) trait EventWriter: Send {
     /// Writes the beginning of a stream.
     fn begin(&mut self) -> String;
     /// Writes a piece of text or thoughts.
-    fn piece(&mut self, piece: &Piece) -> String;
+    fn piece(&mut self, piece: &ReplyPiece) -> String;
     /// Writes the end, after all text.
     fn end(&mut self, reply: &Reply, finish: &Finish) -> String;
 }
 
 /// A stream being written.
 pub(super) struct Stream {
-    events: Box<dyn Events>,
+    events: Box<dyn EventWriter>,
     /// The texts at which the reply ends.
     stops: Vec<String>,
     begun: bool,
@@ -31,7 +31,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(events: Box<dyn Events>, stops: Vec<String>) -> Self {
+    pub(super) fn new(events: Box<dyn EventWriter>, stops: Vec<String>) -> Self {
         Self { events, stops, begun: false, stopped: false, reasoned: false, text: String::new(), sent: 0 }
     }
 
@@ -41,17 +41,17 @@ impl Stream {
     }
 
     /// Returns the events for a piece; empty if it must wait for more text.
-    pub(super) fn piece(&mut self, piece: Piece) -> String {
+    pub(super) fn piece(&mut self, piece: ReplyPiece) -> String {
         match piece {
-            Piece::Text(_) if self.stopped => String::new(),
-            Piece::Text(text) => {
+            ReplyPiece::Text(_) if self.stopped => String::new(),
+            ReplyPiece::Text(text) => {
                 self.text.push_str(&text);
                 // Text that was sent cannot be the beginning of a stop, so only search the rest.
                 let (length, stopped) = safe(&self.text[self.sent..], &self.stops);
                 self.stopped = stopped;
-                self.say(self.sent + length)
+                self.send_text(self.sent + length)
             }
-            Piece::Reasoning(_) => {
+            ReplyPiece::Reasoning(_) => {
                 self.reasoned = true;
                 self.begin() + &self.events.piece(&piece)
             }
@@ -62,14 +62,14 @@ impl Stream {
     pub(super) fn end(&mut self, reply: &Reply, finish: &Finish) -> String {
         let mut events = String::new();
         if let Some(reasoning) = reply.reasoning.as_ref().filter(|_| !self.reasoned) {
-            events += &self.piece(Piece::Reasoning(reasoning.clone()));
+            events += &self.piece(ReplyPiece::Reasoning(reasoning.clone()));
         }
         // If the reply differs from its pieces, what was sent cannot be taken back.
         if reply.text.get(..self.sent) == self.text.get(..self.sent) {
             self.text.clone_from(&reply.text);
         }
         let whole = stop_at(&self.text, &self.stops).len();
-        events += &self.say(whole);
+        events += &self.send_text(whole);
         events += &self.begin();
         events + &self.events.end(reply, finish)
     }
@@ -79,13 +79,13 @@ impl Stream {
     }
 
     /// Sends the text up to byte `end`.
-    fn say(&mut self, end: usize) -> String {
+    fn send_text(&mut self, end: usize) -> String {
         if end <= self.sent {
             return String::new();
         }
         let text = self.text[self.sent..end].to_owned();
         self.sent = end;
-        self.begin() + &self.events.piece(&Piece::Text(text))
+        self.begin() + &self.events.piece(&ReplyPiece::Text(text))
     }
 }
 
@@ -94,8 +94,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::super::Head;
-    use super::super::protocol::Protocol;
+    use super::super::CallContext;
+    use super::super::protocol::WireProtocol;
     use super::*;
 
     /// Joins the text of the events, as a client does.
@@ -119,10 +119,10 @@ mod tests {
         ) {
             let text = pieces.concat();
             let reply = Reply { text: text.clone(), ..Reply::default() };
-            for protocol in [Protocol::Chat, Protocol::Messages, Protocol::Responses, Protocol::Gemini] {
-                let mut stream = Stream::new(protocol.events(Head::default()), stops.clone());
+            for protocol in [WireProtocol::Chat, WireProtocol::Messages, WireProtocol::Responses, WireProtocol::Gemini] {
+                let mut stream = Stream::new(protocol.events(CallContext::default()), stops.clone());
                 // Some pieces arrive, the rest is only in the reply.
-                let mut events: String = pieces.iter().take(sent).map(|piece| stream.piece(Piece::Text(piece.clone()))).collect();
+                let mut events: String = pieces.iter().take(sent).map(|piece| stream.piece(ReplyPiece::Text(piece.clone()))).collect();
                 events += &stream.end(&reply, &Finish::Stop);
                 prop_assert_eq!(read(&events), stop_at(&text, &stops), "{:?}", protocol);
             }

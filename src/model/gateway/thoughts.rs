@@ -21,9 +21,9 @@ pub(super) fn placeholder(token: &str) -> Option<Thought> {
 
 /// Thoughts by their tokens.
 #[derive(Debug, Default)]
-pub(super) struct Given(HashMap<String, Vec<Thought>>);
+pub(super) struct ThoughtStore(HashMap<String, Vec<Thought>>);
 
-impl Given {
+impl ThoughtStore {
     /// Remembers the thoughts of a reply.
     pub(super) fn keep(&mut self, number: u64, thoughts: &[Thought]) {
         if !thoughts.is_empty() {

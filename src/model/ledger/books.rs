@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::{Entry, Payer, Usage};
+use super::{LedgerEntry, Payer, Usage};
 use crate::error::{Error, Result};
 
 /// Money and tokens spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Paid {
+pub struct PaidTotals {
     /// Dollars of finished calls.
     pub settled: f64,
     /// Dollars reserved for calls that are in progress or were cut off.
@@ -19,7 +19,7 @@ pub struct Paid {
     pub usage: Usage,
 }
 
-impl Paid {
+impl PaidTotals {
     /// Dollars that count as spent.
     #[must_use]
     pub fn dollars(&self) -> f64 {
@@ -35,25 +35,25 @@ impl Paid {
 
 /// The contents of all ledgers of a run.
 #[derive(Debug, Default, PartialEq)]
-pub struct Books {
+pub struct RunLedgers {
     /// Spending by payer.
-    pub payers: HashMap<Payer, Paid>,
+    pub payers: HashMap<Payer, PaidTotals>,
     /// Dollars that attempts had cost before the run had a ledger.
     pub carried_attempts: f64,
     /// Dollars that verifiers had cost before the run had a ledger.
     pub carried_verifiers: f64,
     /// Cost of test calls to models before the run started anything.
-    pub probes: Paid,
+    pub probes: PaidTotals,
     /// One sentence per unreadable line.
     pub notes: Vec<String>,
 }
 
-impl Books {
+impl RunLedgers {
     /// Reads one ledger.
     ///
     /// # Errors
     /// Kind `Store` if it cannot be read.
-    pub fn of(path: &Path) -> Result<Self> {
+    pub fn from_file(path: &Path) -> Result<Self> {
         let mut books = Self::default();
         books.read(path).map_err(|error| read_failed(path, error))?;
         Ok(books)
@@ -61,27 +61,27 @@ impl Books {
 
     /// Total cost of attempts.
     #[must_use]
-    pub fn attempts(&self) -> Paid {
+    pub fn attempts(&self) -> PaidTotals {
         self.sum(self.carried_attempts, false)
     }
 
     /// Total cost of verifiers.
     #[must_use]
-    pub fn verifiers(&self) -> Paid {
+    pub fn verifiers(&self) -> PaidTotals {
         self.sum(self.carried_verifiers, true)
     }
 
     /// Total cost of the run.
     #[must_use]
-    pub fn total(&self) -> Paid {
+    pub fn total(&self) -> PaidTotals {
         let mut total = self.attempts();
         total.add(&self.verifiers());
         total.add(&self.probes);
         total
     }
 
-    fn sum(&self, carried: f64, of_verifiers: bool) -> Paid {
-        let mut sum = Paid { settled: carried, ..Paid::default() };
+    fn sum(&self, carried: f64, of_verifiers: bool) -> PaidTotals {
+        let mut sum = PaidTotals { settled: carried, ..PaidTotals::default() };
         for (payer, paid) in &self.payers {
             if payer.verifier.is_some() == of_verifiers {
                 sum.add(paid);
@@ -98,22 +98,22 @@ impl Books {
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 {
             // A line without a newline is torn: its call was not made, or its reply not used.
-            let entry = line.strip_suffix(b"\n").map(serde_json::from_slice::<Entry>);
+            let entry = line.strip_suffix(b"\n").map(serde_json::from_slice::<LedgerEntry>);
             match entry {
-                Some(Ok(Entry::Carried { attempts, verifiers })) => {
+                Some(Ok(LedgerEntry::Carried { attempts, verifiers })) => {
                     self.carried_attempts += attempts;
                     self.carried_verifiers += verifiers;
                 }
-                Some(Ok(Entry::Probed { dollars, usage })) => {
-                    self.probes.add(&Paid { settled: dollars, open: 0.0, usage });
+                Some(Ok(LedgerEntry::Probed { dollars, usage })) => {
+                    self.probes.add(&PaidTotals { settled: dollars, open: 0.0, usage });
                 }
-                Some(Ok(Entry::Reserved { call, payer, dollars })) => {
+                Some(Ok(LedgerEntry::Reserved { call, payer, dollars })) => {
                     next = next.max(call + 1);
                     open.insert(call, (payer, dollars));
                 }
-                Some(Ok(Entry::Settled { call, dollars, usage })) => {
+                Some(Ok(LedgerEntry::Settled { call, dollars, usage })) => {
                     let payer = open.remove(&call).map(|(payer, _)| payer).unwrap_or_default();
-                    self.payers.entry(payer).or_default().add(&Paid { settled: dollars, open: 0.0, usage });
+                    self.payers.entry(payer).or_default().add(&PaidTotals { settled: dollars, open: 0.0, usage });
                 }
                 Some(Err(_)) if !line.trim_ascii().is_empty() => broken += 1,
                 _ => {}
@@ -135,7 +135,7 @@ impl Books {
 ///
 /// # Errors
 /// Kind `Store` if a ledger cannot be read.
-pub fn books(folder: &Path) -> Result<Option<Books>> {
+pub fn books(folder: &Path) -> Result<Option<RunLedgers>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|error| read_failed(folder, error))? {
         let entry = entry.map_err(|error| read_failed(folder, error))?;
@@ -148,7 +148,7 @@ pub fn books(folder: &Path) -> Result<Option<Books>> {
     if paths.is_empty() {
         return Ok(None);
     }
-    let mut books = Books::default();
+    let mut books = RunLedgers::default();
     for path in &paths {
         books.read(path).map_err(|error| read_failed(path, error))?;
     }

@@ -22,9 +22,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use books::{Books, Paid, books};
+pub use books::{PaidTotals, RunLedgers, books};
 
-use super::{Probed, Usage};
+use super::{ProbeCost, Usage};
 use crate::files::Appender;
 
 /// The attempt or verifier that pays for a call.
@@ -47,8 +47,9 @@ pub struct Payer {
 
 /// A line of a ledger.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Entry")]
 #[serde(tag = "entry", rename_all = "snake_case")]
-pub enum Entry {
+pub enum LedgerEntry {
     /// Money that the run had spent before it had a ledger.
     Carried {
         /// Dollars spent by attempts.
@@ -103,11 +104,11 @@ pub(crate) fn dollars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std:
 /// A ledger written by this process.
 #[derive(Debug)]
 pub struct Ledger {
-    file: Mutex<Open>,
+    file: Mutex<OpenLedger>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenLedger {
     appender: Appender,
     /// Number of the next call.
     next: u64,
@@ -122,8 +123,8 @@ impl Ledger {
     /// If the file cannot be opened or read.
     pub fn open(path: &Path) -> io::Result<Self> {
         let appender = Appender::resume(path)?;
-        let next = Books::default().read(path)?;
-        Ok(Self { file: Mutex::new(Open { appender, next, failed: None }) })
+        let next = RunLedgers::default().read(path)?;
+        Ok(Self { file: Mutex::new(OpenLedger { appender, next, failed: None }) })
     }
 
     /// Records what the run had spent before it had a ledger.
@@ -131,18 +132,18 @@ impl Ledger {
     /// # Errors
     /// If the ledger cannot be written.
     pub fn carry(&self, attempts: f64, verifiers: f64) -> io::Result<()> {
-        self.lock().write(&Entry::Carried { attempts, verifiers }, true)
+        self.lock().write(&LedgerEntry::Carried { attempts, verifiers }, true)
     }
 
     /// Records the cost of a test call to a model, if any.
     ///
     /// # Errors
     /// If the ledger cannot be written.
-    pub fn probed(&self, &Probed { usage, cost }: &Probed) -> io::Result<()> {
+    pub fn probed(&self, &ProbeCost { usage, cost }: &ProbeCost) -> io::Result<()> {
         if cost <= 0.0 {
             return Ok(());
         }
-        self.lock().write(&Entry::Probed { dollars: cost, usage }, true)
+        self.lock().write(&LedgerEntry::Probed { dollars: cost, usage }, true)
     }
 
     /// Why the ledger can no longer be written, if so: no further calls should be paid for.
@@ -151,14 +152,14 @@ impl Ledger {
         self.lock().failed.clone()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, OpenLedger> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl OpenLedger {
     /// Appends a line, flushed to disk if `is_durable`, that is, if it involves money.
-    fn write(&mut self, entry: &Entry, is_durable: bool) -> io::Result<()> {
+    fn write(&mut self, entry: &LedgerEntry, is_durable: bool) -> io::Result<()> {
         if let Some(failed) = &self.failed {
             return Err(io::Error::other(failed.clone()));
         }
@@ -177,7 +178,7 @@ impl Open {
 
 /// A ledger together with the payer whose calls are written.
 #[derive(Debug, Clone)]
-pub struct Tab {
+pub struct PayerLedger {
     ledger: Arc<Ledger>,
     payer: Payer,
 }
@@ -190,7 +191,7 @@ pub struct Reservation {
     dollars: f64,
 }
 
-impl Tab {
+impl PayerLedger {
     /// Creates the tab of `payer` in `ledger`.
     #[must_use]
     pub const fn new(ledger: Arc<Ledger>, payer: Payer) -> Self {
@@ -211,7 +212,7 @@ impl Tab {
         let mut file = self.ledger.lock();
         let call = file.next;
         file.next += 1;
-        file.write(&Entry::Reserved { call, payer: self.payer.clone(), dollars }, dollars > 0.0)?;
+        file.write(&LedgerEntry::Reserved { call, payer: self.payer.clone(), dollars }, dollars > 0.0)?;
         Ok(Reservation { call, dollars })
     }
 
@@ -219,8 +220,8 @@ impl Tab {
     ///
     /// # Errors
     /// If the ledger cannot be written; the reservation then counts as spent.
-    pub fn settle(&self, reserved: &Reservation, dollars: f64, usage: Usage) -> io::Result<()> {
+    pub fn record_cost(&self, reserved: &Reservation, dollars: f64, usage: Usage) -> io::Result<()> {
         let is_durable = dollars > 0.0 || reserved.dollars > 0.0;
-        self.ledger.lock().write(&Entry::Settled { call: reserved.call, dollars, usage }, is_durable)
+        self.ledger.lock().write(&LedgerEntry::Settled { call: reserved.call, dollars, usage }, is_durable)
     }
 }

@@ -7,17 +7,17 @@ fn payer(attempt: u32) -> Payer {
 }
 
 #[test]
-fn what_was_cut_off_counts_as_reserved_and_all_files_of_a_run_are_summed_up() {
+fn unfinished_calls_count_as_reserved_and_all_ledgers_of_a_run_are_summed() {
     let folder = tempfile::tempdir().unwrap();
     assert!(books(folder.path()).unwrap().is_none());
     let usage = Usage { output: 7, ..Usage::default() };
     for (name, carried) in [("ledger.jsonl", 1.0), ("ledger-2.jsonl", 0.0)] {
         let ledger = Arc::new(Ledger::open(&folder.path().join(name)).unwrap());
         ledger.carry(carried, 0.5).unwrap();
-        let tab = Tab::new(ledger.clone(), payer(0));
+        let tab = PayerLedger::new(ledger.clone(), payer(0));
         let first = tab.reserve(0.25).unwrap();
-        let _cut_off = Tab::new(ledger, payer(1)).reserve(0.125).unwrap();
-        tab.settle(&first, 0.0625, usage).unwrap();
+        let _cut_off = PayerLedger::new(ledger, payer(1)).reserve(0.125).unwrap();
+        tab.record_cost(&first, 0.0625, usage).unwrap();
     }
     // A continued ledger does not reuse call numbers, and drops a torn line.
     let path = folder.path().join("ledger.jsonl");
@@ -25,24 +25,24 @@ fn what_was_cut_off_counts_as_reserved_and_all_files_of_a_run_are_summed_up() {
     text.push_str("{\"entry\":\"settled\",\"call\":1,\"dollars\":0.1");
     std::fs::write(&path, text).unwrap();
     let verifier = Payer { verifier: Some("model".into()), attempt: None, ..payer(0) };
-    let tab = Tab::new(Arc::new(Ledger::open(&path).unwrap()), verifier);
+    let tab = PayerLedger::new(Arc::new(Ledger::open(&path).unwrap()), verifier);
     let third = tab.reserve(1.0).unwrap();
     assert_eq!(third.call, 2);
-    tab.settle(&third, 0.5, Usage::default()).unwrap();
+    tab.record_cost(&third, 0.5, Usage::default()).unwrap();
     let books = books(folder.path()).unwrap().unwrap();
-    assert_eq!(books.payers[&payer(0)], Paid { settled: 0.125, open: 0.0, usage: Usage { output: 14, ..usage } });
-    assert_eq!(books.payers[&payer(1)], Paid { open: 0.25, ..Paid::default() });
+    assert_eq!(books.payers[&payer(0)], PaidTotals { settled: 0.125, open: 0.0, usage: Usage { output: 14, ..usage } });
+    assert_eq!(books.payers[&payer(1)], PaidTotals { open: 0.25, ..PaidTotals::default() });
     assert_eq!((books.attempts().settled, books.attempts().open), (1.125, 0.25));
     assert_eq!((books.verifiers().dollars(), books.total().dollars()), (1.5, 2.875));
     assert_eq!(books.notes, Vec::<String>::new());
 }
 
 #[test]
-fn no_line_lowers_what_was_spent() {
+fn no_line_lowers_the_sum_spent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Arc::new(Ledger::open(&path).unwrap());
-    let _cut_off = Tab::new(ledger, payer(0)).reserve(0.25).unwrap();
+    let _cut_off = PayerLedger::new(ledger, payer(0)).reserve(0.25).unwrap();
     let before = std::fs::read_to_string(&path).unwrap();
     for line in [
         r#"{"entry":"settled","call":0,"dollars":-5.0,"usage":{"input":0,"output":0}}"#,
@@ -58,20 +58,20 @@ fn no_line_lowers_what_was_spent() {
 }
 
 #[test]
-fn what_a_probe_cost_is_spent_by_nobody_and_one_that_cost_nothing_is_not_written() {
+fn probe_costs_have_no_payer_and_free_probes_are_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Ledger::open(&path).unwrap();
-    ledger.probed(&Probed::default()).unwrap();
+    ledger.probed(&ProbeCost::default()).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
     let usage = Usage { input: 7, ..Usage::default() };
-    ledger.probed(&Probed { usage, cost: 0.5 }).unwrap();
+    ledger.probed(&ProbeCost { usage, cost: 0.5 }).unwrap();
     let books = books(folder.path()).unwrap().unwrap();
     assert_eq!((books.total().dollars(), books.total().usage.input, books.payers.len()), (0.5, 7, 0));
 }
 
 #[test]
-fn a_broken_line_is_told_and_hides_no_other() {
+fn a_broken_ledger_line_is_reported_and_the_others_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     std::fs::write(&path, "garbage\n\n{\"entry\":\"carried\",\"attempts\":2.0,\"verifiers\":0.0}\n").unwrap();
@@ -84,7 +84,7 @@ fn a_ledger_that_cannot_be_written_lets_nothing_more_be_paid_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Arc::new(Ledger::open(&path).unwrap());
-    let tab = Tab::new(ledger.clone(), payer(0));
+    let tab = PayerLedger::new(ledger.clone(), payer(0));
     // Someone removes the file during the run.
     std::fs::remove_file(&path).unwrap();
     tab.reserve(1.0).unwrap_err();

@@ -12,9 +12,9 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::server::{Answer, Server};
+use super::server::{CannedAnswer, TestServer};
 use super::{open_here, options, request};
-use crate::model::{Description, Image, Message, Options, Reply, Request, Role, Thought, ToolCall};
+use crate::model::{Description, Image, Message, ModelAccess, Reply, Request, Role, Thought, ToolCall};
 
 const STEPS: usize = 30;
 
@@ -43,14 +43,14 @@ fn after(steps: usize) -> Request {
 }
 
 async fn sent(spec: &str, version: &str, describe: &str, answer: Value) -> Vec<Value> {
-    let server = Server::start(vec![Answer::ok(answer)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(answer)]).await;
     let description = if describe.is_empty() { Description::default() } else { describe.parse().unwrap() };
-    let options = Options { description, ..options(&format!("{}/{version}", server.url)) };
+    let options = ModelAccess { description, ..options(&format!("{}/{version}", server.url)) };
     let model = open_here(spec, &options);
     for step in 0..STEPS {
         model.query(&after(step)).await.unwrap();
     }
-    server.asked().into_iter().map(|asked| asked.body).collect()
+    server.requests().into_iter().map(|asked| asked.body).collect()
 }
 
 /// Returns the cached share, in bytes, of all requests; `cached` gives the number of a request's leading parts that are
@@ -169,9 +169,9 @@ async fn a_response_is_asked_for_with_items_and_its_encrypted_reasoning_goes_bac
     let body = json!({"id": "r", "object": "response", "status": "completed", "model": "m", "output": [reasoning, call],
         "usage": {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120,
             "input_tokens_details": {"cached_tokens": 60}, "output_tokens_details": {"reasoning_tokens": 15}}});
-    let server = Server::start(vec![Answer::ok(body)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(body)]).await;
     let description = "api=responses,reasoning=true,images=true,sampling=false".parse().unwrap();
-    let model = open_here("openai:next", &Options { description, ..options(&format!("{}/v1", server.url)) });
+    let model = open_here("openai:next", &ModelAccess { description, ..options(&format!("{}/v1", server.url)) });
     let mut asked = request();
     asked.one_call = true;
     asked.sampling.effort = Some(crate::model::Effort::High);
@@ -187,7 +187,7 @@ async fn a_response_is_asked_for_with_items_and_its_encrypted_reasoning_goes_bac
     let result = Message { tool_call_id: Some("c1".into()), images: vec![image], ..Message::new(Role::Tool, "done") };
     asked.messages.extend([said, result]);
     model.query(&asked).await.unwrap();
-    let sent = &server.asked()[1];
+    let sent = &server.requests()[1];
     assert!(sent.head.starts_with("post /v1/responses "), "{}", sent.head);
     let items = sent.body["input"].as_array().unwrap();
     let last: Vec<&Value> = items.iter().rev().take(3).rev().collect();
@@ -213,11 +213,11 @@ async fn a_picture_goes_to_models_that_see_and_a_note_to_the_others() {
         ("gemini:gemini-m", "images=true", super::one_call::gemini_text(), true),
         ("openai:m", "images=false", super::openai_text("ok"), false),
     ] {
-        let server = Server::start(vec![Answer::ok(answer)]).await;
+        let server = TestServer::start(vec![CannedAnswer::ok(answer)]).await;
         let description = if describe.is_empty() { Description::default() } else { describe.parse().unwrap() };
-        let model = open_here(spec, &Options { description, ..options(&format!("{}/v1", server.url)) });
+        let model = open_here(spec, &ModelAccess { description, ..options(&format!("{}/v1", server.url)) });
         model.query(&asked).await.unwrap();
-        let sent = server.asked()[0].body.to_string();
+        let sent = server.requests()[0].body.to_string();
         assert_eq!((sent.contains("iVBORw=="), sent.contains("a picture stood here")), (sees, !sees), "{spec} {sent}");
         assert_eq!(model.leaves_out(&asked).is_empty(), sees, "{spec}");
     }
@@ -236,11 +236,11 @@ async fn a_picture_that_a_call_showed_goes_where_each_provider_takes_it() {
         ("openai:m", super::openai_text("ok"), "messages"),
         ("gemini:gemini-m", super::one_call::gemini_text(), "contents"),
     ] {
-        let server = Server::start(vec![Answer::ok(answer)]).await;
+        let server = TestServer::start(vec![CannedAnswer::ok(answer)]).await;
         let description = "images=true".parse().unwrap();
-        let model = open_here(spec, &Options { description, ..options(&format!("{}/v1", server.url)) });
+        let model = open_here(spec, &ModelAccess { description, ..options(&format!("{}/v1", server.url)) });
         model.query(&asked).await.unwrap();
-        let sent = server.asked()[0].body[turns].clone();
+        let sent = server.requests()[0].body[turns].clone();
         let of_result = |part: &&Value| {
             ["tool_result", "functionResponse"].iter().any(|name| part.to_string().contains(name))
                 || part["role"] == "tool"

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::server::{Answer, Server};
+use super::server::{CannedAnswer, TestServer};
 use super::{KEY, open_here, openai_text, options, request};
-use crate::model::{ModelError, Options, QueryFailed, Reply, Request, Usage};
+use crate::model::{ModelAccess, ModelError, QueryFailed, Reply, Request, Usage};
 
 /// Asks a server that gives these answers, with [`KEY`] as the key; returns the outcome and the server.
-async fn ask(answers: Vec<Answer>) -> (Result<Reply, QueryFailed>, Server) {
-    let server = Server::start(answers).await;
+async fn ask(answers: Vec<CannedAnswer>) -> (Result<Reply, QueryFailed>, TestServer) {
+    let server = TestServer::start(answers).await;
     let answer = open_here("m", &options(&server.url)).query(&request()).await;
     if let Err(error) = &answer {
         assert!(!error.to_string().contains(KEY), "the key is shown: {error}");
@@ -18,52 +18,52 @@ async fn ask(answers: Vec<Answer>) -> (Result<Reply, QueryFailed>, Server) {
     (answer, server)
 }
 
-fn good() -> Answer {
-    Answer::ok(openai_text("ok"))
+fn good() -> CannedAnswer {
+    CannedAnswer::ok(openai_text("ok"))
 }
 
 /// A head that announces more than the body that follows.
-fn raw(content_type: &str, length: usize, body: &str) -> Answer {
-    Answer::Raw(format!(
+fn raw(content_type: &str, length: usize, body: &str) -> CannedAnswer {
+    CannedAnswer::Raw(format!(
         "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
     ).into_bytes())
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_again() {
+async fn transient_failures_are_retried() {
     let whole = openai_text("ok").to_string();
     let half = &whole[..whole.len() / 2];
     let passing = [
-        ("a server error", Answer::status(500, json!({"error": {"message": "oops"}}))),
-        ("an overload", Answer::status(529, json!({"type": "error", "error": {"type": "overloaded_error"}}))),
-        ("a connection closed at once", Answer::Close),
+        ("a server error", CannedAnswer::status(500, json!({"error": {"message": "oops"}}))),
+        ("an overload", CannedAnswer::status(529, json!({"type": "error", "error": {"type": "overloaded_error"}}))),
+        ("a connection closed at once", CannedAnswer::Close),
         ("a body that breaks off", raw("application/json", whole.len(), half)),
         ("broken JSON", raw("application/json", half.len(), half)),
         ("a page instead of JSON", raw("text/html", 15, "<html>!</html>\n")),
-        ("no HTTP at all", Answer::Raw(b"SSH-2.0-OpenSSH\r\n".to_vec())),
-        ("a list of no choices", Answer::ok(json!({"choices": []}))),
-        ("an error in a good answer", Answer::ok(json!({"error": {"code": 502, "message": "upstream"}}))),
-        ("silence", Answer::Hang),
-        ("a body in drips", Answer::Drip),
+        ("no HTTP at all", CannedAnswer::Raw(b"SSH-2.0-OpenSSH\r\n".to_vec())),
+        ("a list of no choices", CannedAnswer::ok(json!({"choices": []}))),
+        ("an error in a good answer", CannedAnswer::ok(json!({"error": {"code": 502, "message": "upstream"}}))),
+        ("silence", CannedAnswer::Hang),
+        ("a body in drips", CannedAnswer::Drip),
     ];
     for (what, answer) in passing {
         let (reply, server) = ask(vec![answer, good()]).await;
         assert_eq!(reply.unwrap_or_else(|error| panic!("{what}: {error}")).text, "ok");
-        assert_eq!(server.asked().len(), 2, "{what}");
+        assert_eq!(server.requests().len(), 2, "{what}");
     }
 }
 
 #[tokio::test]
-async fn what_cannot_pass_is_not_tried_again() {
+async fn permanent_failures_are_not_retried() {
     for status in [401, 402, 403, 404, 405] {
         let body = json!({"error": {"message": format!("Incorrect API key provided: {KEY}.")}});
-        let (answer, server) = ask(vec![Answer::status(status, body), good()]).await;
+        let (answer, server) = ask(vec![CannedAnswer::status(status, body), good()]).await;
         let error = answer.unwrap_err();
         assert_eq!(
             error.to_string(),
             format!("the model cannot be used: status {status}: Incorrect API key provided: [key].")
         );
-        assert_eq!(server.asked().len(), 1, "{status}");
+        assert_eq!(server.requests().len(), 1, "{status}");
     }
 }
 
@@ -71,21 +71,21 @@ async fn what_cannot_pass_is_not_tried_again() {
 async fn a_conversation_that_is_too_long_is_an_error_of_its_own() {
     let too_long = json!({"error": {"code": 400, "type": "exceed_context_size_error", "n_ctx": 16384,
         "message": "request (20030 tokens) exceeds the available context size (16384 tokens), try increasing it"}});
-    let (answer, server) = ask(vec![Answer::status(400, too_long), good()]).await;
+    let (answer, server) = ask(vec![CannedAnswer::status(400, too_long), good()]).await;
     assert!(matches!(answer.unwrap_err().error, ModelError::ContextLength(text) if text.contains("20030 tokens")));
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn tries_run_out_with_the_last_cause() {
-    let limited = Answer::status(429, json!({"error": {"message": "slow down"}}));
-    let (answer, server) = ask(vec![limited, Answer::status(503, json!({"error": {"message": "down"}}))]).await;
+    let limited = CannedAnswer::status(429, json!({"error": {"message": "slow down"}}));
+    let (answer, server) = ask(vec![limited, CannedAnswer::status(503, json!({"error": {"message": "down"}}))]).await;
     assert_eq!(answer.unwrap_err().to_string(), "the provider failed: status 503: down (after 3 tries)");
-    assert_eq!(server.asked().len(), 3);
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]
-async fn nothing_listening_is_a_failure_that_says_so() {
+async fn a_refused_connection_is_a_failure_with_its_reason() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
@@ -111,7 +111,7 @@ async fn a_server_without_tls_behind_an_https_address_is_a_failure_that_says_so(
 #[tokio::test]
 async fn failed_tries_that_the_provider_charged_are_counted() {
     let charged = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 7}});
-    let (reply, _server) = ask(vec![Answer::ok(charged), good()]).await;
+    let (reply, _server) = ask(vec![CannedAnswer::ok(charged), good()]).await;
     let reply = reply.unwrap();
     assert_eq!((reply.usage.input, reply.usage.output), (2000, 107));
     assert!((reply.cost - 0.00307).abs() < 1e-12, "{}", reply.cost);
@@ -121,13 +121,13 @@ async fn failed_tries_that_the_provider_charged_are_counted() {
 async fn a_call_that_fails_is_charged_for_its_tries_all_the_same() {
     let charged = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 7}});
     // Three tries that are charged; then one, followed by a permanent failure.
-    let (answer, _server) = ask(vec![Answer::ok(charged.clone())]).await;
+    let (answer, _server) = ask(vec![CannedAnswer::ok(charged.clone())]).await;
     let failed = answer.unwrap_err();
     assert!(matches!(failed.error, ModelError::Unavailable(_)), "{failed}");
     assert_eq!((failed.usage.input, failed.usage.output), (3000, 21));
     assert!((failed.cost - 0.00321).abs() < 1e-12, "{}", failed.cost);
 
-    let (answer, _server) = ask(vec![Answer::ok(charged), Answer::status(401, json!({}))]).await;
+    let (answer, _server) = ask(vec![CannedAnswer::ok(charged), CannedAnswer::status(401, json!({}))]).await;
     let failed = answer.unwrap_err();
     assert!(matches!(&failed.error, ModelError::Denied(text) if text.ends_with("(after 2 tries)")), "{failed}");
     assert_eq!((failed.usage.input, failed.usage.output), (1000, 7));
@@ -135,9 +135,9 @@ async fn a_call_that_fails_is_charged_for_its_tries_all_the_same() {
 }
 
 #[tokio::test]
-async fn tries_whose_cost_nobody_tells_are_told_of() {
-    let down = Answer::status(503, json!({"error": {"message": "down"}}));
-    let (answer, _server) = ask(vec![Answer::Hang, Answer::Close, down]).await;
+async fn tries_of_unknown_cost_are_reported() {
+    let down = CannedAnswer::status(503, json!({"error": {"message": "down"}}));
+    let (answer, _server) = ask(vec![CannedAnswer::Hang, CannedAnswer::Close, down]).await;
     assert_eq!(
         answer.unwrap_err().to_string(),
         "the provider failed: status 503: down (after 3 tries); what 2 of them cost is unknown and not counted"
@@ -148,7 +148,7 @@ async fn tries_whose_cost_nobody_tells_are_told_of() {
 async fn a_reply_whose_usage_is_broken_is_charged_as_far_as_it_can_be_read() {
     let mut body = openai_text("ok");
     body["usage"]["completion_tokens"] = json!("many");
-    let (answer, _server) = ask(vec![Answer::ok(body)]).await;
+    let (answer, _server) = ask(vec![CannedAnswer::ok(body)]).await;
     let reply = answer.unwrap();
     assert!(reply.estimated && reply.usage.input == 1000 && reply.usage.output > 0, "{reply:?}");
     assert!(reply.cost > 0.001, "{}", reply.cost);
@@ -156,7 +156,8 @@ async fn a_reply_whose_usage_is_broken_is_charged_as_far_as_it_can_be_read() {
 
 #[tokio::test]
 async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_start() {
-    let server = Server::start(vec![Answer::status(400, json!({"error": {"message": "invalid messages[3]"}}))]).await;
+    let server =
+        TestServer::start(vec![CannedAnswer::status(400, json!({"error": {"message": "invalid messages[3]"}}))]).await;
     let model = open_here("m", &options(&server.url));
     let later = model.query(&request()).await.unwrap_err();
     assert_eq!(later.to_string(), "the provider rejected the request: status 400: invalid messages[3]");
@@ -165,7 +166,7 @@ async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_s
     // An external agent writes its first request itself.
     let strange = model.query(&Request { call: 0, foreign: true, ..request() }).await.unwrap_err();
     assert_eq!(strange.error, later.error);
-    assert_eq!(server.asked().len(), 3);
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]
@@ -181,22 +182,22 @@ async fn a_reply_that_a_filter_withheld_is_refused_and_charged() {
     for (spec, body, reason) in
         [("openai:m", openai, "content_filter"), ("anthropic:m", anthropic, "refusal"), ("gemini:m", gemini, "SAFETY")]
     {
-        let server = Server::start(vec![Answer::ok(body)]).await;
+        let server = TestServer::start(vec![CannedAnswer::ok(body)]).await;
         let failed = open_here(spec, &options(&server.url)).query(&request()).await.unwrap_err();
         let told = format!("the provider refused the conversation: {reason}: the reply was withheld");
         assert_eq!(failed.to_string(), told, "{spec}");
         assert!((failed.cost - 0.0011).abs() < 1e-12, "{spec}: {}", failed.cost);
-        assert_eq!(server.asked().len(), 1, "{spec}");
+        assert_eq!(server.requests().len(), 1, "{spec}");
     }
 }
 
 #[tokio::test]
 async fn a_wait_that_the_provider_asks_for_is_kept() {
     for (name, value, least) in [("retry-after", "1".to_owned(), 1000), ("retry-after-ms", "300".to_owned(), 300)] {
-        let limited = Answer::Json(429, vec![(name, value)], json!({"error": {"message": "slow down"}}));
+        let limited = CannedAnswer::Json(429, vec![(name, value)], json!({"error": {"message": "slow down"}}));
         let (reply, server) = ask(vec![limited, good()]).await;
         assert_eq!(reply.unwrap().text, "ok");
-        let asked = server.asked();
+        let asked = server.requests();
         let waited = asked[1].at - asked[0].at;
         let range = Duration::from_millis(least)..Duration::from_millis(least + 5000);
         assert!(range.contains(&waited), "{name}: waited {waited:?}");
@@ -208,18 +209,18 @@ async fn a_wait_until_a_date_is_kept() {
     // The header has whole seconds, so two seconds ahead is a wait of one to two.
     let date = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC) + jiff::SignedDuration::from_secs(2);
     let value = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-    let limited = Answer::Json(503, vec![("retry-after", value)], json!({}));
+    let limited = CannedAnswer::Json(503, vec![("retry-after", value)], json!({}));
     let (reply, server) = ask(vec![limited, good()]).await;
     assert_eq!(reply.unwrap().text, "ok");
-    let waited = server.asked()[1].at - server.asked()[0].at;
+    let waited = server.requests()[1].at - server.requests()[0].at;
     assert!((Duration::from_millis(800)..Duration::from_secs(6)).contains(&waited), "waited {waited:?}");
 }
 
 #[tokio::test]
 async fn a_server_that_hangs_or_drips_is_left_after_the_time_limit() {
-    for answer in [Answer::Hang, Answer::Drip] {
-        let server = Server::start(vec![answer]).await;
-        let limited = Options { retries: 0, request_timeout: Duration::from_millis(200), ..options(&server.url) };
+    for answer in [CannedAnswer::Hang, CannedAnswer::Drip] {
+        let server = TestServer::start(vec![answer]).await;
+        let limited = ModelAccess { retries: 0, request_timeout: Duration::from_millis(200), ..options(&server.url) };
         let start = Instant::now();
         let error = open_here("m", &limited).query(&request()).await.unwrap_err();
         assert_eq!(
@@ -236,26 +237,26 @@ async fn a_server_that_hangs_or_drips_is_left_after_the_time_limit() {
 async fn the_tokens_of_a_server_that_reports_none_are_estimated_unless_it_costs_nothing() {
     let mut body = openai_text("ok");
     body.as_object_mut().unwrap().remove("usage");
-    let (answer, server) = ask(vec![Answer::ok(body)]).await;
+    let (answer, server) = ask(vec![CannedAnswer::ok(body)]).await;
     let reply = answer.unwrap();
     assert!(reply.estimated && reply.usage.input > 50 && reply.usage.output > 0 && reply.cost > 0.0, "{reply:?}");
-    let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+    let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
     assert!(open_here("m", &free).query(&request()).await.unwrap().cost.abs() < f64::EPSILON);
 }
 
 #[tokio::test]
 async fn a_prompt_that_gemini_blocks_is_refused() {
     let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 1000}});
-    let server = Server::start(vec![Answer::ok(blocked.clone())]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(blocked.clone())]).await;
     let error = open_here("gemini:m", &options(&server.url)).query(&request()).await.unwrap_err();
     assert_eq!(error.to_string(), "the provider refused the conversation: the prompt was blocked: SAFETY");
     assert_eq!((error.usage.input, error.cost), (1000, 0.001));
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 
     // Also in a stream, whose reader does not say why there is no reply.
     let event = super::providers::events(&[&format!("data: {blocked}")]);
-    let server = Server::start(vec![event, Answer::ok(blocked)]).await;
-    let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+    let server = TestServer::start(vec![event, CannedAnswer::ok(blocked)]).await;
+    let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
     let (to, _from) = crate::model::pieces();
     let streamed = open_here("gemini:m", &free).stream(&request(), &to).await.unwrap_err();
     assert_eq!(streamed.error, error.error);
@@ -275,8 +276,8 @@ async fn a_response_that_fails_in_its_stream_says_why_and_is_charged() {
         (error("invalid_prompt"), true, 0),
         (error("server_error"), false, 0),
     ] {
-        let server = Server::start(vec![super::providers::events(&[&format!("data: {event}")])]).await;
-        let free = Options {
+        let server = TestServer::start(vec![super::providers::events(&[&format!("data: {event}")])]).await;
+        let free = ModelAccess {
             price: Some((0.0, 0.0)),
             description: "api=responses".parse().unwrap(),
             ..options(&format!("{}/v1", server.url))
@@ -296,7 +297,7 @@ async fn other_providers_errors_are_read_too() {
     for (spec, body, words) in
         [("anthropic:m", anthropic, "prompt is too long"), ("gemini:m", gemini, "The input token count")]
     {
-        let server = Server::start(vec![Answer::status(400, body)]).await;
+        let server = TestServer::start(vec![CannedAnswer::status(400, body)]).await;
         let error = open_here(spec, &options(&server.url)).query(&request()).await.unwrap_err();
         assert!(matches!(error.error, ModelError::ContextLength(_)), "{error}");
         let start = format!("the conversation is too long for the model: status 400: {words}");

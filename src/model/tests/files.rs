@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::server::{Answer, Server};
+use super::server::{CannedAnswer, TestServer};
 use super::{open_here, openai_text, options, request};
-use crate::error::{Error, Kind};
-use crate::model::{Message, ModelError, Options, QueryFailed, Reply, Request, Role, ToolCall, Usage, open};
+use crate::error::{Error, FailureKind};
+use crate::model::{Message, ModelAccess, ModelError, QueryFailed, Reply, Request, Role, ToolCall, Usage, open};
 
 fn spec(form: &str, path: &Path) -> String {
     format!("{form}:{}", path.display())
@@ -27,7 +27,7 @@ fn asking(call: u32, text: &str) -> Request {
 
 /// Opens a file that must be refused.
 fn refused(form: &str, path: &Path) -> Error {
-    open(&spec(form, path), &Options::default()).err().unwrap()
+    open(&spec(form, path), &ModelAccess::default()).err().unwrap()
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn a_script_answers_by_the_calls_number() {
     let array = format!("[{}]", lines.trim().replace("\n\n", ","));
     for text in [lines, &array] {
         std::fs::write(&path, text).unwrap();
-        let model = open(&spec("scripted", &path), &Options::default()).unwrap();
+        let model = open(&spec("scripted", &path), &ModelAccess::default()).unwrap();
         for _ in 0..2 {
             let one = model.query(&at(0)).await.unwrap();
             let usage = Usage { input: 5, output: 2, ..Usage::default() };
@@ -73,28 +73,28 @@ fn a_wrong_script_is_refused_with_file_and_line() {
         std::fs::write(&path, &text).unwrap();
         let error = refused("scripted", &path);
         assert_eq!(error.place, Some((path.clone(), line)), "{text}");
-        assert!(error.kind == Kind::Usage && error.message.contains(words), "{text}: {error}");
+        assert!(error.kind == FailureKind::Usage && error.message.contains(words), "{text}: {error}");
     }
     assert_eq!(refused("scripted", Path::new("/no/such/file")).to_string(), "failed to read script `/no/such/file`");
 }
 
 #[tokio::test]
-async fn a_replay_gives_what_was_recorded_byte_for_byte() {
+async fn a_replay_returns_the_recorded_replies_byte_for_byte() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.jsonl");
     let mut body = openai_text("Größe: 0.1 \u{1f600}\r\n\t\u{0}");
     body["choices"][0]["message"]["tool_calls"] =
         json!([{"id": "z", "type": "function", "function": {"name": "f", "arguments": "{\"b\": 0.1, \"a\": 1e-7}"}}]);
-    let too_long = Answer::status(400, json!({"error": {"code": "context_length_exceeded", "message": "long"}}));
-    let server = Server::start(vec![Answer::ok(body), too_long]).await;
-    let recorded = open_here("m", &Options { record: Some(path.clone()), ..options(&server.url) });
+    let too_long = CannedAnswer::status(400, json!({"error": {"code": "context_length_exceeded", "message": "long"}}));
+    let server = TestServer::start(vec![CannedAnswer::ok(body), too_long]).await;
+    let recorded = open_here("m", &ModelAccess { record: Some(path.clone()), ..options(&server.url) });
     assert_eq!(recorded.name(), "m");
     let reply = recorded.query(&request()).await.unwrap();
     let error = recorded.query(&asking(2, "more")).await.unwrap_err();
     drop(server);
 
     let name = spec("replay", &path);
-    let replay = open(&name, &Options::default()).unwrap();
+    let replay = open(&name, &ModelAccess::default()).unwrap();
     assert_eq!(replay.name(), name);
     let played = replay.query(&request()).await.unwrap();
     assert_eq!(serde_json::to_string(&played).unwrap(), serde_json::to_string(&reply).unwrap());
@@ -109,23 +109,23 @@ async fn a_replay_gives_what_was_recorded_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_played_back_with_what_it_cost_and_older_recordings_without() {
+async fn a_replayed_refusal_has_its_cost_unless_the_recording_is_old() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.jsonl");
     let charged = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 7}});
-    let filtered = Answer::status(400, json!({"error": {"code": "content_filter", "message": "blocked"}}));
-    let server = Server::start(vec![Answer::ok(charged), filtered]).await;
-    let recorded = open_here("m", &Options { record: Some(path.clone()), ..options(&server.url) });
+    let filtered = CannedAnswer::status(400, json!({"error": {"code": "content_filter", "message": "blocked"}}));
+    let server = TestServer::start(vec![CannedAnswer::ok(charged), filtered]).await;
+    let recorded = open_here("m", &ModelAccess { record: Some(path.clone()), ..options(&server.url) });
     let failed = recorded.query(&request()).await.unwrap_err();
     assert_eq!((failed.usage.input, failed.usage.output), (1000, 7));
-    let replay = open(&spec("replay", &path), &Options::default()).unwrap();
+    let replay = open(&spec("replay", &path), &ModelAccess::default()).unwrap();
     assert_eq!(replay.query(&request()).await.unwrap_err(), failed);
 
     let mut line: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(line["error"]["usage"]["input"], 1000);
     line["error"] = json!({"refused": "status 400: blocked"});
     std::fs::write(&path, format!("{line}\n")).unwrap();
-    let replay = open(&spec("replay", &path), &Options::default()).unwrap();
+    let replay = open(&spec("replay", &path), &ModelAccess::default()).unwrap();
     let older = QueryFailed::from(ModelError::Refused("status 400: blocked".into()));
     assert_eq!(replay.query(&request()).await.unwrap_err(), older);
 }
@@ -134,16 +134,16 @@ async fn a_refusal_is_played_back_with_what_it_cost_and_older_recordings_without
 async fn a_bad_key_is_not_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.jsonl");
-    let server = Server::start(vec![Answer::status(401, json!({}))]).await;
-    let model = open_here("m", &Options { record: Some(path.clone()), ..options(&server.url) });
+    let server = TestServer::start(vec![CannedAnswer::status(401, json!({}))]).await;
+    let model = open_here("m", &ModelAccess { record: Some(path.clone()), ..options(&server.url) });
     assert!(matches!(model.query(&request()).await.unwrap_err().error, ModelError::Denied(_)));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
 }
 
 #[tokio::test]
 async fn a_recording_that_cannot_be_written_charges_its_reply_and_stops_all_calls() {
-    let server = Server::start(vec![Answer::ok(openai_text("ok"))]).await;
-    let model = open_here("m", &Options { record: Some("/dev/full".into()), ..options(&server.url) });
+    let server = TestServer::start(vec![CannedAnswer::ok(openai_text("ok"))]).await;
+    let model = open_here("m", &ModelAccess { record: Some("/dev/full".into()), ..options(&server.url) });
     let failed = model.query(&request()).await.unwrap_err();
     let told = "the model cannot be used: failed to write the recording `/dev/full`: No space left on device";
     assert!(failed.to_string().starts_with(told), "{failed}");
@@ -151,23 +151,23 @@ async fn a_recording_that_cannot_be_written_charges_its_reply_and_stops_all_call
     assert!((failed.cost - 0.002).abs() < 1e-12, "{}", failed.cost);
     let again = model.query(&request()).await.unwrap_err();
     assert_eq!((again.error, again.cost), (failed.error, 0.0));
-    assert_eq!(server.asked().len(), 1, "the provider is not asked again");
+    assert_eq!(server.requests().len(), 1, "the provider is not asked again");
 }
 
 #[tokio::test]
 async fn equal_requests_are_played_in_order_and_from_the_start_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.jsonl");
-    let answers = ["a", "b", "c"].map(|text| Answer::ok(openai_text(text)));
-    let server = Server::start(answers.to_vec()).await;
-    let options = Options { record: Some(path.clone()), ..options(&server.url) };
+    let answers = ["a", "b", "c"].map(|text| CannedAnswer::ok(openai_text(text)));
+    let server = TestServer::start(answers.to_vec()).await;
+    let options = ModelAccess { record: Some(path.clone()), ..options(&server.url) };
     // The recording is continued by a second run.
     let first = open_here("m", &options);
     first.query(&request()).await.unwrap();
     first.query(&request()).await.unwrap();
     open_here("m", &options).query(&request()).await.unwrap();
 
-    let replay = open(&spec("replay", &path), &Options::default()).unwrap();
+    let replay = open(&spec("replay", &path), &ModelAccess::default()).unwrap();
     let mut texts = Vec::new();
     for _ in 0..7 {
         texts.push(replay.query(&request()).await.unwrap().text);
@@ -179,23 +179,23 @@ async fn equal_requests_are_played_in_order_and_from_the_start_again() {
 async fn failures_of_the_network_are_not_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.jsonl");
-    let server = Server::start(vec![Answer::status(500, json!({}))]).await;
-    let model = open_here("m", &Options { record: Some(path.clone()), retries: 0, ..options(&server.url) });
+    let server = TestServer::start(vec![CannedAnswer::status(500, json!({}))]).await;
+    let model = open_here("m", &ModelAccess { record: Some(path.clone()), retries: 0, ..options(&server.url) });
     model.query(&request()).await.unwrap_err();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
     assert!(refused("replay", &path).message.contains("the recording is empty"));
 }
 
 #[tokio::test]
-async fn a_request_that_was_never_recorded_is_told_from_the_nearest_one() {
+async fn an_unrecorded_request_is_compared_with_the_nearest_recorded_one() {
     let folder = tempfile::tempdir().unwrap();
     let (script, path) = (folder.path().join("script"), folder.path().join("calls.jsonl"));
     std::fs::write(&script, "{\"text\": \"a\"}\n{\"text\": \"b\"}").unwrap();
-    let record = Options { record: Some(path.clone()), ..Options::default() };
+    let record = ModelAccess { record: Some(path.clone()), ..ModelAccess::default() };
     let recorded = open(&spec("scripted", &script), &record).unwrap();
     recorded.query(&asking(1, "Took 1.5 s")).await.unwrap();
     recorded.query(&Request { messages: vec![Message::new(Role::User, "far")], ..at(1) }).await.unwrap();
-    let replay = open(&spec("replay", &path), &Options::default()).unwrap();
+    let replay = open(&spec("replay", &path), &ModelAccess::default()).unwrap();
 
     let mut warm = asking(1, "Took 1.5 s");
     warm.sampling.temperature = Some(1.0);
@@ -218,37 +218,38 @@ async fn a_request_that_was_never_recorded_is_told_from_the_nearest_one() {
 }
 
 #[tokio::test]
-async fn a_torn_last_line_is_passed_over_and_cut_before_recording_goes_on() {
+async fn a_torn_last_line_is_removed_before_recording_continues() {
     let folder = tempfile::tempdir().unwrap();
     let (script, path) = (folder.path().join("script"), folder.path().join("calls.jsonl"));
     std::fs::write(&script, "{\"text\": \"a\"}\n{\"text\": \"b\"}").unwrap();
-    let record = Options { record: Some(path.clone()), ..Options::default() };
+    let record = ModelAccess { record: Some(path.clone()), ..ModelAccess::default() };
     let scripted = spec("scripted", &script);
     open(&scripted, &record).unwrap().query(&at(0)).await.unwrap();
     let whole = std::fs::read(&path).unwrap();
     std::fs::write(&path, [whole.as_slice(), &whole[..30]].concat()).unwrap();
 
-    let replay = open(&spec("replay", &path), &Options::default()).unwrap();
+    let replay = open(&spec("replay", &path), &ModelAccess::default()).unwrap();
     assert_eq!(replay.query(&at(0)).await.unwrap().text, "a");
     open(&scripted, &record).unwrap().query(&at(1)).await.unwrap();
-    let replay = open(&spec("replay", &path), &Options::default()).unwrap();
+    let replay = open(&spec("replay", &path), &ModelAccess::default()).unwrap();
     assert_eq!(replay.query(&at(1)).await.unwrap().text, "b");
 }
 
 #[test]
-fn a_file_that_is_no_recording_is_refused_and_left_as_it_is() {
+fn a_file_that_is_not_a_recording_is_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let (script, path) = (folder.path().join("script"), folder.path().join("notes.md"));
     std::fs::write(&script, "{}").unwrap();
     for text in ["# Notes\nno recording\n", "# Notes without an end"] {
         std::fs::write(&path, text).unwrap();
         let error =
-            open(&spec("scripted", &script), &Options { record: Some(path.clone()), ..Options::default() }).err();
+            open(&spec("scripted", &script), &ModelAccess { record: Some(path.clone()), ..ModelAccess::default() })
+                .err();
         let error = error.unwrap_or_else(|| panic!("{text:?} was taken for a recording"));
-        assert_eq!((error.kind, error.place), (Kind::Usage, Some((path.clone(), Some(1)))));
+        assert_eq!((error.kind, error.place), (FailureKind::Usage, Some((path.clone(), Some(1)))));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
-    let again = Options { record: Some(path.clone()), ..Options::default() };
+    let again = ModelAccess { record: Some(path.clone()), ..ModelAccess::default() };
     assert!(open(&spec("replay", &path), &again).err().unwrap().message.contains("cannot be recorded again"));
 }
 
@@ -257,7 +258,7 @@ async fn concurrent_calls_are_recorded_as_whole_lines() {
     let folder = tempfile::tempdir().unwrap();
     let (script, path) = (folder.path().join("script"), folder.path().join("calls.jsonl"));
     std::fs::write(&script, "{\"text\": \"a\"}").unwrap();
-    let record = Options { record: Some(path.clone()), ..Options::default() };
+    let record = ModelAccess { record: Some(path.clone()), ..ModelAccess::default() };
     let model = open(&spec("scripted", &script), &record).unwrap();
     let calls = (0..64).map(|number| {
         let model = std::sync::Arc::clone(&model);
@@ -266,7 +267,7 @@ async fn concurrent_calls_are_recorded_as_whole_lines() {
     for call in calls.collect::<Vec<_>>() {
         call.await.unwrap().unwrap();
     }
-    let replay = open(&spec("replay", &path), &Options::default()).unwrap();
+    let replay = open(&spec("replay", &path), &ModelAccess::default()).unwrap();
     for number in 0..64 {
         assert_eq!(replay.query(&asking(0, &number.to_string().repeat(5000))).await.unwrap().text, "a");
     }

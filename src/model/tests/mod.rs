@@ -17,25 +17,25 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::open::open_with;
-use super::{Message, Model, Options, Request, Role, Sampling, Tool, ToolCall};
+use super::{Message, Model, ModelAccess, Request, Role, Sampling, Tool, ToolCall};
 
 /// The key sent to the tests' servers; must not occur in any error.
 const KEY: &str = "sk-very-secret-123456";
 
 /// Options for a server of the tests: short waits, 1 and 10 dollars per million tokens.
-fn options(base_url: &str) -> Options {
-    Options {
+fn options(base_url: &str) -> ModelAccess {
+    ModelAccess {
         base_url: Some(base_url.to_owned()),
         price: Some((1.0, 10.0)),
         request_timeout: Duration::from_secs(1),
         retries: 2,
         first_wait: Duration::from_millis(5),
-        ..Options::default()
+        ..ModelAccess::default()
     }
 }
 
 /// Opens a model with [`KEY`] in every variable.
-fn open_here(spec: &str, options: &Options) -> Arc<dyn Model> {
+fn open_here(spec: &str, options: &ModelAccess) -> Arc<dyn Model> {
     open_with(spec, options, &|_| Some(KEY.to_owned())).unwrap()
 }
 

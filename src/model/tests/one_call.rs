@@ -8,9 +8,9 @@
 
 use serde_json::{Value, json};
 
-use super::server::{Answer, Server};
+use super::server::{CannedAnswer, TestServer};
 use super::{open_here, openai_text, options, request};
-use crate::model::{Effort, Message, Options, Request, Role, ToolCall};
+use crate::model::{Effort, Message, ModelAccess, Request, Role, ToolCall};
 
 /// A conversation whose last reply made two calls, both answered.
 fn two_calls() -> Request {
@@ -34,9 +34,9 @@ pub(super) fn gemini_text() -> Value {
 }
 
 async fn sent(spec: &str, reply: Value, request: &Request) -> Value {
-    let server = Server::start(vec![Answer::ok(reply)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(reply)]).await;
     open_here(spec, &options(&format!("{}/v1", server.url))).query(request).await.unwrap();
-    server.asked()[0].body.clone()
+    server.requests()[0].body.clone()
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn an_effort_goes_to_each_provider_in_its_own_words() {
 
 #[tokio::test]
 async fn a_probe_says_whether_a_server_is_there_without_asking_it_anything() {
-    let free = |url: &str| Options { price: Some((0.0, 0.0)), ..options(url) };
+    let free = |url: &str| ModelAccess { price: Some((0.0, 0.0)), ..options(url) };
     let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", server.local_addr().unwrap());
     open_here("m", &free(&url)).probe().await.unwrap();

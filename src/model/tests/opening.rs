@@ -1,30 +1,30 @@
 //! Tests of model names, keys and prices: everything that is refused before money is spent.
 
-use super::{Options, open_with};
-use crate::error::{Error, Kind};
+use super::{ModelAccess, open_with};
+use crate::error::{Error, FailureKind};
 use crate::model::Usage;
 use crate::model::price::Price;
 
-fn refused(spec: &str, options: &Options, key: Option<&str>) -> Error {
+fn refused(spec: &str, options: &ModelAccess, key: Option<&str>) -> Error {
     match open_with(spec, options, &|_| key.map(str::to_owned)) {
         Ok(model) => panic!("`{}` opened", model.name()),
         Err(error) => error,
     }
 }
 
-fn at_server() -> Options {
-    Options { base_url: Some("http://127.0.0.1:1/v1".into()), price: Some((0.0, 0.0)), ..Options::default() }
+fn at_server() -> ModelAccess {
+    ModelAccess { base_url: Some("http://127.0.0.1:1/v1".into()), price: Some((0.0, 0.0)), ..ModelAccess::default() }
 }
 
 #[test]
 fn a_provider_is_taken_from_the_prefix_or_from_a_name_that_only_it_has() {
     let specs = ["openai:gpt-4o", "gpt-4o", "o3", "anthropic:claude-sonnet-4-5", "claude-sonnet-4-5", "gemini-2.5-pro"];
     for spec in specs {
-        assert_eq!(open_with(spec, &Options::default(), &|_| Some("k".into())).unwrap().name(), spec);
+        assert_eq!(open_with(spec, &ModelAccess::default(), &|_| Some("k".into())).unwrap().name(), spec);
     }
     for spec in ["llama-3", "qwen2.5:7b", "", ":", "openai:", "openai: ", "gemini:"] {
-        let error = refused(spec, &Options::default(), Some("k"));
-        assert_eq!(error.kind, Kind::Usage, "{spec}");
+        let error = refused(spec, &ModelAccess::default(), Some("k"));
+        assert_eq!(error.kind, FailureKind::Usage, "{spec}");
         assert!(error.hint.unwrap().contains("`openai:NAME`"), "{spec}");
     }
     for spec in ["llama-3", "qwen2.5:7b", "openai:x", "claude-x"] {
@@ -40,10 +40,10 @@ fn a_missing_key_is_named_before_anything_is_spent() {
         ("gemini:gemini-2.5-pro", "GEMINI_API_KEY"),
     ] {
         for key in [None, Some(" ")] {
-            let error = refused(spec, &Options::default(), key);
+            let error = refused(spec, &ModelAccess::default(), key);
             assert_eq!(
                 (error.kind, error.to_string()),
-                (Kind::Model, format!("no key for `{spec}`: the variable `{variable}` is not set"))
+                (FailureKind::Model, format!("no key for `{spec}`: the variable `{variable}` is not set"))
             );
         }
     }
@@ -62,24 +62,24 @@ fn a_providers_key_is_not_sent_to_another_server() {
 
 #[test]
 fn an_unknown_price_is_refused() {
-    let error = refused("openai:no-such-model", &Options::default(), Some("k"));
-    assert_eq!((error.kind, error.to_string()), (Kind::Model, "the price of `no-such-model` is unknown".into()));
+    let error = refused("openai:no-such-model", &ModelAccess::default(), Some("k"));
+    assert_eq!((error.kind, error.to_string()), (FailureKind::Model, "the price of `no-such-model` is unknown".into()));
     assert!(error.hint.unwrap().contains("--price"));
-    let own_server = Options { price: None, ..at_server() };
+    let own_server = ModelAccess { price: None, ..at_server() };
     let error = refused("gpt-4o", &own_server, None);
     assert_eq!(error.to_string(), "the price of `gpt-4o` at `http://127.0.0.1:1/v1/` is unknown");
     for price in [(-1.0, 0.0), (0.0, f64::NAN), (f64::INFINITY, 0.0)] {
-        assert_eq!(refused("m", &Options { price: Some(price), ..at_server() }, None).kind, Kind::Usage);
+        assert_eq!(refused("m", &ModelAccess { price: Some(price), ..at_server() }, None).kind, FailureKind::Usage);
     }
 }
 
 #[test]
-fn an_address_that_is_none_is_refused() {
+fn an_invalid_address_is_refused() {
     for url in ["localhost:8080", "ftp://host/v1", "http://", "http:///v1", "http://a b/"] {
-        let error = refused("m", &Options { base_url: Some(url.into()), ..at_server() }, None);
+        let error = refused("m", &ModelAccess { base_url: Some(url.into()), ..at_server() }, None);
         assert_eq!(
             (error.kind, error.to_string()),
-            (Kind::Usage, format!("`--base-url {url}` is not an HTTP address"))
+            (FailureKind::Usage, format!("`--base-url {url}` is not an HTTP address"))
         );
     }
 }
@@ -88,7 +88,7 @@ fn an_address_that_is_none_is_refused() {
 fn options_of_a_provider_do_not_go_with_files() {
     for spec in ["scripted:x.jsonl", "replay:x.jsonl"] {
         assert!(refused(spec, &at_server(), None).message.contains("`--base-url` does not go with"));
-        let priced = Options { price: Some((1.0, 1.0)), ..Options::default() };
+        let priced = ModelAccess { price: Some((1.0, 1.0)), ..ModelAccess::default() };
         assert!(refused(spec, &priced, None).message.contains("`--price` does not go with"));
     }
 }

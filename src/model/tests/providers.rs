@@ -2,9 +2,11 @@
 
 use serde_json::json;
 
-use super::server::{Answer, Server};
+use super::server::{CannedAnswer, TestServer};
 use super::{KEY, open_here, openai_text, options, request};
-use crate::model::{Coming, Message, ModelError, Options, Piece, Request, Role, ToolCall, Usage, pieces};
+use crate::model::{
+    IncomingPieces, Message, ModelAccess, ModelError, ReplyPiece, Request, Role, ToolCall, Usage, pieces,
+};
 
 #[tokio::test]
 async fn openai_is_asked_and_read_in_its_own_shape() {
@@ -20,7 +22,7 @@ async fn openai_is_asked_and_read_in_its_own_shape() {
             "prompt_tokens_details": {"cached_tokens": 600},
             "completion_tokens_details": {"reasoning_tokens": 150}}
     });
-    let server = Server::start(vec![Answer::ok(body)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(body)]).await;
     let model = open_here("openai:m", &options(&format!("{}/v1", server.url)));
     let reply = model.query(&request()).await.unwrap();
 
@@ -36,7 +38,7 @@ async fn openai_is_asked_and_read_in_its_own_shape() {
     assert_eq!(reply.usage, Usage { input: 1000, cached: 600, cache_written: 0, output: 200, reasoning: 150 });
     assert!((reply.cost - 0.003).abs() < 1e-12, "1000 tokens at $1 and 200 at $10 a million: {}", reply.cost);
 
-    let asked = &server.asked()[0];
+    let asked = &server.requests()[0];
     assert!(asked.head.starts_with("post /v1/chat/completions http/1.1"), "{}", asked.head);
     assert!(asked.head.contains(&format!("authorization: bearer {KEY}")), "{}", asked.head);
     let sent = &asked.body;
@@ -60,7 +62,7 @@ async fn anthropic_is_asked_and_read_in_its_own_shape() {
         ],
         "usage": {"input_tokens": 100, "cache_creation_input_tokens": 300, "cache_read_input_tokens": 600, "output_tokens": 200}
     });
-    let server = Server::start(vec![Answer::ok(body)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(body)]).await;
     let model = open_here("anthropic:claude-m", &options(&format!("{}/v1", server.url)));
     let reply = model.query(&request()).await.unwrap();
 
@@ -69,7 +71,7 @@ async fn anthropic_is_asked_and_read_in_its_own_shape() {
     assert_eq!(reply.tool_calls, [call]);
     assert_eq!(reply.usage, Usage { input: 1000, cached: 600, cache_written: 300, output: 200, reasoning: 0 });
 
-    let asked = &server.asked()[0];
+    let asked = &server.requests()[0];
     assert!(asked.head.starts_with("post /v1/messages http/1.1"), "{}", asked.head);
     assert!(asked.head.contains(&format!("x-api-key: {KEY}")), "{}", asked.head);
     let sent = &asked.body;
@@ -92,7 +94,7 @@ async fn gemini_is_asked_and_read_in_its_own_shape() {
         "usageMetadata": {"promptTokenCount": 1000, "cachedContentTokenCount": 600, "candidatesTokenCount": 50,
             "thoughtsTokenCount": 150, "totalTokenCount": 1200}
     });
-    let server = Server::start(vec![Answer::ok(body)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(body)]).await;
     let model = open_here("gemini:gemini-m", &options(&format!("{}/v1beta", server.url)));
     let reply = model.query(&request()).await.unwrap();
 
@@ -104,7 +106,7 @@ async fn gemini_is_asked_and_read_in_its_own_shape() {
     );
     assert_eq!(reply.usage, Usage { input: 1000, cached: 600, cache_written: 0, output: 200, reasoning: 150 });
 
-    let asked = &server.asked()[0];
+    let asked = &server.requests()[0];
     assert!(asked.head.starts_with("post /v1beta/models/gemini-m:generatecontent"), "{}", asked.head);
     assert!(asked.head.contains(&format!("x-goog-api-key: {KEY}")), "{}", asked.head);
     let sent = &asked.body;
@@ -119,14 +121,14 @@ async fn a_gemini_reply_that_is_all_thoughts_is_not_free() {
         "candidates": [{"finishReason": "MAX_TOKENS", "content": {"role": "model"}}],
         "usageMetadata": {"promptTokenCount": 10, "thoughtsTokenCount": 90, "totalTokenCount": 100}
     });
-    let server = Server::start(vec![Answer::ok(body)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(body)]).await;
     let reply =
         open_here("gemini:gemini-m", &options(&format!("{}/v1beta", server.url))).query(&request()).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.usage.output, reply.usage.reasoning), ("", 90, 90));
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_json_are_kept_as_the_model_wrote_them() {
+async fn arguments_that_are_not_json_are_kept_verbatim() {
     let body = json!({
         "choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "content": null, "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "write_file", "arguments": "{\"path\": \"x"}},
@@ -135,12 +137,12 @@ async fn arguments_that_are_no_json_are_kept_as_the_model_wrote_them() {
         ]}}],
         "usage": {"prompt_tokens": 5, "completion_tokens": 6, "prompt_tokens_details": {"cached_tokens": 3}}
     });
-    let server = Server::start(vec![Answer::ok(body)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(body)]).await;
     let reply = open_here("m", &options(&server.url)).query(&request()).await.unwrap();
     let calls: Vec<_> = reply.tool_calls.iter().map(|call| (call.id.as_str(), &call.arguments)).collect();
     assert_eq!(calls, [("a", &json!("{\"path\": \"x")), ("c00001000", &json!({"path": "."})), ("c", &json!({}))]);
     assert_eq!(reply.usage, Usage { input: 5, cached: 3, output: 6, ..Usage::default() });
-    assert_eq!(server.asked().len(), 1, "a malformed call is the model's doing and not asked for again");
+    assert_eq!(server.requests().len(), 1, "a malformed call is the model's doing and not asked for again");
 }
 
 #[tokio::test]
@@ -150,9 +152,9 @@ async fn malformed_calls_go_back_as_the_object_that_providers_demand() {
     again.messages[2].tool_calls[0].arguments = json!("{\"path\": \"x");
     again.messages.push(Message::new(Role::User, " "));
     let ok = json!({"content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": 1, "output_tokens": 1}});
-    let server = Server::start(vec![Answer::ok(ok)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(ok)]).await;
     open_here("anthropic:m", &options(&server.url)).query(&again).await.unwrap();
-    let sent = &server.asked()[0].body;
+    let sent = &server.requests()[0].body;
     let parts = sent["messages"][1]["content"].as_array().unwrap();
     assert_eq!(parts.len(), 1, "no empty text beside the call: {sent}");
     assert_eq!(parts[0]["input"], json!({"malformed_arguments": "{\"path\": \"x"}));
@@ -161,29 +163,29 @@ async fn malformed_calls_go_back_as_the_object_that_providers_demand() {
 
 #[tokio::test]
 async fn thoughts_between_tags_are_reasoning() {
-    let server = Server::start(vec![Answer::ok(openai_text("<think>Hm.</think>\n\nYes."))]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(openai_text("<think>Hm.</think>\n\nYes."))]).await;
     let reply = open_here("m", &options(&server.url)).query(&Request::default()).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.reasoning.as_deref()), ("Yes.", Some("Hm.")));
 }
 
 #[tokio::test]
 async fn an_own_servers_model_keeps_its_whole_name() {
-    let server = Server::start(vec![Answer::ok(openai_text("ok"))]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(openai_text("ok"))]).await;
     for name in ["openai:org/model-low", "qwen2.5:7b-high"] {
         open_here(name, &options(&server.url)).query(&Request::default()).await.unwrap();
     }
-    let sent: Vec<_> = server.asked().into_iter().map(|asked| asked.body).collect();
+    let sent: Vec<_> = server.requests().into_iter().map(|asked| asked.body).collect();
     assert_eq!((&sent[0]["model"], &sent[1]["model"]), (&json!("org/model-low"), &json!("qwen2.5:7b-high")));
     assert!(sent.iter().all(|body| body.get("reasoning_effort").is_none()), "{sent:?}");
 }
 
 #[tokio::test]
 async fn seeds_are_cut_to_what_every_provider_takes() {
-    let server = Server::start(vec![Answer::ok(openai_text("ok"))]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(openai_text("ok"))]).await;
     let mut wide = request();
     wide.sampling.seed = Some(u64::MAX - 1);
     open_here("m", &options(&server.url)).query(&wide).await.unwrap();
-    assert_eq!(server.asked()[0].body["seed"], 0x7fff_fffe);
+    assert_eq!(server.requests()[0].body["seed"], 0x7fff_fffe);
 }
 
 #[tokio::test]
@@ -195,11 +197,11 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
         "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1},
     });
     let asked = |spec: &'static str, reply: serde_json::Value, budget: u32| async move {
-        let server = Server::start(vec![Answer::ok(reply)]).await;
+        let server = TestServer::start(vec![CannedAnswer::ok(reply)]).await;
         let mut asked = request();
         asked.sampling.reasoning_tokens = Some(budget);
         open_here(spec, &options(&server.url)).query(&asked).await.unwrap();
-        server.asked()[0].body.clone()
+        server.requests()[0].body.clone()
     };
     let sent = asked("anthropic:claude-sonnet-4-5", anthropic.clone(), 2000).await;
     assert_eq!(sent["thinking"]["budget_tokens"], 2000, "{sent:#}");
@@ -218,21 +220,21 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
 }
 
 /// A stream with these events.
-pub(super) fn events(events: &[&str]) -> Answer {
+pub(super) fn events(events: &[&str]) -> CannedAnswer {
     let body = events.join("\n\n");
-    Answer::Raw(
+    CannedAnswer::Raw(
         format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}\n\n")
             .into_bytes(),
     )
 }
 
 /// Returns the text and the reasoning that arrived in pieces.
-fn came(from: &mut Coming) -> (String, String) {
+fn came(from: &mut IncomingPieces) -> (String, String) {
     let (mut texts, mut thoughts) = (String::new(), String::new());
     while let Some((_, piece)) = from.try_next() {
         match piece {
-            Piece::Text(text) => texts += &text,
-            Piece::Reasoning(text) => thoughts += &text,
+            ReplyPiece::Text(text) => texts += &text,
+            ReplyPiece::Reasoning(text) => thoughts += &text,
         }
     }
     (texts, thoughts)
@@ -263,8 +265,8 @@ async fn a_stream_ends_in_the_same_reply() {
         "event: message_stop\ndata: {\"type\": \"message_stop\"}",
     ]);
     for (name, answer, thoughts) in [("openai:m", openai, "I think."), ("anthropic:m", anthropic, "")] {
-        let server = Server::start(vec![answer]).await;
-        let model = open_here(name, &Options { price: Some((0.0, 0.0)), ..options(&format!("{}/v1", server.url)) });
+        let server = TestServer::start(vec![answer]).await;
+        let model = open_here(name, &ModelAccess { price: Some((0.0, 0.0)), ..options(&format!("{}/v1", server.url)) });
         let (to, mut from) = pieces();
         let reply = model.stream(&request(), &to).await.unwrap();
         assert_eq!(reply.text, "Next.", "{name}");
@@ -273,7 +275,7 @@ async fn a_stream_ends_in_the_same_reply() {
         assert_eq!(reply.tool_calls, [call], "{name}");
         assert_eq!((reply.usage.input, reply.usage.cached, reply.usage.output), (1000, 600, 200), "{name}");
         assert_eq!(came(&mut from), ("Next.".to_owned(), thoughts.to_owned()), "{name}");
-        assert_eq!(server.asked()[0].body["stream"], json!(true));
+        assert_eq!(server.requests()[0].body["stream"], json!(true));
     }
 }
 
@@ -287,34 +289,34 @@ async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
             "data: [DONE]",
         ])
     };
-    let limited = || Answer::status(429, json!({"error": {"message": "slow down"}}));
+    let limited = || CannedAnswer::status(429, json!({"error": {"message": "slow down"}}));
     let broken = || events(&[r#"data: {"choices": [{"index": 0, "delta": {"content": "ye"}}]}"#]);
-    let asked = async |answers: Vec<Answer>| {
-        let server = Server::start(answers).await;
+    let asked = async |answers: Vec<CannedAnswer>| {
+        let server = TestServer::start(answers).await;
         let (to, mut from) = pieces();
-        let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+        let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
         let reply = open_here("m", &free).stream(&request(), &to).await;
         let mut text = String::new();
         while let Some((number, piece)) = from.try_next() {
-            if let Piece::Text(piece) = piece
+            if let ReplyPiece::Text(piece) = piece
                 && from.pass_on(number)
             {
                 text += &piece;
             }
         }
-        (reply, text, server.asked().len())
+        (reply, text, server.requests().len())
     };
-    let (reply, text, tries) = asked(vec![limited(), Answer::Close, events(&[]), good()]).await;
+    let (reply, text, tries) = asked(vec![limited(), CannedAnswer::Close, events(&[]), good()]).await;
     assert!(reply.is_err(), "two more tries than the first: {reply:?}");
     assert_eq!((text.as_str(), tries), ("", 4), "an empty stream is asked for as a whole, and that is none");
-    let (reply, text, tries) = asked(vec![limited(), Answer::Close, good()]).await;
+    let (reply, text, tries) = asked(vec![limited(), CannedAnswer::Close, good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 3));
     // No piece was passed on, so the call is retried, and the earlier pieces do not count.
     let (reply, text, tries) = asked(vec![broken(), good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 2));
     // Refusals are classified like those of whole answers.
     let long = json!({"error": {"message": "too long", "code": "context_length_exceeded"}});
-    let (reply, _, tries) = asked(vec![Answer::status(400, long)]).await;
+    let (reply, _, tries) = asked(vec![CannedAnswer::status(400, long)]).await;
     assert!(matches!(reply.unwrap_err().error, ModelError::ContextLength(_)));
     assert_eq!(tries, 1);
     let failed = r#"data: {"error": {"message": "overloaded", "code": 503}}"#;
@@ -325,36 +327,36 @@ async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
 #[tokio::test]
 async fn a_stream_of_which_something_was_passed_on_is_not_begun_again() {
     let broken = events(&[r#"data: {"choices": [{"index": 0, "delta": {"content": "ye"}}]}"#]);
-    let server = Server::start(vec![broken]).await;
+    let server = TestServer::start(vec![broken]).await;
     let (to, from) = pieces();
     assert!(from.pass_on(0));
-    let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+    let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
     let failed = open_here("m", &free).stream(&request(), &to).await.unwrap_err();
     assert!(matches!(failed.error, ModelError::Unavailable(why) if why.contains("breaks off")));
-    assert_eq!(server.asked().len(), 1, "what was said cannot be said again");
+    assert_eq!(server.requests().len(), 1, "what was said cannot be said again");
 }
 
 #[tokio::test]
-async fn where_a_stream_may_not_be_counted_and_costs_money_the_whole_reply_is_asked_for() {
-    let server = Server::start(vec![Answer::ok(openai_text("yes"))]).await;
+async fn paid_models_without_usage_in_streams_are_asked_for_whole_replies() {
+    let server = TestServer::start(vec![CannedAnswer::ok(openai_text("yes"))]).await;
     let (to, mut from) = pieces();
     let reply = open_here("m", &options(&server.url)).stream(&request(), &to).await.unwrap();
     assert_eq!((reply.text.as_str(), came(&mut from).0.as_str()), ("yes", ""));
-    assert!(server.asked()[0].body.get("stream").is_none_or(|stream| stream == false));
+    assert!(server.requests()[0].body.get("stream").is_none_or(|stream| stream == false));
 }
 
 #[tokio::test]
 async fn a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() {
     let message = "Your organization must be verified to stream this model.";
-    let refused = Answer::status(400, json!({"error": {"message": message, "param": "stream"}}));
-    let whole = || Answer::ok(openai_text("yes"));
+    let refused = CannedAnswer::status(400, json!({"error": {"message": message, "param": "stream"}}));
+    let whole = || CannedAnswer::ok(openai_text("yes"));
     // The second answers as if no stream had been asked for.
     for first in [refused, whole()] {
-        let server = Server::start(vec![first, whole()]).await;
+        let server = TestServer::start(vec![first, whole()]).await;
         let (to, mut from) = pieces();
-        let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+        let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
         let reply = open_here("m", &free).stream(&request(), &to).await.unwrap();
         assert_eq!((reply.text.as_str(), came(&mut from).0.as_str()), ("yes", ""));
-        assert_eq!(server.asked().len(), 2);
+        assert_eq!(server.requests().len(), 2);
     }
 }

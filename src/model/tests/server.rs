@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// The answer to one connection.
 #[derive(Debug, Clone)]
-pub(super) enum Answer {
+pub(super) enum CannedAnswer {
     /// A status, extra headers and a JSON body.
     Json(u16, Vec<(&'static str, String)>, Value),
     /// Raw bytes, then the end of the connection.
@@ -22,7 +22,7 @@ pub(super) enum Answer {
     Close,
 }
 
-impl Answer {
+impl CannedAnswer {
     /// A successful answer.
     pub(super) fn ok(body: Value) -> Self {
         Self::Json(200, Vec::new(), body)
@@ -36,7 +36,7 @@ impl Answer {
 
 /// A recorded request.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct ReceivedRequest {
     /// Method, path and headers, in lower case.
     pub(super) head: String,
     pub(super) body: Value,
@@ -45,16 +45,16 @@ pub(super) struct Asked {
 }
 
 /// A running server. It stops with the test's runtime.
-pub(super) struct Server {
+pub(super) struct TestServer {
     /// Address without a path.
     pub(super) url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
-    answers: Arc<Mutex<Vec<Answer>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
+    answers: Arc<Mutex<Vec<CannedAnswer>>>,
 }
 
-impl Server {
+impl TestServer {
     /// Starts a server that gives these answers in turn, repeating the last.
-    pub(super) async fn start(answers: Vec<Answer>) -> Self {
+    pub(super) async fn start(answers: Vec<CannedAnswer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -72,25 +72,25 @@ impl Server {
     }
 
     /// Gives this answer from now on.
-    pub(super) fn says(&self, answer: Answer) {
+    pub(super) fn answer_with(&self, answer: CannedAnswer) {
         *self.answers.lock().unwrap() = vec![answer];
     }
 
     /// Returns all requests so far.
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(super) fn requests(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-async fn serve(mut stream: TcpStream, answer: Answer, log: Arc<Mutex<Vec<Asked>>>) {
+async fn serve(mut stream: TcpStream, answer: CannedAnswer, log: Arc<Mutex<Vec<ReceivedRequest>>>) {
     let (head, body) = read_request(&mut stream).await;
-    log.lock().unwrap().push(Asked {
+    log.lock().unwrap().push(ReceivedRequest {
         head,
         body: serde_json::from_slice(&body).unwrap_or_default(),
         at: Instant::now(),
     });
     match answer {
-        Answer::Json(status, headers, body) => {
+        CannedAnswer::Json(status, headers, body) => {
             let body = body.to_string();
             let more: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
             let more = more.concat();
@@ -100,16 +100,16 @@ async fn serve(mut stream: TcpStream, answer: Answer, log: Arc<Mutex<Vec<Asked>>
             );
             stream.write_all((head + &body).as_bytes()).await.unwrap();
         }
-        Answer::Raw(bytes) => stream.write_all(&bytes).await.unwrap_or_default(),
-        Answer::Hang => tokio::time::sleep(Duration::from_hours(1)).await,
-        Answer::Drip => {
+        CannedAnswer::Raw(bytes) => stream.write_all(&bytes).await.unwrap_or_default(),
+        CannedAnswer::Hang => tokio::time::sleep(Duration::from_hours(1)).await,
+        CannedAnswer::Drip => {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n";
             stream.write_all(head.as_bytes()).await.unwrap();
             while stream.write_all(b" ").await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
-        Answer::Close => {}
+        CannedAnswer::Close => {}
     }
 }
 

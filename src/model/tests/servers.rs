@@ -3,12 +3,14 @@
 use serde_json::{Value, json};
 
 use super::one_call::gemini_text;
-use super::server::{Answer, Server};
+use super::server::{CannedAnswer, TestServer};
 use super::{open_here, openai_text, options, request};
-use crate::model::{Description, Message, ModelError, Options, Piece, QueryFailed, Reply, Request, Role, pieces};
+use crate::model::{
+    Description, Message, ModelAccess, ModelError, QueryFailed, Reply, ReplyPiece, Request, Role, pieces,
+};
 
 /// A request with this many bytes of text, without a bound by the user, and with money for `affordable` tokens.
-fn asked(affordable: Option<u32>, bytes: usize) -> Request {
+fn request_of_size(affordable: Option<u32>, bytes: usize) -> Request {
     let mut request = request();
     request.sampling.max_tokens = None;
     request.messages.push(Message::new(Role::User, "word ".repeat(bytes / 5)));
@@ -16,11 +18,11 @@ fn asked(affordable: Option<u32>, bytes: usize) -> Request {
     request
 }
 
-fn refused(status: u16, message: &str) -> Answer {
-    Answer::status(status, json!({"error": {"message": message}}))
+fn refused(status: u16, message: &str) -> CannedAnswer {
+    CannedAnswer::status(status, json!({"error": {"message": message}}))
 }
 
-fn bound(asked: &super::server::Asked) -> Option<u64> {
+fn bound(asked: &super::server::ReceivedRequest) -> Option<u64> {
     ["max_tokens", "max_completion_tokens"].iter().find_map(|name| asked.body[*name].as_u64())
 }
 
@@ -58,14 +60,14 @@ const BOUNDS: [(u16, &str); 8] = [
 async fn a_bound_of_our_own_that_a_server_refuses_is_lowered_or_left_out() {
     for call in [0, 3] {
         for (status, words) in BOUNDS {
-            let server = Server::start(vec![refused(status, words), Answer::ok(openai_text("ok"))]).await;
+            let server = TestServer::start(vec![refused(status, words), CannedAnswer::ok(openai_text("ok"))]).await;
             let model = open_here("m", &options(&server.url));
-            let request = Request { call, ..asked(Some(8000), 5000) };
+            let request = Request { call, ..request_of_size(Some(8000), 5000) };
             assert_eq!(model.query(&request).await.unwrap_or_else(|error| panic!("{words}: {error}")).text, "ok");
             // The bound is lowered to what fits, or left out if the words do not say what fits; both are remembered.
             model.query(&request).await.unwrap();
             model.query(&Request { affordable: Some(700), ..request }).await.unwrap();
-            let bounds: Vec<_> = server.asked().iter().map(bound).collect();
+            let bounds: Vec<_> = server.requests().iter().map(bound).collect();
             assert_eq!((bounds[0], bounds[3]), (Some(8000), Some(700)), "{words}");
             for lowered in &bounds[1..3] {
                 match lowered {
@@ -79,14 +81,14 @@ async fn a_bound_of_our_own_that_a_server_refuses_is_lowered_or_left_out() {
 }
 
 #[tokio::test]
-async fn a_bound_that_was_asked_for_is_lowered_to_what_fits() {
+async fn a_requested_bound_is_lowered_to_the_context() {
     for (status, words) in &BOUNDS[..7] {
-        let server = Server::start(vec![refused(*status, words), Answer::ok(openai_text("ok"))]).await;
+        let server = TestServer::start(vec![refused(*status, words), CannedAnswer::ok(openai_text("ok"))]).await;
         let model = open_here("m", &options(&server.url));
-        let mut request = asked(None, 5000);
+        let mut request = request_of_size(None, 5000);
         request.sampling.max_tokens = Some(8000);
         model.query(&request).await.unwrap_or_else(|error| panic!("{words}: {error}"));
-        let lowered = bound(&server.asked()[1]).unwrap();
+        let lowered = bound(&server.requests()[1]).unwrap();
         assert!((1024..=8192 - 1512).contains(&lowered), "{words}: {lowered}");
     }
 }
@@ -94,12 +96,12 @@ async fn a_bound_that_was_asked_for_is_lowered_to_what_fits() {
 #[tokio::test]
 async fn an_unknown_server_gets_no_large_bound_and_one_with_a_known_context_only_what_fits() {
     let sent = async |description: &str, affordable, bytes| {
-        let server = Server::start(vec![Answer::ok(openai_text("ok"))]).await;
+        let server = TestServer::start(vec![CannedAnswer::ok(openai_text("ok"))]).await;
         let description: Description =
             if description.is_empty() { Description::default() } else { description.parse().unwrap() };
-        let model = open_here("m", &Options { description, ..options(&server.url) });
-        model.query(&asked(Some(affordable), bytes)).await.unwrap();
-        bound(&server.asked()[0])
+        let model = open_here("m", &ModelAccess { description, ..options(&server.url) });
+        model.query(&request_of_size(Some(affordable), bytes)).await.unwrap();
+        bound(&server.requests()[0])
     };
     assert_eq!(sent("", 99_643, 500).await, None);
     assert_eq!(sent("", 5000, 500).await, Some(5000));
@@ -118,26 +120,26 @@ async fn the_context_is_learned_from_the_list_of_models() {
         json!({"id": "m", "context_window": 8192}),
         json!({"id": "other-name", "max_model_len": 8192}),
     ] {
-        let server = Server::start(vec![Answer::ok(json!({"data": [entry]}))]).await;
+        let server = TestServer::start(vec![CannedAnswer::ok(json!({"data": [entry]}))]).await;
         let model = open_here("m", &options(&format!("{}/v1", server.url)));
         // The list has another name, so the model is asked; this answer is not a reply.
         let _ = model.probe().await;
-        server.says(Answer::ok(openai_text("ok")));
-        let before = server.asked().len();
-        model.query(&asked(Some(8000), 3000)).await.unwrap();
-        model.query(&asked(Some(3000), 3000)).await.unwrap();
-        let bounds: Vec<_> = server.asked()[before..].iter().map(bound).collect();
+        server.answer_with(CannedAnswer::ok(openai_text("ok")));
+        let before = server.requests().len();
+        model.query(&request_of_size(Some(8000), 3000)).await.unwrap();
+        model.query(&request_of_size(Some(3000), 3000)).await.unwrap();
+        let bounds: Vec<_> = server.requests()[before..].iter().map(bound).collect();
         assert!(bounds[0].unwrap() < 8192 - 600, "{entry}: {bounds:?}");
         assert_eq!(bounds[1], Some(3000), "{entry}");
     }
 }
 
 #[tokio::test]
-async fn a_short_first_prompt_that_is_too_long_is_no_score() {
+async fn a_short_first_prompt_that_overflows_is_not_a_failure_of_the_agent() {
     let words = "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (1000 in the messages, 8000 in the completion).";
     let refusing = async |words: &str, bytes: usize| {
-        let server = Server::start(vec![refused(400, words)]).await;
-        let first = Request { call: 0, ..asked(None, bytes) };
+        let server = TestServer::start(vec![refused(400, words)]).await;
+        let first = Request { call: 0, ..request_of_size(None, bytes) };
         open_here("m", &options(&server.url)).query(&first).await.unwrap_err().error
     };
     let error = refusing(words, 500).await;
@@ -183,18 +185,18 @@ fn bodies() -> Vec<(&'static str, Value)> {
     ]
 }
 
-async fn ask(spec: &str, answers: Vec<Answer>) -> (Result<Reply, QueryFailed>, usize) {
-    let server = Server::start(answers).await;
+async fn ask(spec: &str, answers: Vec<CannedAnswer>) -> (Result<Reply, QueryFailed>, usize) {
+    let server = TestServer::start(answers).await;
     let description = if spec.contains("gpt-5") { "api=responses".parse().unwrap() } else { Description::default() };
-    let options = Options { description, ..options(&format!("{}/v1", server.url)) };
+    let options = ModelAccess { description, ..options(&format!("{}/v1", server.url)) };
     let reply = open_here(spec, &options).query(&request()).await;
-    (reply, server.asked().len())
+    (reply, server.requests().len())
 }
 
 #[tokio::test]
 async fn a_reply_that_declines_is_a_refusal_with_its_text_in_every_protocol() {
     for (spec, body) in bodies() {
-        let (answer, tries) = ask(spec, vec![Answer::ok(body.clone())]).await;
+        let (answer, tries) = ask(spec, vec![CannedAnswer::ok(body.clone())]).await;
         let failed = answer.expect_err(&body.to_string());
         assert!(matches!(&failed.error, ModelError::Refused(text) if text.contains("I will not")), "{body}: {failed}");
         assert_eq!((failed.usage.input, failed.usage.output, tries), (10, 5, 1), "{body}");
@@ -202,7 +204,7 @@ async fn a_reply_that_declines_is_a_refusal_with_its_text_in_every_protocol() {
     // An empty refusal is not a refusal.
     let mut plain = openai_text("ok");
     plain["choices"][0]["message"]["refusal"] = json!("");
-    assert_eq!(ask("openai:m", vec![Answer::ok(plain)]).await.0.unwrap().text, "ok");
+    assert_eq!(ask("openai:m", vec![CannedAnswer::ok(plain)]).await.0.unwrap().text, "ok");
 }
 
 #[tokio::test]
@@ -249,10 +251,10 @@ async fn a_reply_that_declines_is_a_refusal_in_a_stream_too() {
             })
             .collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let server = Server::start(vec![super::providers::events(&lines)]).await;
+        let server = TestServer::start(vec![super::providers::events(&lines)]).await;
         let description =
             if spec.contains("gpt-5") { "api=responses".parse().unwrap() } else { Description::default() };
-        let free = Options { price: Some((0.0, 0.0)), description, ..options(&format!("{}/v1", server.url)) };
+        let free = ModelAccess { price: Some((0.0, 0.0)), description, ..options(&format!("{}/v1", server.url)) };
         let (to, _from) = pieces();
         let failed = open_here(spec, &free).stream(&request(), &to).await.expect_err(spec);
         assert!(matches!(&failed.error, ModelError::Refused(text) if text.contains("I will not")), "{spec}: {failed}");
@@ -265,33 +267,33 @@ async fn an_error_within_a_choice_and_a_busy_400_are_tried_again() {
         "error": {"code": 502, "message": "upstream"}}]});
     let without = json!({"choices": [{"finish_reason": "error", "message": {"content": "half a"}}]});
     for first in [
-        Answer::ok(within),
-        Answer::ok(without),
+        CannedAnswer::ok(within),
+        CannedAnswer::ok(without),
         refused(400, "Rate limit exceeded, please slow down"),
         refused(400, "ThrottlingException: Too many tokens, please wait before trying again."),
-        Answer::ok(json!({"choices": null, "base_resp": {"status_code": 1002, "status_msg": "rate limit"}})),
+        CannedAnswer::ok(json!({"choices": null, "base_resp": {"status_code": 1002, "status_msg": "rate limit"}})),
     ] {
-        let (reply, tries) = ask("m", vec![first.clone(), Answer::ok(openai_text("ok"))]).await;
+        let (reply, tries) = ask("m", vec![first.clone(), CannedAnswer::ok(openai_text("ok"))]).await;
         assert_eq!((reply.unwrap_or_else(|error| panic!("{first:?}: {error}")).text.as_str(), tries), ("ok", 2));
     }
     let full = json!({"choices": null, "base_resp": {"status_code": 1039, "status_msg": "token limit"}});
-    assert!(matches!(ask("m", vec![Answer::ok(full)]).await.0.unwrap_err().error, ModelError::ContextLength(_)));
+    assert!(matches!(ask("m", vec![CannedAnswer::ok(full)]).await.0.unwrap_err().error, ModelError::ContextLength(_)));
 }
 
 #[tokio::test]
-async fn anthropics_full_context_is_overflow_and_a_paused_turn_goes_on() {
+async fn anthropics_full_context_is_an_overflow_and_a_paused_turn_continues() {
     let reply = |text: &str, reason: &str| {
-        Answer::ok(json!({"content": [{"type": "text", "text": text}], "stop_reason": reason,
+        CannedAnswer::ok(json!({"content": [{"type": "text", "text": text}], "stop_reason": reason,
             "usage": {"input_tokens": 10, "output_tokens": 5}}))
     };
     let (answer, _) = ask("anthropic:claude-m", vec![reply("Half a", "model_context_window_exceeded")]).await;
     let failed = answer.unwrap_err();
     assert!(matches!(failed.error, ModelError::ContextLength(_)) && failed.usage.output == 5, "{failed}");
-    let server = Server::start(vec![reply("One, ", "pause_turn"), reply("two.", "end_turn")]).await;
+    let server = TestServer::start(vec![reply("One, ", "pause_turn"), reply("two.", "end_turn")]).await;
     let model = open_here("anthropic:claude-m", &options(&format!("{}/v1", server.url)));
     let reply = model.query(&request()).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.usage.input, reply.usage.output), ("One, two.", 20, 10));
-    let sent = server.asked()[1].body["messages"].clone();
+    let sent = server.requests()[1].body["messages"].clone();
     let last = sent.as_array().unwrap().last().unwrap();
     assert_eq!((&last["role"], last.to_string().contains("One, ")), (&json!("assistant"), true), "{sent:#}");
 }
@@ -302,7 +304,7 @@ async fn calls_without_ids_have_their_own_in_every_turn() {
     let same = json!({"id": "call_0", "type": "function", "function": {"name": "list_files", "arguments": "{}"}});
     let mut body = openai_text("");
     body["choices"][0]["message"]["tool_calls"] = json!([call, call, same]);
-    let server = Server::start(vec![Answer::ok(body)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(body)]).await;
     let model = open_here("m", &options(&server.url));
     let mut request = request();
     let mut ids: Vec<String> = Vec::new();
@@ -323,7 +325,7 @@ async fn calls_without_ids_have_their_own_in_every_turn() {
 #[tokio::test]
 async fn geminis_thoughts_never_take_more_than_the_reply_may_have() {
     let sent = async |spec: &str, tokens: Option<u32>, most: u32, foreign: bool, affordable: Option<u32>| {
-        let server = Server::start(vec![Answer::ok(gemini_text())]).await;
+        let server = TestServer::start(vec![CannedAnswer::ok(gemini_text())]).await;
         let mut request = request();
         request.sampling.max_tokens = Some(most);
         request.sampling.reasoning_tokens = tokens;
@@ -332,7 +334,7 @@ async fn geminis_thoughts_never_take_more_than_the_reply_may_have() {
         }
         (request.foreign, request.affordable) = (foreign, affordable);
         open_here(spec, &options(&format!("{}/v1", server.url))).query(&request).await.unwrap();
-        let config = server.asked()[0].body["generationConfig"].clone();
+        let config = server.requests()[0].body["generationConfig"].clone();
         (config["thinkingConfig"]["thinkingBudget"].as_u64().unwrap(), config["maxOutputTokens"].as_u64().unwrap())
     };
     // In addition to the bound asked for.
@@ -349,12 +351,12 @@ async fn a_stream_that_breaks_off_is_asked_for_again_until_something_was_passed_
     let end = format!("data: {}", json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}));
     let broken = super::providers::events(&[&event("wrong")]);
     let good = super::providers::events(&[&event("right"), &end, "data: [DONE]"]);
-    let server = Server::start(vec![broken, good]).await;
-    let free = Options { price: Some((0.0, 0.0)), ..options(&server.url) };
+    let server = TestServer::start(vec![broken, good]).await;
+    let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
     let (to, mut from) = pieces();
     let reply = open_here("m", &free).stream(&request(), &to).await.unwrap();
     let mut shown = String::new();
-    while let Some((number, Piece::Text(piece))) = from.try_next() {
+    while let Some((number, ReplyPiece::Text(piece))) = from.try_next() {
         if from.pass_on(number) {
             shown += &piece;
         }

@@ -5,11 +5,11 @@
 use serde_json::{Value, json};
 
 use super::providers::events;
-use super::server::{Answer, Server};
+use super::server::{CannedAnswer, TestServer};
 use super::{open_here, openai_text, options, request};
 use crate::agent::Event;
 use crate::agent::conversation;
-use crate::model::{Message, Options, Reply, Request, Role};
+use crate::model::{Message, ModelAccess, Reply, Request, Role};
 
 /// The next request: the conversation with this reply, as restored from the trajectory's record, and results of its
 /// calls.
@@ -28,11 +28,11 @@ pub(super) fn next(reply: &Reply) -> Request {
 
 /// Returns what is sent to the provider at the step after this answer.
 async fn sent_after(spec: &str, version: &str, answer: Value) -> Value {
-    let server = Server::start(vec![Answer::ok(answer)]).await;
+    let server = TestServer::start(vec![CannedAnswer::ok(answer)]).await;
     let model = open_here(spec, &options(&format!("{}/{version}", server.url)));
     let reply = model.query(&request()).await.unwrap();
     model.query(&next(&reply)).await.unwrap();
-    server.asked()[1].body.clone()
+    server.requests()[1].body.clone()
 }
 
 const SIGNED: [&str; 2] = [
@@ -85,14 +85,14 @@ async fn the_signature_of_a_stream_goes_back_too() {
         event("message_delta", json!({"delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}})),
         event("message_stop", json!({})),
     ];
-    let server = Server::start(vec![events(&stream.each_ref().map(String::as_str))]).await;
-    let free = Options { price: Some((0.0, 0.0)), ..options(&format!("{}/v1", server.url)) };
+    let server = TestServer::start(vec![events(&stream.each_ref().map(String::as_str))]).await;
+    let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&format!("{}/v1", server.url)) };
     let model = open_here("anthropic:claude-m", &free);
     let (to, _from) = crate::model::pieces();
     let reply = model.stream(&request(), &to).await.unwrap();
     assert_eq!(reply.reasoning.as_deref(), Some("I think."));
     model.stream(&next(&reply), &to).await.unwrap();
-    let sent = &server.asked()[1].body;
+    let sent = &server.requests()[1].body;
     assert_eq!(sent["messages"][3]["content"].as_array().unwrap()[..2], signed(), "{sent:#}");
 }
 
@@ -130,9 +130,9 @@ async fn more_tokens_than_any_model_takes_are_the_servers_fault_and_cost_nothing
     for (count, at) in [("prompt_tokens", 1_000_000_000_000_000_000_u64), ("completion_tokens", 2_000_000_000)] {
         let mut body = openai_text("yes");
         body["usage"][count] = json!(at);
-        let server = Server::start(vec![Answer::ok(body)]).await;
+        let server = TestServer::start(vec![CannedAnswer::ok(body)]).await;
         let failed = open_here("m", &options(&format!("{}/v1", server.url))).query(&request()).await.unwrap_err();
         assert!(failed.to_string().contains("which no model takes"), "{failed}");
-        assert!(failed.cost.abs() < 1e-12 && server.asked().len() == 1, "{failed:?}");
+        assert!(failed.cost.abs() < 1e-12 && server.requests().len() == 1, "{failed:?}");
     }
 }

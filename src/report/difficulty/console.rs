@@ -1,6 +1,6 @@
 //! Declines and difficulties as tables for the console.
 
-use super::{Decline, Difficulty, Point};
+use super::{Decline, Difficulty, DifficultyPoint};
 use crate::report::clean::{clean, short};
 use crate::report::console::render;
 use crate::report::terminal::{plain_table, trimmed, wrap};
@@ -16,17 +16,17 @@ pub fn difficulty_console(found: &Difficulty) -> String {
     let Words { item, group, unit } = found.words;
     let mut parts = Vec::new();
     if !found.declines.is_empty() {
-        let rows: Vec<(&Decline, &Point)> = found
+        let rows: Vec<(&Decline, &DifficultyPoint)> = found
             .declines
             .iter()
             .flat_map(|decline| decline.points.iter().map(move |point| (decline, point)))
             .collect();
         let heading = ["samples", "pass@1", "fitted", "slope", "half fail at n"].map(str::to_owned);
-        let key = |row: &(&Decline, &Point)| (row.0.agent.clone(), row.0.model.clone(), Some(row.1.n));
+        let key = |row: &(&Decline, &DifficultyPoint)| (row.0.agent.clone(), row.0.model.clone(), Some(row.1.n));
         let table = render(&rows, &heading, key, |(decline, point)| {
             let first = decline.points.first() == Some(point);
             let of_decline = |text: String| if first { text } else { String::new() };
-            let Point { samples, rate, fitted, interval, .. } = point;
+            let DifficultyPoint { samples, rate, fitted, interval, .. } = point;
             let slope = decline.slope_interval;
             vec![
                 samples.to_string(),

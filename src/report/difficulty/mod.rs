@@ -47,7 +47,7 @@ pub struct Decline {
     /// The model's name.
     pub model: Option<String>,
     /// One point per n.
-    pub points: Vec<Point>,
+    pub points: Vec<DifficultyPoint>,
     /// Log-odds of passing a typical paper at n = 0.
     pub intercept: f64,
     /// Change of the log-odds with each additional masked function.
@@ -67,7 +67,7 @@ pub struct Decline {
 
 /// Pass rates at one n.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Point {
+pub struct DifficultyPoint {
     /// Number of masked functions.
     pub n: usize,
     /// Number of samples.
@@ -259,7 +259,7 @@ fn decline(agent: &str, model: Option<&str>, groups: &[&SampleTries<'_>], level:
     let points = by_n.into_iter().map(|(n, (samples, sum))| {
         let (log_odds, interval) = found.sum(&[(intercept, 1.0), (slope, n as f64)], level);
         let interval = Interval { low: chance(interval.low), high: chance(interval.high) };
-        Point { n, samples, rate: sum / samples as f64, fitted: chance(log_odds), interval }
+        DifficultyPoint { n, samples, rate: sum / samples as f64, fitted: chance(log_odds), interval }
     });
     Some(Decline {
         agent: agent.to_owned(),

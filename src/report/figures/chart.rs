@@ -36,7 +36,7 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     /// The axis that doesn't show the rate.
-    pub over: Over,
+    pub over: HorizontalAxis,
     /// Label of the rate, such as `pass@1, %`.
     pub rate: String,
     /// Series, in the order of the legend.
@@ -47,7 +47,7 @@ pub struct Chart {
 
 /// The axis over which rates are drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Over {
+pub enum HorizontalAxis {
     /// A quantity, with its name and unit.
     Quantity(String),
     /// A positive quantity that spans orders of magnitude, on a logarithmic axis; with its name and unit.
@@ -62,12 +62,12 @@ pub struct Series {
     /// Name in the legend.
     pub name: String,
     /// Points, ascending by `x`.
-    pub points: Vec<Point>,
+    pub points: Vec<ChartPoint>,
 }
 
 /// One rate in a chart.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct ChartPoint {
     /// Position on the other axis.
     pub x: f64,
     /// Rate from 0 to 1.
@@ -112,8 +112,8 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub fn draw(chart: &Chart, canvas: Canvas) -> Result<String> {
     let mut text = String::new();
     let names = match &chart.over {
-        Over::Names(names) => names.len(),
-        Over::Quantity(_) | Over::Orders(_) => 0,
+        HorizontalAxis::Names(names) => names.len(),
+        HorizontalAxis::Quantity(_) | HorizontalAxis::Orders(_) => 0,
     };
     let legend = canvas.units(22) * rows_of_legend(chart, canvas).len() as i32;
     let body = if names > 0 {
@@ -125,10 +125,10 @@ pub fn draw(chart: &Chart, canvas: Canvas) -> Result<String> {
     {
         let area = SVGBackend::with_string(&mut text, (canvas.width, (body + legend) as u32)).into_drawing_area();
         let drawn = match &chart.over {
-            Over::Quantity(label) | Over::Orders(label) => {
+            HorizontalAxis::Quantity(label) | HorizontalAxis::Orders(label) => {
                 over_quantity(chart, label, &area.margin(0, legend, 0, 0), canvas)
             }
-            Over::Names(names) => over_names(chart, names, &area.margin(0, legend, 0, 0), canvas),
+            HorizontalAxis::Names(names) => over_names(chart, names, &area.margin(0, legend, 0, 0), canvas),
         };
         drawn
             .and_then(|()| draw_legend(chart, &area, body, canvas))
@@ -138,10 +138,10 @@ pub fn draw(chart: &Chart, canvas: Canvas) -> Result<String> {
     Ok(text)
 }
 
-type Drawn = Result<(), Box<dyn std::error::Error>>;
+type ChartResult = Result<(), Box<dyn std::error::Error>>;
 
-fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) -> Drawn {
-    let is_log = matches!(chart.over, Over::Orders(_));
+fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) -> ChartResult {
+    let is_log = matches!(chart.over, HorizontalAxis::Orders(_));
     let place_of = |x: f64| if is_log { x.log10() } else { x };
     let xs = || chart.series.iter().flat_map(|series| series.points.iter().map(|point| place_of(point.x)));
     let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
@@ -192,7 +192,7 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
     for (place, series) in chart.series.iter().enumerate() {
         let color = PALETTE[place % PALETTE.len()];
         let beside = apart * (place as f64 - (chart.series.len() as f64 - 1.0) / 2.0);
-        let at = |point: &Point| (place_of(point.x) + beside, 100.0 * point.rate);
+        let at = |point: &ChartPoint| (place_of(point.x) + beside, 100.0 * point.rate);
         let line: Vec<(f64, f64)> = series.points.iter().map(at).collect();
         let style = color.stroke_width(2 * canvas.scale);
         match DASHES[place % DASHES.len()] {
@@ -227,7 +227,7 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
 }
 
 /// Draws a list of names from top to bottom, with the series of each name below each other.
-fn over_names(chart: &Chart, names: &[String], area: &Area<'_>, canvas: Canvas) -> Drawn {
+fn over_names(chart: &Chart, names: &[String], area: &Area<'_>, canvas: Canvas) -> ChartResult {
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or_default() as i32;
     let left = canvas.units((longest * 7 + 24).min(280));
     let (width, height) = area.dim_in_pixel();
@@ -273,7 +273,7 @@ fn over_names(chart: &Chart, names: &[String], area: &Area<'_>, canvas: Canvas) 
 }
 
 /// Draws the marker of the series with this index.
-fn marker(area: &Area<'_>, at: (i32, i32), place: usize, canvas: Canvas) -> Drawn {
+fn marker(area: &Area<'_>, at: (i32, i32), place: usize, canvas: Canvas) -> ChartResult {
     let style = PALETTE[place % PALETTE.len()].filled();
     let r = canvas.units(5);
     let (x, y) = at;
@@ -311,7 +311,7 @@ fn rows_of_legend(chart: &Chart, canvas: Canvas) -> Vec<Vec<(usize, i32)>> {
     rows
 }
 
-fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> Drawn {
+fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> ChartResult {
     let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
     let names = cut_apart(&names, LONGEST_NAME);
     for (row, entries) in rows_of_legend(chart, canvas).into_iter().enumerate() {
@@ -338,7 +338,7 @@ fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> Dra
 
 /// Whether the points of a series are joined by lines.
 const fn series_are_lines(chart: &Chart) -> bool {
-    !matches!(chart.over, Over::Names(_)) && chart.line.is_none()
+    !matches!(chart.over, HorizontalAxis::Names(_)) && chart.line.is_none()
 }
 
 /// Formats a number on an axis, thousands as `12k`.

@@ -1,7 +1,7 @@
 //! The figure of pass rate over cost, with the Pareto front.
 
-use super::chart::{Chart, Over, Point, Series};
-use super::{Figure, Source, Table, figure, headings, percents, whiskers};
+use super::chart::{Chart, ChartPoint, HorizontalAxis, Series};
+use super::{Figure, FigureInput, NumberTable, figure, headings, percents, whiskers};
 use crate::report::leaderboard::{LeaderboardRow, leaderboard};
 use crate::report::names::full_name;
 
@@ -12,11 +12,11 @@ pub const COST: &str = "cost-accuracy";
 const ORDERS: f64 = 20.0;
 
 /// Draws pass@1 over dollars per attempt, one point per contender, and the Pareto front.
-pub(super) fn cost(source: &Source<'_>) -> Figure {
+pub(super) fn cost(source: &FigureInput<'_>) -> Figure {
     let places = leaderboard(source.summary);
     let known: Vec<(&LeaderboardRow, f64, f64)> =
         places.iter().filter_map(|it| Some((it, it.cost?, it.pass?))).collect();
-    let mut table = Table {
+    let mut table = NumberTable {
         columns: headings(&["agent", "model", "$ an attempt", "pass@1 %", "low %", "high %", "front"]),
         rows: Vec::new(),
     };
@@ -45,12 +45,16 @@ fn drawn(known: &[(&LeaderboardRow, f64, f64)]) -> Result<Chart, String> {
     }
     let series = known.iter().map(|(place, cost, rate)| Series {
         name: full_name(&place.agent, place.model.as_deref()),
-        points: vec![Point { x: *cost, rate: *rate, interval: place.interval }],
+        points: vec![ChartPoint { x: *cost, rate: *rate, interval: place.interval }],
     });
     let mut front: Vec<(f64, f64)> =
         known.iter().filter(|(place, ..)| place.is_front).map(|(_, cost, rate)| (*cost, *rate)).collect();
     front.sort_by(|a, b| a.0.total_cmp(&b.0));
     let label = "dollars an attempt".to_owned();
-    let over = if least > 0.0 && most > ORDERS * least { Over::Orders(label) } else { Over::Quantity(label) };
+    let over = if least > 0.0 && most > ORDERS * least {
+        HorizontalAxis::Orders(label)
+    } else {
+        HorizontalAxis::Quantity(label)
+    };
     Ok(Chart { over, rate: "pass@1, %".to_owned(), series: series.collect(), line: Some(front) })
 }

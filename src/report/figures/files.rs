@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
+use super::FigureFiles;
 use super::chart::{Canvas, Chart, INK, draw};
 use crate::error::{Error, Result};
 
@@ -14,21 +15,11 @@ const DPI: f32 = 300.0;
 /// Units per inch of [`Canvas::PRINT`].
 const UNITS: f32 = 384.0;
 
-/// One figure in three formats.
-pub struct Files {
-    /// The SVG as drawn, with its size in inches.
-    pub svg: String,
-    /// The PDF, as vectors with embedded fonts.
-    pub pdf: Vec<u8>,
-    /// The PNG at 300 dots per inch, on white.
-    pub png: Vec<u8>,
-}
-
 /// Draws a chart 5.5 inches wide and converts it to all formats.
 ///
 /// # Errors
 /// Kind `Machine` if no font is installed, `Internal` if drawing or conversion fails.
-pub fn files(chart: &Chart) -> Result<Files> {
+pub fn files(chart: &Chart) -> Result<FigureFiles> {
     let drawn = draw(chart, Canvas::PRINT)?.replace(INK, "#000000");
     let svg = in_inches(&drawn);
     let failed = |error: &dyn std::fmt::Display| Error::internal(format!("failed to convert a figure: {error}"));
@@ -43,7 +34,7 @@ pub fn files(chart: &Chart) -> Result<Files> {
     pixels.fill(resvg::tiny_skia::Color::WHITE);
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     let png = pixels.encode_png().map_err(|error| failed(&error))?;
-    Ok(Files { svg, pdf, png })
+    Ok(FigureFiles { svg, pdf, png })
 }
 
 /// Replaces the drawing's size in units by its size in inches.

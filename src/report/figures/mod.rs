@@ -18,13 +18,13 @@ use serde::Serialize;
 
 use super::clean::cell;
 use super::names::full_name;
-use super::summary::{Row, Summary};
+use super::summary::{Summary, SummaryRow};
 use super::verifiers::VerifierRow;
 use crate::agent::{AgentSpec, Settings, written};
 use crate::error::{Error, Result};
 use crate::run::AttemptRecord;
 use crate::stats::{Interval, Intervals};
-use chart::{Chart, Over, Point, Series};
+use chart::{Chart, ChartPoint, HorizontalAxis, Series};
 pub use cost::COST;
 
 /// A chart with its title, caption and numbers.
@@ -41,19 +41,29 @@ pub struct Figure {
     /// Reason why there is no chart.
     pub missing: Option<String>,
     /// Table of the figure's numbers.
-    pub table: Table,
+    pub table: NumberTable,
+}
+
+/// One figure in three formats.
+pub struct FigureFiles {
+    /// The SVG as drawn, with its size in inches.
+    pub svg: String,
+    /// The PDF, as vectors with embedded fonts.
+    pub pdf: Vec<u8>,
+    /// The PNG at 300 dots per inch, on white.
+    pub png: Vec<u8>,
 }
 
 /// The table of numbers below a chart.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Table {
+pub struct NumberTable {
     /// Column headings.
     pub columns: Vec<String>,
     /// Rows of cells, one cell per column. Numbers are unformatted, rates in percent.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl NumberTable {
     /// Formats the table as CSV that is safe to open in a spreadsheet.
     ///
     /// # Errors
@@ -104,7 +114,7 @@ impl Condition {
 }
 
 /// Input of all figures.
-pub struct Source<'a> {
+pub struct FigureInput<'a> {
     /// All attempts, with the agents' labels used in the rows.
     pub records: &'a [AttemptRecord],
     /// The summary's rows, including those of verifiers.
@@ -119,7 +129,7 @@ pub struct Source<'a> {
 
 /// Makes all figures in the paper's order. A figure without data is present and says what is missing.
 #[must_use]
-pub fn figures(source: &Source<'_>) -> Vec<Figure> {
+pub fn figures(source: &FigureInput<'_>) -> Vec<Figure> {
     let mut all = vec![by_n(source), pass_at_k(source)];
     all.extend(scaling::scaling(source));
     all.push(contexts(source));
@@ -128,7 +138,7 @@ pub fn figures(source: &Source<'_>) -> Vec<Figure> {
 }
 
 /// Caption sentence on the sample sizes and the whiskers.
-fn whiskers(source: &Source<'_>) -> String {
+fn whiskers(source: &FigureInput<'_>) -> String {
     let (level, over) = (100.0 * source.summary.level, source.summary.intervals().legend());
     let counting = source.records.iter().filter(|record| !record.is_infrastructure());
     let (samples, attempts) = counting.fold((BTreeSet::new(), 0_usize), |(mut samples, attempts), record| {
@@ -139,17 +149,17 @@ fn whiskers(source: &Source<'_>) -> String {
 }
 
 /// Pass rate by n, one line per contender.
-fn by_n(source: &Source<'_>) -> Figure {
-    let rows: Vec<&Row> = source.summary.rows.iter().filter(|row| row.n.is_some()).collect();
+fn by_n(source: &FigureInput<'_>) -> Figure {
+    let rows: Vec<&SummaryRow> = source.summary.rows.iter().filter(|row| row.n.is_some()).collect();
     let mut series: Vec<Series> = Vec::new();
-    let mut table = Table {
+    let mut table = NumberTable {
         columns: headings(&["agent", "model", "n", "samples", "attempts", "pass@1 %", "low %", "high %"]),
         rows: Vec::new(),
     };
     for row in &rows {
         let (Some(n), Some((rate, interval))) = (row.n, rate_of(row, 1)) else { continue };
         let label = full_name(&row.agent, row.model.as_deref());
-        add(&mut series, &label, Point { x: n as f64, rate, interval });
+        add(&mut series, &label, ChartPoint { x: n as f64, rate, interval });
         let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), n.to_string()];
         cells.extend([row.samples.to_string(), row.attempts.to_string()]);
         cells.extend(percents(rate, interval));
@@ -165,10 +175,10 @@ fn by_n(source: &Source<'_>) -> Figure {
 }
 
 /// pass@1, the verifiers' choices and pass@k, next to each other for each contender.
-fn pass_at_k(source: &Source<'_>) -> Figure {
+fn pass_at_k(source: &FigureInput<'_>) -> Figure {
     let mut names: Vec<String> = Vec::new();
     let mut series: Vec<Series> = Vec::new();
-    let mut table = Table {
+    let mut table = NumberTable {
         columns: headings(&["agent", "model", "what", "samples", "rate %", "low %", "high %", "gap closed %"]),
         rows: Vec::new(),
     };
@@ -177,7 +187,7 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
         let place = names.len() as f64;
         names.push(full_name(&row.agent, row.model.as_deref()));
         let mut put = |what: &str, samples: usize, rate: f64, interval: Option<Interval>, gap: [String; 3]| {
-            add(&mut series, what, Point { x: place, rate, interval });
+            add(&mut series, what, ChartPoint { x: place, rate, interval });
             let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), what.to_owned()];
             cells.push(samples.to_string());
             cells.extend(percents(rate, interval));
@@ -213,14 +223,14 @@ fn pass_at_k(source: &Source<'_>) -> Figure {
          chosen attempt gets from pass@1 to pass@k. {}{unchosen}",
         whiskers(source)
     );
-    let drawn = drawn(Over::Names(names), "samples solved, %", series);
+    let drawn = drawn(HorizontalAxis::Names(names), "samples solved, %", series);
     figure("pass-at-k", "One attempt, a chosen one, the best of k", caption, table, drawn)
 }
 
 /// Pass rate by n, one line per kind of context.
-fn contexts(source: &Source<'_>) -> Figure {
+fn contexts(source: &FigureInput<'_>) -> Figure {
     let mut series: Vec<Series> = Vec::new();
-    let mut table = Table {
+    let mut table = NumberTable {
         columns: headings(&["context", "agent", "model", "n", "samples", "pass@1 %", "low %", "high %"]),
         rows: Vec::new(),
     };
@@ -229,7 +239,7 @@ fn contexts(source: &Source<'_>) -> Figure {
         let context = source.conditions.get(&row.agent).and_then(|condition| condition.context.clone());
         let (Some(n), Some(context), Some((rate, interval))) = (row.n, context, rate_of(row, 1)) else { continue };
         let label = format!("{context}: {}", full_name(&row.agent, row.model.as_deref()));
-        add(&mut series, &label, Point { x: n as f64, rate, interval });
+        add(&mut series, &label, ChartPoint { x: n as f64, rate, interval });
         let mut cells = vec![context.clone(), row.agent.clone(), row.model.clone().unwrap_or_default(), n.to_string()];
         cells.push(row.samples.to_string());
         cells.extend(percents(rate, interval));
@@ -251,9 +261,9 @@ fn contexts(source: &Source<'_>) -> Figure {
 }
 
 /// For each contender, the row over all n or, if there is only one row, that one.
-fn overall(summary: &Summary) -> Vec<&Row> {
-    let same = |one: &Row, other: &Row| one.agent == other.agent && one.model == other.model;
-    let is_only = |row: &Row| summary.rows.iter().filter(|other| same(row, other)).count() == 1;
+fn overall(summary: &Summary) -> Vec<&SummaryRow> {
+    let same = |one: &SummaryRow, other: &SummaryRow| one.agent == other.agent && one.model == other.model;
+    let is_only = |row: &SummaryRow| summary.rows.iter().filter(|other| same(row, other)).count() == 1;
     summary.rows.iter().filter(|row| row.n.is_none() || is_only(row)).collect()
 }
 
@@ -270,21 +280,21 @@ fn widest<'a>(rows: impl Iterator<Item = &'a VerifierRow>) -> Vec<&'a VerifierRo
     found
 }
 
-fn rate_of(row: &Row, k: usize) -> Option<(f64, Option<Interval>)> {
+fn rate_of(row: &SummaryRow, k: usize) -> Option<(f64, Option<Interval>)> {
     let at = row.pass_at.iter().find(|at| at.k == k)?;
     Some((at.rate?, at.interval))
 }
 
 /// Adds a point to the series of this name and creates the series if needed.
-fn add(series: &mut Vec<Series>, name: &str, point: Point) {
+fn add(series: &mut Vec<Series>, name: &str, point: ChartPoint) {
     match series.iter_mut().find(|series| series.name == name) {
         Some(series) => series.points.push(point),
         None => series.push(Series { name: name.to_owned(), points: vec![point] }),
     }
 }
 
-fn quantity(label: &str) -> Over {
-    Over::Quantity(label.to_owned())
+fn quantity(label: &str) -> HorizontalAxis {
+    HorizontalAxis::Quantity(label.to_owned())
 }
 
 fn headings(names: &[&str]) -> Vec<String> {
@@ -302,7 +312,7 @@ fn percents(rate: f64, interval: Option<Interval>) -> [String; 3] {
 }
 
 /// Returns the chart, or the reason why there is nothing to draw.
-fn drawn(over: Over, rate: &str, series: Vec<Series>) -> std::result::Result<Chart, String> {
+fn drawn(over: HorizontalAxis, rate: &str, series: Vec<Series>) -> std::result::Result<Chart, String> {
     if series.is_empty() {
         return Err("no attempt has been scored yet".to_owned());
     }
@@ -313,7 +323,7 @@ fn figure(
     id: &'static str,
     title: &'static str,
     caption: String,
-    table: Table,
+    table: NumberTable,
     drawn: std::result::Result<Chart, String>,
 ) -> Figure {
     let (chart, missing) = match drawn {

@@ -6,21 +6,22 @@
 
 use std::collections::BTreeMap;
 
-use super::chart::{Point, Series};
+use super::chart::{ChartPoint, Series};
 use super::{
-    Condition, Figure, Source, Table, add, drawn, figure, headings, overall, percents, quantity, rate_of, whiskers,
+    Condition, Figure, FigureInput, NumberTable, add, drawn, figure, headings, overall, percents, quantity, rate_of,
+    whiskers,
 };
 use crate::report::names::full_name;
-use crate::report::summary::Row;
+use crate::report::summary::SummaryRow;
 use crate::run::{AttemptRecord, counting};
-use crate::stats::{Measured, rate_interval};
+use crate::stats::{SampleValue, rate_interval};
 
 /// Points per curve.
 const POINTS: usize = 12;
 
 /// Makes both figures: over interactions and over reasoning tokens. If agents that otherwise have the same settings had
 /// different limits, the axis is the limit; otherwise it is the amount that each attempt used.
-pub(super) fn scaling(source: &Source<'_>) -> [Figure; 2] {
+pub(super) fn scaling(source: &FigureInput<'_>) -> [Figure; 2] {
     let interactions = Scaling {
         id: "scaling-interactions",
         title: "Scaling in interactions",
@@ -61,7 +62,7 @@ struct Scaling {
 }
 
 impl Scaling {
-    fn figure(&self, source: &Source<'_>) -> Figure {
+    fn figure(&self, source: &FigureInput<'_>) -> Figure {
         if let Some((series, table)) = self.by_limit(source) {
             let caption = format!("pass@1 over all n, by the {} an attempt. {}", self.allowed, whiskers(source));
             return figure(self.id, self.title, caption, table, drawn(quantity(self.allowed), "pass@1, %", series));
@@ -73,16 +74,16 @@ impl Scaling {
             whiskers(source)
         );
         if !scored(source).any(|record| (self.spent)(record) > 0) {
-            return figure(self.id, self.title, caption, Table::default(), Err(self.nothing.to_owned()));
+            return figure(self.id, self.title, caption, NumberTable::default(), Err(self.nothing.to_owned()));
         }
         let (series, table) = curves(source, self.what, self.spent);
         figure(self.id, self.title, caption, table, drawn(quantity(self.used), "passed, %", series))
     }
 
     /// pass@1 by limit; `None` unless some agent ran under several limits with otherwise equal settings.
-    fn by_limit(&self, source: &Source<'_>) -> Option<(Vec<Series>, Table)> {
+    fn by_limit(&self, source: &FigureInput<'_>) -> Option<(Vec<Series>, NumberTable)> {
         type Same = (String, u64, Option<String>);
-        let mut found: BTreeMap<Same, Vec<(u64, &Row)>> = BTreeMap::new();
+        let mut found: BTreeMap<Same, Vec<(u64, &SummaryRow)>> = BTreeMap::new();
         for row in overall(source.summary) {
             if row.model.is_none() {
                 continue;
@@ -91,7 +92,7 @@ impl Scaling {
             let (base, other) = (self.same)(condition);
             found.entry((base, other, row.model.clone())).or_default().push(((self.limit)(condition)?, row));
         }
-        let mut table = Table {
+        let mut table = NumberTable {
             columns: headings(&["agent", "model", self.allowed, "samples", "pass@1 %", "low %", "high %"]),
             rows: Vec::new(),
         };
@@ -101,7 +102,7 @@ impl Scaling {
             several |= rows.first().map(|(limit, _)| *limit) != rows.last().map(|(limit, _)| *limit);
             for (limit, row) in rows {
                 let Some((rate, interval)) = rate_of(row, 1) else { continue };
-                add(&mut series, &full_name(&base, model.as_deref()), Point { x: limit as f64, rate, interval });
+                add(&mut series, &full_name(&base, model.as_deref()), ChartPoint { x: limit as f64, rate, interval });
                 let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), limit.to_string()];
                 cells.push(row.samples.to_string());
                 cells.extend(percents(rate, interval));
@@ -113,7 +114,7 @@ impl Scaling {
 }
 
 /// Attempts that count, were not lost, and used a model. Steps of an agent without a model are not interactions.
-fn scored<'a>(source: &Source<'a>) -> impl Iterator<Item = &'a AttemptRecord> + use<'a> {
+fn scored<'a>(source: &FigureInput<'a>) -> impl Iterator<Item = &'a AttemptRecord> + use<'a> {
     let records = source.records;
     records
         .iter()
@@ -123,7 +124,7 @@ fn scored<'a>(source: &Source<'a>) -> impl Iterator<Item = &'a AttemptRecord> + 
 }
 
 /// One curve per contender, over the same thresholds for all.
-fn curves(source: &Source<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> (Vec<Series>, Table) {
+fn curves(source: &FigureInput<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> (Vec<Series>, NumberTable) {
     /// Attempts by sample.
     type Attempts<'a> = BTreeMap<&'a str, Vec<&'a AttemptRecord>>;
     let mut contenders: BTreeMap<(&str, Option<&str>), Attempts<'_>> = BTreeMap::new();
@@ -134,8 +135,10 @@ fn curves(source: &Source<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> 
     let most = scored(source).map(spent).max().unwrap_or_default();
     let thresholds = thresholds(most);
     let most_used = format!("{what} used, at most");
-    let mut table =
-        Table { columns: headings(&["agent", "model", &most_used, "passed %", "low %", "high %"]), rows: Vec::new() };
+    let mut table = NumberTable {
+        columns: headings(&["agent", "model", &most_used, "passed %", "low %", "high %"]),
+        rows: Vec::new(),
+    };
     let mut series = Vec::new();
     for ((agent, model), samples) in contenders {
         let count = samples.len() as f64;
@@ -146,16 +149,16 @@ fn curves(source: &Source<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> 
                 break;
             }
             let within = |record: &&&AttemptRecord| record.pass && spent(record) <= most;
-            let rates: Vec<Measured<'_>> = samples
+            let rates: Vec<SampleValue<'_>> = samples
                 .values()
                 .map(|attempts| {
                     let value = attempts.iter().filter(within).count() as f64 / attempts.len() as f64;
-                    Measured { paper: &attempts[0].paper, n: attempts[0].n, value }
+                    SampleValue { paper: &attempts[0].paper, n: attempts[0].n, value }
                 })
                 .collect();
             let rate = rates.iter().map(|sample| sample.value).sum::<f64>() / count;
             let interval = rate_interval(&rates, trials, source.intervals);
-            add(&mut series, &full_name(agent, model), Point { x: most as f64, rate, interval });
+            add(&mut series, &full_name(agent, model), ChartPoint { x: most as f64, rate, interval });
             let mut cells = vec![agent.to_owned(), model.unwrap_or_default().to_owned()];
             cells.push(most.to_string());
             cells.extend(percents(rate, interval));

@@ -6,21 +6,21 @@ use serde::Serialize;
 
 use super::material::Material;
 use super::words::{percent, with_interval};
-use crate::report::figures::Table;
+use crate::report::figures::NumberTable;
 use crate::report::full_name;
 use crate::report::leaderboard::{LeaderboardRow, money};
 use crate::report::summary::PassAt;
 use crate::run::{AttemptRecord, scored};
-use crate::stats::{Intervals, Measured, Population, rate_interval};
+use crate::stats::{Intervals, Population, SampleValue, rate_interval};
 
 /// Maximum number of contenders with a column of their own.
 const MOST_COLUMNS: usize = 5;
 
 /// A table whose rows link to other pages or sections.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Linked {
+pub(super) struct LinkedTable {
     #[serde(flatten)]
-    table: Table,
+    table: NumberTable,
     /// Link target of each row's first cell.
     hrefs: Vec<String>,
     /// Number of contenders without a column.
@@ -28,7 +28,7 @@ pub(super) struct Linked {
 }
 
 /// One row per contender.
-pub(super) fn board(places: &[LeaderboardRow]) -> Table {
+pub(super) fn board(places: &[LeaderboardRow]) -> NumberTable {
     let k_of =
         |of: fn(&LeaderboardRow) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max().unwrap_or(1);
     let mut columns = vec!["agent".to_owned(), "model".to_owned(), "rank".to_owned(), "pass@1 %".to_owned()];
@@ -55,12 +55,12 @@ pub(super) fn board(places: &[LeaderboardRow]) -> Table {
             percent(lost),
         ]
     };
-    Table { columns, rows: places.iter().map(row).collect() }
+    NumberTable { columns, rows: places.iter().map(row).collect() }
 }
 
 /// pass@1 of each agent and model as a matrix, whose longer side goes down; empty unless there are several agents and
 /// several models.
-pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -> Table {
+pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -> NumberTable {
     let agent = |place: &LeaderboardRow| material.agents.get(&place.agent).unwrap_or(&place.agent).clone();
     let model = |place: &LeaderboardRow| place.model.clone().unwrap_or_else(|| "no model".to_owned());
     let mut cells: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
@@ -71,7 +71,7 @@ pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -
     let agents: BTreeSet<&String> = cells.keys().map(|(agent, _)| agent).collect();
     let models: BTreeSet<&String> = cells.keys().map(|(_, model)| model).collect();
     if agents.len() < 2 || models.len() < 2 {
-        return Table::default();
+        return NumberTable::default();
     }
     let of = |agent: &String, model: &String| {
         cells.get(&(agent.clone(), model.clone())).map_or_else(String::new, |rates| rates.join(" / "))
@@ -86,7 +86,7 @@ pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -
         let cell = |other: &&String| if is_turned { of(other, name) } else { of(name, other) };
         std::iter::once((*name).clone()).chain(across.iter().map(cell)).collect()
     };
-    Table { columns, rows: down.iter().map(row).collect() }
+    NumberTable { columns, rows: down.iter().map(row).collect() }
 }
 
 /// By sample: its n, and the numbers of passed and of all attempts that were not lost.
@@ -103,7 +103,7 @@ fn of_place<'a>(
 }
 
 /// pass@1 by paper, with a column for each of the first contenders.
-pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> Linked {
+pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> LinkedTable {
     let mut found: BTreeMap<ContenderOnPaper<'_>, Samples<'_>> = BTreeMap::new();
     for record in scored(&material.records) {
         let AttemptRecord { paper, agent, model, sample, n, pass, .. } = record;
@@ -113,7 +113,7 @@ pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> Linked
     }
     let papers: BTreeSet<&str> = found.keys().map(|key| key.0).collect();
     if papers.len() < 2 {
-        return Linked::default();
+        return LinkedTable::default();
     }
     let shown = &places[..places.len().min(MOST_COLUMNS)];
     let mut columns = vec![material.options.intervals.group.to_owned(), "samples".to_owned()];
@@ -126,9 +126,9 @@ pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> Linked
         let samples: BTreeSet<&str> = samples.flat_map(|samples| samples.keys().copied()).collect();
         let rate = |place: &LeaderboardRow| {
             let Some(samples) = of_place(&found, paper, place) else { return "–".to_owned() };
-            let measured: Vec<Measured<'_>> = samples
+            let measured: Vec<SampleValue<'_>> = samples
                 .values()
-                .map(|(n, [passed, all])| Measured { paper, n: *n, value: *passed as f64 / *all as f64 })
+                .map(|(n, [passed, all])| SampleValue { paper, n: *n, value: *passed as f64 / *all as f64 })
                 .collect();
             let attempts: usize = samples.values().map(|(_, [_, all])| all).sum();
             let mean = measured.iter().map(|sample| sample.value).sum::<f64>() / measured.len() as f64;
@@ -140,5 +140,5 @@ pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> Linked
         let name = percent_encoding::utf8_percent_encode(paper, percent_encoding::NON_ALPHANUMERIC);
         hrefs.push(format!("#/samples/{name}"));
     }
-    Linked { table: Table { columns, rows }, hrefs, left_out: places.len() - shown.len() }
+    LinkedTable { table: NumberTable { columns, rows }, hrefs, left_out: places.len() - shown.len() }
 }

@@ -34,7 +34,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// Callback that receives the name and contents of a file for the folder next to a page.
-pub type Beside<'a> = dyn Fn(&str, &str) -> Result<()> + Sync + 'a;
+pub type WriteFileBeside<'a> = dyn Fn(&str, &str) -> Result<()> + Sync + 'a;
 
 /// A part of the details, under the name by which the script asks for it.
 #[derive(Debug, Serialize)]
@@ -45,22 +45,22 @@ struct Chunk {
 
 /// Chunks, kept inside the page as long as they fit and otherwise all written next to it.
 #[derive(Default)]
-struct Chunks {
+struct PageChunks {
     kept: Vec<Chunk>,
     bytes: usize,
     is_beside: bool,
 }
 
-impl Chunks {
+impl PageChunks {
     /// Adds a chunk. Once the total exceeds `most` bytes, all chunks are written next to the page.
-    fn add(&mut self, chunk: Chunk, most: usize, beside: &Beside<'_>) -> Result<()> {
+    fn add(&mut self, chunk: Chunk, most: usize, beside: &WriteFileBeside<'_>) -> Result<()> {
         self.bytes += chunk.packed.len();
         self.kept.push(chunk);
         if self.is_beside || self.bytes > most { self.put_beside(beside) } else { Ok(()) }
     }
 
     /// Writes all kept chunks next to the page; later chunks will follow them.
-    fn put_beside(&mut self, beside: &Beside<'_>) -> Result<()> {
+    fn put_beside(&mut self, beside: &WriteFileBeside<'_>) -> Result<()> {
         self.is_beside = true;
         for Chunk { name, packed } in self.kept.drain(..) {
             beside(&format!("{name}.js"), &format!("autoexperimentChunk(\"{name}\",\"{packed}\");\n"))?;
@@ -75,14 +75,14 @@ impl Chunks {
 ///
 /// # Errors
 /// Kind `Internal` if a template or serialisation fails, and the errors of `beside`.
-pub fn page(material: &Material, details: &Details<'_>, folder: &str, beside: &Beside<'_>) -> Result<String> {
-    let mut verdicts = Chunks::default();
+pub fn page(material: &Material, details: &Details<'_>, folder: &str, beside: &WriteFileBeside<'_>) -> Result<String> {
+    let mut verdicts = PageChunks::default();
     for place in 0..material.papers.len() {
         let chunk = Chunk { name: format!("p{place}"), packed: packed(&papers_text(material, place))? };
         verdicts.add(chunk, MOST_INSIDE, beside)?;
     }
     // Trajectories make up nearly all of the size, so they are the first to leave the page.
-    let both = Mutex::new((verdicts, Chunks::default()));
+    let both = Mutex::new((verdicts, PageChunks::default()));
     (0..details.samples()).into_par_iter().with_max_len(1).try_for_each(|place| {
         let mut sample = details.sample(place);
         let events: Vec<_> = sample.attempts.iter_mut().map(|one| std::mem::take(&mut one.events)).collect();

@@ -9,7 +9,7 @@ use super::material::Material;
 use super::words::{percent, plural, with_interval};
 use crate::report::compare::p_value;
 use crate::report::leaderboard::{LeaderboardRow, money};
-use crate::report::summary::{Row, Summary};
+use crate::report::summary::{Summary, SummaryRow};
 use crate::report::{Contender, compare, contenders, full_name};
 
 /// Number of contenders named in the first lines.
@@ -43,15 +43,15 @@ struct HeadlineRow {
 /// Makes the headline; empty without attempts.
 pub(super) fn headline(material: &Material, summary: &Summary, places: &[LeaderboardRow]) -> Headline {
     // For each agent and model, use the row over all n or, if there is only one row, that one.
-    let is_whole = |row: &&Row| {
+    let is_whole = |row: &&SummaryRow| {
         row.n.is_none()
             || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
     };
-    let mut rows: Vec<&Row> = summary.rows.iter().filter(is_whole).collect();
+    let mut rows: Vec<&SummaryRow> = summary.rows.iter().filter(is_whole).collect();
     if rows.is_empty() {
         return Headline::default();
     }
-    let rate = |row: &Row| row.pass_at.iter().find(|at| at.k == 1).and_then(|at| at.rate);
+    let rate = |row: &SummaryRow| row.pass_at.iter().find(|at| at.k == 1).and_then(|at| at.rate);
     rows.sort_by(|a, b| rate(b).unwrap_or(-1.0).total_cmp(&rate(a).unwrap_or(-1.0)));
     let samples: BTreeSet<&str> = material.records.iter().map(|record| record.sample.as_str()).collect();
     let papers: BTreeSet<&str> = material.records.iter().map(|record| record.paper.as_str()).collect();
@@ -92,11 +92,11 @@ fn headline_row(place: &LeaderboardRow) -> HeadlineRow {
     }
 }
 
-fn came_out(material: &Material, rows: &[&Row]) -> String {
+fn came_out(material: &Material, rows: &[&SummaryRow]) -> String {
     let mut text = String::new();
     // Compare the first two contenders to see whether the lead exceeds chance.
     let all = contenders(&material.records);
-    let find = |row: &Row| {
+    let find = |row: &SummaryRow| {
         let model = row.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
         let name = format!("{}{model}", row.agent);
         all.iter().find(|contender| contender.name == name).cloned()
@@ -118,7 +118,7 @@ fn came_out(material: &Material, rows: &[&Row]) -> String {
     text
 }
 
-fn distrust(rows: &[&Row], summary: &Summary) -> Vec<String> {
+fn distrust(rows: &[&SummaryRow], summary: &Summary) -> Vec<String> {
     let mut found = Vec::new();
     let (lost, all) = rows.iter().fold((0, 0), |(lost, all), row| (lost + row.lost, all + row.lost + row.attempts));
     let share = |lost: usize, all: usize| lost as f64 / all.max(1) as f64;

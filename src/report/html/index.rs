@@ -72,13 +72,13 @@ pub struct AttemptEntry {
 }
 
 /// An agent and its model.
-type Contender = (String, Option<String>);
+type ContenderName = (String, Option<String>);
 
 /// Returns all agents with their models, sorted by name; those that have no record yet come last.
-pub(super) fn contenders(material: &Material) -> Vec<Contender> {
+pub(super) fn contenders(material: &Material) -> Vec<ContenderName> {
     let of_records: BTreeSet<(&String, &Option<String>)> =
         material.records.iter().map(|record| (&record.agent, &record.model)).collect();
-    let mut found: Vec<Contender> =
+    let mut found: Vec<ContenderName> =
         of_records.into_iter().map(|(agent, model)| (agent.clone(), model.clone())).collect();
     for begun in &material.begun {
         if contender_of(&found, begun).is_none() {
@@ -88,12 +88,13 @@ pub(super) fn contenders(material: &Material) -> Vec<Contender> {
     found
 }
 
-fn shown_name((agent, model): &Contender) -> String {
+fn shown_name((agent, model): &ContenderName) -> String {
     full_name(agent, model.as_deref())
 }
 
-fn contender_of(contenders: &[Contender], begun: &super::UnrecordedAttempt) -> Option<usize> {
-    let same = |(agent, model): &Contender| *agent == begun.agent && (*model == begun.model || begun.model.is_none());
+fn contender_of(contenders: &[ContenderName], begun: &super::UnrecordedAttempt) -> Option<usize> {
+    let same =
+        |(agent, model): &ContenderName| *agent == begun.agent && (*model == begun.model || begun.model.is_none());
     contenders.iter().position(same)
 }
 

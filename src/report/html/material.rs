@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::report::Options;
+use crate::report::SummaryOptions;
 use crate::report::figures::Condition;
 use crate::run::AttemptRecord;
-use crate::run::family::{ItemFacts, Part};
-use crate::run::reading::Line;
+use crate::run::family::{ItemFacts, WrittenPart};
+use crate::run::reading::LinePosition;
 
 /// Runs and everything shown about them, including runs that could only be read in part.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,7 @@ pub struct Material {
     /// Short name of each agent within its run, by label.
     pub agents: BTreeMap<String, String>,
     /// Options of the summary, including the verifiers' choices.
-    pub options: Options,
+    pub options: SummaryOptions,
     /// Sentences about what could not be read.
     pub notes: Vec<String>,
 }
@@ -62,7 +62,7 @@ pub struct Origin {
     /// The agent's label in that run.
     pub agent: Arc<str>,
     /// Position of the record in the run's files.
-    pub line: Option<Line>,
+    pub line: Option<LinePosition>,
 }
 
 /// An attempt without a record: in progress or interrupted.
@@ -106,7 +106,7 @@ pub struct SampleDetails {
     /// Heading of the parts.
     pub heading: String,
     /// Parts to be written, such as masked functions; empty if the item can't be read.
-    pub functions: Vec<Part>,
+    pub functions: Vec<WrittenPart>,
     /// The attempts.
     pub attempts: Vec<AttemptDetails>,
     /// Reason why something is missing.

@@ -14,10 +14,10 @@ use super::words::{percent, with_interval};
 use crate::error::Result;
 use crate::report::compare::p_value;
 use crate::report::figures::chart::{Canvas, INK, draw};
-use crate::report::figures::{COST, Source, Table, figures};
+use crate::report::figures::{COST, FigureInput, NumberTable, figures};
 use crate::report::leaderboard::{leaderboard, legend};
-use crate::report::summary::Row;
-use crate::report::{Comparison, Contender, compare, contenders, end_name, summarise};
+use crate::report::summary::SummaryRow;
+use crate::report::{Contender, ContenderComparison, compare, contenders, end_name, summarise};
 
 /// Maximum number of contenders of which every pair is compared; with more, only the first is compared with each of the
 /// others.
@@ -30,7 +30,7 @@ const EVERY_PAIR: usize = 5;
 pub fn overview(material: &Material) -> Result<String> {
     let options = &material.options;
     let summary = summarise(&material.records, options);
-    let source = Source {
+    let source = FigureInput {
         axis: &material.axis,
         records: &material.records,
         summary: &summary,
@@ -73,7 +73,7 @@ pub fn overview(material: &Material) -> Result<String> {
             runs => Serde(runs),
             whiskers,
             headline => Serde(headline(material, &summary, &places)),
-            board => Serde(if several { without_empty(&board(&places)) } else { Table::default() }),
+            board => Serde(if several { without_empty(&board(&places)) } else { NumberTable::default() }),
             board_legend => legend(&summary),
             priced => Serde(priced),
             cross => Serde(agents_by_models(material, &places)),
@@ -99,26 +99,26 @@ fn n_of(n: Option<usize>) -> String {
 }
 
 /// Removes the columns that are empty in every row.
-fn without_empty(table: &Table) -> Table {
+fn without_empty(table: &NumberTable) -> NumberTable {
     let is_filled = |place: usize| table.rows.iter().any(|row| !matches!(row[place].as_str(), "" | "–" | "-"));
     let kept: Vec<usize> = (0..table.columns.len()).filter(|&place| is_filled(place)).collect();
     let of = |row: &Vec<String>| kept.iter().map(|&place| row[place].clone()).collect();
-    Table { columns: of(&table.columns), rows: table.rows.iter().map(of).collect() }
+    NumberTable { columns: of(&table.columns), rows: table.rows.iter().map(of).collect() }
 }
 
 /// Cells that identify a row: agent, model and n.
-fn key(row: &Row) -> Vec<String> {
+fn key(row: &SummaryRow) -> Vec<String> {
     vec![row.agent.clone(), row.model.clone().unwrap_or_else(|| "–".to_owned()), n_of(row.n)]
 }
 
 /// Rates with their sample sizes: one row for each agent, model and n.
-fn results(rows: &[Row]) -> Table {
+fn results(rows: &[SummaryRow]) -> NumberTable {
     let mut columns = cells(["agent", "model", "n"]);
     let ks: Vec<usize> = rows.first().map(|row| row.pass_at.iter().map(|at| at.k).collect()).unwrap_or_default();
     columns.extend(ks.iter().map(|k| format!("pass@{k} %")));
     columns.extend(ks.iter().filter(|&&k| k > 1).map(|k| format!("pass^{k} %")));
     columns.extend(cells(["lost %", "pass@1 % with lost", "samples", "attempts"]));
-    let of = |row: &Row| {
+    let of = |row: &SummaryRow| {
         let mut cells = key(row);
         let rates = row.pass_at.iter().chain(&row.pass_all);
         cells.extend(rates.map(|at| with_interval(at.rate, at.interval)));
@@ -131,16 +131,16 @@ fn results(rows: &[Row]) -> Table {
         cells.extend([row.samples, row.attempts].map(|count| count.to_string()));
         cells
     };
-    Table { columns, rows: rows.iter().map(of).collect() }
+    NumberTable { columns, rows: rows.iter().map(of).collect() }
 }
 
 /// Outcomes of the two checks, and the resources that attempts used.
-fn took(rows: &[Row]) -> Table {
+fn took(rows: &[SummaryRow]) -> NumberTable {
     let mut columns = cells(["agent", "model", "n", "reported %", "verified %", "unsupported", "steps"]);
     columns.extend(cells(["$ a sample", "$ in all", "tool s", "model s", "tokens/s"]));
     let number =
         |value: Option<f64>, digits: usize| value.map_or_else(|| "–".to_owned(), |it| format!("{it:.digits$}"));
-    let of = |row: &Row| {
+    let of = |row: &SummaryRow| {
         let mut cells = key(row);
         cells.extend([row.reported, row.verified].map(|rate| rate.map_or_else(|| "–".to_owned(), percent)));
         cells.extend([row.unsupported.to_string(), number(row.steps, 1)]);
@@ -148,11 +148,11 @@ fn took(rows: &[Row]) -> Table {
         cells.extend([row.tool_seconds, row.model_seconds, row.tokens_per_second].map(|value| number(value, 1)));
         cells
     };
-    Table { columns, rows: rows.iter().map(of).collect() }
+    NumberTable { columns, rows: rows.iter().map(of).collect() }
 }
 
 /// Number of attempts by end.
-fn ends(rows: &[Row]) -> Table {
+fn ends(rows: &[SummaryRow]) -> NumberTable {
     let mut totals: BTreeMap<_, usize> = BTreeMap::new();
     for (end, count) in rows.iter().filter(|row| row.n.is_some()).flat_map(|row| &row.ends) {
         *totals.entry(*end).or_default() += count;
@@ -167,11 +167,11 @@ fn ends(rows: &[Row]) -> Table {
             cells
         })
         .collect();
-    Table { columns, rows }
+    NumberTable { columns, rows }
 }
 
 /// Compares contenders on the samples they share; returns the table and its legend.
-fn comparisons(material: &Material) -> (Table, String) {
+fn comparisons(material: &Material) -> (NumberTable, String) {
     let (all, absent): (Vec<Contender>, Vec<Contender>) =
         contenders(&material.records).into_iter().partition(|contender| contender.all_lost_note().is_none());
     let how = material.options.intervals;
@@ -217,11 +217,11 @@ fn comparisons(material: &Material) -> (Table, String) {
         100.0 * how.level,
         how.legend()
     );
-    let lost = found.iter().filter_map(Comparison::lost_note);
+    let lost = found.iter().filter_map(ContenderComparison::lost_note);
     let absent = absent.iter().filter_map(Contender::all_lost_note);
     for note in lost.chain(absent) {
         legend.push(' ');
         legend.push_str(&note);
     }
-    (Table { columns, rows }, legend)
+    (NumberTable { columns, rows }, legend)
 }

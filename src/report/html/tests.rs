@@ -1,6 +1,6 @@
 use super::*;
 use crate::agent::{End, Settings};
-use crate::report::Options;
+use crate::report::SummaryOptions;
 use crate::report::figures::Condition;
 use crate::run::AttemptRecord;
 use crate::run::family::ItemFacts;
@@ -141,7 +141,7 @@ fn figures_without_data_are_left_out_and_differing_limits_become_the_axis() {
         }
     }
     let mut material = material(records);
-    material.options = Options::default();
+    material.options = SummaryOptions::default();
     let one_limit = overview(&material).unwrap();
     assert!(one_limit.contains("interactions (replies of the model) used, at most"));
     // Figures without data are left out.

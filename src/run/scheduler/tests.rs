@@ -12,15 +12,15 @@ use crate::sample::masked;
 
 /// Outcome of one try of an attempt.
 #[derive(Debug, Clone)]
-struct Try {
+struct PlannedTry {
     seconds: u64,
     cost: f64,
     end: End,
     verification_lost: bool,
-    error: Option<Kind>,
+    error: Option<FailureKind>,
 }
 
-impl Try {
+impl PlannedTry {
     fn new(seconds: u64, cost: f64, end: End) -> Self {
         Self { seconds, cost, end, verification_lost: false, error: None }
     }
@@ -28,14 +28,14 @@ impl Try {
 
 /// An agent with prepared tries: the first list is for sample `p_0`, the second for `p_1`, and so on. The last try of a
 /// list is repeated.
-struct Scripted {
+struct ScriptedTries {
     budget: f64,
-    tries: Vec<Vec<Try>>,
-    seen: Mutex<Seen>,
+    tries: Vec<Vec<PlannedTry>>,
+    seen: Mutex<SeenTries>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct SeenTries {
     /// Tries begun so far, by sample.
     begun: Vec<usize>,
     running: usize,
@@ -46,35 +46,35 @@ struct Seen {
     most_spent: f64,
 }
 
-impl Scripted {
-    fn new(budget: f64, tries: Vec<Vec<Try>>) -> Arc<Self> {
-        let seen = Seen { begun: vec![0; tries.len()], ..Seen::default() };
+impl ScriptedTries {
+    fn new(budget: f64, tries: Vec<Vec<PlannedTry>>) -> Arc<Self> {
+        let seen = SeenTries { begun: vec![0; tries.len()], ..SeenTries::default() };
         Arc::new(Self { budget, tries, seen: Mutex::new(seen) })
     }
 
-    fn jobs(&self) -> Vec<Job> {
+    fn jobs(&self) -> Vec<AttemptJob> {
         let samples: Vec<Sample> = (0..self.tries.len()).map(|place| masked(&format!("p_{place}"))).collect();
         plan(&samples, 1, 1)
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn lock_seen(&self) -> std::sync::MutexGuard<'_, SeenTries> {
         self.seen.lock().unwrap()
     }
 }
 
-impl Attempts for Scripted {
-    fn label(&self, _job: &Job) -> &'static str {
+impl AttemptRunner for ScriptedTries {
+    fn label(&self, _job: &AttemptJob) -> &'static str {
         "scripted"
     }
 
-    fn budget(&self, _job: &Job) -> f64 {
+    fn budget(&self, _job: &AttemptJob) -> f64 {
         self.budget
     }
 
-    async fn attempt(&self, job: &Job, _: &Arc<SoFar>, cancel: &CancellationToken) -> Result<AttemptRecord> {
+    async fn attempt(&self, job: &AttemptJob, _: &Arc<LiveUsage>, cancel: &CancellationToken) -> Result<AttemptRecord> {
         let place: usize = job.sample.id().trim_start_matches("p_").parse().unwrap();
         let one = {
-            let mut seen = self.seen();
+            let mut seen = self.lock_seen();
             let one = self.tries[place][seen.begun[place].min(self.tries[place].len() - 1)].clone();
             seen.begun[place] += 1;
             seen.running += 1;
@@ -87,7 +87,7 @@ impl Attempts for Scripted {
         let record = tokio::select! {
             () = sleep(Duration::from_secs(one.seconds)) => AttemptRecord {
                 end: one.end,
-                end_detail: Some(format!("try {}", self.seen().begun[place])),
+                end_detail: Some(format!("try {}", self.lock_seen().begun[place])),
                 cost: one.cost,
                 verification_lost: one.verification_lost,
                 ..blank
@@ -95,7 +95,7 @@ impl Attempts for Scripted {
             // A stopped try has spent half its cost.
             () = cancel.cancelled() => AttemptRecord { end: End::Cancelled, cost: one.cost / 2.0, ..blank },
         };
-        let mut seen = self.seen();
+        let mut seen = self.lock_seen();
         seen.running -= 1;
         seen.spent += record.cost;
         match one.error {
@@ -107,15 +107,15 @@ impl Attempts for Scripted {
 
 /// Collects events.
 #[derive(Default)]
-struct Events(Mutex<Vec<RunEvent>>);
+struct EventLog(Mutex<Vec<RunEvent>>);
 
-impl Observer for Events {
+impl Observer for EventLog {
     fn on(&self, event: RunEvent) {
         self.0.lock().unwrap().push(event);
     }
 }
 
-impl Events {
+impl EventLog {
     fn retried(&self) -> usize {
         self.0.lock().unwrap().iter().filter(|event| matches!(event, RunEvent::Retried { .. })).count()
     }
@@ -126,25 +126,25 @@ impl Events {
 }
 
 /// Result of a call of [`execute`].
-struct Ran {
-    outcome: Result<Outcome>,
+struct SchedulerRun {
+    outcome: Result<RunOutcome>,
     /// The stored records: sample, end, cost.
     kept: Vec<(String, End, f64)>,
-    events: Events,
+    events: EventLog,
     seconds: u64,
 }
 
-async fn run(attempts: &Arc<Scripted>, terms: Terms, cancel: &CancellationToken) -> Ran {
-    let (mut kept, events, begun) = (Vec::new(), Events::default(), Instant::now());
+async fn run(attempts: &Arc<ScriptedTries>, terms: SchedulingLimits, cancel: &CancellationToken) -> SchedulerRun {
+    let (mut kept, events, begun) = (Vec::new(), EventLog::default(), Instant::now());
     let keep = |records: &[&AttemptRecord]| {
         kept.extend(records.iter().map(|record| (record.sample.clone(), record.end, record.cost)));
         Ok(())
     };
     let outcome = execute(attempts.clone(), attempts.jobs(), terms, keep, &events, cancel).await;
-    Ran { outcome, kept, events, seconds: begun.elapsed().as_secs() }
+    SchedulerRun { outcome, kept, events, seconds: begun.elapsed().as_secs() }
 }
 
-const TERMS: Terms = Terms { jobs: 2, tries: 3, max_cost: None, spent: 0.0 };
+const TERMS: SchedulingLimits = SchedulingLimits { jobs: 2, tries: 3, max_cost: None, spent: 0.0 };
 
 #[test]
 fn every_sample_is_attempted_once_before_any_is_attempted_twice() {
@@ -157,102 +157,111 @@ fn every_sample_is_attempted_once_before_any_is_attempted_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn as_many_attempts_run_at_once_as_there_are_jobs() {
-    let attempts = Scripted::new(0.0, vec![vec![Try::new(10, 0.0, End::Answered)]; 6]);
+    let attempts = ScriptedTries::new(0.0, vec![vec![PlannedTry::new(10, 0.0, End::Answered)]; 6]);
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
-    assert_eq!(ran.outcome.unwrap(), Outcome::Complete);
-    assert_eq!((attempts.seen().most_running, ran.seconds, ran.kept.len(), ran.events.finished()), (2, 30, 6, 6));
+    assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
+    assert_eq!((attempts.lock_seen().most_running, ran.seconds, ran.kept.len(), ran.events.finished()), (2, 30, 6, 6));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_waits_for_money_that_running_ones_may_leave_over() {
     // Each may spend a dollar and takes ten cents: only one at a time fits.
-    let attempts = Scripted::new(1.0, vec![vec![Try::new(10, 0.1, End::Answered)]; 3]);
-    let terms = Terms { max_cost: Some(1.25), ..TERMS };
+    let attempts = ScriptedTries::new(1.0, vec![vec![PlannedTry::new(10, 0.1, End::Answered)]; 3]);
+    let terms = SchedulingLimits { max_cost: Some(1.25), ..TERMS };
     let ran = run(&attempts, terms, &CancellationToken::new()).await;
-    assert_eq!(ran.outcome.unwrap(), Outcome::Complete);
-    assert_eq!((attempts.seen().most_running, ran.seconds), (1, 30));
+    assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
+    assert_eq!((attempts.lock_seen().most_running, ran.seconds), (1, 30));
     // The spending of earlier sessions counts: there is no room for a second attempt.
-    let attempts = Scripted::new(1.0, vec![vec![Try::new(10, 0.1, End::Answered)]; 3]);
-    let ran = run(&attempts, Terms { spent: 0.2, ..terms }, &CancellationToken::new()).await;
-    assert_eq!(ran.outcome.unwrap(), Outcome::CostLimit);
+    let attempts = ScriptedTries::new(1.0, vec![vec![PlannedTry::new(10, 0.1, End::Answered)]; 3]);
+    let ran = run(&attempts, SchedulingLimits { spent: 0.2, ..terms }, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), RunOutcome::CostLimit);
     assert_eq!(ran.kept.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_attempt_is_tried_again_until_its_tries_are_used_up() {
-    let lost = Try::new(1, 0.5, End::SandboxLost);
-    let attempts = Scripted::new(0.0, vec![vec![lost.clone(), Try::new(1, 0.0, End::Answered)], vec![lost]]);
+    let lost = PlannedTry::new(1, 0.5, End::SandboxLost);
+    let attempts =
+        ScriptedTries::new(0.0, vec![vec![lost.clone(), PlannedTry::new(1, 0.0, End::Answered)], vec![lost]]);
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
-    assert_eq!(ran.outcome.unwrap(), Outcome::Lost(vec!["try 3".to_owned()]));
-    assert_eq!(attempts.seen().begun, [2, 3]);
+    assert_eq!(ran.outcome.unwrap(), RunOutcome::Lost(vec!["try 3".to_owned()]));
+    assert_eq!(attempts.lock_seen().begun, [2, 3]);
     // Every try is recorded with its cost; each attempt is reported as finished once.
     assert_eq!((ran.kept.len(), ran.events.retried(), ran.events.finished()), (5, 3, 2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_ended_its_sandbox_is_not_tried_again() {
-    let killed = Try::new(1, 0.0, End::SandboxKilled);
-    let attempts = Scripted::new(0.0, vec![vec![killed, Try::new(1, 0.0, End::Answered)]]);
+    let killed = PlannedTry::new(1, 0.0, End::SandboxKilled);
+    let attempts = ScriptedTries::new(0.0, vec![vec![killed, PlannedTry::new(1, 0.0, End::Answered)]]);
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
-    assert_eq!(ran.outcome.unwrap(), Outcome::Complete);
-    assert_eq!((attempts.seen().begun.clone(), ran.events.retried(), ran.kept[0].1), (vec![1], 0, End::SandboxKilled));
+    assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
+    assert_eq!(
+        (attempts.lock_seen().begun.clone(), ran.events.retried(), ran.kept[0].1),
+        (vec![1], 0, End::SandboxKilled)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_whose_verification_was_lost_is_not_paid_again() {
-    let lost = Try { verification_lost: true, ..Try::new(1, 0.5, End::SandboxLost) };
-    let attempts = Scripted::new(0.0, vec![vec![lost]]);
+    let lost = PlannedTry { verification_lost: true, ..PlannedTry::new(1, 0.5, End::SandboxLost) };
+    let attempts = ScriptedTries::new(0.0, vec![vec![lost]]);
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
-    assert_eq!(ran.outcome.unwrap(), Outcome::Lost(vec!["try 1".to_owned()]));
-    assert_eq!((attempts.seen().begun.clone(), ran.events.retried()), (vec![1], 0));
+    assert_eq!(ran.outcome.unwrap(), RunOutcome::Lost(vec!["try 1".to_owned()]));
+    assert_eq!((attempts.lock_seen().begun.clone(), ran.events.retried()), (vec![1], 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_refuses_all_work_stops_the_run_and_what_had_ended_is_kept() {
-    let attempts = Scripted::new(
+    let attempts = ScriptedTries::new(
         0.0,
         vec![
-            vec![Try::new(1, 0.25, End::Answered)],
-            vec![Try::new(5, 0.25, End::ModelDenied)],
-            vec![Try::new(60, 0.5, End::Answered)],
-            vec![Try::new(1, 0.5, End::Answered)],
+            vec![PlannedTry::new(1, 0.25, End::Answered)],
+            vec![PlannedTry::new(5, 0.25, End::ModelDenied)],
+            vec![PlannedTry::new(60, 0.5, End::Answered)],
+            vec![PlannedTry::new(1, 0.5, End::Answered)],
         ],
     );
     let cancel = CancellationToken::new();
     let ran = run(&attempts, TERMS, &cancel).await;
     let error = ran.outcome.unwrap_err();
-    assert_eq!((error.kind, error.message.as_str()), (Kind::Model, "try 1"));
+    assert_eq!((error.kind, error.message.as_str()), (FailureKind::Model, "try 1"));
     // The third was running and is stopped with its cost so far; the fourth never began.
     let ends: Vec<_> = ran.kept.iter().map(|(sample, end, _)| (sample.as_str(), *end)).collect();
     assert_eq!(ends, [("p_0", End::Answered), ("p_1", End::ModelDenied), ("p_2", End::Cancelled)]);
-    assert_eq!((attempts.seen().begun.clone(), ran.seconds), (vec![1, 1, 1, 0], 5));
+    assert_eq!((attempts.lock_seen().begun.clone(), ran.seconds), (vec![1, 1, 1, 0], 5));
     assert!(cancel.is_cancelled());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_answers_nobody_stops_the_run_early() {
-    let down = || vec![Try::new(45, 0.0, End::ModelError)];
-    let attempts = Scripted::new(0.0, (0..20).map(|_| down()).collect());
+async fn a_provider_that_never_answers_stops_the_run_early() {
+    let down = || vec![PlannedTry::new(45, 0.0, End::ModelError)];
+    let attempts = ScriptedTries::new(0.0, (0..20).map(|_| down()).collect());
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
     let error = ran.outcome.unwrap_err();
-    assert_eq!(error.kind, Kind::Provider);
+    assert_eq!(error.kind, FailureKind::Provider);
     assert!(error.message.contains("did not answer 3 attempts in a row: try 1"), "{}", error.message);
     assert!(error.hint.unwrap().contains("resume"));
     assert!(ran.seconds <= 90, "{} s, not 45 s for each try of each attempt", ran.seconds);
     // A provider that answers in between is not down.
-    let good = || vec![Try::new(45, 0.0, End::GaveUp)];
+    let good = || vec![PlannedTry::new(45, 0.0, End::GaveUp)];
     let tries = (0..12).map(|place| if place % 3 == 2 { good() } else { down() }).collect();
-    let ran = run(&Scripted::new(0.0, tries), Terms { jobs: 1, tries: 1, ..TERMS }, &CancellationToken::new()).await;
-    assert!(matches!(ran.outcome, Ok(Outcome::Lost(lost)) if lost.len() == 8));
+    let ran = run(
+        &ScriptedTries::new(0.0, tries),
+        SchedulingLimits { jobs: 1, tries: 1, ..TERMS },
+        &CancellationToken::new(),
+    )
+    .await;
+    assert!(matches!(ran.outcome, Ok(RunOutcome::Lost(lost)) if lost.len() == 8));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_refuses_whatever_is_asked_stops_the_run_early() {
-    let refused = || vec![Try::new(1, 0.0, End::Refused)];
-    let attempts = Scripted::new(0.0, (0..20).map(|_| refused()).collect());
-    let ran = run(&attempts, Terms { jobs: 1, ..TERMS }, &CancellationToken::new()).await;
+async fn a_provider_that_refuses_everything_stops_the_run_early() {
+    let refused = || vec![PlannedTry::new(1, 0.0, End::Refused)];
+    let attempts = ScriptedTries::new(0.0, (0..20).map(|_| refused()).collect());
+    let ran = run(&attempts, SchedulingLimits { jobs: 1, ..TERMS }, &CancellationToken::new()).await;
     let error = ran.outcome.unwrap_err();
-    assert_eq!((error.kind, ran.kept.len()), (Kind::Provider, 5));
+    assert_eq!((error.kind, ran.kept.len()), (FailureKind::Provider, 5));
     assert!(error.message.contains("refused all 5 attempts of `scripted` so far"), "{}", error.message);
     // So does an agent that never gets to ask.
     let unasked = (0..20).map(|_| vec![Try::new(1, 0.0, End::NeverAsked)]).collect();
@@ -261,40 +270,42 @@ async fn a_provider_that_refuses_whatever_is_asked_stops_the_run_early() {
     assert_eq!((error.kind, ran.kept.len()), (Kind::Machine, 5));
     assert!(error.message.contains("failed in all 5 attempts so far before"), "{}", error.message);
     // A single other end shows that the provider works.
-    let tries = (0..20).map(|place| if place == 3 { vec![Try::new(1, 0.0, End::GaveUp)] } else { refused() });
-    let ran = run(&Scripted::new(0.0, tries.collect()), TERMS, &CancellationToken::new()).await;
-    assert_eq!(ran.outcome.unwrap(), Outcome::Complete);
+    let tries = (0..20).map(|place| if place == 3 { vec![PlannedTry::new(1, 0.0, End::GaveUp)] } else { refused() });
+    let ran = run(&ScriptedTries::new(0.0, tries.collect()), TERMS, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_cannot_be_recorded_stops_the_run_with_the_first_error() {
-    let failing = |seconds, kind| vec![Try { error: Some(kind), ..Try::new(seconds, 0.0, End::Answered) }];
-    let attempts = Scripted::new(0.0, vec![failing(2, Kind::Store), failing(9, Kind::Internal)]);
+    let failing =
+        |seconds, kind| vec![PlannedTry { error: Some(kind), ..PlannedTry::new(seconds, 0.0, End::Answered) }];
+    let attempts = ScriptedTries::new(0.0, vec![failing(2, FailureKind::Store), failing(9, FailureKind::Internal)]);
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
-    assert_eq!(ran.outcome.unwrap_err().kind, Kind::Store);
+    assert_eq!(ran.outcome.unwrap_err().kind, FailureKind::Store);
     assert_eq!((ran.kept.len(), ran.seconds), (0, 2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_full_stops_the_run() {
-    let attempts = Scripted::new(0.0, vec![vec![Try::new(1, 0.0, End::Answered)]; 5]);
-    let (events, cancel) = (Events::default(), CancellationToken::new());
+    let attempts = ScriptedTries::new(0.0, vec![vec![PlannedTry::new(1, 0.0, End::Answered)]; 5]);
+    let (events, cancel) = (EventLog::default(), CancellationToken::new());
     let keep = |_: &[&AttemptRecord]| Err(Error::store("full"));
-    let ended = execute(attempts.clone(), attempts.jobs(), Terms { jobs: 1, ..TERMS }, keep, &events, &cancel).await;
-    assert_eq!(ended.unwrap_err().kind, Kind::Store);
+    let ended =
+        execute(attempts.clone(), attempts.jobs(), SchedulingLimits { jobs: 1, ..TERMS }, keep, &events, &cancel).await;
+    assert_eq!(ended.unwrap_err().kind, FailureKind::Store);
     // An attempt that is not on disk is not reported.
-    assert_eq!((attempts.seen().begun.iter().sum::<usize>(), events.finished()), (1, 0));
+    assert_eq!((attempts.lock_seen().begun.iter().sum::<usize>(), events.finished()), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_stops_a_run_keeps_what_was_finished() {
-    let attempts = Scripted::new(
+async fn stopping_a_run_keeps_finished_attempts() {
+    let attempts = ScriptedTries::new(
         0.0,
         vec![
-            vec![Try::new(1, 0.25, End::Answered)],
-            vec![Try::new(60, 0.5, End::Answered)],
-            vec![Try::new(60, 0.0, End::Answered)],
-            vec![Try::new(60, 0.0, End::Answered)],
+            vec![PlannedTry::new(1, 0.25, End::Answered)],
+            vec![PlannedTry::new(60, 0.5, End::Answered)],
+            vec![PlannedTry::new(60, 0.0, End::Answered)],
+            vec![PlannedTry::new(60, 0.0, End::Answered)],
         ],
     );
     let cancel = CancellationToken::new();
@@ -303,7 +314,7 @@ async fn who_stops_a_run_keeps_what_was_finished() {
         cancel.cancel();
     };
     let (ran, ()) = tokio::join!(run(&attempts, TERMS, &cancel), stop);
-    assert_eq!(ran.outcome.unwrap(), Outcome::Interrupted);
+    assert_eq!(ran.outcome.unwrap(), RunOutcome::Interrupted);
     // One had ended; of the two running, one had spent something, which is recorded.
     let kept: Vec<_> = ran.kept.iter().map(|(sample, end, cost)| (sample.as_str(), *end, *cost)).collect();
     assert_eq!(kept, [("p_0", End::Answered, 0.25), ("p_1", End::Cancelled, 0.25)]);
@@ -321,17 +332,17 @@ proptest! {
         spent in 0.0..2.0_f64,
     ) {
         let ends = [End::Answered, End::CostLimit, End::GaveUp, End::SandboxLost];
-        let tries = attempts.iter().map(|&(seconds, cost, end)| vec![Try::new(seconds, cost, ends[end])]).collect();
-        let scripted = Scripted::new(1.0, tries);
-        let terms = Terms { jobs, tries: 2, max_cost: Some(max_cost), spent };
+        let tries = attempts.iter().map(|&(seconds, cost, end)| vec![PlannedTry::new(seconds, cost, ends[end])]).collect();
+        let scripted = ScriptedTries::new(1.0, tries);
+        let terms = SchedulingLimits { jobs, tries: 2, max_cost: Some(max_cost), spent };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let ran = runtime.block_on(run(&scripted, terms, &CancellationToken::new()));
-        let seen = scripted.seen();
+        let seen = scripted.lock_seen();
         prop_assert!(seen.most_spent == 0.0 || spent + seen.most_spent <= max_cost + 1e-9, "{}", seen.most_spent);
         prop_assert!(seen.most_running <= jobs);
         let outcome = ran.outcome.unwrap();
         // The run stops only if another attempt really does not fit.
-        prop_assert_eq!(outcome == Outcome::CostLimit, spent + seen.spent + 1.0 > max_cost + 1e-9 && {
+        prop_assert_eq!(outcome == RunOutcome::CostLimit, spent + seen.spent + 1.0 > max_cost + 1e-9 && {
             let finished = ran.events.finished();
             finished < attempts.len()
         });

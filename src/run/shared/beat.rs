@@ -34,7 +34,7 @@ fn line(count: u64, state: &str) -> String {
 
 /// Beats for this process until dropped.
 #[derive(Debug)]
-pub struct Beat {
+pub struct Heartbeat {
     path: PathBuf,
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<u64>>,
@@ -44,7 +44,7 @@ pub struct Beat {
     is_clean: bool,
 }
 
-impl Beat {
+impl Heartbeat {
     /// Contents of a new file: the first sign of life.
     #[must_use]
     pub fn first() -> String {
@@ -96,7 +96,7 @@ impl Beat {
     }
 }
 
-impl Drop for Beat {
+impl Drop for Heartbeat {
     fn drop(&mut self) {
         *self.stop.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.stop.1.notify_all();
@@ -115,7 +115,7 @@ fn write(path: &Path, count: u64, state: &str) -> io::Result<()> {
 
 /// Whether a process is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
+pub enum Liveness {
     /// Not known to be dead.
     Alive,
     /// No sign of life for too long.
@@ -126,14 +126,14 @@ pub enum Life {
 
 /// Watches other processes.
 #[derive(Debug)]
-pub struct Watch {
+pub struct PeerWatch {
     folder: PathBuf,
     timeout: Duration,
-    seen: HashMap<String, Seen>,
+    seen: HashMap<String, PeerBeat>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct PeerBeat {
     text: Vec<u8>,
     looked: Instant,
     /// Time without a change, counting only periods in which we looked.
@@ -142,7 +142,7 @@ struct Seen {
     has_changed: bool,
 }
 
-impl Watch {
+impl PeerWatch {
     /// Watches the processes whose files are in this folder.
     #[must_use]
     pub fn new(folder: &Path, timeout: Duration) -> Self {
@@ -150,7 +150,7 @@ impl Watch {
     }
 
     /// Looks at one process.
-    pub fn look(&mut self, name: &str) -> Life {
+    pub fn look(&mut self, name: &str) -> Liveness {
         let text = std::fs::read(file(&self.folder, name)).unwrap_or_default();
         self.looked(name, text, Instant::now())
     }
@@ -161,12 +161,12 @@ impl Watch {
         self.seen.get(name).is_some_and(|seen| seen.has_changed && seen.unchanged < self.timeout / 2)
     }
 
-    fn looked(&mut self, name: &str, text: Vec<u8>, now: Instant) -> Life {
+    fn looked(&mut self, name: &str, text: Vec<u8>, now: Instant) -> Liveness {
         if text.trim_ascii_end().ends_with(ENDED.trim_end().as_bytes()) {
-            return Life::Ended;
+            return Liveness::Ended;
         }
         let longest = self.timeout / LOOKS;
-        let seen = self.seen.entry(name.to_owned()).or_insert_with(|| Seen {
+        let seen = self.seen.entry(name.to_owned()).or_insert_with(|| PeerBeat {
             text: text.clone(),
             looked: now,
             unchanged: Duration::ZERO,
@@ -178,7 +178,7 @@ impl Watch {
         } else {
             (seen.text, seen.unchanged, seen.has_changed) = (text, Duration::ZERO, true);
         }
-        if seen.unchanged >= self.timeout { Life::Dead } else { Life::Alive }
+        if seen.unchanged >= self.timeout { Liveness::Dead } else { Liveness::Alive }
     }
 }
 
@@ -207,24 +207,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_shows_no_sign_for_long_enough_is_dead_but_not_because_nobody_looked() {
-        let mut watch = Watch::new(Path::new("nowhere"), Duration::from_mins(1));
+    fn a_process_is_dead_after_a_long_watched_silence_only() {
+        let mut watch = PeerWatch::new(Path::new("nowhere"), Duration::from_mins(1));
         let begun = Instant::now();
         let mut look = |seconds: u64, text: &str| {
             watch.looked("a", text.as_bytes().to_vec(), begun + Duration::from_secs(seconds))
         };
-        assert_eq!(look(0, "1 running\n"), Life::Alive);
+        assert_eq!(look(0, "1 running\n"), Liveness::Alive);
         // The file server was unavailable for an hour.
-        assert_eq!(look(3600, "1 running\n"), Life::Alive);
-        assert_eq!(look(3605, "2 running\n"), Life::Alive);
+        assert_eq!(look(3600, "1 running\n"), Liveness::Alive);
+        assert_eq!(look(3605, "2 running\n"), Liveness::Alive);
         for seconds in (3610..3665).step_by(5) {
-            assert_eq!(look(seconds, "2 running\n"), Life::Alive, "{seconds}");
+            assert_eq!(look(seconds, "2 running\n"), Liveness::Alive, "{seconds}");
         }
-        assert_eq!(look(3665, "2 running\n"), Life::Dead);
-        assert_eq!(look(3670, "3 running\n"), Life::Alive);
-        assert_eq!(look(3671, &line(4, ENDED)), Life::Ended);
+        assert_eq!(look(3665, "2 running\n"), Liveness::Dead);
+        assert_eq!(look(3670, "3 running\n"), Liveness::Alive);
+        assert_eq!(look(3671, &line(4, ENDED)), Liveness::Ended);
         // A process counts as well only after its count has changed.
-        let well = |watch: &mut Watch, seconds: u64, text: &str| {
+        let well = |watch: &mut PeerWatch, seconds: u64, text: &str| {
             watch.looked("c", text.as_bytes().to_vec(), begun + Duration::from_secs(seconds));
             watch.is_well("c")
         };
@@ -232,9 +232,9 @@ mod tests {
         assert!(well(&mut watch, 10, "2 running\n") && well(&mut watch, 15, "2 running\n"));
         assert!(!well(&mut watch, 30, "2 running\n") || !well(&mut watch, 45, "2 running\n"));
         // A process without a file.
-        assert_eq!(watch.looked("b", Vec::new(), begun), Life::Alive);
+        assert_eq!(watch.looked("b", Vec::new(), begun), Liveness::Alive);
         let later = (1..=5).map(|turn| watch.looked("b", Vec::new(), begun + Duration::from_secs(15 * turn))).last();
-        assert_eq!(later, Some(Life::Dead));
+        assert_eq!(later, Some(Liveness::Dead));
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         let now = std::time::SystemTime::now();
         let hour = Duration::from_hours(1);
         for written in [now - 24 * hour, now + 24 * hour] {
-            let (mut watch, begun) = (Watch::new(folder.path(), timeout), Instant::now());
+            let (mut watch, begun) = (PeerWatch::new(folder.path(), timeout), Instant::now());
             let mut look = |seconds: u64, count: u64, at: std::time::SystemTime| {
                 std::fs::write(&path, line(count, RUNNING)).unwrap();
                 std::fs::File::options().write(true).open(&path).unwrap().set_modified(at).unwrap();
@@ -254,27 +254,27 @@ mod tests {
             };
             // A clock is a day off in either direction; the process is alive while it counts...
             for turn in 0..60 {
-                assert_eq!(look(5 * turn, turn, written), Life::Alive);
+                assert_eq!(look(5 * turn, turn, written), Liveness::Alive);
             }
             // ... and dead when it doesn't, however new its file is.
             for turn in 60..71 {
-                assert_eq!(look(5 * turn, 59, now + Duration::from_secs(5 * turn)), Life::Alive, "{turn}");
+                assert_eq!(look(5 * turn, 59, now + Duration::from_secs(5 * turn)), Liveness::Alive, "{turn}");
             }
-            assert_eq!(look(5 * 71, 59, now + hour), Life::Dead);
+            assert_eq!(look(5 * 71, 59, now + hour), Liveness::Dead);
         }
     }
 
     #[test]
-    fn who_could_not_beat_for_too_long_is_told_only_if_somebody_has_cleared_up_after_it() {
+    fn a_late_process_stops_only_if_another_has_taken_over() {
         let folder = tempfile::tempdir().unwrap();
         let (path, buried) = (file(folder.path(), "a"), folder.path().join("of-a.0"));
         let timeout = Duration::from_millis(120);
         // There is no file to beat in, as while a file server is unavailable.
-        let beat = Beat::start(&path, timeout, buried.clone()).unwrap();
+        let beat = Heartbeat::start(&path, timeout, buried.clone()).unwrap();
         std::thread::sleep(4 * timeout);
         assert!(!beat.lapsed().is_cancelled());
-        std::fs::write(&path, Beat::first()).unwrap();
-        while std::fs::read(&path).unwrap() == Beat::first().as_bytes() {
+        std::fs::write(&path, Heartbeat::first()).unwrap();
+        while std::fs::read(&path).unwrap() == Heartbeat::first().as_bytes() {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(!beat.lapsed().is_cancelled());
@@ -285,23 +285,23 @@ mod tests {
     }
 
     #[test]
-    fn a_beat_goes_on_while_it_is_held_and_says_so_when_it_ends_well() {
+    fn a_heartbeat_continues_until_dropped_and_records_a_clean_end() {
         let folder = tempfile::tempdir().unwrap();
         let timeout = Duration::from_millis(240);
         for is_clean in [false, true] {
             let path = file(folder.path(), if is_clean { "a" } else { "b" });
-            std::fs::write(&path, Beat::first()).unwrap();
-            let mut beat = Beat::start(&path, timeout, folder.path().join("of-it")).unwrap();
+            std::fs::write(&path, Heartbeat::first()).unwrap();
+            let mut beat = Heartbeat::start(&path, timeout, folder.path().join("of-it")).unwrap();
             assert!(any_recent(folder.path()));
-            while std::fs::read(&path).unwrap() == Beat::first().as_bytes() {
+            while std::fs::read(&path).unwrap() == Heartbeat::first().as_bytes() {
                 std::thread::sleep(Duration::from_millis(5));
             }
             if is_clean {
                 beat.end_clean();
             }
             drop(beat);
-            let life = Watch::new(folder.path(), timeout).look(if is_clean { "a" } else { "b" });
-            assert_eq!(life, if is_clean { Life::Ended } else { Life::Alive });
+            let life = PeerWatch::new(folder.path(), timeout).look(if is_clean { "a" } else { "b" });
+            assert_eq!(life, if is_clean { Liveness::Ended } else { Liveness::Alive });
         }
     }
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::beat::{self, Beat};
+use super::beat::{self, Heartbeat};
 use super::claims::Claims;
 use super::{Shard, shards};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::{write_durably, write_once};
-use crate::model::ledger::{Books, Ledger};
+use crate::model::ledger::{Ledger, RunLedgers};
 use crate::run::store::{Writer, write_failed};
 use crate::run::{SessionFacts, Store};
 
@@ -27,7 +27,7 @@ pub struct Member {
     /// Its ledger.
     pub ledger: Arc<Ledger>,
     /// Its signs of life.
-    pub beat: Beat,
+    pub beat: Heartbeat,
     /// Its session.
     facts: SessionFacts,
 }
@@ -47,7 +47,7 @@ impl Member {
         let name = new_name(&folder, shard)?;
         let beat = beat::file(&folder, &name);
         let buried = Claims::first(&store.folder().join("claims"), &Claims::after(&name));
-        let beat = Beat::start(&beat, timeout, buried).map_err(|error| write_failed(&beat, error))?;
+        let beat = Heartbeat::start(&beat, timeout, buried).map_err(|error| write_failed(&beat, error))?;
         let facts = SessionFacts { shard: Some(name.clone()), node: node(), ..facts.clone() };
         save(&folder, &name, &facts)?;
         let writer = store.shard_writer(&name)?;
@@ -81,14 +81,14 @@ fn save(folder: &Path, name: &str, facts: &SessionFacts) -> Result<()> {
         .map_err(|error| Error::internal("failed to serialise a session").because(error))?;
     text.push(b'\n');
     let kept = write_durably(&folder.join(format!("{name}.json")), &text);
-    kept.map_err(|error| Error { kind: Kind::Store, ..error })
+    kept.map_err(|error| Error { kind: FailureKind::Store, ..error })
 }
 
 /// Reads a member's ledger.
-pub(super) fn books(store: &Store, name: &str) -> Result<Books> {
+pub(super) fn books(store: &Store, name: &str) -> Result<RunLedgers> {
     let path = store.shard_ledger_path(name);
     // A process that died early has no ledger.
-    if path.exists() { Books::of(&path) } else { Ok(Books::default()) }
+    if path.exists() { RunLedgers::from_file(&path) } else { Ok(RunLedgers::default()) }
 }
 
 /// Finds an unused name by creating its file, which only one process can do.
@@ -97,7 +97,7 @@ fn new_name(folder: &Path, shard: Shard) -> Result<String> {
         let name = if start == 1 { shard.name() } else { format!("{}-{start}", shard.name()) };
         let path = beat::file(folder, &name);
         if !path.exists()
-            && write_once(&path, Beat::first().as_bytes(), false).map_err(|error| write_failed(&path, error))?
+            && write_once(&path, Heartbeat::first().as_bytes(), false).map_err(|error| write_failed(&path, error))?
         {
             return Ok(name);
         }

@@ -21,7 +21,7 @@ const LOOKS: u32 = 600;
 
 /// The total that one shard may spend from now on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Entry {
+struct SpendingLimit {
     writer: String,
     dollars: f64,
     /// Whether the shard has spent all of this and runs nothing.
@@ -38,7 +38,7 @@ pub struct Purse {
     most: f64,
     /// Number of the next entry.
     next: u64,
-    last: HashMap<String, Entry>,
+    last: HashMap<String, SpendingLimit>,
 }
 
 impl Purse {
@@ -75,7 +75,7 @@ impl Purse {
             if self.others() + dollars > self.most + ROUNDING {
                 return Ok(false);
             }
-            if self.enter(Entry { writer: self.writer.clone(), dollars, idle: false })? {
+            if self.enter(SpendingLimit { writer: self.writer.clone(), dollars, idle: false })? {
                 return Ok(true);
             }
         }
@@ -92,14 +92,14 @@ impl Purse {
                 .last
                 .get(writer)
                 .map_or(dollars <= 0.0, |entry| entry.idle && (entry.dollars - dollars).abs() <= ROUNDING);
-            if is_said || self.enter(Entry { writer: writer.to_owned(), dollars, idle: true })? {
+            if is_said || self.enter(SpendingLimit { writer: writer.to_owned(), dollars, idle: true })? {
                 return Ok(());
             }
         }
     }
 
     /// Creates the next entry, unless another process has created it.
-    fn enter(&mut self, entry: Entry) -> io::Result<bool> {
+    fn enter(&mut self, entry: SpendingLimit) -> io::Result<bool> {
         let is_made = write_once(&self.path(), &serde_json::to_vec(&entry)?, true)?;
         if is_made {
             self.last.insert(entry.writer.clone(), entry);
@@ -119,7 +119,7 @@ impl Purse {
         loop {
             match std::fs::read(self.path()) {
                 Ok(text) => {
-                    let entry: Entry = serde_json::from_slice(&text)?;
+                    let entry: SpendingLimit = serde_json::from_slice(&text)?;
                     self.last.insert(entry.writer.clone(), entry);
                     self.next += 1;
                 }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_that_raise_at_once_are_never_allowed_more_than_there_is() {
+    fn concurrent_increases_never_exceed_the_cost_limit() {
         let folder = tempfile::tempdir().unwrap();
         let threads: Vec<_> = (0..8)
             .map(|writer| {

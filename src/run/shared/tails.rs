@@ -14,7 +14,7 @@ use crate::run::Store;
 
 /// How an attempt ended, according to its record.
 #[derive(Debug, Deserialize)]
-pub struct Ended<'a> {
+pub struct RecordedEnd<'a> {
     /// The agent's label.
     #[serde(borrow)]
     pub agent: Cow<'a, str>,
@@ -35,16 +35,16 @@ pub struct Ended<'a> {
 
 /// Position up to which each file was read.
 #[derive(Debug, Default)]
-pub struct Tails {
+pub struct TailPositions {
     read: HashMap<PathBuf, u64>,
 }
 
-impl Tails {
+impl TailPositions {
     /// Passes every new record to `each`. Skips broken lines, which the strict reader reports.
     ///
     /// # Errors
     /// Kind `Store` if a file cannot be read.
-    pub fn read(&mut self, store: &Store, mut each: impl FnMut(Ended<'_>)) -> Result<()> {
+    pub fn read(&mut self, store: &Store, mut each: impl FnMut(RecordedEnd<'_>)) -> Result<()> {
         for path in store.record_files()? {
             let failed = |error| Error::store(format!("failed to read `{}`", path.display())).because(error);
             let from = self.read.get(&path).copied().unwrap_or_default();

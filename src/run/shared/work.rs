@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::beat::{Life, Watch};
+use super::beat::{Liveness, PeerWatch};
 use super::claims::Claims;
 use super::member::{Member, books};
 use super::purse::Purse;
-use super::tails::Tails;
+use super::tails::TailPositions;
 use super::{Sharing, shards};
 use crate::error::{Error, Result};
-use crate::run::attempt::Job;
+use crate::run::attempt::AttemptJob;
 use crate::run::family::Family;
-use crate::run::scheduler::{Money, Next, Work};
+use crate::run::scheduler::{Affordability, AttemptQueue, NextJob};
 use crate::run::store::write_failed;
-use crate::run::{AttemptRecord, Store, Tried as _, interrupted_attempts};
+use crate::run::{AttemptRecord, Store, TryRecord as _, interrupted_attempts};
 
 /// Name of the claim of the process that runs the verifiers.
 const CHOICES: &str = "choices";
@@ -24,17 +24,17 @@ const CHOICES: &str = "choices";
 const KEEPER: &str = "keeper";
 
 /// One process's view of the remaining work of a run.
-pub struct Part<'a> {
+pub struct SharedQueue<'a> {
     store: Store,
     family: &'a dyn Family,
     member: Member,
     claims: Claims,
-    watch: Watch,
+    watch: PeerWatch,
     purse: Option<Purse>,
-    tails: Tails,
+    tails: TailPositions,
     tries: u32,
     /// All attempts of the run. Claims refer to an attempt by its index here.
-    plan: Vec<Job>,
+    plan: Vec<AttemptJob>,
     places: HashMap<(String, String, u32), usize>,
     /// Whether each attempt has a record that counts, by index.
     done: Vec<bool>,
@@ -56,7 +56,7 @@ pub struct Part<'a> {
     looked: Option<Instant>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> SharedQueue<'a> {
     /// Prepares the work of one member of the run. `label` returns the agent's label of a job.
     ///
     /// # Errors
@@ -65,8 +65,8 @@ impl<'a> Part<'a> {
         (store, sharing): (&Store, &Sharing),
         member: Member,
         family: &'a dyn Family,
-        plan: Vec<Job>,
-        label: impl Fn(&Job) -> String,
+        plan: Vec<AttemptJob>,
+        label: impl Fn(&AttemptJob) -> String,
         (tries, max_cost): (u32, Option<f64>),
     ) -> Result<Self> {
         let (folder, timeout) = (store.folder(), sharing.timeout());
@@ -77,9 +77,9 @@ impl<'a> Part<'a> {
             .collect();
         let mut part = Self {
             claims: Claims::new(&folder.join("claims"), &member.name),
-            watch: Watch::new(&shards(folder), timeout),
+            watch: PeerWatch::new(&shards(folder), timeout),
             purse: max_cost.map(|most| Purse::new(&folder.join("purse"), &member.name, most)),
-            tails: Tails::default(),
+            tails: TailPositions::default(),
             tries,
             done: vec![false; plan.len()],
             lost: HashMap::new(),
@@ -128,7 +128,7 @@ impl<'a> Part<'a> {
         let last = self.claims.last(CHOICES, 0).map_err(|error| self.failed(error))?;
         let generation = match last {
             None => 0,
-            Some(claim) if self.watch.look(&claim.holder) == Life::Alive => return Ok(false),
+            Some(claim) if self.watch.look(&claim.holder) == Liveness::Alive => return Ok(false),
             Some(claim) => claim.generation + 1,
         };
         self.claims.take(CHOICES, generation).map_err(|error| self.failed(error))
@@ -200,8 +200,8 @@ impl<'a> Part<'a> {
 
     /// Takes over an attempt left by a dead process. Without one, returns whether all remaining attempts are held
     /// by live processes.
-    fn take_over(&mut self) -> Result<Result<Job, bool>> {
-        let mut lives: HashMap<String, Life> = HashMap::new();
+    fn take_over(&mut self) -> Result<Result<AttemptJob, bool>> {
+        let mut lives: HashMap<String, Liveness> = HashMap::new();
         let (mut left, mut holders) = (Vec::new(), BTreeMap::new());
         for (place, generation) in self.held.clone() {
             let claim = self.claims.last(&place.to_string(), generation).map_err(|error| self.failed(error))?;
@@ -209,7 +209,7 @@ impl<'a> Part<'a> {
             self.held.insert(place, claim.generation);
             let watch = &mut self.watch;
             let life = *lives.entry(claim.holder.clone()).or_insert_with_key(|holder| watch.look(holder));
-            if life == Life::Alive {
+            if life == Liveness::Alive {
                 holders.insert(place, claim.holder);
             } else {
                 left.push((place, claim));
@@ -219,7 +219,7 @@ impl<'a> Part<'a> {
         self.read_on()?;
         let (done, lost, tries) = (&self.done, &self.lost, self.tries);
         self.held.retain(|place, _| !done[*place] && lost.get(place).is_none_or(|(count, _)| *count < tries));
-        for (name, _) in lives.iter().filter(|(_, life)| **life == Life::Dead) {
+        for (name, _) in lives.iter().filter(|(_, life)| **life == Liveness::Dead) {
             self.clear_up(name)?;
         }
         for (place, claim) in left {
@@ -246,8 +246,8 @@ impl<'a> Part<'a> {
             Some(claim) if claim.holder == self.member.name => return Ok(false),
             Some(claim) => match self.watch.look(&claim.holder) {
                 // The keeper may be dead if it has shown no sign of life.
-                Life::Alive => return Ok(self.watch.is_well(&claim.holder)),
-                Life::Dead | Life::Ended => claim.generation + 1,
+                Liveness::Alive => return Ok(self.watch.is_well(&claim.holder)),
+                Liveness::Dead | Liveness::Ended => claim.generation + 1,
             },
         };
         self.claims.take(KEEPER, generation).map_err(|error| self.failed(error))?;
@@ -265,12 +265,12 @@ impl<'a> Part<'a> {
             None => 0,
             Some(claim) if claim.holder == self.member.name => return Ok(()),
             Some(claim) => match self.watch.look(&claim.holder) {
-                Life::Alive => return Ok(()),
-                Life::Ended => {
+                Liveness::Alive => return Ok(()),
+                Liveness::Ended => {
                     self.cleared.push(name.to_owned());
                     return Ok(());
                 }
-                Life::Dead => claim.generation + 1,
+                Liveness::Dead => claim.generation + 1,
             },
         };
         if !self.claims.take(&what, generation).map_err(|error| self.failed(error))? {
@@ -287,12 +287,12 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    fn begin(&mut self, place: usize, generation: u32) -> Job {
+    fn begin(&mut self, place: usize, generation: u32) -> AttemptJob {
         self.own.insert(place, generation);
         self.plan[place].clone()
     }
 
-    fn next_job(&mut self) -> Result<Next> {
+    fn next_job(&mut self) -> Result<NextJob> {
         self.left = 0;
         if let Some(error) = self.taken_over() {
             return Err(error);
@@ -303,7 +303,7 @@ impl<'a> Part<'a> {
                     continue;
                 }
                 if self.claims.take(&place.to_string(), 0).map_err(|error| self.failed(error))? {
-                    return Ok(Next::Job(self.begin(place, 0)));
+                    return Ok(NextJob::Job(self.begin(place, 0)));
                 }
                 self.held.insert(place, 0);
             }
@@ -314,24 +314,24 @@ impl<'a> Part<'a> {
             self.find_free(true)?;
         }
         if self.held.is_empty() {
-            return Ok(Next::None);
+            return Ok(NextJob::None);
         }
         if self.looked.is_some_and(|at| at.elapsed() < self.pause) {
-            return Ok(Next::Later);
+            return Ok(NextJob::Later);
         }
         self.looked = Some(Instant::now());
         Ok(match self.take_over()? {
             Ok(job) => {
                 // Look again at the next call, because there may be more.
                 self.looked = None;
-                Next::Job(job)
+                NextJob::Job(job)
             }
-            Err(_) if self.held.is_empty() => Next::None,
+            Err(_) if self.held.is_empty() => NextJob::None,
             Err(true) if self.may_leave()? => {
                 self.left = self.held.len();
-                Next::None
+                NextJob::None
             }
-            Err(_) => Next::Later,
+            Err(_) => NextJob::Later,
         })
     }
 
@@ -341,29 +341,29 @@ impl<'a> Part<'a> {
         let mut any = false;
         for name in busy {
             match self.watch.look(&name) {
-                Life::Dead => self.clear_up(&name)?,
+                Liveness::Dead => self.clear_up(&name)?,
                 // A process that has just ended has recorded what it spent.
-                Life::Alive | Life::Ended => any = true,
+                Liveness::Alive | Liveness::Ended => any = true,
             }
         }
         Ok(any)
     }
 }
 
-impl Work for Part<'_> {
-    fn next(&mut self) -> Result<Next> {
+impl AttemptQueue for SharedQueue<'_> {
+    fn next(&mut self) -> Result<NextJob> {
         tokio::task::block_in_place(|| self.next_job())
     }
 
-    fn afford(&mut self, committed: f64, more: f64) -> Result<Money> {
+    fn afford(&mut self, committed: f64, more: f64) -> Result<Affordability> {
         tokio::task::block_in_place(|| {
             let folder = self.store.folder();
-            let Some(purse) = &mut self.purse else { return Ok(Money::Fits) };
+            let Some(purse) = &mut self.purse else { return Ok(Affordability::Fits) };
             let failed = |error| write_failed(folder, error);
             if committed + more <= purse.allowed() || purse.raise(committed + more).map_err(failed)? {
-                return Ok(Money::Fits);
+                return Ok(Affordability::Fits);
             }
-            Ok(if self.others_spend()? { Money::Later } else { Money::Short })
+            Ok(if self.others_spend()? { Affordability::Later } else { Affordability::Short })
         })
     }
 
@@ -374,7 +374,7 @@ impl Work for Part<'_> {
         })
     }
 
-    fn keep(&mut self, ended: &mut [(Job, AttemptRecord)]) -> Result<()> {
+    fn keep(&mut self, ended: &mut [(AttemptJob, AttemptRecord)]) -> Result<()> {
         tokio::task::block_in_place(|| {
             for (_, record) in ended.iter_mut() {
                 let key = (record.agent.clone(), record.sample.clone(), record.attempt);

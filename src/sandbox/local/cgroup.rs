@@ -22,13 +22,13 @@ const PERIOD: u64 = 100_000;
 /// Folders in which the groups of sandboxes can be made, per controller.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parents {
-    memory: Option<(PathBuf, Version)>,
-    processes: Option<(PathBuf, Version)>,
-    cpu: Option<(PathBuf, Version)>,
+    memory: Option<(PathBuf, CgroupVersion)>,
+    processes: Option<(PathBuf, CgroupVersion)>,
+    cpu: Option<(PathBuf, CgroupVersion)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+enum CgroupVersion {
     One,
     Two,
 }
@@ -39,7 +39,7 @@ pub(super) struct Cgroup {
     folders: Vec<PathBuf>,
     procs_files: Vec<PathBuf>,
     /// The group that limits memory.
-    memory: Option<(PathBuf, Version)>,
+    memory: Option<(PathBuf, CgroupVersion)>,
 }
 
 impl Parents {
@@ -68,10 +68,10 @@ impl Parents {
 
     /// Describes which versions are in use.
     pub(super) fn describe(&self) -> String {
-        let version = |parent: &Option<(PathBuf, Version)>| match parent {
+        let version = |parent: &Option<(PathBuf, CgroupVersion)>| match parent {
             None => "no",
-            Some((_, Version::One)) => "v1",
-            Some((_, Version::Two)) => "v2",
+            Some((_, CgroupVersion::One)) => "v1",
+            Some((_, CgroupVersion::Two)) => "v2",
         };
         let (memory, processes, cpu) = (version(&self.memory), version(&self.processes), version(&self.cpu));
         format!("memory: {memory}, processes: {processes}, cpu: {cpu}")
@@ -88,11 +88,11 @@ impl Parents {
         let mut group = Cgroup { folders: Vec::new(), procs_files: Vec::new(), memory: None };
         if let Some((parent, version)) = &self.memory {
             let folder = group.add(parent, *version, &name)?;
-            let file = if *version == Version::One { "memory.limit_in_bytes" } else { "memory.max" };
+            let file = if *version == CgroupVersion::One { "memory.limit_in_bytes" } else { "memory.max" };
             fs::write(folder.join(file), limits.memory.to_string())?;
             group.memory = Some((folder.clone(), *version));
             // Limit swap as well, so that the memory limit cannot be evaded by swapping.
-            let (file, most) = if *version == Version::One {
+            let (file, most) = if *version == CgroupVersion::One {
                 ("memory.memsw.limit_in_bytes", limits.memory)
             } else {
                 ("memory.swap.max", 0)
@@ -109,7 +109,7 @@ impl Parents {
             };
             let folder = group.add(parent, *version, &name)?;
             let quota = (cpus * PERIOD as f64).round() as u64;
-            if *version == Version::One {
+            if *version == CgroupVersion::One {
                 fs::write(folder.join("cpu.cfs_period_us"), PERIOD.to_string())?;
                 fs::write(folder.join("cpu.cfs_quota_us"), quota.to_string())?;
             } else {
@@ -143,21 +143,21 @@ impl Cgroup {
     /// counters. Returns `None` without a group: the attempt itself may have used up the machine's memory.
     pub(super) fn oom_kill(&self) -> Option<OutOfMemory> {
         let (folder, version) = self.memory.as_ref()?;
-        let file = folder.join(if *version == Version::One { "memory.oom_control" } else { "memory.events" });
+        let file = folder.join(if *version == CgroupVersion::One { "memory.oom_control" } else { "memory.events" });
         // The kernel counts the kill in the killed process's group, whichever group's limit was exceeded.
         if event(&file, "oom_kill") == 0 {
             return None;
         }
         let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
         let (most, limit) = match version {
-            Version::One => (number("memory.max_usage_in_bytes"), number("memory.limit_in_bytes")),
-            Version::Two => (number("memory.peak"), number("memory.max")),
+            CgroupVersion::One => (number("memory.max_usage_in_bytes"), number("memory.limit_in_bytes")),
+            CgroupVersion::Two => (number("memory.peak"), number("memory.max")),
         };
         let is_own = match version {
             // Version 1 does not count how often its own limit was hit, but keeps the peak of memory. Memory is charged
             // in batches, hence the tolerance of 4 MiB.
-            Version::One => most.unwrap_or(u64::MAX).saturating_add(4 << 20) >= limit.unwrap_or(0),
-            Version::Two => event(&file, "oom") > 0,
+            CgroupVersion::One => most.unwrap_or(u64::MAX).saturating_add(4 << 20) >= limit.unwrap_or(0),
+            CgroupVersion::Two => event(&file, "oom") > 0,
         };
         if is_own {
             return Some(OutOfMemory::Own);
@@ -170,11 +170,11 @@ impl Cgroup {
         ))))
     }
 
-    fn add(&mut self, parent: &Path, version: Version, name: &str) -> io::Result<PathBuf> {
+    fn add(&mut self, parent: &Path, version: CgroupVersion, name: &str) -> io::Result<PathBuf> {
         let folder = parent.join(name);
         if !self.folders.contains(&folder) {
             fs::create_dir(&folder)?;
-            self.procs_files.push(folder.join(if version == Version::One { "tasks" } else { "cgroup.procs" }));
+            self.procs_files.push(folder.join(if version == CgroupVersion::One { "tasks" } else { "cgroup.procs" }));
             self.folders.push(folder.clone());
         }
         Ok(folder)
@@ -233,7 +233,7 @@ fn event(file: &Path, name: &str) -> u64 {
 
 /// Returns the folder of this process's own group in the hierarchy with this controller, or of the parent group, if
 /// groups can be made there.
-fn usable(controller: &str) -> Option<(PathBuf, Version)> {
+fn usable(controller: &str) -> Option<(PathBuf, CgroupVersion)> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let of = |wanted: &str| {
@@ -254,7 +254,7 @@ fn usable(controller: &str) -> Option<(PathBuf, Version)> {
         })
     };
     if let Some(folder) = of(controller).and_then(|group| place(&group, "cgroup", controller)) {
-        return can_make(&folder, controller, Version::One).then_some((folder, Version::One));
+        return can_make(&folder, controller, CgroupVersion::One).then_some((folder, CgroupVersion::One));
     }
     let own = place(&of("")?, "cgroup2", "")?;
     // A version 2 group that holds processes cannot have limited children; in that case make a sibling instead.
@@ -264,9 +264,9 @@ fn usable(controller: &str) -> Option<(PathBuf, Version)> {
         .flatten()
         .find(|folder| {
             let _ = fs::write(folder.join("cgroup.subtree_control"), format!("+{controller}"));
-            can_make(folder, controller, Version::Two)
+            can_make(folder, controller, CgroupVersion::Two)
         })
-        .map(|folder| (folder, Version::Two))
+        .map(|folder| (folder, CgroupVersion::Two))
 }
 
 /// The number of this process's pid namespace.
@@ -275,13 +275,13 @@ fn pid_namespace() -> String {
     name.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
 }
 
-fn can_make(parent: &Path, controller: &str, version: Version) -> bool {
+fn can_make(parent: &Path, controller: &str, version: CgroupVersion) -> bool {
     let trial = parent.join(format!("{PREFIX}trial.{}.{controller}", std::process::id()));
     let file = match (controller, version) {
-        ("memory", Version::One) => "memory.limit_in_bytes",
-        ("memory", Version::Two) => "memory.max",
-        ("cpu", Version::One) => "cpu.cfs_period_us",
-        ("cpu", Version::Two) => "cpu.max",
+        ("memory", CgroupVersion::One) => "memory.limit_in_bytes",
+        ("memory", CgroupVersion::Two) => "memory.max",
+        ("cpu", CgroupVersion::One) => "cpu.cfs_period_us",
+        ("cpu", CgroupVersion::Two) => "cpu.max",
         _ => "pids.max",
     };
     let made = fs::create_dir(&trial).is_ok() && fs::write(trial.join(file), "1000000").is_ok();

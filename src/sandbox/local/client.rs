@@ -13,10 +13,10 @@ use tokio::process::Child;
 
 use super::cgroup::Cgroup;
 use crate::files::Temporary;
-use crate::sandbox::conversation::Conversation;
-use crate::sandbox::watch::Watch;
+use crate::sandbox::conversation::InitConversation;
+use crate::sandbox::watch::DiskWatch;
 use crate::sandbox::{
-    Command, Entry, Evidence, EvidenceKind, Exec, ExecLimits, Fault, Listener, Loss, OutOfMemory, Sandbox,
+    Command, Evidence, EvidenceKind, Exec, ExecLimits, Fault, FolderEntry, Listener, Loss, OutOfMemory, Sandbox,
 };
 use autoexperiment_init::disk::OUT_OF_ROOM;
 use autoexperiment_init::processes;
@@ -29,7 +29,7 @@ const LONGEST_END: Duration = Duration::from_mins(5);
 /// A running local sandbox. Fields are dropped in this order: first the socket closes, which makes the init exit, then
 /// its group and folder are removed.
 pub(super) struct LocalSandbox {
-    conversation: Conversation,
+    conversation: InitConversation,
     child: Child,
     leftovers: Leftovers,
     /// Root of the attempt's own disk, if it has one.
@@ -65,14 +65,14 @@ impl LocalSandbox {
         socket: std::os::unix::net::UnixStream,
         child: Child,
         (cgroup, scratch): (Cgroup, Option<Temporary>),
-        watch: Watch,
+        watch: DiskWatch,
         disk: Option<File>,
         workdir: PathBuf,
         cpu_limit: Duration,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let (from, to) = UnixStream::from_std(socket)?.into_split();
-        let conversation = Conversation::new(from, to, Some(watch));
+        let conversation = InitConversation::new(from, to, Some(watch));
         Ok(Self {
             conversation,
             child,
@@ -167,7 +167,7 @@ impl Sandbox for LocalSandbox {
         self.checked(result).await
     }
 
-    async fn list(&mut self, path: &Path) -> Result<Vec<Entry>, Fault> {
+    async fn list(&mut self, path: &Path) -> Result<Vec<FolderEntry>, Fault> {
         let result = self.conversation.list(path).await;
         self.checked(result).await
     }

@@ -4,7 +4,7 @@
 
 mod cgroup;
 mod client;
-mod image;
+mod disk_image;
 mod probe;
 
 use std::collections::BTreeSet;
@@ -20,17 +20,17 @@ use nix::unistd::getuid;
 use super::canary;
 use super::exposed::{Exposure, exposures, system};
 use super::program::{self, PREFIX};
-use super::watch::Watch;
+use super::watch::DiskWatch;
 use super::{Backend, Evidence, Gpu, Sandbox, Spec, WORKDIR};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::Temporary;
 use crate::files::usable::closed;
 use crate::workspace::{Disk, Layers, LayersKind, OwnDisk};
-use autoexperiment_init::wire::{Place, Setup};
+use autoexperiment_init::wire::{Setup, Surroundings};
 use autoexperiment_init::{OWN_VARIABLE, processes};
 use client::LocalSandbox;
 
-pub use probe::Report;
+pub use probe::MachineReport;
 
 /// User id of a sandbox's processes when the harness is root: a number that no user of the machine has.
 const NOBODY_ELSE: u32 = 1_978_000_000;
@@ -41,7 +41,7 @@ const CANARY: Duration = Duration::from_secs(10);
 /// The way in which sandboxes are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum ConfinementMode {
     /// Own namespaces with an overlay workspace.
     Overlay,
     /// Own namespaces with a full copy as the workspace.
@@ -53,11 +53,11 @@ pub enum Mode {
 /// Starts local sandboxes.
 #[derive(Debug)]
 pub struct LocalBackend {
-    mode: Mode,
+    mode: ConfinementMode,
     owner: Option<(u32, u32)>,
     cgroups: cgroup::Parents,
     landlock_abi: i32,
-    images: image::Images,
+    images: disk_image::DiskImages,
 }
 
 impl LocalBackend {
@@ -67,7 +67,7 @@ impl LocalBackend {
     /// Returns an error of kind `Machine` if neither namespaces nor landlock work.
     pub async fn probe() -> Result<Self> {
         let mut reasons = Vec::new();
-        for mode in [Mode::Overlay, Mode::Namespaces, Mode::Landlock] {
+        for mode in [ConfinementMode::Overlay, ConfinementMode::Namespaces, ConfinementMode::Landlock] {
             let backend = Self::with_mode(mode);
             match canary::try_out(&backend).await {
                 Ok(()) => return Ok(backend),
@@ -80,24 +80,24 @@ impl LocalBackend {
 
     /// Creates a backend in the given mode, whether it works here or not.
     #[must_use]
-    pub fn with_mode(mode: Mode) -> Self {
+    pub fn with_mode(mode: ConfinementMode) -> Self {
         Self {
             mode,
             owner: getuid().is_root().then_some((NOBODY_ELSE, NOBODY_ELSE)),
             cgroups: cgroup::Parents::find(),
             landlock_abi: probe::landlock_abi(),
-            images: image::Images::default(),
+            images: disk_image::DiskImages::default(),
         }
     }
 
     /// The way in which its sandboxes are confined.
     #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> ConfinementMode {
         self.mode
     }
 
     fn lost(&self, what: &str, cause: impl std::fmt::Display) -> Error {
-        Error::new(Kind::Infrastructure, format!("failed to start a `{}` sandbox: {what}: {cause}", self.name()))
+        Error::new(FailureKind::Infrastructure, format!("failed to start a `{}` sandbox: {what}: {cause}", self.name()))
             .hint("`autoexperiment doctor` says what works on this machine")
     }
 }
@@ -105,11 +105,11 @@ impl LocalBackend {
 #[async_trait]
 impl Backend for LocalBackend {
     fn name(&self) -> &'static str {
-        if self.mode == Mode::Landlock { "landlock" } else { "local" }
+        if self.mode == ConfinementMode::Landlock { "landlock" } else { "local" }
     }
 
     fn layers(&self) -> LayersKind {
-        if self.mode == Mode::Overlay { LayersKind::Overlay } else { LayersKind::Copy }
+        if self.mode == ConfinementMode::Overlay { LayersKind::Overlay } else { LayersKind::Copy }
     }
 
     fn owner(&self) -> Option<(u32, u32)> {
@@ -117,17 +117,17 @@ impl Backend for LocalBackend {
     }
 
     fn walker(&self) -> Option<u32> {
-        self.owner.filter(|_| self.mode == Mode::Landlock).map(|(user, _)| user)
+        self.owner.filter(|_| self.mode == ConfinementMode::Landlock).map(|(user, _)| user)
     }
 
     fn listens(&self) -> bool {
-        self.mode != Mode::Landlock
+        self.mode != ConfinementMode::Landlock
     }
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut warn = |text: &str| warnings.push(text.to_owned());
-        if self.mode == Mode::Landlock {
+        if self.mode == ConfinementMode::Landlock {
             warn("no namespaces here: commands can find out which processes and files exist (not what is in them)");
             warn("no namespaces here: all sockets are refused, so experiments that talk to localhost fail");
             warn("no namespaces here: a command cannot signal what an earlier command left running");
@@ -156,7 +156,7 @@ impl Backend for LocalBackend {
                  second, not enforced; memfds and System V objects are refused",
             );
         }
-        if !self.cgroups.processes() && self.mode == Mode::Landlock {
+        if !self.cgroups.processes() && self.mode == ConfinementMode::Landlock {
             warn("no writable pids cgroup: sandboxes that run at once share one limit of processes");
         }
         warnings
@@ -167,7 +167,7 @@ impl Backend for LocalBackend {
     }
 
     fn disk(&self, bytes: u64, folder: &Path) -> Option<Disk> {
-        let works = self.mode == Mode::Overlay && self.owner.is_some();
+        let works = self.mode == ConfinementMode::Overlay && self.owner.is_some();
         works.then(|| self.images.disk(bytes, folder)).flatten()
     }
 
@@ -181,7 +181,7 @@ impl Backend for LocalBackend {
             return Err(Error::machine("CPUs cannot be limited here: no cpu control group is writable")
                 .hint("omit `--cpus`, or use `--sandbox docker`"));
         }
-        let namespaces = self.mode != Mode::Landlock;
+        let namespaces = self.mode != ConfinementMode::Landlock;
         let scratch = if namespaces { None } else { Some(self.scratch()?) };
         let (grows, workdir, disk) = match &spec.layers {
             Layers::Overlay { upper, disk, .. } => (upper, Path::new(WORKDIR), disk.as_ref()),
@@ -212,7 +212,7 @@ impl Backend for LocalBackend {
         let own = if namespaces { 2 } else { 1 };
         let cgroup = self.cgroups.create(&spec.limits, own).map_err(|error| self.lost("cgroup", error))?;
         let setup = Setup {
-            place: if namespaces { Place::Namespaces } else { Place::Host },
+            place: if namespaces { Surroundings::Namespaces } else { Surroundings::Host },
             owner: self.owner,
             source: (&spec.layers).into(),
             read_only: spec.read_only.iter().map(Into::into).collect(),
@@ -227,8 +227,8 @@ impl Backend for LocalBackend {
             scratch: scratch.as_ref().map(|folder| folder.path().into()),
         };
         let watch = match disk {
-            Some(disk) => Watch::of_disk(disk, spec.limits.disk),
-            None => Watch::new(grows, spec.limits.disk).await.with_processes_of(child.id()),
+            Some(disk) => DiskWatch::of_disk(disk, spec.limits.disk),
+            None => DiskWatch::new(grows, spec.limits.disk).await.with_processes_of(child.id()),
         };
         let written = disk.map(OwnDisk::open).transpose().map_err(|error| self.lost("disk", error))?;
         let mut sandbox = LocalSandbox::new(
@@ -304,7 +304,7 @@ impl LocalBackend {
 fn reachable(path: &Path, user: u32) -> Result<()> {
     let Some(folder) = path.parent().and_then(|above| closed(above, user)) else { return Ok(()) };
     let message = format!("`{}` is closed to the sandbox's user, who needs `{}`", folder.display(), path.display());
-    Err(Error::new(Kind::Place, message)
+    Err(Error::new(FailureKind::Place, message)
         .hint("keep caches, runs and interpreters where every user may pass, such as /opt or /var/tmp"))
 }
 
@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_below_a_closed_one_is_said_to_be_out_of_reach() {
+    fn a_folder_below_an_inaccessible_one_is_reported() {
         let base = tempfile::tempdir().unwrap();
         let inner = base.path().join("closed/inner");
         std::fs::create_dir_all(&inner).unwrap();

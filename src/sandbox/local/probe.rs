@@ -3,12 +3,12 @@
 use nix::libc;
 use serde::Serialize;
 
-use super::{LocalBackend, Mode, cgroup};
+use super::{ConfinementMode, LocalBackend, cgroup};
 use crate::sandbox::{Backend, canary};
 
 /// What works on this machine. Each `Err` says why something does not.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct MachineReport {
     /// Kernel release, such as `6.1.0-13-amd64`.
     pub kernel: String,
     /// Processor architecture, such as `x86_64`.
@@ -33,11 +33,11 @@ pub struct Report {
     pub processes_cgroup: bool,
 }
 
-impl Report {
+impl MachineReport {
     /// Returns [`Backend::walker`] of the sandbox that would be chosen on this machine.
     #[must_use]
     pub fn walker(&self) -> Option<u32> {
-        let mode = if self.namespaces.is_ok() { Mode::Namespaces } else { Mode::Landlock };
+        let mode = if self.namespaces.is_ok() { ConfinementMode::Namespaces } else { ConfinementMode::Landlock };
         LocalBackend::with_mode(mode).walker()
     }
 
@@ -49,9 +49,9 @@ impl Report {
             kernel: uname.unwrap_or_default(),
             architecture: std::env::consts::ARCH,
             root: nix::unistd::getuid().is_root(),
-            namespaces: canary::try_out(&LocalBackend::with_mode(Mode::Namespaces)).await,
-            overlay: canary::try_out(&LocalBackend::with_mode(Mode::Overlay)).await,
-            landlock: canary::try_out(&LocalBackend::with_mode(Mode::Landlock)).await,
+            namespaces: canary::try_out(&LocalBackend::with_mode(ConfinementMode::Namespaces)).await,
+            overlay: canary::try_out(&LocalBackend::with_mode(ConfinementMode::Overlay)).await,
+            landlock: canary::try_out(&LocalBackend::with_mode(ConfinementMode::Landlock)).await,
             landlock_abi: landlock_abi(),
             seccomp: rustix::thread::secure_computing_mode().is_ok(),
             cgroups: cgroups.describe(),

@@ -1,14 +1,14 @@
 //! Simulated runs of the `mutant:P` baseline, whose rate is known.
 
-use super::Tally;
+use super::IntervalCounts;
 use super::grid::NAMES;
 use crate::sample::{Nesting, draw};
 use crate::stats::uniform::Uniform;
-use crate::stats::{Intervals, Measured, Population, rate_interval};
+use crate::stats::{Intervals, Population, SampleValue, rate_interval};
 
 /// Probabilities that masked functions are restored.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Mutant {
+pub(super) enum RestoreChances {
     /// 1 - P for every function: `mutant:P` unchanged.
     Even(f64),
     /// Between 1 - P and 1 depending on the function, the same in every run: some functions are hard.
@@ -21,7 +21,7 @@ pub(super) enum Mutant {
 /// A run of the `mutant:P` baseline over six papers of 24 functions, as in the bundled suite.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Baseline {
-    pub chances: Mutant,
+    pub chances: RestoreChances,
     pub n: usize,
     /// Samples per paper.
     pub samples: usize,
@@ -53,14 +53,14 @@ impl Baseline {
             papers.iter().map(|chances| rate_of_all_samples(chances, self.n)).sum::<f64>() / papers.len() as f64
         };
         match self.chances {
-            Mutant::Even(p) => (vec![vec![1.0 - p; FUNCTIONS]; PAPERS], (1.0 - p).powi(self.n as i32)),
-            Mutant::Uneven(p) => {
+            RestoreChances::Even(p) => (vec![vec![1.0 - p; FUNCTIONS]; PAPERS], (1.0 - p).powi(self.n as i32)),
+            RestoreChances::Uneven(p) => {
                 let chance = |at: usize| 1.0 - p * ((at * 7) % 24) as f64 / 23.0;
                 let papers = vec![(0..FUNCTIONS).map(chance).collect::<Vec<_>>(); PAPERS];
                 let truth = mean(&papers);
                 (papers, truth)
             }
-            Mutant::NewPapers(p) => {
+            RestoreChances::NewPapers(p) => {
                 let kinds = [vec![1.0 - p; FUNCTIONS], vec![1.0 - p / 4.0; FUNCTIONS]];
                 let papers = (0..PAPERS).map(|_| kinds[usize::from(uniform.next() < 0.5)].clone()).collect();
                 (papers, mean(&kinds))
@@ -68,11 +68,11 @@ impl Baseline {
         }
     }
 
-    pub(super) fn simulate(&self, runs: usize, seed: u64) -> Tally {
+    pub(super) fn simulate(&self, runs: usize, seed: u64) -> IntervalCounts {
         let mut uniform = Uniform(seed);
         let functions = Nesting::flat(FUNCTIONS);
         let how = Intervals { population: self.population, ..Intervals::default() };
-        let mut tally = Tally::default();
+        let mut tally = IntervalCounts::default();
         for run in 0..runs {
             let (papers, truth) = self.papers(&mut uniform);
             let mut samples = Vec::new();
@@ -85,7 +85,7 @@ impl Baseline {
                         right == sample.len()
                     };
                     let passes = (0..self.k).filter(|_| restored(&mut uniform)).count();
-                    samples.push(Measured { paper: NAMES[paper], n: self.n, value: passes as f64 / self.k as f64 });
+                    samples.push(SampleValue { paper: NAMES[paper], n: self.n, value: passes as f64 / self.k as f64 });
                 }
             }
             tally.count(rate_interval(&samples, self.k as f64, how), truth);

@@ -1,10 +1,10 @@
 //! Simulated runs whose samples have random or equal pass probabilities.
 
-use super::Tally;
+use super::IntervalCounts;
 use crate::stats::uniform::Uniform;
 use crate::stats::{
-    Intervals, Measured, Population, TryCounts, difference_interval, fit_correlated, gap_closed, pass_all_k, pass_at_k,
-    rate_interval,
+    Intervals, Population, SampleValue, TryCounts, difference_interval, fit_correlated, gap_closed, pass_all_k,
+    pass_at_k, rate_interval,
 };
 
 /// Names of papers.
@@ -84,9 +84,9 @@ impl Shape {
     }
 
     /// Iterates over the samples with their paper's index; values are 0.
-    fn samples(self) -> impl Iterator<Item = (usize, Measured<'static>)> {
+    fn samples(self) -> impl Iterator<Item = (usize, SampleValue<'static>)> {
         (0..self.papers).flat_map(move |paper| {
-            (0..self.of_paper(paper)).map(move |_| (paper, Measured { paper: NAMES[paper], n: 1, value: 0.0 }))
+            (0..self.of_paper(paper)).map(move |_| (paper, SampleValue { paper: NAMES[paper], n: 1, value: 0.0 }))
         })
     }
 }
@@ -124,10 +124,10 @@ pub(super) enum Estimand {
 }
 
 /// Simulates `runs` runs and tallies their intervals.
-pub(super) fn simulate(asked: Estimand, shape: Shape, chances: Chances, runs: usize, seed: u64) -> Tally {
+pub(super) fn simulate(asked: Estimand, shape: Shape, chances: Chances, runs: usize, seed: u64) -> IntervalCounts {
     let mut uniform = Uniform(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 7);
     uniform.next();
-    let mut tally = Tally::default();
+    let mut tally = IntervalCounts::default();
     for _ in 0..runs {
         match asked {
             Estimand::Any(k) => {
@@ -160,12 +160,12 @@ fn rate(
     shape: Shape,
     chances: Chances,
     uniform: &mut Uniform,
-    tally: &mut Tally,
+    tally: &mut IntervalCounts,
 ) {
     let trials = shape.k as f64 / k as f64;
-    let measure = |(_, sample): (usize, Measured<'static>)| {
+    let measure = |(_, sample): (usize, SampleValue<'static>)| {
         let chance = chances.draw(uniform);
-        Measured { value: of(shape.k, uniform.passes(shape.k, chance), k).unwrap_or_default(), ..sample }
+        SampleValue { value: of(shape.k, uniform.passes(shape.k, chance), k).unwrap_or_default(), ..sample }
     };
     let samples: Vec<_> = shape.samples().map(measure).collect();
     tally.count(rate_interval(&samples, trials, Intervals::default()), truth);
@@ -181,16 +181,23 @@ fn of_papers(alike: f64, shape: Shape, mean: f64, uniform: &mut Uniform) -> Vec<
 
 /// Simulates papers with different means. Compares intervals for papers like these with the overall mean or, with
 /// `are_these`, intervals for these papers with the mean over these papers.
-fn papers(alike: f64, shape: Shape, chances: Chances, are_these: bool, uniform: &mut Uniform, tally: &mut Tally) {
+fn papers(
+    alike: f64,
+    shape: Shape,
+    chances: Chances,
+    are_these: bool,
+    uniform: &mut Uniform,
+    tally: &mut IntervalCounts,
+) {
     let mean = chances.mean();
     let of_papers = of_papers(alike, shape, mean, uniform);
-    let measure = |(paper, sample): (usize, Measured<'static>)| {
+    let measure = |(paper, sample): (usize, SampleValue<'static>)| {
         let chance = match chances {
             Chances::Same(_) => of_papers[paper],
             Chances::Beta(..) => uniform.beta(4.0 * of_papers[paper], 4.0 * (1.0 - of_papers[paper])),
             Chances::Always(_) => f64::from(u8::from(uniform.next() < of_papers[paper])),
         };
-        Measured { value: uniform.passes(shape.k, chance) as f64 / shape.k as f64, ..sample }
+        SampleValue { value: uniform.passes(shape.k, chance) as f64 / shape.k as f64, ..sample }
     };
     let samples: Vec<_> = shape.samples().map(measure).collect();
     if are_these {
@@ -201,10 +208,10 @@ fn papers(alike: f64, shape: Shape, chances: Chances, are_these: bool, uniform: 
     }
 }
 
-fn papers_difference(alike: f64, shape: Shape, both: [Chances; 2], uniform: &mut Uniform, tally: &mut Tally) {
+fn papers_difference(alike: f64, shape: Shape, both: [Chances; 2], uniform: &mut Uniform, tally: &mut IntervalCounts) {
     let means = both.map(Chances::mean);
     let of_papers = means.map(|mean| of_papers(alike, shape, mean, uniform));
-    let measure = |(paper, sample): (usize, Measured<'static>)| {
+    let measure = |(paper, sample): (usize, SampleValue<'static>)| {
         let [one, other] = [0, 1].map(|place: usize| {
             let mean = of_papers[place][paper];
             let chance = match both[place] {
@@ -214,7 +221,7 @@ fn papers_difference(alike: f64, shape: Shape, both: [Chances; 2], uniform: &mut
             };
             uniform.passes(shape.k, chance) as f64 / shape.k as f64
         });
-        Measured { value: other - one, ..sample }
+        SampleValue { value: other - one, ..sample }
     };
     let samples: Vec<_> = shape.samples().map(measure).collect();
     tally.count(difference_interval(&samples, shape.k as f64, PAPERS), means[1] - means[0]);
@@ -226,8 +233,8 @@ pub(super) fn differences(
     both: [Chances; 2],
     pairing: Pairing,
     uniform: &mut Uniform,
-) -> Vec<Measured<'static>> {
-    let measure = |(_, sample): (usize, Measured<'static>)| {
+) -> Vec<SampleValue<'static>> {
+    let measure = |(_, sample): (usize, SampleValue<'static>)| {
         let chances = match pairing {
             Pairing::Apart => both.map(|chances| chances.draw(uniform)),
             Pairing::Nested => {
@@ -236,13 +243,13 @@ pub(super) fn differences(
             }
         };
         let [one, other] = chances.map(|chance| uniform.passes(shape.k, chance) as f64 / shape.k as f64);
-        Measured { value: other - one, ..sample }
+        SampleValue { value: other - one, ..sample }
     };
     shape.samples().map(measure).collect()
 }
 
-fn gap(finds: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally: &mut Tally) {
-    let measure = |(_, sample): (usize, Measured<'static>)| {
+fn gap(finds: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally: &mut IntervalCounts) {
+    let measure = |(_, sample): (usize, SampleValue<'static>)| {
         let chance = chances.draw(uniform);
         let passed = uniform.passes(shape.k, chance);
         let single = passed as f64 / shape.k as f64;
@@ -258,7 +265,7 @@ fn gap(finds: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally:
     }
 }
 
-fn decline(slope: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally: &mut Tally) {
+fn decline(slope: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally: &mut IntervalCounts) {
     let random = if shape.papers >= 3 { shape.papers } else { 0 };
     let mut tried = Vec::new();
     for n in [1.0, 2.0, 3.0] {

@@ -43,7 +43,7 @@ impl Uniform {
 
 /// Counts over the intervals of many simulated runs.
 #[derive(Debug, Clone, Copy, Default)]
-struct Tally {
+struct IntervalCounts {
     /// Runs in which there was something to estimate.
     runs: usize,
     /// Runs that gave an interval.
@@ -54,7 +54,7 @@ struct Tally {
     width: f64,
 }
 
-impl Tally {
+impl IntervalCounts {
     fn count(&mut self, interval: Option<Interval>, truth: f64) {
         self.runs += 1;
         if let Some(interval) = interval {

@@ -1,9 +1,9 @@
 //! A quick form of the tables, run on every change.
 
-use super::baseline::{Baseline, Mutant};
+use super::baseline::{Baseline, RestoreChances};
 use super::grid::{Chances, Estimand, Pairing, Shape, differences, simulate};
 use crate::stats::uniform::Uniform;
-use crate::stats::{Aim, Design, Population, Spread, sign_flip};
+use crate::stats::{ComparisonGoal, Design, Population, Spread, sign_flip};
 
 fn coverage(asked: Estimand, shape: Shape, chances: Chances, runs: usize) -> f64 {
     simulate(asked, shape, chances, runs, 7).coverage()
@@ -13,7 +13,7 @@ fn coverage(asked: Estimand, shape: Shape, chances: Chances, runs: usize) -> f64
 fn intervals_of_runs_of_the_mutant_baseline_cover_its_known_rate() {
     for population in [Population::Suite, Population::Papers] {
         for n in [1, 3] {
-            let baseline = Baseline { chances: Mutant::Even(0.3), n, samples: 10, k: 1, population };
+            let baseline = Baseline { chances: RestoreChances::Even(0.3), n, samples: 10, k: 1, population };
             let coverage = baseline.simulate(500, 7).coverage();
             assert!(coverage >= 0.93, "{coverage} by {baseline:?}");
             assert!(coverage <= 0.99 || population == Population::Papers, "{coverage} by {baseline:?}");
@@ -62,7 +62,7 @@ fn detection_rate(samples: usize, k: usize, both: [Chances; 2], runs: usize) -> 
 /// The number of samples that `power` requests to detect this difference with 80% power, and the share of simulations
 /// in which the test then does. `alike` is the share of the variance that is between samples: 0 or a third.
 pub(super) fn promised_and_seen(k: usize, means: [f64; 2], alike: f64, runs: usize) -> (usize, f64) {
-    let aim = Aim { difference: means[1] - means[0], level: 0.95, power: 0.8 };
+    let aim = ComparisonGoal { difference: means[1] - means[0], level: 0.95, power: 0.8 };
     let chances = means.map(|mean| if alike > 0.0 { Chances::varying(mean) } else { Chances::Same(mean) });
     let samples = aim.samples(&Design { spread: Spread::assumed(means[0], alike), k, correlation: 0.0 }) as usize;
     (samples, detection_rate(samples, k, chances, runs))

@@ -1,18 +1,18 @@
 //! The tables of docs/statistics.md.
 
-use super::Tally;
-use super::baseline::{Baseline, Mutant};
+use super::IntervalCounts;
+use super::baseline::{Baseline, RestoreChances};
 use super::grid::{Chances, Estimand, Pairing, Shape, simulate};
 use super::quick::promised_and_seen;
 use crate::stats::Population;
 
 /// Label, estimated quantity and distribution of the samples' probabilities.
-type Column = (String, Estimand, Chances);
+type CoverageColumn = (String, Estimand, Chances);
 
 /// A quantity that reports show with an interval, and the simulations that measure its coverage.
 struct Measure {
     name: &'static str,
-    columns: Vec<Column>,
+    columns: Vec<CoverageColumn>,
     ks: Vec<usize>,
     /// Minimum number of papers.
     papers: usize,
@@ -30,7 +30,7 @@ fn chances(means: &[f64], further: &[(f64, f64)], always: &[f64]) -> Vec<(String
 /// Returns the measures; `alike` controls how much papers differ, as in [`Estimand::Papers`].
 fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Measure> {
     let several: Vec<usize> = ks.iter().copied().filter(|&k| k > 1).collect();
-    let each = |asked: &dyn Fn(Chances) -> Vec<(String, Estimand)>| -> Vec<Column> {
+    let each = |asked: &dyn Fn(Chances) -> Vec<(String, Estimand)>| -> Vec<CoverageColumn> {
         let of = |(name, chances): &(String, Chances)| {
             let asked = asked(*chances).into_iter();
             asked.map(|(more, asked)| (format!("{name}{more}"), asked, *chances)).collect::<Vec<_>>()
@@ -38,7 +38,7 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
         kinds.iter().flat_map(of).collect()
     };
     let simple = |asked: Estimand| each(&move |_| vec![(String::new(), asked)]);
-    let is_drawn = |column: &Column| matches!(column.2, Chances::Beta(..));
+    let is_drawn = |column: &CoverageColumn| matches!(column.2, Chances::Beta(..));
     let plain = |name, columns, ks: &[usize], papers| Measure { name, columns, ks: ks.to_vec(), papers };
     let shifted = |by: f64| {
         move |first: Chances| {
@@ -115,7 +115,7 @@ fn slopes(name: &'static str, k: usize) -> Measure {
         ("~0.3", Chances::varying(0.3)),
         ("~0.5", Chances::varying(0.5)),
     ];
-    let mut columns: Vec<Column> =
+    let mut columns: Vec<CoverageColumn> =
         kinds.iter().map(|&(name, chances)| (format!("{name}, 0"), Estimand::Slope(0.0), chances)).collect();
     columns.push(("Beta(1, 4), 0".to_owned(), Estimand::Slope(0.0), Chances::Beta(1.0, 4.0)));
     columns.push(("0.5, -0.7".to_owned(), Estimand::Slope(-0.7), Chances::Same(0.5)));
@@ -123,12 +123,12 @@ fn slopes(name: &'static str, k: usize) -> Measure {
 }
 
 /// One simulated cell, named as `pass@1, 2 x 3, k = 5, ~0.1`.
-struct Cell {
+struct SimulatedCell {
     name: String,
-    tally: Tally,
+    tally: IntervalCounts,
 }
 
-fn cells(measure: &Measure, shape: Shape, runs: usize) -> Vec<Cell> {
+fn cells(measure: &Measure, shape: Shape, runs: usize) -> Vec<SimulatedCell> {
     let mut cells = Vec::new();
     for &k in &measure.ks {
         for (place, (kind, asked, chances)) in measure.columns.iter().enumerate() {
@@ -138,7 +138,7 @@ fn cells(measure: &Measure, shape: Shape, runs: usize) -> Vec<Cell> {
             let seed = ((shape.papers * 1000 + shape.samples) * 100 + k) * 1000 + place;
             let tally = simulate(*asked, shape, *chances, runs, seed as u64);
             let name = format!("{}, {} x {}, k = {k}, {kind}", measure.name, shape.papers, shape.samples);
-            cells.push(Cell { name, tally });
+            cells.push(SimulatedCell { name, tally });
         }
     }
     cells
@@ -149,7 +149,7 @@ fn cells(measure: &Measure, shape: Shape, runs: usize) -> Vec<Cell> {
 fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
     let names: Vec<&str> = measures.iter().map(|measure| measure.name).collect();
     println!("\n{title}\n\n| papers x samples | {} |\n|{}", names.join(" | "), "---|".repeat(names.len() + 1));
-    let all: Vec<Vec<Vec<Cell>>> = in_threads(shapes.len(), |place| {
+    let all: Vec<Vec<Vec<SimulatedCell>>> = in_threads(shapes.len(), |place| {
         let shape = shapes[place];
         eprintln!("{title}: {} x {}", shape.papers, shape.samples);
         let of = |measure: &Measure| {
@@ -177,7 +177,7 @@ fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
     }
     println!("\n| measure | cells | below 93 | 93 to 97 | above 97 | the lowest |\n|---|---|---|---|---|---|");
     for (place, measure) in measures.iter().enumerate() {
-        let mut told: Vec<&Cell> =
+        let mut told: Vec<&SimulatedCell> =
             all.iter().flat_map(|row| &row[place]).filter(|cell| cell.tally.is_meaningful()).collect();
         told.sort_by(|a, b| a.tally.coverage().total_cmp(&b.tally.coverage()));
         let count = |within: &dyn Fn(f64) -> bool| told.iter().filter(|cell| within(cell.tally.coverage())).count();
@@ -258,8 +258,9 @@ fn the_tables_of_coverage() {
 
 fn print_baseline(runs: usize) {
     println!("\nmutant baseline\n");
-    let suite = [Mutant::Even(0.1), Mutant::Even(0.3), Mutant::Even(0.5), Mutant::Uneven(0.6)];
-    let papers = [Mutant::Even(0.3), Mutant::Uneven(0.6), Mutant::NewPapers(0.4)];
+    let suite =
+        [RestoreChances::Even(0.1), RestoreChances::Even(0.3), RestoreChances::Even(0.5), RestoreChances::Uneven(0.6)];
+    let papers = [RestoreChances::Even(0.3), RestoreChances::Uneven(0.6), RestoreChances::NewPapers(0.4)];
     for (population, kinds) in [(Population::Suite, suite.as_slice()), (Population::Papers, papers.as_slice())] {
         for &chances in kinds {
             for (samples, k) in [(4, 1), (20, 1), (20, 5)] {

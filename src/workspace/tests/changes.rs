@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::support::{KINDS, TestRepo, changes, edit, files, lines, mounted_contents, overrides, sh};
-use crate::workspace::{Change, ChangeKind, ChangeLimits, Changes, LayersKind, Workspace};
+use crate::workspace::{ChangeKind, ChangeLimits, Changes, FileChange, LayersKind, Workspace};
 
 /// Runs a script in a fresh workspace of every kind and checks the list of changes.
 fn check(script: &str, expected: &[&str]) {
@@ -136,8 +136,12 @@ fn contents_of_overlong_paths_are_skipped_without_error() {
 #[test]
 fn a_change_at_a_path_that_is_too_long_is_ignored_and_named() {
     let long = vec!["n".repeat(250); 17].join("/");
-    let change =
-        |path: &str| Change { path: path.to_owned(), kind: ChangeKind::Added, bytes: b"x".to_vec(), executable: false };
+    let change = |path: &str| FileChange {
+        path: path.to_owned(),
+        kind: ChangeKind::Added,
+        bytes: b"x".to_vec(),
+        executable: false,
+    };
     let name = "n".repeat(256);
     let changes = Changes { files: vec![change(&long), change(&name), change("short")], ..Changes::default() };
     let place = TestRepo::with_repo();

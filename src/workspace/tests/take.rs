@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use super::support::{TestRepo, files, sh};
-use crate::error::Kind;
+use crate::error::FailureKind;
 use crate::workspace::Snapshot;
 
 #[test]
@@ -81,7 +81,7 @@ fn links_that_lead_out_are_refused_and_links_inside_are_kept() {
         symlink("pkg", place.repo.join("up")).unwrap();
         symlink(target, place.repo.join(at)).unwrap();
         let error = Snapshot::take(&place.repo, &place.cache, None).unwrap_err();
-        assert_eq!(error.kind, Kind::Suite, "{target}");
+        assert_eq!(error.kind, FailureKind::Suite, "{target}");
         assert!(error.to_string().contains("symbolic link"), "{error}");
         assert!(error.place.unwrap().0.ends_with(at));
         assert!(error.hint.unwrap().contains("replace the link"));
@@ -105,12 +105,12 @@ fn a_link_that_leads_out_through_another_link_is_refused() {
 }
 
 #[test]
-fn special_files_and_odd_names_are_refused() {
+fn special_files_and_invalid_names_are_refused() {
     for script in ["mkfifo pipe", r#"touch "$(printf 'a\377b')""#] {
         let place = TestRepo::with_repo();
         sh(&place.repo, script);
         let error = Snapshot::take(&place.repo, &place.cache, None).unwrap_err();
-        assert_eq!(error.kind, Kind::Suite, "{script}");
+        assert_eq!(error.kind, FailureKind::Suite, "{script}");
         assert!(error.hint.is_some());
     }
 }
@@ -119,7 +119,7 @@ fn special_files_and_odd_names_are_refused() {
 fn a_missing_repo_names_the_manifest() {
     let place = TestRepo::new();
     let error = Snapshot::take(&place.dir.path().join("none"), &place.cache, None).unwrap_err();
-    assert_eq!(error.kind, Kind::Suite);
+    assert_eq!(error.kind, FailureKind::Suite);
     assert!(error.hint.unwrap().contains("repos/"));
 }
 

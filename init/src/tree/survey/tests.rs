@@ -8,8 +8,8 @@ use crate::tree::{ENTRY, Survey, decode_survey, encode_paths};
 #[test]
 fn no_path_in_a_survey_leads_out() {
     for path in ["../out", "/etc/passwd", "a/../../out", ""] {
-        let entry = Surveyed { path: path.as_bytes().to_vec(), sort: Sort::Other };
-        assert!(decode_survey(&encoded(&Item::Entry(entry)).unwrap()).is_err(), "{path}");
+        let entry = Surveyed { path: path.as_bytes().to_vec(), sort: NodeType::Other };
+        assert!(decode_survey(&encoded(&SurveyItem::Entry(entry)).unwrap()).is_err(), "{path}");
     }
 }
 
@@ -21,7 +21,7 @@ fn surveyed(root: &Path, limits: SurveyLimits) -> (Vec<String>, bool) {
 }
 
 #[test]
-fn a_survey_tells_kinds_and_which_files_are_fresh_whatever_their_permissions() {
+fn a_survey_reports_kinds_and_fresh_files_despite_permissions() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name);
     fs::create_dir(at("closed")).unwrap();
@@ -34,26 +34,26 @@ fn a_survey_tells_kinds_and_which_files_are_fresh_whatever_their_permissions() {
     fs::set_permissions(at("closed"), Permissions::from_mode(0o0)).unwrap();
     // To a sandbox that begins in the future, none of these changes are fresh.
     let mut list = Vec::new();
-    survey(root.path(), Some(Moment(i64::MAX, 0)), SurveyLimits::default(), &mut list).unwrap();
+    survey(root.path(), Some(FileTime(i64::MAX, 0)), SurveyLimits::default(), &mut list).unwrap();
     let file = |path: &str, size, fresh| Surveyed {
         path: path.as_bytes().to_vec(),
-        sort: Sort::File { executable: false, size, fresh },
+        sort: NodeType::File { executable: false, size, fresh },
     };
     let entry = |path: &str, sort| Surveyed { path: path.as_bytes().to_vec(), sort };
     let expected = [
-        entry("closed", Sort::Folder),
+        entry("closed", NodeType::Folder),
         file("closed/inner", 4, true),
-        entry("link", Sort::Link(b"nowhere".to_vec())),
+        entry("link", NodeType::Link(b"nowhere".to_vec())),
         file("old", 3, false),
     ];
     assert_eq!(decode_survey(&list).unwrap(), Survey { entries: expected.into(), is_cut: false });
     let mut list = Vec::new();
-    survey(root.path(), Some(Moment(0, 0)), SurveyLimits::default(), &mut list).unwrap();
+    survey(root.path(), Some(FileTime(0, 0)), SurveyLimits::default(), &mut list).unwrap();
     assert!(decode_survey(&list).unwrap().entries.contains(&file("old", 3, true)));
 }
 
 #[test]
-fn a_survey_ends_at_its_limits_and_says_so() {
+fn a_survey_stops_at_its_limits_and_reports_it() {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir_all(root.path().join("a/b")).unwrap();
     for name in ["a/b/one", "a/b/two", "three"] {
@@ -74,7 +74,7 @@ fn a_survey_ends_at_its_limits_and_says_so() {
     for name in ["a/b/one", "a/b/two", "three"] {
         File::options().write(true).open(root.path().join(name)).unwrap().set_modified(stamp).unwrap();
     }
-    survey(root.path(), Some(Moment(i64::MAX, 0)), SurveyLimits { fresh: 0, ..all }, &mut list).unwrap();
+    survey(root.path(), Some(FileTime(i64::MAX, 0)), SurveyLimits { fresh: 0, ..all }, &mut list).unwrap();
     assert!(!decode_survey(&list).unwrap().is_cut);
 }
 
@@ -99,7 +99,7 @@ fn a_survey_of_many_new_files_is_cut_in_time() {
 }
 
 #[test]
-fn what_lies_at_the_end_of_a_long_path_is_named_by_a_shorter_one() {
+fn entries_of_overlong_paths_are_named_by_a_shorter_path() {
     let root = tempfile::tempdir().unwrap();
     let long = "x".repeat(250);
     // Change folders step by step, because the whole path is too long for one call.
@@ -110,9 +110,9 @@ fn what_lies_at_the_end_of_a_long_path_is_named_by_a_shorter_one() {
     survey(root.path(), None, SurveyLimits::default(), &mut list).unwrap();
     let entries = decode_survey(&list).unwrap().entries;
     let last = entries.last().unwrap();
-    assert_eq!(last.sort, Sort::Other);
+    assert_eq!(last.sort, NodeType::Other);
     assert!(last.path.len() > LONGEST && last.path.len() <= LONGEST + 256, "{}", last.path.len());
-    let length = |entry: &Surveyed| encoded(&Item::Entry(entry.clone())).unwrap().len();
+    let length = |entry: &Surveyed| encoded(&SurveyItem::Entry(entry.clone())).unwrap().len();
     assert!(entries.iter().all(|entry| length(entry) <= ENTRY));
     remove_tree(&root.path().join(&long)).unwrap();
 }
@@ -130,8 +130,8 @@ fn known_paths_are_found_without_a_look_at_others_and_never_through_a_link() {
     let mut list = Vec::new();
     survey_known(root.path(), None, &encode_paths(paths.map(str::as_bytes)).unwrap(), &mut list).unwrap();
     let entry = |path: &str, sort| Surveyed { path: path.into(), sort };
-    let file = Sort::File { executable: false, size: 4, fresh: true };
-    let expected = vec![entry("folder/closed/file", file), entry("link", Sort::Link(b"folder".to_vec()))];
+    let file = NodeType::File { executable: false, size: 4, fresh: true };
+    let expected = vec![entry("folder/closed/file", file), entry("link", NodeType::Link(b"folder".to_vec()))];
     assert_eq!(decode_survey(&list).unwrap(), Survey { entries: expected, is_cut: false });
     assert!(survey_known(root.path(), None, &encode_paths([&b"../out"[..]]).unwrap(), &mut Vec::new()).is_err());
 }

@@ -9,7 +9,7 @@ use crate::agent::Limits;
 use crate::model::{Reply, Role, ToolCall, Usage};
 
 /// Everything a meter needs.
-struct Bench {
+struct MeterFixture {
     folder: TempDir,
     budget: Budget,
     trajectory: Trajectory,
@@ -18,7 +18,7 @@ struct Bench {
     cancel: CancellationToken,
 }
 
-impl Bench {
+impl MeterFixture {
     fn new(limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let trajectory = Trajectory::create(&folder.path().join("t.jsonl")).unwrap();
@@ -38,20 +38,20 @@ impl Bench {
 }
 
 /// A model that replies as the function says, `after` seconds after each call, and keeps the requests.
-struct Says<F> {
+struct RespondingModel<F> {
     answer: F,
     after: u64,
     asked: Mutex<Vec<Request>>,
 }
 
-impl<F: Fn(u32) -> Result<Reply, ModelError>> Says<F> {
+impl<F: Fn(u32) -> Result<Reply, ModelError>> RespondingModel<F> {
     fn new(after: u64, answer: F) -> Self {
         Self { answer, after, asked: Mutex::default() }
     }
 }
 
 #[async_trait]
-impl<F: Fn(u32) -> Result<Reply, ModelError> + Send + Sync> Model for Says<F> {
+impl<F: Fn(u32) -> Result<Reply, ModelError> + Send + Sync> Model for RespondingModel<F> {
     fn name(&self) -> &'static str {
         "says"
     }
@@ -65,13 +65,13 @@ impl<F: Fn(u32) -> Result<Reply, ModelError> + Send + Sync> Model for Says<F> {
 
 impl Meter<'_> {
     /// Answers a single call.
-    async fn answer(&mut self, request: Request) -> Result<Given, Refusal> {
+    async fn answer(&mut self, request: Request) -> Result<AnsweredCall, Refusal> {
         let (answer, mut answered) = tokio::sync::oneshot::channel();
-        let mut ask = Ask { request, left_out: Vec::new(), pieces: None, answer };
+        let mut ask = AgentCall { request, left_out: Vec::new(), pieces: None, answer };
         let begun = self.begin_call(&mut ask)?;
         let (model, cancel) = (self.model, self.cancel.clone());
         let done = ask::run(model, &ask.request, None, given_up(&cancel)).await;
-        self.finish(Call { ask, begun, done }, true);
+        self.finish(FinishedCall { ask, begun, done }, true);
         answered.try_recv().unwrap()
     }
 }
@@ -87,25 +87,26 @@ fn reply(tokens: u64) -> Reply {
 #[tokio::test]
 async fn an_agent_whose_calls_fail_ten_times_in_a_row_is_stopped() {
     // One reply among the failures restarts the count.
-    let model = Says::new(0, |call| if call == 9 { Ok(reply(1)) } else { Err(ModelError::Refused("no".into())) });
-    let mut bench = Bench::new(Limits { cost: 100.0, ..Limits::default() });
+    let model =
+        RespondingModel::new(0, |call| if call == 9 { Ok(reply(1)) } else { Err(ModelError::Refused("no".into())) });
+    let mut bench = MeterFixture::new(Limits { cost: 100.0, ..Limits::default() });
     let mut meter = bench.meter(&model);
     for call in 0..19 {
         let answer = meter.answer(request("hi")).await;
         assert_eq!(answer.is_ok(), call == 9, "{answer:?}");
         assert!(meter.stopped.is_none(), "after call {call}");
     }
-    assert_eq!(meter.answer(request("hi")).await.unwrap_err().why, Why::Filtered);
+    assert_eq!(meter.answer(request("hi")).await.unwrap_err().why, RefusalKind::Filtered);
     assert_eq!(meter.stopped.as_ref().map(|stopped| stopped.end), Some(End::Refused));
     assert!(meter.stop.is_cancelled());
-    assert_eq!(meter.answer(request("hi")).await.unwrap_err().why, Why::Closed, "nothing is asked any more");
+    assert_eq!(meter.answer(request("hi")).await.unwrap_err().why, RefusalKind::Closed, "nothing is asked any more");
     assert_eq!(model.asked.lock().unwrap().len(), 20);
 }
 
 #[tokio::test]
 async fn an_agent_that_would_fill_the_record_is_refused_and_the_model_not_asked() {
-    let model = Says::new(0, |_| Ok(reply(1)));
-    let mut bench = Bench::new(Limits::default());
+    let model = RespondingModel::new(0, |_| Ok(reply(1)));
+    let mut bench = MeterFixture::new(Limits::default());
     let mut meter = bench.meter(&model);
     meter.record.room = 3000;
     let first = request(&"a".repeat(2000));
@@ -115,7 +116,7 @@ async fn an_agent_that_would_fill_the_record_is_refused_and_the_model_not_asked(
     longer.messages.extend([Message::new(Role::Assistant, "yes"), Message::new(Role::User, "more")]);
     assert!(meter.answer(longer).await.is_ok());
     let refusal = meter.answer(request(&"b".repeat(2000))).await.unwrap_err();
-    assert_eq!(refusal.why, Why::Budget);
+    assert_eq!(refusal.why, RefusalKind::Budget);
     assert!(refusal.message.contains("no more room"), "{refusal:?}");
     assert_eq!((meter.refused, model.asked.lock().unwrap().len()), (Some(End::DiskLimit), 2));
     let events = bench.events();
@@ -125,14 +126,14 @@ async fn an_agent_that_would_fill_the_record_is_refused_and_the_model_not_asked(
 
 #[tokio::test]
 async fn a_reply_can_be_no_longer_than_there_are_tokens_left() {
-    let model = Says::new(0, |_| Ok(reply(400)));
-    let mut bench = Bench::new(Limits { tokens: Some(1000), cost: 100.0, ..Limits::default() });
+    let model = RespondingModel::new(0, |_| Ok(reply(400)));
+    let mut bench = MeterFixture::new(Limits { tokens: Some(1000), cost: 100.0, ..Limits::default() });
     let mut meter = bench.meter(&model);
     let most = |most| Request { sampling: Sampling { max_tokens: most, ..Sampling::default() }, ..request("hi") };
     for (asked, given) in [(Some(4000), 1000), (None, 600), (Some(50), 50)] {
         assert_eq!(meter.answer(most(asked)).await.unwrap().most, Some(given));
     }
-    assert_eq!(meter.answer(most(None)).await.unwrap_err().why, Why::Budget, "1200 of 1000 are used");
+    assert_eq!(meter.answer(most(None)).await.unwrap_err().why, RefusalKind::Budget, "1200 of 1000 are used");
     let sent: Vec<_> = model.asked.lock().unwrap().iter().map(|request| request.sampling.max_tokens).collect();
     assert_eq!(sent, [Some(1000), Some(600), Some(50)]);
 }
@@ -140,8 +141,8 @@ async fn a_reply_can_be_no_longer_than_there_are_tokens_left() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_under_way_when_the_run_is_stopped_is_waited_for_a_moment_and_on_record() {
     for (after, cost) in [(2, 0.25), (100, 0.0)] {
-        let model = Says::new(after, |_| Ok(reply(7)));
-        let mut bench = Bench::new(Limits::default());
+        let model = RespondingModel::new(after, |_| Ok(reply(7)));
+        let mut bench = MeterFixture::new(Limits::default());
         let cancel = bench.cancel.clone();
         let mut meter = bench.meter(&model);
         let begun = tokio::time::Instant::now();
@@ -151,7 +152,7 @@ async fn a_call_that_is_under_way_when_the_run_is_stopped_is_waited_for_a_moment
         });
         assert_eq!(answer.is_ok(), cost > 0.0, "{answer:?}");
         assert!(begun.elapsed() <= Duration::from_millis(1100) + LAST_REPLY, "{:?}", begun.elapsed());
-        assert_eq!(meter.answer(request("more")).await.unwrap_err().why, Why::Closed);
+        assert_eq!(meter.answer(request("more")).await.unwrap_err().why, RefusalKind::Closed);
         assert!((bench.budget.cost - cost).abs() < 1e-9);
         let events = bench.events();
         match events.last() {
@@ -166,11 +167,11 @@ async fn a_call_that_is_under_way_when_the_run_is_stopped_is_waited_for_a_moment
 
 #[tokio::test]
 async fn requests_that_cannot_be_passed_on_are_counted_and_the_first_of_them_recorded() {
-    let model = Says::new(0, |_| Ok(reply(1)));
-    let mut bench = Bench::new(Limits::default());
+    let model = RespondingModel::new(0, |_| Ok(reply(1)));
+    let mut bench = MeterFixture::new(Limits::default());
     let mut meter = bench.meter(&model);
     for number in 0..60 {
-        meter.unreadable(Refusal { why: Why::Invalid, message: format!("no {number}") });
+        meter.unreadable(Refusal { why: RefusalKind::Invalid, message: format!("no {number}") });
     }
     assert_eq!(meter.unreadable, (60, "no 59".to_owned()));
     assert_eq!((bench.events().len(), bench.budget.calls), (UNREADABLE as usize, 0));
@@ -180,9 +181,10 @@ async fn requests_that_cannot_be_passed_on_are_counted_and_the_first_of_them_rec
 async fn a_model_s_thoughts_are_put_back_where_a_program_does_not_keep_them() {
     let thoughts = vec![Thought::Text("I think.".into())];
     let call = ToolCall { id: "a".into(), name: "bash".into(), arguments: json!({}) };
-    let model =
-        Says::new(0, |_| Ok(Reply { tool_calls: vec![call.clone()], thoughts: thoughts.clone(), ..Reply::default() }));
-    let mut bench = Bench::new(Limits::default());
+    let model = RespondingModel::new(0, |_| {
+        Ok(Reply { tool_calls: vec![call.clone()], thoughts: thoughts.clone(), ..Reply::default() })
+    });
+    let mut bench = MeterFixture::new(Limits::default());
     let mut meter = bench.meter(&model);
     let mut request = Request { messages: vec![Message::new(Role::User, "hi")], ..Request::default() };
     meter.answer(request.clone()).await.unwrap();
@@ -194,9 +196,9 @@ async fn a_model_s_thoughts_are_put_back_where_a_program_does_not_keep_them() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_that_come_together_are_made_together_as_far_as_the_money_goes_and_recorded_in_pairs() {
-    struct Dear(Says<fn(u32) -> Result<Reply, ModelError>>);
+    struct ExpensiveModel(RespondingModel<fn(u32) -> Result<Reply, ModelError>>);
     #[async_trait]
-    impl Model for Dear {
+    impl Model for ExpensiveModel {
         fn name(&self) -> &'static str {
             "dear"
         }
@@ -209,8 +211,8 @@ async fn calls_that_come_together_are_made_together_as_far_as_the_money_goes_and
     }
     // Each call may cost 0.4 of 1 dollar: two run at a time, with 0.25 left in the end.
     for (cost, most_tokens, seconds) in [(10.0, 40, 10), (1.0, 40, 20), (1.0, 90, 30)] {
-        let model = Dear(Says::new(10, |_| Ok(reply(1))));
-        let mut bench = Bench::new(Limits { cost, ..Limits::default() });
+        let model = ExpensiveModel(RespondingModel::new(10, |_| Ok(reply(1))));
+        let mut bench = MeterFixture::new(Limits { cost, ..Limits::default() });
         let mut meter = bench.meter(&model);
         let (to, asked) = mpsc::channel(16);
         let ended = CancellationToken::new();
@@ -222,7 +224,9 @@ async fn calls_that_come_together_are_made_together_as_far_as_the_money_goes_and
                 let mut request = request(text);
                 request.sampling.max_tokens = Some(most_tokens);
                 let left_out = vec!["`top_k`".to_owned()];
-                to.send(Asked::Call(Box::new(Ask { request, left_out, pieces: None, answer }))).await.unwrap();
+                to.send(GatewayRequest::Call(Box::new(AgentCall { request, left_out, pieces: None, answer })))
+                    .await
+                    .unwrap();
                 answers.push(answered);
             }
             for answer in answers {

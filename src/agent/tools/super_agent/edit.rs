@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, read_text};
+use crate::agent::tools::{READ_LIMIT, Session, ToolFailure, ToolOutput, TypedTool, read_text};
 use crate::agent::{Context, python};
 use crate::sandbox::Fault;
 
@@ -12,7 +12,7 @@ use crate::sandbox::Fault;
 const AROUND: usize = 2;
 
 /// Replaces lines.
-pub struct Edit;
+pub struct SuperEdit;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Edit {
+impl TypedTool for SuperEdit {
     const NAME: &'static str = "edit";
     const DESCRIPTION: &'static str = "Replace exact lines of a file by others. Paths begin at the repository's root.";
     type Arguments = Arguments;
@@ -36,25 +36,28 @@ impl Tool for Edit {
         Arguments { path, old_lines, new_lines }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         python::stop(context).await?;
         let file = session.path(context, &path).await?;
         if old_lines.trim().is_empty() {
             return match context.read(&file, READ_LIMIT).await {
-                Ok(bytes) if !bytes.is_empty() => Err(Failure::Refused(format!(
+                Ok(bytes) if !bytes.is_empty() => Err(ToolFailure::Refused(format!(
                     "`{path}` is not empty, so `old_lines` must hold the lines to replace; nothing was changed"
                 ))),
                 Err(lost @ Fault::Lost(_)) => Err(lost.into()),
                 Ok(_) | Err(Fault::Refused(_)) => {
                     context.write(&file, with_end(&new_lines).as_bytes()).await?;
-                    Ok(Outcome::Observation(format!("`{path}` was written with {} lines", new_lines.lines().count())))
+                    Ok(ToolOutput::Observation(format!(
+                        "`{path}` was written with {} lines",
+                        new_lines.lines().count()
+                    )))
                 }
             };
         }
         let before = read_text(context, &file, &path, READ_LIMIT).await?;
-        let (after, changed) = replaced(&before, &old_lines, &new_lines).map_err(Failure::Refused)?;
+        let (after, changed) = replaced(&before, &old_lines, &new_lines).map_err(ToolFailure::Refused)?;
         context.write(&file, after.as_bytes()).await?;
-        Ok(Outcome::Observation(format!("`{path}` was changed; it now reads there:\n{changed}")))
+        Ok(ToolOutput::Observation(format!("`{path}` was changed; it now reads there:\n{changed}")))
     }
 }
 
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_twice_is_shown_with_two_lines_around_each() {
+    fn ambiguous_matches_are_shown_with_two_lines_of_context() {
         let error = replaced(FILE, "b = 2", "b = 3").unwrap_err();
         insta::assert_snapshot!(error, @r"
         the lines are there more than once; nothing was changed. Add lines before or after them to `old_lines`, so that they are there once. The first two places:

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::agent::tools::{Failure, Outcome, Session, Tool};
+use crate::agent::tools::{Session, ToolFailure, ToolOutput, TypedTool};
 use crate::agent::{Context, python};
 
 /// Runs Python code.
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Execute {
+impl TypedTool for Execute {
     const NAME: &'static str = "execute";
     const DESCRIPTION: &'static str = "Run Python code in a session that keeps its variables from call to call, as a notebook does: the value of a last expression is shown, `!command` runs a shell command, `%cd folder` changes the folder, `%%bash`, `%%writefile FILE`, `%pip`, `%env` and `%ls` work. A call returns when its time limit is up and the code runs on; then `continue_wait` or `interrupt`: anything else interrupts the code.";
     type Arguments = Arguments;
@@ -31,10 +31,10 @@ impl Tool for Execute {
         Arguments { code, timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         _session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let before = super::be_patient(timeout_seconds, context)?;
         let shown = python::execute(&code, context).await;
         context.session.patience = before;
-        Ok(Outcome::Observation(shown?))
+        Ok(ToolOutput::Observation(shown?))
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::agent::tools::{Failure, Outcome, Session, Tool};
+use crate::agent::tools::{Session, ToolFailure, ToolOutput, TypedTool};
 use crate::agent::{Context, python};
 
 /// Interrupts running code.
@@ -15,7 +15,7 @@ pub struct Interrupt;
 pub(crate) struct Arguments {}
 
 #[async_trait]
-impl Tool for Interrupt {
+impl TypedTool for Interrupt {
     const NAME: &'static str = "interrupt";
     const DESCRIPTION: &'static str =
         "Interrupt the code that is still running, as Ctrl-C does. Variables are kept where it stops.";
@@ -26,7 +26,7 @@ impl Tool for Interrupt {
         Arguments {}: Arguments,
         context: &mut Context<'_>,
         _session: &mut Session,
-    ) -> Result<Outcome, Failure> {
-        Ok(Outcome::Observation(python::interrupt(context).await?))
+    ) -> Result<ToolOutput, ToolFailure> {
+        Ok(ToolOutput::Observation(python::interrupt(context).await?))
     }
 }

@@ -7,20 +7,20 @@ mod interrupt;
 mod tests;
 mod wait;
 
-pub use edit::Edit;
+pub use edit::SuperEdit;
 pub use execute::Execute;
 pub use interrupt::Interrupt;
 pub use wait::Wait;
 
 use std::time::Duration;
 
-use super::{Failure, wall};
+use super::{ToolFailure, wall};
 use crate::agent::Context;
 use crate::agent::python_session::PATIENCE;
 
 /// Sets the time limit of the next call: as requested by the model, else as set by the task, else that of a command,
 /// but at most SUPER's 5 minutes. Returns the previous setting.
-fn be_patient(seconds: Option<f64>, context: &mut Context<'_>) -> Result<Option<Duration>, Failure> {
+fn be_patient(seconds: Option<f64>, context: &mut Context<'_>) -> Result<Option<Duration>, ToolFailure> {
     let before = context.session.patience;
     let default = before.unwrap_or_else(|| PATIENCE.min(context.budget.command_limit()));
     context.session.patience = Some(if seconds.is_some() { wall(seconds, context.budget)? } else { default });

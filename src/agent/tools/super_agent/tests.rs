@@ -4,12 +4,13 @@
 use serde_json::json;
 
 use crate::agent::End;
-use crate::agent::tests::support::{Attempt, World, call};
+use crate::agent::tests::support::{Attempt, AttemptFixture, call};
 use crate::model::Reply;
 
 async fn observe(replies: Vec<Reply>) -> Attempt {
     let submit = call("submit", json!({"answer": {"Experiment 1": {"x": 1}}}));
-    let attempt = World::new(replies.into_iter().chain([submit]).collect()).await.react_with("tools=super").await;
+    let attempt =
+        AttemptFixture::new(replies.into_iter().chain([submit]).collect()).await.react_with("tools=super").await;
     assert_eq!(attempt.end, End::Answered, "{:?}", attempt.detail);
     attempt
 }
@@ -128,7 +129,7 @@ async fn long_output_is_cut_and_the_time_that_is_left_holds() {
     let attempt = observe(vec![python("print('B' + 'x' * 5_000_000 + 'E')")]).await;
     let shown = attempt.observations()[0];
     assert!(shown.starts_with("Bxxx") && shown.ends_with("xE") && shown.len() < 21_000, "{}", shown.len());
-    let world = World::new(vec![python("import time\ntime.sleep(100)")]).await;
+    let world = AttemptFixture::new(vec![python("import time\ntime.sleep(100)")]).await;
     let attempt = world.limits(|limits| limits.seconds = 4.0).react_with("tools=super").await;
     assert_eq!(attempt.end, End::GaveUp);
     assert_eq!(attempt.observations().last(), Some(&"stopped because the tool time is used up"));

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::agent::tools::{Failure, Outcome, Session, Tool};
+use crate::agent::tools::{Session, ToolFailure, ToolOutput, TypedTool};
 use crate::agent::{Context, python};
 
 /// Waits for running code.
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Wait {
+impl TypedTool for Wait {
     const NAME: &'static str = "continue_wait";
     const DESCRIPTION: &'static str = "Wait for the code that is still running, until this call's time limit is up.";
     const WAITS: bool = true;
@@ -30,10 +30,10 @@ impl Tool for Wait {
         Arguments { timeout_seconds }: Arguments,
         context: &mut Context<'_>,
         _session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let before = super::be_patient(timeout_seconds, context)?;
         let shown = python::wait(context).await;
         context.session.patience = before;
-        Ok(Outcome::Observation(shown?))
+        Ok(ToolOutput::Observation(shown?))
     }
 }

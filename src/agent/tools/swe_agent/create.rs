@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::window::Window;
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool};
+use crate::agent::tools::{READ_LIMIT, Session, ToolFailure, ToolOutput, TypedTool};
 use crate::sandbox::Fault;
 
 /// Creates a file.
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Create {
+impl TypedTool for Create {
     const NAME: &'static str = "create";
     const DESCRIPTION: &'static str =
         "Create a file with one empty line and open it, to be filled with edit. Refuses one that exists.";
@@ -31,10 +31,10 @@ impl Tool for Create {
         Arguments { path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let target = session.path(context, &path).await?;
         match context.read(&target, READ_LIMIT).await {
-            Ok(_) => return Err(Failure::Refused(format!("`{path}` exists already; see it with open"))),
+            Ok(_) => return Err(ToolFailure::Refused(format!("`{path}` exists already; see it with open"))),
             Err(lost @ Fault::Lost(_)) => return Err(lost.into()),
             // The file does not exist yet, or the path is otherwise wrong, which writing reports.
             Err(Fault::Refused(_)) => {}
@@ -43,6 +43,6 @@ impl Tool for Create {
         let window = Window { path: target, shown: path, top: 0 };
         let shown = window.show("\n");
         session.window = Some(window);
-        Ok(Outcome::Observation(shown))
+        Ok(ToolOutput::Observation(shown))
     }
 }

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use super::window::{self, LINES};
 use super::{Window, syntax};
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool};
+use crate::agent::tools::{Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Replaces lines.
-pub struct Edit;
+pub struct SweEdit;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Edit {
+impl TypedTool for SweEdit {
     const NAME: &'static str = "edit";
     const DESCRIPTION: &'static str = "Replace the lines start_line to end_line of the open file, both included. A change after which a Python file \
          can no longer be parsed is refused. Shows the file around the change; lines below it have new numbers then.";
@@ -35,13 +35,13 @@ impl Tool for Edit {
         Arguments { start_line, end_line, replacement }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let window = window::open(session)?;
         let before = window.text(context).await?;
         let lines: Vec<&str> = before.split_inclusive('\n').collect();
         // `start_line` may be one past the last line, to append.
         if start_line == 0 || start_line > lines.len() + 1 || end_line > lines.len() || end_line + 1 < start_line {
-            return Err(Failure::Refused(format!(
+            return Err(ToolFailure::Refused(format!(
                 "the file has {} lines, so lines {start_line} to {end_line} cannot be replaced; nothing was changed",
                 lines.len()
             )));
@@ -60,7 +60,7 @@ impl Tool for Edit {
         after.push_str(&lines[end_line..].concat());
         let end = start_line - 1 + replacement.lines().count();
         if let Some(line) = syntax::broken(&window.shown, &before, &after) {
-            return Err(Failure::Refused(refusal(window, line, start_line, end_line, end, &before, &after)));
+            return Err(ToolFailure::Refused(refusal(window, line, start_line, end_line, end, &before, &after)));
         }
         context.write(&window.path, after.as_bytes()).await?;
         let total = after.lines().count();
@@ -69,7 +69,7 @@ impl Tool for Edit {
             window.center(start_line - 1, total);
         }
         let shown = window.show(&after);
-        Ok(Outcome::Observation(format!("the file was changed; check the lines and their indentation:\n{shown}")))
+        Ok(ToolOutput::Observation(format!("the file was changed; check the lines and their indentation:\n{shown}")))
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::window::LINES;
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool, show_exec};
+use crate::agent::tools::{Session, ToolFailure, ToolOutput, TypedTool, show_exec};
 
 /// Finds files.
 pub struct FindFile;
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 const SCRIPT: &str = r#"cd -- "$2" && { find . -name "$1" ! -type d 2> /dev/null | sort | head -n "$3"; }"#;
 
 #[async_trait]
-impl Tool for FindFile {
+impl TypedTool for FindFile {
     const NAME: &'static str = "find_file";
     const DESCRIPTION: &'static str = "Find files by name in a folder and those below it.";
     type Arguments = Arguments;
@@ -33,7 +33,7 @@ impl Tool for FindFile {
         Arguments { name, path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let shown = path.as_deref().unwrap_or(".");
         let folder = session.path(context, shown).await?;
         let folder = context.sandbox.workdir().join(folder);
@@ -41,11 +41,11 @@ impl Tool for FindFile {
         let argv = ["sh", "-c", SCRIPT, "sh", &name, &folder.to_string_lossy(), &most];
         let exec = session.exec(context, &argv, None).await?.exec;
         if !exec.success() {
-            return Ok(Outcome::Observation(show_exec(&exec)));
+            return Ok(ToolOutput::Observation(show_exec(&exec)));
         }
         let printed = String::from_utf8_lossy(&exec.stdout);
         let found: Vec<&str> = printed.lines().map(|file| file.strip_prefix("./").unwrap_or(file)).collect();
-        Ok(Outcome::Observation(match found.len() {
+        Ok(ToolOutput::Observation(match found.len() {
             0 => format!("no file in `{shown}` is named `{name}`"),
             count if count > LINES => format!("more than {LINES} files in `{shown}` are named `{name}`"),
             count => format!("{count} file(s) in `{shown}` are named `{name}`:\n{}", found.join("\n")),

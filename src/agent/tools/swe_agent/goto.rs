@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::window;
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool};
+use crate::agent::tools::{Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Moves the window to a line.
 pub struct Goto;
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Goto {
+impl TypedTool for Goto {
     const NAME: &'static str = "goto";
     const DESCRIPTION: &'static str = "Show the lines of the open file around this one.";
     type Arguments = Arguments;
@@ -29,14 +29,14 @@ impl Tool for Goto {
         Arguments { line }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let window = window::open(session)?;
         let text = window.text(context).await?;
         let total = text.lines().count();
         if line == 0 || line > total {
-            return Err(Failure::Refused(format!("the file has lines 1 to {total}, so there is no line {line}")));
+            return Err(ToolFailure::Refused(format!("the file has lines 1 to {total}, so there is no line {line}")));
         }
         window.center(line - 1, total);
-        Ok(Outcome::Observation(window.show(&text)))
+        Ok(ToolOutput::Observation(window.show(&text)))
     }
 }

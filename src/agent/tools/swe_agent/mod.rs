@@ -15,10 +15,10 @@ mod tests;
 mod window;
 
 pub use create::Create;
-pub use edit::Edit;
+pub use edit::SweEdit;
 pub use find_file::FindFile;
 pub use goto::Goto;
-pub use open::Open;
+pub use open::OpenFile;
 pub use scroll::Scroll;
 pub use search_dir::SearchDir;
 pub use search_file::SearchFile;

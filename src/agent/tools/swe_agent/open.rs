@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use super::window::Window;
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool};
+use crate::agent::tools::{Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Opens a file.
-pub struct Open;
+pub struct OpenFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Open {
+impl TypedTool for OpenFile {
     const NAME: &'static str = "open";
     const DESCRIPTION: &'static str =
         "Open a file and show 100 lines of it with their numbers, those around `line` when it is given.";
@@ -32,7 +32,7 @@ impl Tool for Open {
         Arguments { path, line }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let mut window = Window { path: session.path(context, &path).await?, shown: path, top: 0 };
         let text = window.text(context).await?;
         if let Some(line) = line {
@@ -40,6 +40,6 @@ impl Tool for Open {
         }
         let shown = window.show(&text);
         session.window = Some(window);
-        Ok(Outcome::Observation(shown))
+        Ok(ToolOutput::Observation(shown))
     }
 }

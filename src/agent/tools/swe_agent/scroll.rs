@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::window::{self, LINES, OVERLAP};
 use crate::agent::Context;
-use crate::agent::tools::{AnyTool, Failure, Outcome, Session, Tool, signature_of};
+use crate::agent::tools::{AnyTool, Session, ToolFailure, ToolOutput, TypedTool, signature_of};
 
 /// Moves the window up or down.
 pub struct Scroll;
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Scroll {
+impl TypedTool for Scroll {
     const NAME: &'static str = "scroll";
     const DESCRIPTION: &'static str = "Show the next (`down`) or the previous (`up`) lines of the open file.";
     type Arguments = Arguments;
@@ -29,7 +29,7 @@ impl Tool for Scroll {
         Arguments { direction }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let window = window::open(session)?;
         let text = window.text(context).await?;
         let last = text.lines().count().saturating_sub(LINES);
@@ -38,9 +38,9 @@ impl Tool for Scroll {
             "down" => (window.top + LINES - OVERLAP).min(last),
             _ => {
                 let what = format!("`direction` is `up` or `down`; expected {}", signature_of(&self.parameters()));
-                return Err(Failure::Arguments(what));
+                return Err(ToolFailure::Arguments(what));
             }
         };
-        Ok(Outcome::Observation(window.show(&text)))
+        Ok(ToolOutput::Observation(window.show(&text)))
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::window::LINES;
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, Session, Tool, show_exec};
+use crate::agent::tools::{Session, ToolFailure, ToolOutput, TypedTool, show_exec};
 
 /// Searches a folder.
 pub struct SearchDir;
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 const SCRIPT: &str = r#"cd -- "$2" && { grep -rIcFs -e "$1" . | grep -v ':0$' | sort | head -n "$3"; }"#;
 
 #[async_trait]
-impl Tool for SearchDir {
+impl TypedTool for SearchDir {
     const NAME: &'static str = "search_dir";
     const DESCRIPTION: &'static str =
         "Show which files of a folder, and of those below it, hold a text, and in how many lines.";
@@ -35,9 +35,9 @@ impl Tool for SearchDir {
         Arguments { text, path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         if text.is_empty() {
-            return Err(Failure::Refused("an empty text is everywhere".to_owned()));
+            return Err(ToolFailure::Refused("an empty text is everywhere".to_owned()));
         }
         let shown = path.as_deref().unwrap_or(".");
         let folder = session.path(context, shown).await?;
@@ -46,7 +46,7 @@ impl Tool for SearchDir {
         let argv = ["sh", "-c", SCRIPT, "sh", &text, &folder.to_string_lossy(), &most];
         let exec = session.exec(context, &argv, None).await?.exec;
         if !exec.success() {
-            return Ok(Outcome::Observation(show_exec(&exec)));
+            return Ok(ToolOutput::Observation(show_exec(&exec)));
         }
         let printed = String::from_utf8_lossy(&exec.stdout);
         let counts: Vec<(&str, &str)> = printed.lines().filter_map(|line| line.rsplit_once(':')).collect();
@@ -54,7 +54,7 @@ impl Tool for SearchDir {
             .iter()
             .map(|(file, count)| format!("{} ({count})", file.strip_prefix("./").unwrap_or(file)))
             .collect();
-        Ok(Outcome::Observation(match found.len() {
+        Ok(ToolOutput::Observation(match found.len() {
             0 => format!("no file in `{shown}` holds `{text}`"),
             count if count > LINES => {
                 format!("more than {LINES} files in `{shown}` hold `{text}`: look for something longer")

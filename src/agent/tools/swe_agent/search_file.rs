@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::window::{self, LINES};
 use crate::agent::Context;
-use crate::agent::tools::{Failure, Outcome, READ_LIMIT, Session, Tool, cut_middle, read_text};
+use crate::agent::tools::{READ_LIMIT, Session, ToolFailure, ToolOutput, TypedTool, cut_middle, read_text};
 
 /// Maximum characters shown of a line.
 const SHOWN: usize = 300;
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for SearchFile {
+impl TypedTool for SearchFile {
     const NAME: &'static str = "search_file";
     const DESCRIPTION: &'static str = "Show the lines of a file that hold a text, with their numbers.";
     type Arguments = Arguments;
@@ -34,7 +34,7 @@ impl Tool for SearchFile {
         Arguments { text: wanted, path }: Arguments,
         context: &mut Context<'_>,
         session: &mut Session,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let (text, shown) = if let Some(path) = path {
             let file = session.path(context, &path).await?;
             (read_text(context, &file, &path, READ_LIMIT).await?, path)
@@ -48,7 +48,7 @@ impl Tool for SearchFile {
             .filter(|(_, line)| line.contains(&wanted))
             .map(|(index, line)| format!("{}:{}", index + 1, cut_middle(line, SHOWN)))
             .collect();
-        Ok(Outcome::Observation(match found.len() {
+        Ok(ToolOutput::Observation(match found.len() {
             0 => format!("no line of `{shown}` holds `{wanted}`"),
             count if count > LINES => {
                 format!("{count} lines of `{shown}` hold `{wanted}`: too many to show, look for something longer")

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::agent::End;
-use crate::agent::tests::support::{Attempt, World, call, sh};
+use crate::agent::tests::support::{Attempt, AttemptFixture, call, sh};
 use crate::model::Reply;
 
 async fn observe(replies: Vec<Reply>) -> Attempt {
     let submit = call("submit", json!({"answer": {"Experiment 1": {"x": 1}}}));
-    let world = World::new(replies.into_iter().chain([submit]).collect()).await;
+    let world = AttemptFixture::new(replies.into_iter().chain([submit]).collect()).await;
     let long = (1..=250).map(|number| format!("line {number}\n")).collect::<Vec<_>>().concat();
     std::fs::create_dir(world.dir.path().join("sub")).unwrap();
     std::fs::write(world.dir.path().join("sub/long.txt"), long).unwrap();
@@ -93,7 +93,7 @@ async fn files_are_created_and_filled_but_never_replaced() {
 }
 
 #[tokio::test]
-async fn searching_finds_texts_as_they_stand_and_files_by_name() {
+async fn search_finds_literal_texts_and_files_by_name() {
     let attempt = observe(vec![
         call("search_dir", json!({"text": "double(x)"})),
         call("search_dir", json!({"text": "line 25", "path": "sub"})),

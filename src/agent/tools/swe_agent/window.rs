@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use crate::agent::Context;
-use crate::agent::tools::{Failure, READ_LIMIT, Session, read_text};
+use crate::agent::tools::{READ_LIMIT, Session, ToolFailure, read_text};
 
 /// Lines in the window, as in the original.
 pub const LINES: usize = 100;
@@ -27,7 +27,7 @@ impl Window {
     ///
     /// # Errors
     /// The errors of the sandbox, and if the file is not text.
-    pub async fn text(&self, context: &mut Context<'_>) -> Result<String, Failure> {
+    pub async fn text(&self, context: &mut Context<'_>) -> Result<String, ToolFailure> {
         read_text(context, &self.path, &self.shown, READ_LIMIT).await
     }
 
@@ -58,8 +58,8 @@ impl Window {
 /// Returns the open file of a session.
 ///
 /// # Errors
-/// [`Failure::Refused`] if no file is open.
-pub fn open(session: &mut Session) -> Result<&mut Window, Failure> {
-    let none = || Failure::Refused("no file is open; open one with `open` first".to_owned());
+/// [`ToolFailure::Refused`] if no file is open.
+pub fn open(session: &mut Session) -> Result<&mut Window, ToolFailure> {
+    let none = || ToolFailure::Refused("no file is open; open one with `open` first".to_owned());
     session.window.as_mut().ok_or_else(none)
 }

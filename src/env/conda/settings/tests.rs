@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::{CondaSettings, CondarcLocations, Priority};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, FailureKind, Result};
 
 /// A separate machine and user for tests.
-struct Lab(TempDir);
+struct SettingsFixture(TempDir);
 
-impl Lab {
+impl SettingsFixture {
     fn new(files: &[(&str, &str)]) -> Self {
         let lab = Self(TempDir::new().unwrap());
         for (path, text) in files {
@@ -42,7 +42,7 @@ impl Lab {
 }
 
 fn user(text: &str) -> CondaSettings {
-    Lab::new(&[("home/.condarc", text)]).read(&[], None).unwrap()
+    SettingsFixture::new(&[("home/.condarc", text)]).read(&[], None).unwrap()
 }
 
 /// Returns the URLs of channels, with mirrors of the same channel joined by bars.
@@ -62,7 +62,7 @@ fn line(error: &Error) -> Option<usize> {
 
 #[test]
 fn without_any_configuration_a_name_is_below_the_librarys_own_alias() {
-    let lab = Lab::new(&[]);
+    let lab = SettingsFixture::new(&[]);
     let settings = lab.read(&[], None).unwrap();
     assert_eq!(settings, CondaSettings::default());
     let public = rattler_conda_types::ChannelConfig::default_with_root_dir("/".into()).channel_alias;
@@ -101,12 +101,13 @@ fn the_more_important_file_wins_from_the_machines_to_the_command_line() {
         let files: Vec<(&str, &str)> =
             steps.iter().zip(&texts).take(last + 1).map(|(path, text)| (*path, text.as_str())).collect();
         let named = if last + 1 == steps.len() { 4 } else { 3 };
-        let settings = Lab::new(&files).read(&variables[..named], None).unwrap();
+        let settings = SettingsFixture::new(&files).read(&variables[..named], None).unwrap();
         assert_eq!(settings.alias, Some(format!("https://{last}.example")), "{}", steps[last]);
         let channels: Vec<String> = (0..=last).rev().map(|step| format!("c{step}")).collect();
         assert_eq!(settings.channels, channels);
     }
-    let lab = Lab::new(&[("home/.condarc", "channel_alias: https://file.example\nchannels: [file, both]\n")]);
+    let lab =
+        SettingsFixture::new(&[("home/.condarc", "channel_alias: https://file.example\nchannels: [file, both]\n")]);
     let variables = [("CONDA_CHANNEL_ALIAS", "https://variable.example/"), ("CONDA_CHANNELS", "both, variable")];
     let settings = lab.read(&variables, None).unwrap();
     assert_eq!(settings.alias.as_deref(), Some("https://variable.example"));
@@ -117,7 +118,7 @@ fn the_more_important_file_wins_from_the_machines_to_the_command_line() {
 
 #[test]
 fn a_restricted_search_reads_the_named_file_alone() {
-    let lab = Lab::new(&[("home/.condarc", "channels: [home]\n"), ("named", "channels: [named]\n")]);
+    let lab = SettingsFixture::new(&[("home/.condarc", "channels: [home]\n"), ("named", "channels: [named]\n")]);
     let settings = lab.read(&[("CONDA_RESTRICT_RC_SEARCH_PATH", "1"), ("CONDARC", "~/../named")], None).unwrap();
     assert_eq!(settings.channels, ["named"]);
     let error = lab.read(&[("CONDARC", "LAB/nowhere")], None).unwrap_err();
@@ -126,7 +127,7 @@ fn a_restricted_search_reads_the_named_file_alone() {
 
 #[test]
 fn condas_own_folder_is_where_its_program_is() {
-    let lab = Lab::new(&[("miniforge3/.condarc", "channels: [conda-forge]\n")]);
+    let lab = SettingsFixture::new(&[("miniforge3/.condarc", "channels: [conda-forge]\n")]);
     for told in [("CONDA_EXE", "LAB/miniforge3/bin/conda"), ("MAMBA_ROOT_PREFIX", "LAB/miniforge3")] {
         assert_eq!(lab.read(&[told], None).unwrap().channels, ["conda-forge"], "{told:?}");
     }
@@ -184,7 +185,7 @@ fn custom_channels_multichannels_and_mirrors_are_resolved() {
 
 #[test]
 fn urls_stay_and_paths_are_relative_to_their_file() {
-    let lab = Lab::new(&[("home/.condarc", "channels: [./near, ~/mine, /abs/a b]\n")]);
+    let lab = SettingsFixture::new(&[("home/.condarc", "channels: [./near, ~/mine, /abs/a b]\n")]);
     let settings = lab.read(&[], None).unwrap();
     let home = lab.path("home").display().to_string();
     assert_eq!(
@@ -203,7 +204,7 @@ fn urls_stay_and_paths_are_relative_to_their_file() {
 
 #[test]
 fn variables_in_addresses_are_expanded() {
-    let lab = Lab::new(&[(
+    let lab = SettingsFixture::new(&[(
         "home/.condarc",
         "channel_alias: https://${USER_T}:$TOKEN@a.example/$NONE\nchannels: ['https://b.example/t/$TOKEN/c']\n",
     )]);
@@ -219,7 +220,7 @@ fn priority_and_offline_are_read() {
     let flexible = user("channel_priority: flexible\n");
     assert_eq!((flexible.priority, flexible.warnings.len()), (Priority::Strict, 1));
     assert!(user("offline: yes\n").offline && user("offline: true\n").offline && !user("offline: 'off'\n").offline);
-    let lab = Lab::new(&[("home/.condarc", "offline: true\n")]);
+    let lab = SettingsFixture::new(&[("home/.condarc", "offline: true\n")]);
     assert!(!lab.read(&[("CONDA_OFFLINE", "false")], None).unwrap().offline);
 }
 
@@ -236,7 +237,7 @@ fn unsupported_settings_are_listed() {
         assert!(warnings.len() == 1 && warnings[0].contains(words), "{text}: {warnings:?}");
     }
     assert!(user("ssl_verify: <truststore>\nproxy_servers: {}\n").warnings.is_empty());
-    let lab = Lab::new(&[]);
+    let lab = SettingsFixture::new(&[]);
     assert_eq!(lab.read(&[("CONDA_SSL_VERIFY", "false")], None).unwrap().warnings.len(), 1);
 }
 
@@ -250,19 +251,22 @@ fn an_invalid_condarc_is_an_error_with_its_line() {
         ("channel_priority: some\n", Some(1), "`some`"),
         ("a: 1\noffline: maybe\n", Some(2), "`maybe`"),
     ] {
-        let lab = Lab::new(&[("home/.condarc", text)]);
+        let lab = SettingsFixture::new(&[("home/.condarc", text)]);
         let error = lab.read(&[], None).unwrap_err();
-        assert_eq!(error.kind, Kind::Machine, "{text}");
+        assert_eq!(error.kind, FailureKind::Machine, "{text}");
         assert!(error.message.contains(words) && error.to_string().contains(".condarc"), "{text}: {error}");
         if at.is_some() {
             assert_eq!(line(&error), at, "{text}: {error}");
         }
     }
-    let lab = Lab::new(&[]);
+    let lab = SettingsFixture::new(&[]);
     let error = lab.read(&[("CONDA_OFFLINE", "maybe")], None).unwrap_err();
-    assert_eq!(error.kind, Kind::Usage);
+    assert_eq!(error.kind, FailureKind::Usage);
     let error = lab.read(&[], Some("conda.example")).unwrap_err();
-    assert_eq!((error.kind, error.message.as_str()), (Kind::Usage, "`--channel-alias conda.example` is not a URL"));
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (FailureKind::Usage, "`--channel-alias conda.example` is not a URL")
+    );
 }
 
 #[test]
@@ -278,9 +282,9 @@ fn an_invalid_channel_is_an_error_with_its_line() {
         (&["nodefaults"], 3, "the only entry"),
     ] {
         let error = located(&settings, channels).unwrap_err();
-        assert_eq!((error.kind, line(&error)), (Kind::Suite, Some(at)), "{channels:?}: {error}");
+        assert_eq!((error.kind, line(&error)), (FailureKind::Suite, Some(at)), "{channels:?}: {error}");
         assert!(error.message.contains(words), "{channels:?}: {error}");
     }
     let settings = user("channels: ['a b']\n");
-    assert_eq!(located(&settings, &["main"]).unwrap_err().kind, Kind::Machine);
+    assert_eq!(located(&settings, &["main"]).unwrap_err().kind, FailureKind::Machine);
 }

@@ -4,4 +4,4 @@ mod read;
 mod write;
 
 pub(super) use read::read;
-pub(super) use write::{Items, body, error_events};
+pub(super) use write::{ResponseItems, body, error_events};

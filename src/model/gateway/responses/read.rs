@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::openai::no_arguments;
-use super::super::parts::{self, Reader, list, text};
-use super::super::{HashMap, Kind, Read, Refusal, thoughts};
-use crate::model::{Message, Request, Role, Sampling, Tool, ToolCall, Wishes};
+use super::super::parts::{self, RequestReader, list, text};
+use super::super::{HashMap, ParsedRequest, Refusal, SpecialTool, thoughts};
+use crate::model::{Message, Request, RequestOptions, Role, Sampling, Tool, ToolCall};
 
 /// Fields that are read or can be ignored.
 const FIELDS: [&str; 24] = [
@@ -39,7 +39,7 @@ const FIELDS: [&str; 24] = [
 const WITHIN: &str = "__";
 
 /// Parses a request.
-pub(in super::super) fn read(body: &Value) -> Result<Read, Refusal> {
+pub(in super::super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     for field in ["previous_response_id", "conversation", "prompt"] {
         if body.get(field).is_some_and(|value| !value.is_null()) {
             return Err(Refusal::invalid(format!(
@@ -51,7 +51,7 @@ pub(in super::super) fn read(body: &Value) -> Result<Read, Refusal> {
     if body.get("background").and_then(Value::as_bool) == Some(true) {
         return Err(Refusal::invalid("this gateway answers while a client waits: leave `background` off"));
     }
-    let mut reader = Reader::default();
+    let mut reader = RequestReader::default();
     reader.leave_out_fields(body, "", &FIELDS);
     let mut kinds = HashMap::new();
     let mut tools = Vec::new();
@@ -72,7 +72,7 @@ pub(in super::super) fn read(body: &Value) -> Result<Read, Refusal> {
         }
         _ => return Err(Refusal::invalid("`input` is neither a text nor a list of items")),
     }
-    Ok(Read {
+    Ok(ParsedRequest {
         request: Request {
             messages,
             tools,
@@ -83,12 +83,12 @@ pub(in super::super) fn read(body: &Value) -> Result<Read, Refusal> {
                 ..Sampling::default()
             },
             one_call: body.get("parallel_tool_calls").and_then(Value::as_bool) == Some(false),
-            wishes: Wishes {
+            wishes: RequestOptions {
                 choice: parts::choice(body.get("tool_choice"), "/name"),
                 format: parts::format(body.pointer("/text/format"), None),
                 top_p: body.get("top_p").and_then(Value::as_f64),
                 verbosity: body.pointer("/text/verbosity").and_then(Value::as_str).map(str::to_owned),
-                ..Wishes::default()
+                ..RequestOptions::default()
             },
             foreign: true,
             ..Request::default()
@@ -104,7 +104,7 @@ pub(in super::super) fn read(body: &Value) -> Result<Read, Refusal> {
 }
 
 /// Reads a tool: a function, a tool that takes free text, or a namespace of functions.
-fn tool(said: &Value, tools: &mut Vec<Tool>, kinds: &mut HashMap<String, Kind>, reader: &mut Reader) {
+fn tool(said: &Value, tools: &mut Vec<Tool>, kinds: &mut HashMap<String, SpecialTool>, reader: &mut RequestReader) {
     let (name, description) = (text(said, "name"), text(said, "description"));
     match said.get("type").and_then(Value::as_str) {
         Some("function") => {
@@ -117,7 +117,7 @@ fn tool(said: &Value, tools: &mut Vec<Tool>, kinds: &mut HashMap<String, Kind>, 
             let description = description + grammar.as_deref().unwrap_or_default();
             let input = json!({"type": "string", "description": "The whole input, as it stands."});
             let parameters = json!({"type": "object", "properties": {"input": input}, "required": ["input"]});
-            kinds.insert(name.clone(), Kind::Custom);
+            kinds.insert(name.clone(), SpecialTool::Custom);
             tools.push(Tool { name, description, parameters });
         }
         Some("namespace") => {
@@ -125,7 +125,7 @@ fn tool(said: &Value, tools: &mut Vec<Tool>, kinds: &mut HashMap<String, Kind>, 
                 let inner = text(function, "name");
                 let known = format!("{name}{WITHIN}{inner}");
                 let parameters = function.get("parameters").filter(|schema| schema.is_object()).cloned();
-                kinds.insert(known.clone(), Kind::In { namespace: name.clone(), name: inner });
+                kinds.insert(known.clone(), SpecialTool::In { namespace: name.clone(), name: inner });
                 tools.push(Tool {
                     name: known,
                     description: text(function, "description"),
@@ -138,7 +138,7 @@ fn tool(said: &Value, tools: &mut Vec<Tool>, kinds: &mut HashMap<String, Kind>, 
 }
 
 /// Adds an item. The items of one reply are merged into one message.
-fn read_item(item: &Value, messages: &mut Vec<Message>, reader: &mut Reader) -> Result<(), Refusal> {
+fn read_item(item: &Value, messages: &mut Vec<Message>, reader: &mut RequestReader) -> Result<(), Refusal> {
     let kind = item.get("type").and_then(Value::as_str).unwrap_or("message");
     match kind {
         "message" | "agent_message" => read_message(item, messages, reader),
@@ -178,7 +178,7 @@ fn read_item(item: &Value, messages: &mut Vec<Message>, reader: &mut Reader) -> 
     }
 }
 
-fn read_message(item: &Value, messages: &mut Vec<Message>, reader: &mut Reader) -> Result<(), Refusal> {
+fn read_message(item: &Value, messages: &mut Vec<Message>, reader: &mut RequestReader) -> Result<(), Refusal> {
     let role = match item.get("role").and_then(Value::as_str) {
         Some("system" | "developer") => Role::System,
         Some("user") => Role::User,

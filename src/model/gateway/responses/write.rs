@@ -3,19 +3,19 @@
 use serde_json::{Map, Value, json};
 
 use super::super::openai::{error, written};
-use super::super::stream::Events;
-use super::super::{Finish, Head, Kind, Refusal};
-use crate::model::{Piece, Reply, ToolCall, Usage};
+use super::super::stream::EventWriter;
+use super::super::{CallContext, Finish, Refusal, SpecialTool};
+use crate::model::{Reply, ReplyPiece, ToolCall, Usage};
 
 /// Writes the reply as one body.
-pub(in super::super) fn body(head: Head, reply: &Reply, finish: &Finish) -> Value {
-    let mut items = Items::new(head);
+pub(in super::super) fn body(head: CallContext, reply: &Reply, finish: &Finish) -> Value {
+    let mut items = ResponseItems::new(head);
     // A body has the items with which a stream would end.
     if let Some(reasoning) = &reply.reasoning {
-        items.piece(&Piece::Reasoning(reasoning.clone()));
+        items.piece(&ReplyPiece::Reasoning(reasoning.clone()));
     }
     if !reply.text.is_empty() {
-        items.piece(&Piece::Text(reply.text.clone()));
+        items.piece(&ReplyPiece::Text(reply.text.clone()));
     }
     items.close_all(reply, finish);
     items.response(reply, finish)
@@ -30,24 +30,24 @@ pub(in super::super) fn error_events(refusal: &Refusal) -> String {
 }
 
 /// A response being written.
-pub(in super::super) struct Items {
-    head: Head,
+pub(in super::super) struct ResponseItems {
+    head: CallContext,
     /// Number of events so far.
     number: u64,
     /// Finished items.
     done: Vec<Value>,
-    open: Option<Open>,
+    open: Option<OpenItem>,
     has_reasoned: bool,
 }
 
 /// An unfinished item: its kind and its text so far.
-struct Open {
+struct OpenItem {
     is_reasoning: bool,
     text: String,
 }
 
-impl Items {
-    pub(in super::super) const fn new(head: Head) -> Self {
+impl ResponseItems {
+    pub(in super::super) const fn new(head: CallContext) -> Self {
         Self { head, number: 0, done: Vec::new(), open: None, has_reasoned: false }
     }
 
@@ -100,7 +100,7 @@ impl Items {
         } else {
             self.message("in_progress", &[])
         };
-        self.open = Some(Open { is_reasoning, text: String::new() });
+        self.open = Some(OpenItem { is_reasoning, text: String::new() });
         let index = self.done.len();
         events += &self.event("response.output_item.added", json!({"output_index": index, "item": item}));
         let (kind, part) = if is_reasoning {
@@ -187,7 +187,7 @@ impl Items {
     fn call(&mut self, call: &ToolCall) -> String {
         let index = self.done.len();
         let (mut item, delta, kind, key) = match self.head.kinds.get(&call.name) {
-            Some(Kind::Custom) => {
+            Some(SpecialTool::Custom) => {
                 let input = call.arguments.get("input").and_then(Value::as_str).map(str::to_owned);
                 let input = input.unwrap_or_else(|| written(&call.arguments));
                 let item = json!({"type": "custom_tool_call", "id": self.item_id("ctc"), "name": call.name});
@@ -195,7 +195,7 @@ impl Items {
             }
             other => {
                 let mut item = json!({"type": "function_call", "id": self.item_id("fc"), "name": call.name});
-                if let Some(Kind::In { namespace, name }) = other {
+                if let Some(SpecialTool::In { namespace, name }) = other {
                     item["name"] = json!(name);
                     item["namespace"] = json!(namespace);
                 }
@@ -229,7 +229,7 @@ impl Items {
     }
 }
 
-impl Events for Items {
+impl EventWriter for ResponseItems {
     fn begin(&mut self) -> String {
         let response = json!({
             "id": self.id(), "object": "response", "created_at": 0, "model": self.head.model, "status": "in_progress",
@@ -239,10 +239,10 @@ impl Events for Items {
             + &self.event("response.in_progress", json!({"response": response}))
     }
 
-    fn piece(&mut self, piece: &Piece) -> String {
+    fn piece(&mut self, piece: &ReplyPiece) -> String {
         let (is_reasoning, text, kind) = match piece {
-            Piece::Text(text) => (false, text, "response.output_text.delta"),
-            Piece::Reasoning(text) => (true, text, "response.reasoning_summary_text.delta"),
+            ReplyPiece::Text(text) => (false, text, "response.output_text.delta"),
+            ReplyPiece::Reasoning(text) => (true, text, "response.reasoning_summary_text.delta"),
         };
         let events = self.within(is_reasoning);
         if let Some(open) = &mut self.open {

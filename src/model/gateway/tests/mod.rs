@@ -10,16 +10,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::mpsc;
 
 use super::stops::stop_at;
-use super::{Ask, Asked, Given, Refusal, Why, anthropic, gemini, openai, responses, serve};
-use crate::model::{Piece, Reply, Role, ToolCall, Usage};
+use super::{
+    AgentCall, AnsweredCall, GatewayRequest, Refusal, RefusalKind, anthropic, gemini, openai, responses, serve,
+};
+use crate::model::{Reply, ReplyPiece, Role, ToolCall, Usage};
 
 /// Sends one request over a connection of its own; returns status and body. The answerer takes each call.
-async fn post(path: &str, body: &Value, answerer: impl Fn(Ask) + Send + 'static) -> (u16, String) {
+async fn post(path: &str, body: &Value, answerer: impl Fn(AgentCall) + Send + 'static) -> (u16, String) {
     let (to, connections) = mpsc::channel::<DuplexStream>(1);
     let (_gateway, mut asked) = serve(connections, None, "m");
     tokio::spawn(async move {
         while let Some(asked) = asked.recv().await {
-            if let Asked::Call(ask) = asked {
+            if let GatewayRequest::Call(ask) = asked {
                 answerer(*ask);
             }
         }
@@ -41,7 +43,12 @@ const PATHS: [&str; 4] =
     ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1beta/models/any:generateContent"];
 
 /// Sends a request that every protocol accepts, with more fields.
-async fn ask_for(path: &str, streams: bool, more: Value, answerer: impl Fn(Ask) + Send + 'static) -> (u16, String) {
+async fn ask_for(
+    path: &str,
+    streams: bool,
+    more: Value,
+    answerer: impl Fn(AgentCall) + Send + 'static,
+) -> (u16, String) {
     let text = json!([{"role": "user", "content": "hi"}]);
     let mut body = match path {
         "/v1/responses" => json!({"model": "any", "input": text, "stream": streams}),
@@ -63,9 +70,9 @@ fn reply() -> Reply {
     }
 }
 
-fn answers(ask: Ask) {
+fn answers(ask: AgentCall) {
     let most = ask.request.sampling.max_tokens;
-    ask.answer.send(Ok(Given { reply: reply(), most, refusal: None })).unwrap();
+    ask.answer.send(Ok(AnsweredCall { reply: reply(), most, refusal: None })).unwrap();
 }
 
 #[tokio::test]
@@ -110,7 +117,7 @@ async fn streams_hold_the_same_as_bodies() {
 }
 
 #[tokio::test]
-async fn what_a_model_writes_is_passed_on_while_it_writes() {
+async fn replies_are_streamed_to_the_agent() {
     for (path, last) in [("/v1/chat/completions", "data: [DONE]"), ("/v1/messages", "event: message_stop")] {
         let (to, connections) = mpsc::channel::<DuplexStream>(1);
         let (_gateway, mut asked) = serve(connections, None, "m");
@@ -120,7 +127,7 @@ async fn what_a_model_writes_is_passed_on_while_it_writes() {
         let head =
             format!("POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
         ours.write_all((head + &body).as_bytes()).await.unwrap();
-        let Some(Asked::Call(ask)) = asked.recv().await else { panic!("no call came") };
+        let Some(GatewayRequest::Call(ask)) = asked.recv().await else { panic!("no call came") };
         let pieces = ask.pieces.as_ref().unwrap();
         let mut text = String::new();
         let mut until = async |wanted: &str| {
@@ -133,11 +140,11 @@ async fn what_a_model_writes_is_passed_on_while_it_writes() {
             text.clone()
         };
         // Each piece arrives before the next is written; a possible beginning of a stop text waits.
-        pieces.send(Piece::Text("Let me".into()));
+        pieces.send(ReplyPiece::Text("Let me".into()));
         until("\"Let me\"").await;
-        pieces.send(Piece::Text(" look.E".into()));
+        pieces.send(ReplyPiece::Text(" look.E".into()));
         until("\" look.\"").await;
-        let given = Given { reply: reply(), most: None, refusal: None };
+        let given = AnsweredCall { reply: reply(), most: None, refusal: None };
         ask.answer.send(Ok(given)).unwrap();
         let whole = until(last).await;
         assert!(whole.contains("command") && !whole.contains("END") && !whole.contains("\"E"), "{whole}");
@@ -149,9 +156,9 @@ async fn what_a_model_writes_is_passed_on_while_it_writes() {
 async fn a_used_up_budget_is_a_last_reply_in_every_protocol() {
     for path in PATHS {
         for streams in [true, false] {
-            let refuse = |ask: Ask| {
+            let refuse = |ask: AgentCall| {
                 let message = "the money is used up".to_owned();
-                ask.answer.send(Err(Refusal { why: Why::Budget, message })).unwrap();
+                ask.answer.send(Err(Refusal { why: RefusalKind::Budget, message })).unwrap();
             };
             let (status, body) = ask_for(path, streams, json!({}), refuse).await;
             assert!(status == 200 && body.contains("the money is used up"), "{path}: {status} {body}");
@@ -166,8 +173,8 @@ async fn a_closed_attempt_is_a_status_that_no_client_tries_again() {
         PATHS.iter().zip(["permission_error", "permission_error", "permission_error", "PERMISSION_DENIED"])
     {
         for streams in [true, false] {
-            let refuse = |ask: Ask| {
-                ask.answer.send(Err(Refusal { why: Why::Closed, message: "it is over".to_owned() })).unwrap();
+            let refuse = |ask: AgentCall| {
+                ask.answer.send(Err(Refusal { why: RefusalKind::Closed, message: "it is over".to_owned() })).unwrap();
             };
             let (status, body) = ask_for(path, streams, json!({}), refuse).await;
             assert!(status == 403 && body.contains(kind) && body.contains("it is over"), "{path}: {status} {body}");
@@ -177,10 +184,10 @@ async fn a_closed_attempt_is_a_status_that_no_client_tries_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_waits_is_kept_alive_and_a_late_refusal_is_its_last_event() {
-    let late = |ask: Ask| {
+    let late = |ask: AgentCall| {
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_secs(25)).await;
-            let _ = ask.answer.send(Err(Refusal { why: Why::ContextLength, message: "withheld".into() }));
+            let _ = ask.answer.send(Err(Refusal { why: RefusalKind::ContextLength, message: "withheld".into() }));
         });
     };
     for path in PATHS {
@@ -197,9 +204,9 @@ async fn a_refusal_is_a_reply_that_declines_in_every_protocol() {
     let reasons = ["\"content_filter\"", "\"stop_reason\":\"refusal\"", "\"refusal\":\"I will not\"", "\"SAFETY\""];
     for (path, reason) in PATHS.iter().zip(reasons) {
         for streams in [true, false] {
-            let refuse = |ask: Ask| {
+            let refuse = |ask: AgentCall| {
                 let message = "I will not".to_owned();
-                ask.answer.send(Err(Refusal { why: Why::Filtered, message })).unwrap();
+                ask.answer.send(Err(Refusal { why: RefusalKind::Filtered, message })).unwrap();
             };
             let (status, body) = ask_for(path, streams, json!({}), refuse).await;
             assert!(status == 200 && body.contains(reason) && body.contains("I will not"), "{path}: {status} {body}");
@@ -211,9 +218,9 @@ async fn a_refusal_is_a_reply_that_declines_in_every_protocol() {
 #[tokio::test]
 async fn a_reply_that_breaks_off_after_its_beginning_is_an_error_that_clients_try_again() {
     for (path, kind) in PATHS.iter().zip(["server_error", "overloaded_error", "server_error", "UNAVAILABLE"]) {
-        let breaks = |ask: Ask| {
-            ask.pieces.unwrap().send(Piece::Text("Let".into()));
-            ask.answer.send(Err(Refusal { why: Why::Unavailable, message: "it broke off".into() })).unwrap();
+        let breaks = |ask: AgentCall| {
+            ask.pieces.unwrap().send(ReplyPiece::Text("Let".into()));
+            ask.answer.send(Err(Refusal { why: RefusalKind::Unavailable, message: "it broke off".into() })).unwrap();
         };
         let (status, body) = ask_for(path, true, json!({}), breaks).await;
         assert!(status == 200 && body.contains("Let") && body.contains(kind), "{path}: {status} {body}");
@@ -222,7 +229,7 @@ async fn a_reply_that_breaks_off_after_its_beginning_is_an_error_that_clients_tr
 }
 
 #[tokio::test]
-async fn what_would_mean_something_else_without_what_is_missing_is_refused() {
+async fn requests_whose_unsupported_parts_change_their_meaning_are_refused() {
     for (path, body) in [
         ("/v1/chat/completions", json!({"messages": [], "n": 2})),
         ("/v1/chat/completions", json!({"messages": [{"role": "robot"}]})),
@@ -312,7 +319,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn whatever_is_asked_is_read_or_refused(messages in any_json(), tools in any_json()) {
+    fn every_request_is_parsed_or_refused(messages in any_json(), tools in any_json()) {
         let body = json!({"messages": messages, "tools": tools});
         let others = json!({"input": messages, "contents": messages, "tools": tools, "generationConfig": tools});
         for body in [&body, &others, &messages] {
@@ -322,7 +329,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn what_would_make_answering_dear_is_refused() {
+async fn expensive_requests_are_refused() {
     let body = |model: &str, stops: Value| json!({"model": model, "messages": [{"role": "user", "content": "hi"}], "stop": stops});
     for (what, body) in [
         ("the name of the model", body(&"m".repeat(201), json!([]))),
@@ -339,7 +346,8 @@ async fn what_would_make_answering_dear_is_refused() {
 #[tokio::test]
 async fn a_reply_that_the_runs_own_limit_has_cut_ends_for_length() {
     // The agent asks for 100 tokens, gets 7, and the reply has all 7.
-    let cut = |ask: Ask| ask.answer.send(Ok(Given { reply: reply(), most: Some(7), refusal: None })).unwrap();
+    let cut =
+        |ask: AgentCall| ask.answer.send(Ok(AnsweredCall { reply: reply(), most: Some(7), refusal: None })).unwrap();
     let body = json!({"max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]});
     let (_, said) = post("/v1/chat/completions", &body, cut).await;
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["choices"][0]["finish_reason"], "length");
@@ -348,7 +356,7 @@ async fn a_reply_that_the_runs_own_limit_has_cut_ends_for_length() {
 }
 
 #[tokio::test]
-async fn whoever_has_not_the_key_is_refused_before_anything_is_read_and_is_no_request_of_the_agents() {
+async fn requests_without_the_key_are_refused_unread_and_not_counted() {
     let (to, connections) = mpsc::channel::<DuplexStream>(1);
     let (_gateway, mut asked) = serve(connections, Some("secret".into()), "m");
     let refused = async |path: &str, key: &str| {
@@ -368,5 +376,5 @@ async fn whoever_has_not_the_key_is_refused_before_anything_is_read_and_is_no_re
     assert_eq!(refused("/v1/files", "guessed").await.as_deref(), Some("HTTP/1.1 404"));
     assert!(asked.try_recv().is_err(), "a stranger's requests are not told of");
     assert_eq!(refused("/v1/files", "secret").await.as_deref(), Some("HTTP/1.1 404"));
-    assert!(matches!(asked.try_recv(), Ok(Asked::Refused(refusal)) if refusal.message.contains("/v1/files")));
+    assert!(matches!(asked.try_recv(), Ok(GatewayRequest::Refused(refusal)) if refusal.message.contains("/v1/files")));
 }

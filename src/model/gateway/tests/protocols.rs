@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::super::{Ask, Given, anthropic, gemini, openai, responses};
+use super::super::{AgentCall, AnsweredCall, anthropic, gemini, openai, responses};
 use super::{PATHS, ask_for};
-use crate::model::{Choice, Effort, Format, Reply, Request, Role, Thought, ToolCall, Usage};
+use crate::model::{Effort, Reply, ReplyFormat, Request, Role, Thought, ToolCall, ToolCallChoice, Usage};
 
 /// A small picture.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -24,12 +24,12 @@ fn thinking() -> Reply {
 }
 
 /// Sends a request; returns the body, the request that reached the model, and the left-out parts.
-async fn asked(path: &str, streams: bool, more: Value) -> (String, Request, Vec<String>) {
+async fn send_request(path: &str, streams: bool, more: Value) -> (String, Request, Vec<String>) {
     let kept = Arc::new(Mutex::new(None));
     let keeps = kept.clone();
-    let (status, body) = ask_for(path, streams, more, move |ask: Ask| {
+    let (status, body) = ask_for(path, streams, more, move |ask: AgentCall| {
         *keeps.lock().unwrap() = Some((ask.request, ask.left_out));
-        ask.answer.send(Ok(Given { reply: thinking(), most: None, refusal: None })).unwrap();
+        ask.answer.send(Ok(AnsweredCall { reply: thinking(), most: None, refusal: None })).unwrap();
     })
     .await;
     assert_eq!(status, 200, "{body}");
@@ -38,7 +38,7 @@ async fn asked(path: &str, streams: bool, more: Value) -> (String, Request, Vec<
 }
 
 #[tokio::test]
-async fn what_a_program_asks_for_is_read_in_every_protocol() {
+async fn options_are_parsed_in_every_protocol() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let chat = json!({
         "reasoning_effort": "high", "top_p": 0.9, "temperature": 0.3, "max_completion_tokens": 99, "top_k": 4,
@@ -66,13 +66,13 @@ async fn what_a_program_asks_for_is_read_in_every_protocol() {
             {"browser": {}}],
     });
     for (path, more) in PATHS.into_iter().zip([chat, messages, of_responses, contents]) {
-        let (_, request, left_out) = asked(path, false, more).await;
+        let (_, request, left_out) = send_request(path, false, more).await;
         let (sampling, wishes) = (&request.sampling, &request.wishes);
         assert_eq!((sampling.effort, wishes.top_p), (Some(Effort::High), Some(0.9)), "{path}");
         assert_eq!((sampling.temperature, sampling.max_tokens), (Some(0.3), Some(99)), "{path}");
-        assert_eq!(wishes.choice, Some(Choice::Tool("bash".into())), "{path}");
+        assert_eq!(wishes.choice, Some(ToolCallChoice::Tool("bash".into())), "{path}");
         assert!(
-            matches!(&wishes.format, Some(Format::Schema { schema: asked, .. }) if *asked == schema),
+            matches!(&wishes.format, Some(ReplyFormat::Schema { schema: asked, .. }) if *asked == schema),
             "{path}: {wishes:?}"
         );
         assert_eq!((request.tools.len(), &request.tools[0].parameters), (1, &schema), "{path}");
@@ -98,7 +98,7 @@ async fn thoughts_are_shown_as_each_protocol_has_them_and_come_back_whole() {
     };
     for path in PATHS {
         for streams in [false, true] {
-            let (body, ..) = asked(path, streams, wants(path)).await;
+            let (body, ..) = send_request(path, streams, wants(path)).await;
             assert!(body.contains("Hm."), "{path}: {body}");
             // Chat completions have no field for a token; there, thoughts are found again by a call's id.
             assert_eq!(body.contains("autoexperiment-thoughts-0"), path != PATHS[0], "{path} {streams}: {body}");
@@ -119,7 +119,7 @@ fn a_token_is_read_where_it_was_written() {
     for read in [anthropic::read(&messages), responses::read(&items), gemini::read(&contents)] {
         let mut messages = read.unwrap().request.messages;
         assert_eq!((messages.len(), messages[0].role, messages[0].content.as_str()), (1, Role::Assistant, "yes"));
-        let mut given = super::super::thoughts::Given::default();
+        let mut given = super::super::thoughts::ThoughtStore::default();
         given.put_back(&mut messages.clone());
         given.keep(0, &thinking().thoughts);
         given.put_back(&mut messages);
@@ -128,7 +128,7 @@ fn a_token_is_read_where_it_was_written() {
 }
 
 #[test]
-fn pictures_are_passed_on_and_a_note_stands_for_what_is_no_picture() {
+fn pictures_are_passed_on_and_other_attachments_become_notes() {
     let address = format!("data:image/png;base64,{PNG}");
     let chat = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "see"},
         {"type": "image_url", "image_url": {"url": address}}, {"type": "input_audio"}]}]});
@@ -151,8 +151,8 @@ fn pictures_are_passed_on_and_a_note_stands_for_what_is_no_picture() {
 
 #[tokio::test]
 async fn a_response_is_streamed_in_items_that_add_up_to_the_whole() {
-    let (whole, ..) = asked("/v1/responses", false, json!({})).await;
-    let (text, ..) = asked("/v1/responses", true, json!({})).await;
+    let (whole, ..) = send_request("/v1/responses", false, json!({})).await;
+    let (text, ..) = send_request("/v1/responses", true, json!({})).await;
     let events: Vec<Value> =
         text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect();
     let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
@@ -173,11 +173,11 @@ async fn a_response_is_streamed_in_items_that_add_up_to_the_whole() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_no_plain_function_is_called_back_as_what_it_is() {
+async fn special_tools_are_called_in_their_own_format() {
     let tools = json!({"tools": [{"type": "custom", "name": "bash", "description": "runs",
         "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}},
         {"type": "namespace", "name": "agents", "tools": [{"type": "function", "name": "spawn"}]}]});
-    let (body, request, left_out) = asked("/v1/responses", false, tools).await;
+    let (body, request, left_out) = send_request("/v1/responses", false, tools).await;
     let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!((names, left_out.len()), (vec!["bash", "agents__spawn"], 0));
     assert!(request.tools[0].description.contains("start: /.+/"));
@@ -207,7 +207,7 @@ fn results_of_gemini_find_their_calls_without_ids() {
 }
 
 #[tokio::test]
-async fn a_reply_that_is_cut_or_stopped_says_so() {
+async fn cut_and_stopped_replies_have_the_matching_finish_reason() {
     for (path, reply, word) in [
         (PATHS[0], Reply { cut: true, ..Reply::default() }, "\"finish_reason\":\"length\""),
         (PATHS[1], Reply { text: "a END".into(), ..Reply::default() }, "\"stop_sequence\":\"END\""),
@@ -216,8 +216,9 @@ async fn a_reply_that_is_cut_or_stopped_says_so() {
     ] {
         for streams in [false, true] {
             let reply = reply.clone();
-            let answers =
-                move |ask: Ask| ask.answer.send(Ok(Given { reply: reply.clone(), most: None, refusal: None })).unwrap();
+            let answers = move |ask: AgentCall| {
+                ask.answer.send(Ok(AnsweredCall { reply: reply.clone(), most: None, refusal: None })).unwrap()
+            };
             let (_, body) = ask_for(path, streams, json!({"stop_sequences": ["END"]}), answers).await;
             assert!(body.contains(word), "{path}: {body}");
         }

@@ -1,33 +1,33 @@
 //! Faulty bytes: invalid heads, and bodies that are cut, of another type, or not JSON.
 
-use super::super::server::Answer;
-use super::{Protocol, hold};
+use super::super::server::CannedAnswer;
+use super::{ProtocolCase, hold};
 
 /// Bytes after a good status line with these headers.
-fn behind(headers: &str, body: impl AsRef<[u8]>) -> Answer {
+fn behind(headers: &str, body: impl AsRef<[u8]>) -> CannedAnswer {
     let head = format!("HTTP/1.1 200 OK\r\n{headers}connection: close\r\n\r\n");
-    Answer::Raw([head.as_bytes(), body.as_ref()].concat())
+    CannedAnswer::Raw([head.as_bytes(), body.as_ref()].concat())
 }
 
 /// A complete stream with these contents.
-pub(super) fn events(written: &str) -> Answer {
+pub(super) fn events(written: &str) -> CannedAnswer {
     behind("content-type: text/event-stream\r\n", written)
 }
 
-fn faults(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)> {
+fn faults(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, CannedAnswer)> {
     let (kind, good) = if streamed {
-        ("content-type: text/event-stream\r\n", Protocol::written(&protocol.stream))
+        ("content-type: text/event-stream\r\n", ProtocolCase::written(&protocol.stream))
     } else {
         ("content-type: application/json\r\n", protocol.whole.to_string())
     };
     let whole = |body: &str| behind(&format!("{kind}content-length: {}\r\n", body.len()), body);
-    let raw = |bytes: &[u8]| Answer::Raw(bytes.to_vec());
+    let raw = |bytes: &[u8]| CannedAnswer::Raw(bytes.to_vec());
     let head = |line: &str| raw(format!("{line}\r\n{kind}connection: close\r\n\r\n{good}").as_bytes());
     let length = |length: &str| behind(&format!("{kind}content-length: {length}\r\n"), &good);
     let cut = |bytes: usize| &good[..(0..=bytes).rev().find(|at| good.is_char_boundary(*at)).unwrap_or(0)];
     let page = "<html><body>502 Bad Gateway \u{1b}[31m</body></html>";
     let mut all = vec![
-        ("nothing", Answer::Close),
+        ("nothing", CannedAnswer::Close),
         ("a head that breaks off", raw(b"HTTP/1.1 200 OK\r\ncontent-type: appl")),
         ("another protocol", raw(b"SSH-2.0-OpenSSH\r\n")),
         ("bytes", raw(b"\x00\xff\xfe\x16\x03\x01\r\n\r\n")),
@@ -88,7 +88,8 @@ fn faults(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)> {
     {
         all.push((name, whole(cut(good.len() * quarters / 4))));
     }
-    let mut all: Vec<(String, Answer)> = all.into_iter().map(|(name, answer)| (name.to_owned(), answer)).collect();
+    let mut all: Vec<(String, CannedAnswer)> =
+        all.into_iter().map(|(name, answer)| (name.to_owned(), answer)).collect();
     let bodies = [
         "null",
         "true",
@@ -140,6 +141,6 @@ fn faults(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)> {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_reply_are_the_servers_fault_and_nothing_more() {
+async fn invalid_replies_are_server_errors_and_do_no_harm() {
     hold("bytes", 79, faults).await;
 }

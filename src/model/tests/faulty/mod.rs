@@ -6,13 +6,13 @@ mod trees;
 
 use serde_json::{Value, json};
 
-use super::server::{Answer, Server};
+use super::server::{CannedAnswer, TestServer};
 use super::thoughts::next;
 use super::{open_here, openai_text, options, request};
-use crate::model::{Description, Model, ModelError, Options, QueryFailed, Reply};
+use crate::model::{Description, Model, ModelAccess, ModelError, QueryFailed, Reply};
 
 /// A protocol: how to open a model, and a good reply with a text and a call.
-struct Protocol {
+struct ProtocolCase {
     spec: &'static str,
     path: &'static str,
     description: &'static str,
@@ -25,11 +25,11 @@ struct Protocol {
     enough: usize,
 }
 
-fn protocols() -> [Protocol; 4] {
+fn protocols() -> [ProtocolCase; 4] {
     [chat(), messages(), responses(), contents()]
 }
 
-fn chat() -> Protocol {
+fn chat() -> ProtocolCase {
     let function = json!({"name": "list_files", "arguments": "{\"path\":\"src\"}"});
     let call = json!({"id": "a", "type": "function", "function": function});
     let mut whole = openai_text("Next.");
@@ -46,10 +46,10 @@ fn chat() -> Protocol {
         json!("[DONE]"),
     ];
     let items = "/choices/0/message/tool_calls";
-    Protocol { spec: "openai:m", path: "/v1", description: "", whole, items, usage: "/usage", stream, enough: 5 }
+    ProtocolCase { spec: "openai:m", path: "/v1", description: "", whole, items, usage: "/usage", stream, enough: 5 }
 }
 
-fn messages() -> Protocol {
+fn messages() -> ProtocolCase {
     let call = json!({"type": "tool_use", "id": "a", "name": "list_files", "input": {"path": "src"}});
     let whole = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "tool_use",
@@ -74,10 +74,10 @@ fn messages() -> Protocol {
         json!({"type": "message_stop"}),
     ];
     let (spec, path, description) = ("anthropic:claude-m", "/v1", "");
-    Protocol { spec, path, description, whole, items: "/content", usage: "/usage", stream, enough: 9 }
+    ProtocolCase { spec, path, description, whole, items: "/content", usage: "/usage", stream, enough: 9 }
 }
 
-fn responses() -> Protocol {
+fn responses() -> ProtocolCase {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}],
         "encrypted_content": "sealed"});
     let text = json!({"type": "message", "id": "m_1", "role": "assistant", "status": "completed",
@@ -102,10 +102,10 @@ fn responses() -> Protocol {
         json!({"type": "response.completed", "response": whole}),
     ];
     let (spec, path, description) = ("openai:next", "/v1", "api=responses,reasoning=true");
-    Protocol { spec, path, description, whole, items: "/output", usage: "/usage", stream, enough: 8 }
+    ProtocolCase { spec, path, description, whole, items: "/output", usage: "/usage", stream, enough: 8 }
 }
 
-fn contents() -> Protocol {
+fn contents() -> ProtocolCase {
     let call = json!({"functionCall": {"name": "list_files", "args": {"path": "src"}}, "thoughtSignature": "s1"});
     let usage = json!({"promptTokenCount": 1000, "cachedContentTokenCount": 600, "toolUsePromptTokenCount": 10,
         "candidatesTokenCount": 50, "thoughtsTokenCount": 150, "totalTokenCount": 1210});
@@ -118,10 +118,10 @@ fn contents() -> Protocol {
     last["usageMetadata"] = usage;
     let stream = vec![with(json!([{"text": "Next."}])), with(json!([call])), last];
     let (spec, path, description, items) = ("gemini:gemini-m", "/v1beta", "", "/candidates/0/content/parts");
-    Protocol { spec, path, description, whole, items, usage: "/usageMetadata", stream, enough: 3 }
+    ProtocolCase { spec, path, description, whole, items, usage: "/usageMetadata", stream, enough: 3 }
 }
 
-impl Protocol {
+impl ProtocolCase {
     /// Returns the events in the protocol's format.
     fn written(events: &[Value]) -> String {
         let written = |event: &Value| match event {
@@ -136,11 +136,11 @@ impl Protocol {
     }
 
     /// Opens a model at this server: with a price for whole replies, free for streams.
-    fn model(&self, server: &Server, price: (f64, f64)) -> std::sync::Arc<dyn Model> {
+    fn model(&self, server: &TestServer, price: (f64, f64)) -> std::sync::Arc<dyn Model> {
         let description =
             if self.description.is_empty() { Description::default() } else { self.description.parse().unwrap() };
         let at = options(&format!("{}{}", server.url, self.path));
-        open_here(self.spec, &Options { price: Some(price), description, retries: 0, ..at })
+        open_here(self.spec, &ModelAccess { price: Some(price), description, retries: 0, ..at })
     }
 }
 
@@ -174,12 +174,16 @@ fn wrong(outcome: &Result<Reply, QueryFailed>) -> Option<String> {
 }
 
 /// Asks once for each fault, whole or streamed; returns the number of replies, and the defects.
-async fn asked(protocol: &Protocol, faults: Vec<(String, Answer)>, streamed: bool) -> (usize, Vec<String>) {
-    let server = Server::start(vec![Answer::Close]).await;
+async fn count_replies(
+    protocol: &ProtocolCase,
+    faults: Vec<(String, CannedAnswer)>,
+    streamed: bool,
+) -> (usize, Vec<String>) {
+    let server = TestServer::start(vec![CannedAnswer::Close]).await;
     let model = protocol.model(&server, if streamed { (0.0, 0.0) } else { (1.0, 10.0) });
     let (mut replies, mut all) = (0, Vec::new());
     for (what, answer) in faults {
-        server.says(answer);
+        server.answer_with(answer);
         let outcome = if streamed {
             let (to, _from) = crate::model::pieces();
             model.stream(&request(), &to).await
@@ -190,7 +194,7 @@ async fn asked(protocol: &Protocol, faults: Vec<(String, Answer)>, streamed: boo
         if let Ok(reply) = outcome {
             replies += 1;
             if !streamed {
-                server.says(Answer::ok(protocol.whole.clone()));
+                server.answer_with(CannedAnswer::ok(protocol.whole.clone()));
                 let gone_on = model.query(&next(&reply)).await;
                 all.extend(gone_on.err().map(|error| format!("{}, {what}: no way on: {error}", protocol.spec)));
             }
@@ -200,13 +204,13 @@ async fn asked(protocol: &Protocol, faults: Vec<(String, Answer)>, streamed: boo
 }
 
 /// Checks all faults of one kind in every protocol, each with at least `least` faults.
-async fn hold(kind: &str, least: usize, faults: impl Fn(&Protocol, bool) -> Vec<(String, Answer)>) {
+async fn hold(kind: &str, least: usize, faults: impl Fn(&ProtocolCase, bool) -> Vec<(String, CannedAnswer)>) {
     let mut all = Vec::new();
     for protocol in protocols() {
         for streamed in [false, true] {
             let faults = faults(&protocol, streamed);
             let count = faults.len();
-            let (replies, wrong) = asked(&protocol, faults, streamed).await;
+            let (replies, wrong) = count_replies(&protocol, faults, streamed).await;
             let way = if streamed { "in a stream" } else { "whole" };
             println!("{kind}, {}, {way}: {count} faults, {replies} replies, {} wrong", protocol.spec, wrong.len());
             assert!(count >= least, "{kind}, {}, {way}: {count}", protocol.spec);
@@ -217,11 +221,11 @@ async fn hold(kind: &str, least: usize, faults: impl Fn(&Protocol, bool) -> Vec<
 }
 
 #[tokio::test]
-async fn what_no_fault_is_in_is_read() {
+async fn valid_replies_are_read() {
     for protocol in protocols() {
-        let server = Server::start(vec![Answer::ok(protocol.whole.clone())]).await;
+        let server = TestServer::start(vec![CannedAnswer::ok(protocol.whole.clone())]).await;
         let whole = protocol.model(&server, (1.0, 10.0)).query(&request()).await.unwrap();
-        server.says(bytes::events(&Protocol::written(&protocol.stream)));
+        server.answer_with(bytes::events(&ProtocolCase::written(&protocol.stream)));
         let (to, _from) = crate::model::pieces();
         let streamed = protocol.model(&server, (0.0, 0.0)).stream(&request(), &to).await.unwrap();
         for reply in [whole, streamed] {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Server};
+use super::super::server::{CannedAnswer, TestServer};
 use super::bytes::events;
-use super::{Protocol, hold, protocols, request};
+use super::{ProtocolCase, hold, protocols, request};
 
 /// Replacements of a part.
 fn others() -> [Value; 6] {
@@ -54,16 +54,16 @@ fn mutants(value: &Value) -> Vec<(String, Value)> {
     all
 }
 
-fn replaced(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)> {
+fn replaced(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, CannedAnswer)> {
     if !streamed {
-        return mutants(&protocol.whole).into_iter().map(|(what, body)| (what, Answer::ok(body))).collect();
+        return mutants(&protocol.whole).into_iter().map(|(what, body)| (what, CannedAnswer::ok(body))).collect();
     }
     let mut all = Vec::new();
     for (place, event) in protocol.stream.iter().enumerate() {
         for (what, mutant) in mutants(event) {
             let mut stream = protocol.stream.clone();
             stream[place] = mutant;
-            all.push((format!("event {place}, {what}"), events(&Protocol::written(&stream))));
+            all.push((format!("event {place}, {what}"), events(&ProtocolCase::written(&stream))));
         }
     }
     all
@@ -80,7 +80,7 @@ fn counted(value: &Value, part: &str, count: &Value) -> Value {
     value
 }
 
-fn items_and_counts(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)> {
+fn items_and_counts(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, CannedAnswer)> {
     let mut all = Vec::new();
     let counts = [
         json!(i32::MAX),
@@ -105,9 +105,9 @@ fn items_and_counts(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)
                     usages.fold(event.clone(), |event, part| counted(&event, &part, count))
                 })
                 .collect();
-            all.push((what, events(&Protocol::written(&stream))));
+            all.push((what, events(&ProtocolCase::written(&stream))));
         } else {
-            all.push((what, Answer::ok(counted(&protocol.whole, protocol.usage, count))));
+            all.push((what, CannedAnswer::ok(counted(&protocol.whole, protocol.usage, count))));
         }
     }
     if streamed {
@@ -118,11 +118,11 @@ fn items_and_counts(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)
             twice.insert(place, stream[place].clone());
             odd.insert(place, json!({"type": "banana", "banana": [null]}));
             for (what, stream) in [("gone", gone), ("twice", twice), ("after a strange one", odd)] {
-                all.push((format!("event {place} {what}"), events(&Protocol::written(&stream))));
+                all.push((format!("event {place} {what}"), events(&ProtocolCase::written(&stream))));
             }
         }
         let back: Vec<Value> = stream.iter().rev().cloned().collect();
-        all.push(("backwards".to_owned(), events(&Protocol::written(&back))));
+        all.push(("backwards".to_owned(), events(&ProtocolCase::written(&back))));
         return all;
     }
     let strange = [
@@ -157,7 +157,7 @@ fn items_and_counts(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)
     let with = |items: Vec<Value>| {
         let mut whole = protocol.whole.clone();
         *whole.pointer_mut(protocol.items).unwrap() = Value::Array(items);
-        Answer::ok(whole)
+        CannedAnswer::ok(whole)
     };
     for item in &strange {
         all.push((format!("{item} in front"), with([std::slice::from_ref(item), items].concat())));
@@ -169,7 +169,7 @@ fn items_and_counts(protocol: &Protocol, streamed: bool) -> Vec<(String, Answer)
 }
 
 #[tokio::test]
-async fn a_reply_with_any_part_replaced_or_gone_is_a_reply_or_the_servers_fault() {
+async fn altered_replies_are_read_or_reported_as_server_errors() {
     hold("parts", 100, replaced).await;
 }
 
@@ -179,12 +179,12 @@ async fn strange_items_repeated_ones_and_counts_of_no_model_are_a_reply_or_the_s
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_before_its_reply_is_whole_is_no_reply() {
+async fn a_stream_that_ends_early_is_not_a_reply() {
     for protocol in protocols() {
-        let server = Server::start(vec![Answer::Close]).await;
+        let server = TestServer::start(vec![CannedAnswer::Close]).await;
         let model = protocol.model(&server, (0.0, 0.0));
         for length in 0..protocol.stream.len() {
-            server.says(events(&Protocol::written(&protocol.stream[..length])));
+            server.answer_with(events(&ProtocolCase::written(&protocol.stream[..length])));
             let (to, _from) = crate::model::pieces();
             let reply = model.stream(&request(), &to).await;
             let (name, enough) = (protocol.spec, length >= protocol.enough);

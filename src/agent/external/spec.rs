@@ -1,0 +1,91 @@
+//! The external agent that a user names.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::bundled;
+use crate::error::{Error, Result};
+
+/// An external agent and its mode, written `NAME` or `FOLDER` (with a `/`, containing a manifest), optionally followed
+/// by `,mode=NAME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalAgentSpec {
+    pub(super) which: String,
+    pub(super) mode: Option<String>,
+}
+
+impl ExternalAgentSpec {
+    /// The folder, if a folder was given.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.which.contains('/').then(|| Path::new(&self.which))
+    }
+
+    /// Returns the same program with its folder made absolute by `here`. A name that isn't built in refers to the
+    /// folder of that name in `others`, if it exists.
+    ///
+    /// # Errors
+    /// Returns the errors of `here`.
+    pub fn located(&self, others: &Path, here: impl Fn(&Path) -> Result<PathBuf>) -> Result<Self> {
+        let is_bundled = || bundled::ALL.iter().any(|bundled| bundled.name == self.which);
+        let folder = match self.folder() {
+            Some(folder) => here(folder)?,
+            None if self.which.is_empty() || is_bundled() => return Ok(self.clone()),
+            None => {
+                let folder = here(&others.join(&self.which))?;
+                if !folder.is_dir() {
+                    return Ok(self.clone());
+                }
+                folder
+            }
+        };
+        Ok(Self { which: folder.display().to_string(), mode: self.mode.clone() })
+    }
+
+    /// The name, without its folder.
+    pub(super) fn id(&self) -> String {
+        let name = self.folder().map(|folder| folder.file_name().unwrap_or_default());
+        name.map_or_else(|| self.which.clone(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// Name used in file names and tables.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match &self.mode {
+            Some(mode) => format!("{}+mode={mode}", self.id()),
+            None => self.id(),
+        }
+    }
+}
+
+impl FromStr for ExternalAgentSpec {
+    type Err = Error;
+
+    /// # Errors
+    /// Kind `Usage` for a setting other than `mode`.
+    fn from_str(text: &str) -> Result<Self> {
+        // A comma in the folder's path is part of the path.
+        let name = text.rfind('/').map_or(0, |slash| slash + 1);
+        let (which, setting) = match text[name..].find(',') {
+            Some(comma) => (&text[..name + comma], Some(&text[name + comma + 1..])),
+            None => (text, None),
+        };
+        let mode = match setting.map(|setting| (setting, setting.split_once('='))) {
+            None => None,
+            Some((_, Some(("mode", mode)))) if !mode.is_empty() => Some(mode.to_owned()),
+            Some((setting, _)) => {
+                return Err(Error::usage(format!("`{setting}` is not a setting of `cli:{which}`"))
+                    .hint("the one setting is `mode=NAME`"));
+            }
+        };
+        Ok(Self { which: which.to_owned(), mode })
+    }
+}
+
+impl fmt::Display for ExternalAgentSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.which)?;
+        self.mode.iter().try_for_each(|mode| write!(f, ",mode={mode}"))
+    }
+}

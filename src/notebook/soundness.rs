@@ -1,0 +1,235 @@
+//! Shows that a task is sound: gold reaches everything three times, an attempt that does nothing reaches nothing, a
+//! forger reaches nothing by our measures, no cell hits a landmark before its block, and every block matters.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::changes::CHANGES;
+use super::family::Notebook;
+use super::ids::sample;
+use super::judge::{ENTRY, landmark_id};
+use super::loaded::{GoldRecord, LoadedTask};
+use super::task::{Solutions, TaskItem};
+use super::trace::{TRACE, stable};
+use crate::error::{Error, FailureKind, Result};
+use crate::run::AttemptRecord;
+use crate::run::family::{Family, Item, ScoringBasis};
+use crate::run::soundness::{Soundness, UnitProof, why};
+use crate::sample::{Sample, Withheld};
+use crate::workspace::repo_digest;
+
+/// Number of times that gold must reach everything.
+pub const REPEATS: u32 = 3;
+
+/// The family with right solutions that lack the first withheld block.
+#[derive(Debug, Clone, Copy)]
+pub struct IncompleteSolutions;
+
+impl Family for IncompleteSolutions {
+    fn name(&self) -> &'static str {
+        Notebook.name()
+    }
+
+    fn sample(&self, id: &str) -> Result<Sample> {
+        Notebook.sample(id)
+    }
+
+    fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>> {
+        Notebook.items(suite, asked)
+    }
+
+    fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<std::sync::Arc<dyn Item>> {
+        let loaded = std::sync::Arc::new(LoadedTask::load(suite, item)?);
+        Ok(std::sync::Arc::new(TaskItem { loaded, rule: basis.rule, solutions: Solutions::LeftOut }))
+    }
+}
+
+/// The attempts that show whether a task is sound, and their judgement.
+pub struct SoundnessPlan {
+    task: LoadedTask,
+}
+
+impl SoundnessPlan {
+    /// Plans the attempts for a task of this suite.
+    ///
+    /// # Errors
+    /// Returns the errors of [`LoadedTask::load`]; kind `Baseline` without a gold answer.
+    pub fn plan(suite: &Path, id: &str) -> Result<Self> {
+        let task = LoadedTask::load(suite, id)?;
+        task.gold()?;
+        Ok(Self { task })
+    }
+
+    /// Creates a plan for a task whose gold is being recorded.
+    #[must_use]
+    pub const fn unrecorded(task: LoadedTask) -> Self {
+        Self { task }
+    }
+
+    /// Returns the answer and the record of the gold cells, from attempts with the family
+    /// [`GoldRecordingFamily`](super::trials::GoldRecordingFamily).
+    ///
+    /// # Errors
+    /// Kind `Baseline` if a run gives no answer, or runs differ.
+    pub fn record(&self, runs: &[AttemptRecord]) -> Result<(Value, GoldRecord)> {
+        let fault = |what: String| Error::new(FailureKind::Baseline, format!("`{}`: {what}", self.task.id));
+        let mut found: Option<(Value, GoldRecord)> = None;
+        for run in runs {
+            let at = |id: &str| {
+                let of = run.results.get(id).ok_or_else(|| fault(format!("gold's run has no `{id}`: {}", why(run))))?;
+                let error = of.get("error").and_then(Value::as_str).unwrap_or("no result");
+                of.get("result").cloned().ok_or_else(|| fault(format!("`{id}` of gold's run: {error}")))
+            };
+            let (answer, changes, calls) = (at(ENTRY)?, at(CHANGES)?, at(TRACE)?);
+            let parse = |error| fault("gold's record cannot be read".to_owned()).because(error);
+            let changed = serde_json::from_value(changes["parts"].clone()).map_err(parse)?;
+            let calls = serde_json::from_value(calls).map_err(parse)?;
+            found = Some(match found {
+                None => (answer, GoldRecord { changed, calls }),
+                Some((first, _)) if first != answer => {
+                    return Err(fault(format!("gold gives {first} and then {answer}"))
+                        .hint("a task's run must be deterministic: set its seeds"));
+                }
+                Some((_, record)) => (answer, GoldRecord { changed, calls: stable(&record.calls, &calls) }),
+            });
+        }
+        found.ok_or_else(|| fault("gold was not run".to_owned()))
+    }
+
+    /// Returns the digest of everything that the attempts depend on, except the env.
+    ///
+    /// # Errors
+    /// Kind `Machine` if the repo cannot be read.
+    pub fn digest(&self) -> Result<String> {
+        Ok(format!("{}{}", self.task.digest, repo_digest(&self.task.repo_dir)?))
+    }
+
+    /// Returns the sample that withholds all blocks.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        self.id((0..self.task.manifest.blocks.len()).collect())
+    }
+
+    /// Returns for each block the smallest sample that withholds it: the block and all that need it.
+    #[must_use]
+    pub fn without_each(&self) -> Vec<String> {
+        (0..self.task.manifest.blocks.len()).map(|block| self.id(self.upwards(block))).collect()
+    }
+
+    fn id(&self, units: Vec<usize>) -> String {
+        sample(&Withheld { item: self.task.id.clone(), units }).id().to_owned()
+    }
+
+    /// Returns a block and all that need it, in order. A block comes after those that it needs.
+    fn upwards(&self, block: usize) -> Vec<usize> {
+        let blocks = &self.task.manifest.blocks;
+        let mut above = vec![block];
+        for (place, later) in blocks.iter().enumerate().skip(block + 1) {
+            if above.iter().any(|&needed| later.needs.contains(&blocks[needed].id)) {
+                above.push(place);
+            }
+        }
+        above
+    }
+
+    /// Judges the attempts: `whole` are those of `gold` and `forger` at the whole task; `parts` are those at the
+    /// smallest samples, of `noop` and of gold without the block.
+    #[must_use]
+    pub fn judge(&self, whole: &[AttemptRecord], parts: &[AttemptRecord]) -> Soundness {
+        let mut proof = Soundness::new(&self.task.id);
+        for record in whole {
+            if record.agent == "gold" { self.gold(record, &mut proof) } else { Self::forged(record, &mut proof) }
+        }
+        for (block, id) in self.without_each().iter().enumerate() {
+            for record in parts.iter().filter(|record| record.sample == *id) {
+                if record.agent == "gold" {
+                    self.left_out(block, record, &mut proof);
+                } else {
+                    self.nothing(block, record, &mut proof);
+                }
+            }
+        }
+        proof
+    }
+
+    fn gold(&self, record: &AttemptRecord, proof: &mut Soundness) {
+        proof.count(record, |proof| &mut proof.gold);
+        let attempt = record.attempt + 1;
+        if !record.pass {
+            proof.unreached(format!("gold fails in attempt {attempt}: {}", why(record)));
+            return;
+        }
+        for (name, value) in measures(record, true).filter(|(_, value)| *value < 1.0) {
+            let because = record.verified.iter().flat_map(|verdict| &verdict.warnings).next();
+            let because = because.map(|warning| format!(": {warning}")).unwrap_or_default();
+            proof.unreached(format!("gold has {value:.3} in `verified_{name}` in attempt {attempt}{because}"));
+        }
+        for landmark in &self.task.manifest.landmarks {
+            if !was_hit(record, &landmark.id, "agent") {
+                let id = &landmark.id;
+                proof.fault(format!("the pattern of landmark `{id}` is in no output of gold's in attempt {attempt}"));
+            }
+        }
+    }
+
+    fn forged(record: &AttemptRecord, proof: &mut Soundness) {
+        proof.count(record, |proof| &mut proof.forger);
+        for (name, value) in measures(record, true).filter(|(_, value)| *value > 0.0) {
+            proof.fault(format!("the forger has {value:.3} in `verified_{name}`"));
+        }
+        for (name, value) in measures(record, false) {
+            if matches!(name, "landmarks" | "script" | "submitted") && value < 1.0 {
+                proof.fault(format!("the forger has {value:.3} in `reported_{name}`: no text for a pattern was found"));
+            }
+        }
+    }
+
+    fn nothing(&self, block: usize, record: &AttemptRecord, proof: &mut Soundness) {
+        proof.count(record, |proof| &mut proof.noop);
+        let without = &self.task.manifest.blocks[block].id;
+        for (name, value) in measures(record, true).filter(|(_, value)| *value > 0.0) {
+            proof.fault(format!(
+                "an attempt that does nothing has {value:.3} in `verified_{name}` without block `{without}`"
+            ));
+        }
+        for landmark in self.task.manifest.landmarks_of(&self.upwards(block)) {
+            if was_hit(record, &landmark.id, "prefix") {
+                let id = &landmark.id;
+                proof.fault(format!(
+                    "landmark `{id}` is hit by the cells before block `{without}`, though its block is withheld"
+                ));
+            }
+        }
+    }
+
+    fn left_out(&self, block: usize, record: &AttemptRecord, proof: &mut Soundness) {
+        proof.seconds += record.wall_seconds;
+        let unit = self.task.manifest.blocks[block].id.clone();
+        let mut loses = Vec::new();
+        for check in record.verified.iter().flat_map(|verdict| &verdict.experiments).filter(|check| !check.pass) {
+            loses.push(check.experiment.clone());
+        }
+        if loses.is_empty() {
+            proof.fault(format!("block `{unit}` does not matter: without it gold is right in everything"));
+        }
+        let own = [block];
+        let own = self.task.manifest.landmarks_of(&own).map(|landmark| landmark_id(&landmark.id));
+        for id in own.filter(|id| !loses.contains(id)) {
+            proof.fault(format!("`{id}` is verified without its block `{unit}`"));
+        }
+        proof.units.push(UnitProof { unit, loses });
+    }
+}
+
+/// Returns names and values of our own measures, or of the published ones.
+fn measures(record: &AttemptRecord, ours: bool) -> impl Iterator<Item = (&str, f64)> {
+    let verdict = if ours { &record.verified } else { &record.reported };
+    verdict.iter().flat_map(|verdict| verdict.measures.iter().map(|(name, &value)| (name.as_str(), value)))
+}
+
+/// Whether a pattern was in the output of these cells.
+fn was_hit(record: &AttemptRecord, landmark: &str, by: &str) -> bool {
+    let seen = record.observed.get("landmarks").and_then(|all| all.get(landmark)).and_then(|one| one.get(by));
+    seen.and_then(serde_json::Value::as_bool).unwrap_or(false)
+}

@@ -1,0 +1,208 @@
+//! An index of a run's records, from which full records are read on request, so that processing a large run record by
+//! record needs little memory.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::outcome::parse;
+use super::reading::{Detail, LinePosition, ReadableRun, each_of, gather, labels_of, name};
+use super::{AttemptRecord, RunFile, Store, Try, TryRecord, counting};
+use crate::error::{Error, Result};
+
+/// Identification and position of a record; about 200 bytes.
+#[derive(Debug)]
+pub struct IndexedRecord {
+    /// The agent's label.
+    pub agent: String,
+    /// The model's name.
+    pub model: Option<String>,
+    /// The sample's id.
+    pub sample: String,
+    /// Number of the attempt at its sample.
+    pub attempt: u32,
+    /// Whether this record counts for its attempt, see [`counting`].
+    pub counts: bool,
+    started: jiff::Timestamp,
+    is_lost: bool,
+    is_superseded: bool,
+    has_score: bool,
+    measures: Vec<String>,
+    place: LinePosition,
+    /// Length of its line in bytes, without the line break.
+    length: usize,
+}
+
+impl IndexedRecord {
+    fn new(record: AttemptRecord, place: LinePosition, length: usize) -> Self {
+        Self {
+            counts: false,
+            started: record.started,
+            is_lost: record.is_infrastructure(),
+            is_superseded: false,
+            has_score: record.score().is_some(),
+            measures: record.measures().into_keys().collect(),
+            agent: record.agent,
+            model: record.model,
+            sample: record.sample,
+            attempt: record.attempt,
+            place,
+            length,
+        }
+    }
+}
+
+impl TryRecord for IndexedRecord {
+    fn which(&self) -> Try<'_> {
+        Try {
+            agent: &self.agent,
+            model: self.model.as_deref(),
+            sample: &self.sample,
+            attempt: self.attempt,
+            started: self.started,
+            is_lost: self.is_lost,
+        }
+    }
+
+    fn supersede(&mut self) {
+        (self.is_lost, self.is_superseded) = (true, true);
+    }
+}
+
+/// Runs with their names in reports over several runs, and a sentence about each run that could not be opened.
+pub type NamedRuns = (Vec<(String, RecordIndex)>, Vec<String>);
+
+/// A run whose records are read one at a time.
+#[derive(Debug)]
+pub struct RecordIndex {
+    /// Its folder.
+    pub store: Store,
+    /// The contents of `run.json`; `None` if the file is missing or broken.
+    pub run: Option<RunFile>,
+    /// Its records, in the order of writing.
+    pub records: Vec<IndexedRecord>,
+    /// Notes on missing data, a sentence each.
+    pub notes: Vec<String>,
+    files: Vec<(PathBuf, File)>,
+}
+
+impl RecordIndex {
+    /// Builds the index of a run's records; reads the same ones as [`read`](super::reading::read).
+    ///
+    /// # Errors
+    /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let brief = |line: &[u8], place| Ok(IndexedRecord::new(parse(line, Detail::Outcome)?, place, line.len()));
+        let ReadableRun { store, run, mut records, tail, notes, .. } = gather(folder, &brief)?;
+        for (place, counts) in counting(&records).into_iter().enumerate() {
+            records[place].counts = counts;
+        }
+        let open = |path: &Path| match File::open(path) {
+            Ok(file) => Ok((path.to_owned(), file)),
+            Err(error) => Err(Error::store(format!("failed to read `{}`", path.display())).because(error)),
+        };
+        let files = tail.paths().map(open).collect::<Result<_>>()?;
+        Ok(Self { store, run, records, notes, files })
+    }
+
+    /// Opens several runs. Returns each with its name in reports over all of them, and a sentence about each run that
+    /// could not be opened.
+    ///
+    /// # Errors
+    /// Returns the errors of [`open`](Self::open) if none of the runs can be read.
+    pub fn open_all(folders: &[PathBuf]) -> Result<NamedRuns> {
+        let (opened, notes) = each_of(folders, Self::open)?;
+        let named: Vec<(String, &Store)> =
+            opened.iter().map(|run| (name(&run.store, run.run.as_ref()), &run.store)).collect();
+        let labels = labels_of(&named);
+        Ok((labels.into_iter().zip(opened).collect(), notes))
+    }
+
+    /// Reads the full record.
+    ///
+    /// # Errors
+    /// Kind `Store` if the record has disappeared.
+    pub fn whole(&self, brief: &IndexedRecord) -> Result<AttemptRecord> {
+        let LinePosition { file, at } = brief.place;
+        let (path, file) = self.files.get(file).ok_or_else(|| Error::internal("a record of no file"))?;
+        let failed = || Error::store(format!("`{}` has changed while it was read", path.display())).hint("try again");
+        let mut line = vec![0; brief.length];
+        file.read_exact_at(&mut line, at).map_err(|error| failed().because(error))?;
+        let mut record = parse(&line, Detail::Whole).map_err(|error| failed().because(error))?;
+        if brief.is_superseded {
+            record.supersede();
+        }
+        Ok(record)
+    }
+
+    /// Iterates over all full records, one at a time, each with whether it counts for its attempt.
+    pub fn each(&self) -> impl Iterator<Item = Result<(AttemptRecord, bool)>> {
+        self.records.iter().map(|brief| Ok((self.whole(brief)?, brief.counts)))
+    }
+
+    /// The agents of the records and of the plan, with their models.
+    #[must_use]
+    pub fn contenders(&self) -> BTreeSet<(String, Option<String>)> {
+        let of_records = self.records.iter().map(|record| (&record.agent, &record.model));
+        let of_plan = self.run.iter().flat_map(|run| &run.planned).map(|planned| (&planned.agent, &planned.model));
+        // Collect references first, because only a few of them differ.
+        let contenders: BTreeSet<_> = of_records.chain(of_plan).collect();
+        contenders.into_iter().map(|(agent, model)| (agent.clone(), model.clone())).collect()
+    }
+
+    /// Names of all additional measures in the records.
+    pub fn measures(&self) -> impl Iterator<Item = &String> {
+        self.records.iter().flat_map(|record| &record.measures)
+    }
+
+    /// Whether any record has partial credit.
+    #[must_use]
+    pub fn has_score(&self) -> bool {
+        self.records.iter().any(|record| record.has_score)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::End;
+    use crate::run::reading::read;
+
+    fn line(sample: &str, end: End, text: &str, second: i64) -> String {
+        let record = AttemptRecord {
+            end,
+            answer: Some(text.to_owned()),
+            started: jiff::Timestamp::from_second(second).unwrap(),
+            ..AttemptRecord::blank("react", &crate::sample::masked(sample), 0)
+        };
+        serde_json::to_string(&record).unwrap() + "\n"
+    }
+
+    #[test]
+    fn each_record_is_read_again_from_its_place_and_is_what_reading_all_of_them_gives() {
+        let folder = tempfile::tempdir().unwrap();
+        // Lines that end before, at and after the boundary of a read block; broken and empty lines.
+        let long = "x".repeat((1 << 20) - 300);
+        let first = line("x_0", End::Answered, &long, 5)
+            + "garbage\n\n"
+            + &line("x_1", End::Answered, "ä\"\\", 3)
+            + &line("x_2", End::SandboxLost, &long, 4)
+            + &line("x_2", End::Answered, "b", 6);
+        // Records of another shard, which also made an attempt that the first one made.
+        let second = line("x_1", End::Answered, "twice", 7) + &line("x_3", End::GaveUp, "c", 1);
+        std::fs::write(folder.path().join("attempts-a.jsonl"), first).unwrap();
+        for files in [1, 2] {
+            if files == 2 {
+                std::fs::write(folder.path().join("attempts-b.jsonl"), &second).unwrap();
+            }
+            let all = read(folder.path(), Detail::Whole).unwrap();
+            let briefs = RecordIndex::open(folder.path()).unwrap();
+            let each: Vec<(AttemptRecord, bool)> = briefs.each().map(Result::unwrap).collect();
+            assert_eq!(each.iter().map(|(record, _)| record.clone()).collect::<Vec<_>>(), all.records, "{files}");
+            assert_eq!(each.iter().map(|(_, counts)| *counts).collect::<Vec<_>>(), counting(&all.records));
+            assert_eq!(briefs.notes, all.notes);
+            assert_eq!(each.len(), if files == 1 { 4 } else { 6 });
+        }
+    }
+}

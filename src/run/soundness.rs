@@ -1,0 +1,125 @@
+//! Evidence from attempts without a model that an item is sound: gold passes, and doing nothing or forging results
+//! fails.
+
+use serde::{Deserialize, Serialize};
+
+use super::AttemptRecord;
+use crate::score::Verdict;
+
+/// Findings about an item.
+#[derive(Debug, Default, Serialize)]
+pub struct Soundness {
+    /// Its id.
+    pub item: String,
+    /// Attempts with the right solution.
+    pub gold: PassCount,
+    /// Attempts that do nothing.
+    pub noop: PassCount,
+    /// Attempts that fool the published measures.
+    pub forger: PassCount,
+    /// Checks that fail without each unit of the right solution; for families that can leave one out.
+    pub units: Vec<UnitProof>,
+    /// Outcomes of changed solutions, in families that try some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<TrialOutcome>,
+    /// Outcomes of changed constants of the right solution, in families that try them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ConstantChanges>,
+    /// Problems of the item.
+    pub faults: Vec<SoundnessFault>,
+    /// Seconds of all attempts together.
+    pub seconds: f64,
+}
+
+/// Number of attempts, and number of passes.
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub struct PassCount {
+    /// Attempts that passed.
+    pub passed: usize,
+    /// All attempts.
+    pub made: usize,
+}
+
+/// Right solutions with one constant changed.
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub struct ConstantChanges {
+    /// Number of changed solutions.
+    pub made: usize,
+    /// Changed solutions that pass although they should not.
+    pub unnoticed: usize,
+    /// Changed solutions that pass and are declared harmless in the manifest.
+    pub harmless: usize,
+}
+
+/// The right solution without one of its units.
+#[derive(Debug, Serialize)]
+pub struct UnitProof {
+    /// The unit.
+    pub unit: String,
+    /// The checks that fail without it.
+    pub loses: Vec<String>,
+}
+
+/// The outcome of a changed solution.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TrialOutcome {
+    /// The change.
+    pub name: String,
+    /// Whether the changed solution passes.
+    pub pass: bool,
+    /// Why it fails, or why a pass is harmless.
+    pub why: String,
+    /// Seconds of the attempt.
+    pub seconds: f64,
+}
+
+/// A problem of an item.
+#[derive(Debug, Serialize)]
+pub struct SoundnessFault {
+    /// Description, as a fragment.
+    pub what: String,
+    /// Whether the right solution does not reach gold here, which may be this machine's fault.
+    pub baseline: bool,
+}
+
+impl Soundness {
+    /// Creates an empty proof.
+    #[must_use]
+    pub fn new(item: &str) -> Self {
+        Self { item: item.to_owned(), ..Self::default() }
+    }
+
+    /// Counts one attempt.
+    pub fn count(&mut self, record: &AttemptRecord, tally: fn(&mut Self) -> &mut PassCount) {
+        self.seconds += record.wall_seconds;
+        let tally = tally(self);
+        tally.made += 1;
+        tally.passed += usize::from(record.pass);
+    }
+
+    /// Adds a problem of the item.
+    pub fn fault(&mut self, what: String) {
+        self.faults.push(SoundnessFault { what, baseline: false });
+    }
+
+    /// Adds the problem that the right solution does not reach gold.
+    pub fn unreached(&mut self, what: String) {
+        self.faults.push(SoundnessFault { what, baseline: true });
+    }
+}
+
+/// Describes in one line why a verdict is not a pass, or why the attempt has no verdict.
+#[must_use]
+pub fn why(record: &AttemptRecord) -> String {
+    let failed = |verdict: &Verdict| {
+        let experiment = verdict.experiments.iter().find(|experiment| !experiment.pass)?;
+        let value = experiment.values.iter().find(|value| !value.pass);
+        let value = value.map(|value| format!("`{}`: {}", value.path, value.reason.as_deref().unwrap_or("wrong")));
+        let reason = experiment.reason.clone().or(value)?;
+        Some(format!("{}: {reason}", experiment.experiment))
+    };
+    let of = |verdict: &Verdict| verdict.reason.clone().or_else(|| failed(verdict));
+    let verdicts = record.verified.iter().chain(&record.reported);
+    let detail = || record.end_detail.clone().unwrap_or_else(|| "no verdict says why".to_owned());
+    verdicts.filter(|verdict| !verdict.pass).find_map(of).unwrap_or_else(detail)
+}

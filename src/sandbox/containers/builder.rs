@@ -1,0 +1,54 @@
+//! Containers in which images and volumes are built. Their names work as locks between processes, and archives fill
+//! them.
+
+use std::io;
+use std::time::Duration;
+
+use bollard::models::ContainerCreateBody;
+use bollard::query_parameters::{CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder};
+
+use super::engine::{Engine, is_conflict};
+use super::{pack, store};
+use crate::error::{Error, Result};
+
+/// Time to wait for another process that makes the same image.
+const OTHERS: Duration = Duration::from_mins(30);
+
+/// Creates a container with this name. If a container of that name exists, another process is building the same thing;
+/// waits until that process has finished.
+pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<String> {
+    let begun = std::time::Instant::now();
+    loop {
+        let options = CreateContainerOptionsBuilder::default().name(name).build();
+        match engine.docker.create_container(Some(options), body.clone()).await {
+            Ok(made) => return Ok(made.id),
+            Err(error) if is_conflict(&error) && begun.elapsed() < OTHERS => {
+                store::sweep(engine).await?;
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            Err(error) => return Err(engine.failed("create a container", &error)),
+        }
+    }
+}
+
+/// Uploads an archive, written by `fill`, into a folder of a container.
+pub(super) async fn upload(
+    engine: &Engine,
+    id: &str,
+    to: &str,
+    fill: impl FnOnce(&mut pack::TarArchive) -> io::Result<()> + Send + 'static,
+) -> Result<()> {
+    let (body, writing) = pack::stream(fill);
+    let options = UploadToContainerOptionsBuilder::default().path(to).build();
+    let sent = engine.builder.upload_to_container(id, Some(options), bollard::body_try_stream(body)).await;
+    // If a file could not be read, the engine's error is only a consequence; report the cause.
+    let written = writing.await.map_err(io::Error::other).and_then(|written| written);
+    match (sent, written) {
+        (Ok(()), Ok(())) => Ok(()),
+        (Err(error), Err(cause)) if cause.kind() == io::ErrorKind::BrokenPipe => {
+            Err(engine.failed("take in files", &error))
+        }
+        (_, Err(cause)) => Err(Error::machine("failed to read files for a container").because(cause)),
+        (Err(error), Ok(())) => Err(engine.failed("take in files", &error)),
+    }
+}

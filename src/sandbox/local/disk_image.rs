@@ -1,0 +1,212 @@
+//! Disks of attempts: a file system in a sparse, unlinked file, mounted where only a file descriptor leads to it. The
+//! kernel holds an attempt to the disk's size, and closing the descriptor removes everything.
+//!
+//! Needs root, `mkfs.ext4` and loop devices. If one of them is missing, the workspace's growth is watched instead.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use nix::libc;
+use nix::unistd::{Whence, lseek};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen,
+};
+
+use crate::workspace::Disk;
+
+/// Tries to get a free loop device, which other processes may take first.
+const TRIES: u32 = 64;
+/// Bytes of disk per file or folder that can be created.
+const BYTES_OF_AN_INODE: u64 = 16_384;
+const INODE: u64 = 256;
+/// Bytes that a file system needs for itself beside its inodes and blocks.
+const OVERHEAD: u64 = 8 << 20;
+
+/// Makes disks of one size, as copies of one empty file system.
+#[derive(Debug, Default)]
+pub(super) struct DiskImages(Mutex<Template>);
+
+#[derive(Debug, Default)]
+enum Template {
+    #[default]
+    Untried,
+    /// Size of the disk in bytes, and an empty file system of that size.
+    Ready(u64, File),
+    /// Disks cannot be made here.
+    Missing,
+}
+
+impl DiskImages {
+    /// Makes a new disk of `bytes` bytes, stored in `folder`. Returns `None` if disks cannot be made here.
+    pub(super) fn disk(&self, bytes: u64, folder: &Path) -> Option<Disk> {
+        let mut template = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*template, Template::Missing) {
+            return None;
+        }
+        let made = match &mut *template {
+            Template::Ready(size, file) if *size == bytes => copy(file),
+            _ => format(bytes, folder).and_then(|mut file| {
+                let copied = copy(&mut file);
+                *template = Template::Ready(bytes, file);
+                copied
+            }),
+        };
+        if let Ok(mount) = made.and_then(|image| mount(&image)) {
+            return Some(Disk::new(mount, folder));
+        }
+        *template = Template::Missing;
+        None
+    }
+}
+
+/// Makes an empty file system in an unlinked file.
+fn format(bytes: u64, folder: &Path) -> io::Result<File> {
+    let image = tempfile::NamedTempFile::new_in(folder)?;
+    let whole = bytes + bytes / BYTES_OF_AN_INODE * INODE + bytes / 512 + OVERHEAD;
+    // Round up to whole blocks.
+    image.as_file().set_len(whole.next_multiple_of(4096))?;
+    // Without a journal, which would double the writes: the disk does not outlive its attempt.
+    let features = "^has_journal,^resize_inode,sparse_super2";
+    let made = Command::new("mkfs.ext4")
+        .args(["-q", "-F", "-m", "0", "-b", "4096", "-I", "256", "-i", "16384", "-O", features])
+        .args(["-E", "lazy_itable_init=1,nodiscard,packed_meta_blocks=1"])
+        .arg(image.path())
+        .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    if !made.success() {
+        return Err(io::Error::other("mkfs.ext4 failed"));
+    }
+    Ok(image.into_file())
+}
+
+/// Copies a sparse file to an unlinked one in the same folder.
+fn copy(from: &mut File) -> io::Result<File> {
+    let length = from.metadata()?.len();
+    // The folder is only known through the link to the open file, which has no name any more.
+    let folder = std::fs::read_link(format!("/proc/self/fd/{}", from.as_raw_fd()))?;
+    let mut to = tempfile::tempfile_in(folder.parent().unwrap_or(Path::new("/")))?;
+    to.set_len(length)?;
+    let mut at = 0;
+    while let Ok(begin) = lseek(&*from, at, Whence::SeekData) {
+        let end = lseek(&*from, begin, Whence::SeekHole)?;
+        let (begin, length) = (begin.cast_unsigned(), (end - begin).cast_unsigned());
+        from.seek(SeekFrom::Start(begin))?;
+        to.seek(SeekFrom::Start(begin))?;
+        io::copy(&mut Read::by_ref(from).take(length), &mut to)?;
+        at = end;
+    }
+    to.flush()?;
+    Ok(to)
+}
+
+/// Mounts an image at no path: only the returned descriptor leads to it.
+fn mount(image: &File) -> io::Result<OwnedFd> {
+    let (_device, path) = attach(image)?;
+    let context = fsopen("ext4", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&context, "source", path.as_str())?;
+    // Nothing needs to survive a loss of power, and inode tables are cleared when first used.
+    for flag in ["nobarrier", "noinit_itable"] {
+        fsconfig_set_flag(&context, flag)?;
+    }
+    fsconfig_create(&context)?;
+    let attributes =
+        MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOATIME;
+    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
+const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4c82;
+/// Makes the device release its file when it is no longer used.
+const LO_FLAGS_AUTOCLEAR: u32 = 4;
+
+/// `struct loop_config` of `linux/loop.h`.
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    info: LoopInfo,
+    reserved: [u64; 8],
+}
+
+/// `struct loop_info64`.
+#[repr(C)]
+struct LoopInfo {
+    numbers: [u64; 5],
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    names: [u8; 160],
+    init: [u64; 2],
+}
+
+/// Attaches a file to a free loop device. Returns the device, which must stay open until it is mounted, and its path.
+fn attach(image: &File) -> io::Result<(File, String)> {
+    let open = |path: &str| OpenOptions::new().read(true).write(true).open(path);
+    let control = open("/dev/loop-control")?;
+    let info = LoopInfo {
+        numbers: [0; 5],
+        number: 0,
+        encrypt_type: 0,
+        encrypt_key_size: 0,
+        flags: LO_FLAGS_AUTOCLEAR,
+        names: [0; 160],
+        init: [0; 2],
+    };
+    let config = LoopConfig { fd: image.as_raw_fd().cast_unsigned(), block_size: 4096, info, reserved: [0; 8] };
+    for _ in 0..TRIES {
+        // SAFETY: the call takes no pointer.
+        let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE as _) };
+        if number < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let path = format!("/dev/loop{number}");
+        let device = open(&path)?;
+        // SAFETY: a live struct of the layout that the call reads.
+        if unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) } == 0 {
+            return Ok((device, path));
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EBUSY) {
+            return Err(error);
+        }
+    }
+    Err(io::ErrorKind::ResourceBusy.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root and loop devices"]
+    fn a_disk_image_has_its_size_and_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let images = DiskImages::default();
+        let bytes = 64 << 20;
+        let begun = std::time::Instant::now();
+        let disks: Vec<Disk> = (0..8).map(|_| images.disk(bytes, folder.path()).unwrap()).collect();
+        println!("8 disks in {:?}", begun.elapsed());
+        for disk in &disks {
+            let path = disk.place().root.join("file");
+            let mut file = File::create(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            let block = vec![1; 1 << 20];
+            let written = (0_u64..200).take_while(|_| file.write_all(&block).is_ok()).count() as u64;
+            assert!(written << 20 >= bytes && written << 20 < bytes + bytes / 8, "{written} MiB");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no file has a name");
+        let begun = std::time::Instant::now();
+        drop(disks);
+        println!("gone in {:?}", begun.elapsed());
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(!mounts.contains(&folder.path().display().to_string()));
+    }
+}

@@ -1,0 +1,108 @@
+//! The external agents with bundled manifests, as installed from npm, end to end in the sandbox without a network:
+//! each solves a sample with the calls of a model that plays replies.
+
+use serde_json::{Value, json};
+
+use crate::external_agents::{REPORT, SOLVE, Upstream, events, run, text, trajectory};
+use crate::support::Lab;
+
+/// Returns a reply that calls a program's shell tool.
+fn shell(number: usize, tool: &str, arguments: &Value) -> Value {
+    let function = json!({"name": tool, "arguments": arguments.to_string()});
+    let call = json!({"id": format!("c{number}"), "type": "function", "function": function});
+    json!({"role": "assistant", "content": "So be it.", "reasoning_content": "Hm.", "tool_calls": [call]})
+}
+
+/// Checks that the program solves the sample with its shell `tool`, which takes the command as argument `key`, besides
+/// `more`. `begun` is the number of model replies with which the program itself begins the conversation. Returns the
+/// gateway's notes about what was not passed on.
+fn solves(agent: &str, tool: &str, key: &str, more: &Value, begun: usize) -> Vec<String> {
+    let lab = Lab::new();
+    let node = std::process::Command::new("node").arg("--version").output().unwrap();
+    let node = String::from_utf8_lossy(&node.stdout).into_owned();
+    if !node
+        .trim()
+        .trim_start_matches('v')
+        .split('.')
+        .next()
+        .is_some_and(|major| major.parse::<u32>().is_ok_and(|major| major >= 20))
+    {
+        eprintln!("skipped: these programs need Node.js 20, and there is {node}");
+        return vec!["beta `none`, topK: skipped".to_owned()];
+    }
+    let call = |number: usize, command: &str| {
+        let mut arguments = more.clone();
+        arguments[key] = json!(command);
+        shell(number, tool, &arguments)
+    };
+    let mut replies = vec![call(0, SOLVE); begun + 1];
+    replies.extend([call(1, REPORT), text("Done.")]);
+    let upstream = Upstream::new(replies);
+    let ran = run(&lab, &format!("cli:{agent}"), &upstream, &["--cost", "5"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let record = &lab.records("r")[0];
+    let lines = trajectory(&lab, agent);
+    let program = events(&lines, "program");
+    assert_eq!((&record["pass"], &record["end"]), (&json!(true), &json!("answered")), "{record:#}\n{program:#?}");
+    assert!(upstream.calls() >= 3, "{program:#?}");
+    // The model's reasoning is sent back to it with its calls.
+    let asked = upstream.asked.lock().unwrap();
+    let said = asked.iter().rev().flat_map(|body| body["messages"].as_array().unwrap().clone());
+    let with_calls: Vec<Value> = said.filter(|message| message["tool_calls"].is_array()).collect();
+    assert!(
+        !with_calls.is_empty() && with_calls.iter().all(|message| message["reasoning_content"] == "Hm."),
+        "{with_calls:#?}"
+    );
+    assert!(lab.read(&format!("runs/r/diffs/{agent}/tiny_1.0.patch")).contains("+    return math.exp"));
+    events(&lines, "not_passed").iter().map(|line| line["what"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn codex_solves_a_paper_over_responses() {
+    solves("codex", "exec_command", "cmd", &json!({}), 0);
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn claude_code_solves_a_paper_over_messages_and_its_betas_are_named() {
+    let not_passed = solves("claude-code", "Bash", "command", &json!({"description": "runs"}), 0);
+    assert!(not_passed.iter().any(|what| what.starts_with("beta `")), "{not_passed:?}");
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn gemini_cli_solves_a_paper_over_contents() {
+    let not_passed = solves("gemini-cli", "run_shell_command", "command", &json!({"description": "runs"}), 0);
+    assert!(not_passed.iter().any(|what| what.contains("topK")), "{not_passed:?}");
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn qwen_code_solves_a_paper_over_chat_completions() {
+    solves("qwen-code", "run_shell_command", "command", &json!({"description": "runs", "is_background": false}), 1);
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn opencode_solves_a_paper_over_chat_completions() {
+    solves("opencode", "bash", "command", &json!({"description": "runs"}), 0);
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn goose_solves_a_paper_over_chat_completions() {
+    solves("goose", "shell", "command", &json!({}), 0);
+}
+
+#[test]
+fn the_agents_that_come_with_the_program_are_listed() {
+    let lab = Lab::new();
+    let listed: Value = serde_json::from_str(&lab.ok(&["agents", "--json"]).stdout).unwrap();
+    let names: Vec<&str> = listed.as_array().unwrap().iter().map(|agent| agent["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        ["aider", "claude-code", "codex", "gemini-cli", "goose", "gptme", "mini-swe-agent", "opencode", "qwen-code"]
+    );
+    assert!(lab.ok(&["agents"]).stdout.contains("npm: @openai/codex"));
+}
