@@ -449,7 +449,7 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
             if never_asked {
                 let what =
                     format!("`{label}` failed in all {count} attempts so far before it could ask the model: {why}");
-                self.fail(Error::new(Kind::Machine, what).hint(
+                self.fail(Error::new(FailureKind::Machine, what).hint(
                     "these attempts count as failed: mend the agent (its trajectory shows what it printed) and start a new run",
                 ));
                 return;

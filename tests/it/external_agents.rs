@@ -476,7 +476,6 @@ fn an_agent_that_eats_the_disk_ends_at_the_disk_limit() {
 }
 
 #[test]
-<<<<<<< HEAD:tests/it/external.rs
 fn an_agent_that_fails_before_its_first_call_counts_and_stops_the_run_if_it_always_does() {
     let lab = Lab::new();
     let upstream = Upstream::new(vec![text("no")]);

@@ -264,10 +264,11 @@ async fn a_provider_that_refuses_everything_stops_the_run_early() {
     assert_eq!((error.kind, ran.kept.len()), (FailureKind::Provider, 5));
     assert!(error.message.contains("refused all 5 attempts of `scripted` so far"), "{}", error.message);
     // So does an agent that never gets to ask.
-    let unasked = (0..20).map(|_| vec![Try::new(1, 0.0, End::NeverAsked)]).collect();
-    let ran = run(&Scripted::new(0.0, unasked), Terms { jobs: 1, ..TERMS }, &CancellationToken::new()).await;
+    let unasked = (0..20).map(|_| vec![PlannedTry::new(1, 0.0, End::NeverAsked)]).collect();
+    let ran =
+        run(&ScriptedTries::new(0.0, unasked), SchedulingLimits { jobs: 1, ..TERMS }, &CancellationToken::new()).await;
     let error = ran.outcome.unwrap_err();
-    assert_eq!((error.kind, ran.kept.len()), (Kind::Machine, 5));
+    assert_eq!((error.kind, ran.kept.len()), (FailureKind::Machine, 5));
     assert!(error.message.contains("failed in all 5 attempts so far before"), "{}", error.message);
     // A single other end shows that the provider works.
     let tries = (0..20).map(|place| if place == 3 { vec![PlannedTry::new(1, 0.0, End::GaveUp)] } else { refused() });
