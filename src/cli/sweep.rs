@@ -33,11 +33,11 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     drop(LocalBackend::with_mode(ConfinementMode::Overlay));
     let mut told = serde_json::Map::new();
     let mut failed = Vec::new();
-    for engine_kind in [EngineKind::Docker, EngineKind::Podman] {
-        let swept = match ContainerBackend::sweep(engine_kind).await {
+    for kind in [EngineKind::Docker, EngineKind::Podman] {
+        let swept = match ContainerBackend::sweep(kind).await {
             Ok(swept) => swept,
             Err(error) if error.kind == FailureKind::Machine => {
-                talk!("{}: no engine answers", engine_kind.name());
+                talk!("{}: no engine answers", kind.name());
                 continue;
             }
             Err(error) => {
@@ -45,14 +45,14 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 continue;
             }
         };
-        told.insert(engine_kind.name().to_owned(), serde_json::json!(swept));
+        told.insert(kind.name().to_owned(), serde_json::json!(swept));
         if !arguments.json {
-            print(&format!("{}: {} container(s) removed\n", engine_kind.name(), swept.containers))?;
+            print(&format!("{}: {} container(s) removed\n", kind.name(), swept.containers))?;
         }
         for failure in &swept.failures {
-            talk!("{}: {failure}", engine_kind.name());
+            talk!("{}: {failure}", kind.name());
         }
-        failed.extend(left_over(engine_kind, swept.failures.len()));
+        failed.extend(left_over(kind, swept.failures.len()));
     }
     if arguments.json {
         print_json(&told)?;
@@ -66,8 +66,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Returns the error of a sweep that could not remove all containers.
-fn left_over(engine_kind: EngineKind, count: usize) -> Option<Error> {
-    let name = engine_kind.name();
+fn left_over(kind: EngineKind, count: usize) -> Option<Error> {
+    let name = kind.name();
     (count > 0).then(|| {
         Error::new(FailureKind::Infrastructure, format!("{name} does not remove {count} container(s)"))
             .hint(format!("see what holds them with `{name} ps --all` and `{name} info`"))

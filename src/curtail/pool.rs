@@ -94,7 +94,7 @@ impl SolutionPool {
                 .map_err(|error| Error::store("failed to read a diff").at(&path, None).because(error))?;
             match files(bench, &guard, &functions, &String::from_utf8_lossy(&diff)) {
                 Ok(files) => {
-                    stored.push(PooledSolution { name, group: selectors(bench, &functions), functions, files })
+                    stored.push(PooledSolution { name, group: selectors(bench, &functions), functions, files });
                 }
                 Err(why) => self.notes.push(format!("attempt `{name}` is left out: {why}")),
             }

@@ -84,7 +84,7 @@ pub fn turns(lines: &[TimedEvent]) -> Vec<Turn<'_>> {
             }
             Event::Message { call_id: Some(id), content, .. } if turns.answer(id, content, 0.0) => {}
             Event::Message { role, content, .. } => {
-                turns.add_agent_message(AgentMessage { at: line.at, role: *role, content })
+                turns.add_agent_message(AgentMessage { at: line.at, role: *role, content });
             }
             Event::Reply { text, reasoning, tool_calls, usage, cost, seconds, .. } => {
                 let calls = tool_calls.iter().map(|call| TurnCall {

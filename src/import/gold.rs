@@ -94,7 +94,7 @@ fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value
         Some(value) if results.iter().any(|(_, known)| *known == value) => {}
         Some(value) => results.push((file.to_owned(), value)),
         None => {
-            findings.push(ImportRemark::doubt(about, format!("its result in {file} is not JSON: `{}`", plain(result))))
+            findings.push(ImportRemark::doubt(about, format!("its result in {file} is not JSON: `{}`", plain(result))));
         }
     }
 }

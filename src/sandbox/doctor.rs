@@ -201,10 +201,10 @@ fn namespaces_remedy() -> String {
 }
 
 /// Checks whether a container engine answers, for `--sandbox docker` and `--sandbox podman`.
-async fn engine(engine_kind: EngineKind) -> DoctorResult {
-    let found = inspect(engine_kind).await;
+async fn engine(kind: EngineKind) -> DoctorResult {
+    let found = inspect(kind).await;
     DoctorResult {
-        name: engine_kind.name(),
+        name: kind.name(),
         ok: found.is_ok(),
         detail: match &found {
             Ok(about) => about.clone(),

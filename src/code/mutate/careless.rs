@@ -39,7 +39,7 @@ impl<'source> MutationWalk<'source> {
             }
             ("sqrt", [value]) => self.becomes(MutantKind::Scale, node, *value),
             ("abs" | "absolute" | "fabs", [value]) | ("clip", [value, ..]) => {
-                self.becomes(MutantKind::Guard, node, *value)
+                self.becomes(MutantKind::Guard, node, *value);
             }
             ("max" | "min" | "maximum" | "minimum" | "fmax" | "fmin", [one, other]) => {
                 match (is_number(*one), is_number(*other)) {

@@ -177,7 +177,7 @@ async fn import(
     written.map_err(|error| {
         Error::new(
             FailureKind::Infrastructure,
-            format!("failed to send the base image to {}", engine.engine_kind.name()),
+            format!("failed to send the base image to {}", engine.kind.name()),
         )
         .because(error)
     })?;

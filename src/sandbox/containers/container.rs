@@ -98,7 +98,7 @@ pub(super) async fn start(
         let why = if words.is_empty() { why } else { format!("{why} ({words})") };
         Error::new(
             FailureKind::Infrastructure,
-            format!("failed to start a `{}` sandbox: {why}", engine.engine_kind.name()),
+            format!("failed to start a `{}` sandbox: {why}", engine.kind.name()),
         )
     };
     match ready {
@@ -188,7 +188,7 @@ fn body(
     let half = (limits.memory / 2).max(1 << 20);
     let mut ulimits =
         vec![same("core", 0), same("nofile", 4096), same("fsize", limits.file_size), same("memlock", 8 << 20)];
-    if engine.engine_kind == EngineKind::Podman {
+    if engine.kind == EngineKind::Podman {
         // A podman that is itself confined may not set its own default for this limit. It counts all containers
         // together, so `pids_limit` below is the one that matters.
         let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NPROC)

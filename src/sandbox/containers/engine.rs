@@ -90,7 +90,7 @@ impl EngineKind {
 /// A connection to an engine.
 #[derive(Debug, Clone)]
 pub(super) struct Engine {
-    pub(super) engine_kind: EngineKind,
+    pub(super) kind: EngineKind,
     pub(super) docker: Docker,
     /// A connection to the same engine with a longer time limit.
     pub(super) builder: Docker,
@@ -139,35 +139,35 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error of kind `Machine` if no engine answers.
-    pub(super) async fn connect(engine_kind: EngineKind) -> Result<Self> {
+    pub(super) async fn connect(kind: EngineKind) -> Result<Self> {
         let mut tried = Vec::new();
-        let named = std::env::var(engine_kind.variable()).ok().filter(|address| !address.is_empty());
+        let named = std::env::var(kind.variable()).ok().filter(|address| !address.is_empty());
         let addresses = named.map_or_else(
-            || engine_kind.sockets().iter().map(|path| format!("unix://{}", path.display())).collect(),
+            || kind.sockets().iter().map(|path| format!("unix://{}", path.display())).collect(),
             |address| vec![address],
         );
         for address in addresses {
-            match Self::open(engine_kind, &address).await {
+            match Self::open(kind, &address).await {
                 Ok(engine) => return Ok(engine),
                 Err(error) => tried.push(format!("{address}: {error}")),
             }
         }
-        Err(Error::machine(format!("no {} answers ({})", engine_kind.name(), tried.join("; ")))
-            .hint(engine_kind.remedy()))
+        Err(Error::machine(format!("no {} answers ({})", kind.name(), tried.join("; ")))
+            .hint(kind.remedy()))
     }
 
-    async fn open(engine_kind: EngineKind, address: &str) -> Result<Self, bollard::errors::Error> {
+    async fn open(kind: EngineKind, address: &str) -> Result<Self, bollard::errors::Error> {
         let docker = Docker::connect_with_host(address)?.with_timeout(Duration::from_secs(10));
         let docker = docker.negotiate_version().await?;
         let info = docker.info().await?;
-        Ok(Self::over(engine_kind, address, &docker, info))
+        Ok(Self::over(kind, address, &docker, info))
     }
 
     /// Creates the handle of an engine that was reached at this address.
-    pub(super) fn over(engine_kind: EngineKind, address: &str, docker: &Docker, info: SystemInfo) -> Self {
+    pub(super) fn over(kind: EngineKind, address: &str, docker: &Docker, info: SystemInfo) -> Self {
         let with = |seconds| docker.clone().with_timeout(Duration::from_secs(seconds));
         Self {
-            engine_kind,
+            kind,
             docker: with(PATIENCE),
             builder: with(BUILD_PATIENCE),
             owner: Owner::this(),
@@ -197,8 +197,8 @@ impl Engine {
 
     /// The error for a failed request, which is never the fault of the code inside.
     pub(super) fn failed(&self, what: &str, error: &bollard::errors::Error) -> Error {
-        Error::new(FailureKind::Infrastructure, format!("{} failed to {what}: {error}", self.engine_kind.name()))
-            .hint(format!("check the engine with `{} info` and the disk with `df`", self.engine_kind.name()))
+        Error::new(FailureKind::Infrastructure, format!("{} failed to {what}: {error}", self.kind.name()))
+            .hint(format!("check the engine with `{} info` and the disk with `df`", self.kind.name()))
     }
 }
 

@@ -52,8 +52,8 @@ const REMOVALS: Duration = Duration::from_mins(2);
 ///
 /// # Errors
 /// Returns an error of kind `Machine`, with a hint, if no engine answers.
-pub(super) async fn inspect(engine_kind: EngineKind) -> Result<String> {
-    Engine::connect(engine_kind).await.map(|engine| engine.describe())
+pub(super) async fn inspect(kind: EngineKind) -> Result<String> {
+    Engine::connect(kind).await.map(|engine| engine.describe())
 }
 
 /// Starts containers as sandboxes.
@@ -72,10 +72,10 @@ impl ContainerBackend {
     ///
     /// # Errors
     /// Returns an error of kind `Machine` if no engine answers or the graphics processors do not exist.
-    pub async fn open(engine_kind: EngineKind, gpus: Option<Gpus>) -> Result<Self> {
-        let engine = Arc::new(Engine::connect(engine_kind).await?);
+    pub async fn open(kind: EngineKind, gpus: Option<Gpus>) -> Result<Self> {
+        let engine = Arc::new(Engine::connect(kind).await?);
         if engine.info.os_type.as_deref().is_some_and(|os| os != "linux") {
-            return Err(Error::machine(format!("{} does not run Linux containers here", engine_kind.name())));
+            return Err(Error::machine(format!("{} does not run Linux containers here", kind.name())));
         }
         let leftovers = store::sweep(&engine).await?.failures;
         let backend =
@@ -93,8 +93,8 @@ impl ContainerBackend {
     ///
     /// # Errors
     /// Returns an error of kind `Machine` if no engine answers, and of kind `Infrastructure` if the engine fails.
-    pub async fn sweep(engine_kind: EngineKind) -> Result<SweepResult> {
-        store::sweep(&Engine::connect(engine_kind).await?).await
+    pub async fn sweep(kind: EngineKind) -> Result<SweepResult> {
+        store::sweep(&Engine::connect(kind).await?).await
     }
 
     /// The images and volumes that this program keeps in the engine.
@@ -141,7 +141,7 @@ impl ContainerBackend {
 #[async_trait]
 impl Backend for ContainerBackend {
     fn name(&self) -> &'static str {
-        self.engine.engine_kind.name()
+        self.engine.kind.name()
     }
 
     fn layers(&self) -> LayersKind {

@@ -100,7 +100,7 @@ pub(super) async fn push(engine: &Engine, image: &str, registry: &str) -> Engine
 /// Returns the credentials for an image's registry that `docker login` has stored. Podman finds its own. Passwords in a
 /// credential helper cannot be read.
 fn credentials(engine: &Engine, image: &str) -> Option<DockerCredentials> {
-    if engine.engine_kind == EngineKind::Podman {
+    if engine.kind == EngineKind::Podman {
         return None;
     }
     let folder = std::env::var_os("DOCKER_CONFIG")

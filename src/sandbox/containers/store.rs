@@ -101,7 +101,7 @@ impl EngineStore {
         registry::push(&self.engine, image, registry).await.map_err(|error| {
             self.engine.failed("push an image", &error).hint(format!(
                 "log in with `{} login`, or save it with `{0} save {image}` and load it where it is needed",
-                self.engine.engine_kind.name()
+                self.engine.kind.name()
             ))
         })
     }
@@ -202,7 +202,7 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
     }
     Err(Error::new(
         crate::error::FailureKind::Infrastructure,
-        format!("{} failed to remove a container", engine.engine_kind.name()),
+        format!("{} failed to remove a container", engine.kind.name()),
     ))
 }
 

@@ -47,7 +47,7 @@ pub(super) fn copy(upper: &Path, to: &Path) -> io::Result<()> {
         match laid {
             PreparedEntry::Gone => whiteout(to, &to_path(&path))?,
             PreparedEntry::File { executable, bytes } => {
-                write(to, &to_path(&path), executable, |file| file.write_all(&bytes))?
+                write(to, &to_path(&path), executable, |file| file.write_all(&bytes))?;
             }
         }
     }

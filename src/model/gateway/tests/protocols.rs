@@ -217,7 +217,7 @@ async fn cut_and_stopped_replies_have_the_matching_finish_reason() {
         for streams in [false, true] {
             let reply = reply.clone();
             let answers = move |ask: AgentCall| {
-                ask.answer.send(Ok(AnsweredCall { reply: reply.clone(), most: None, refusal: None })).unwrap()
+                ask.answer.send(Ok(AnsweredCall { reply: reply.clone(), most: None, refusal: None })).unwrap();
             };
             let (_, body) = ask_for(path, streams, json!({"stop_sequences": ["END"]}), answers).await;
             assert!(body.contains(word), "{path}: {body}");
