@@ -189,7 +189,7 @@ mod tests {
             + &line("x_1", End::Answered, "ä\"\\", 3)
             + &line("x_2", End::SandboxLost, &long, 4)
             + &line("x_2", End::Answered, "b", 6);
-        // Records of another shard, which also made an attempt that the first one made.
+        // The file of another shard; attempt `x_1` is in both files.
         let second = line("x_1", End::Answered, "twice", 7) + &line("x_3", End::GaveUp, "c", 1);
         std::fs::write(folder.path().join("attempts-a.jsonl"), first).unwrap();
         for files in [1, 2] {
