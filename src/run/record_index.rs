@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn each_record_is_read_again_from_its_place_and_is_what_reading_all_of_them_gives() {
+    fn records_read_one_by_one_equal_those_read_at_once() {
         let folder = tempfile::tempdir().unwrap();
         // Lines that end before, at and after the boundary of a read block; broken and empty lines.
         let long = "x".repeat((1 << 20) - 300);

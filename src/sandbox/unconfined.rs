@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_time_limit_kills_what_left_the_process_group_and_ignores_term() {
+    async fn a_time_limit_kills_processes_that_left_the_group_and_ignore_sigterm() {
         let dir = tempfile::tempdir().unwrap();
         let mut sandbox = sandbox(dir.path()).await;
         let script = "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 60; true' & sleep 60; true";

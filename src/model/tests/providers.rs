@@ -280,7 +280,7 @@ async fn a_stream_ends_in_the_same_reply() {
 }
 
 #[tokio::test]
-async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
+async fn a_broken_stream_is_retried_unless_part_of_it_was_already_passed_on() {
     let good = || {
         events(&[
             r#"data: {"choices": [{"index": 0, "delta": {"content": "yes"}}]}"#,
@@ -325,7 +325,7 @@ async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
 }
 
 #[tokio::test]
-async fn a_stream_of_which_something_was_passed_on_is_not_begun_again() {
+async fn a_stream_that_was_partly_passed_on_is_not_retried() {
     let broken = events(&[r#"data: {"choices": [{"index": 0, "delta": {"content": "ye"}}]}"#]);
     let server = TestServer::start(vec![broken]).await;
     let (to, from) = pieces();
