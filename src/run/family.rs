@@ -522,7 +522,9 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw,
         samples.sort_by_key(Sample::n);
     }
     if samples.is_empty() {
-        return Err(Error::usage("there are no such samples").hint("`autoexperiment list` shows how many there are"));
+        return Err(
+            Error::usage("no sample matches the request").hint("`autoexperiment list` shows how many there are")
+        );
     }
     Ok(samples)
 }

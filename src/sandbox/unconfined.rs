@@ -258,7 +258,9 @@ impl Sandbox for UnconfinedSandbox {
         let ((stdout, cut_out), (stderr, cut_err)) = (out.finish(), err.finish());
         let EndedChild { exit, cpu, peak_memory } = match ended {
             Ok(Some((_, ended))) => ended,
-            Ok(None) => return Err(failed("wait for a command that had ended", io::ErrorKind::NotFound.into())),
+            Ok(None) => {
+                return Err(failed("get the exit status of a command that had ended", io::ErrorKind::NotFound.into()));
+            }
             // The exit status is unknown, so do not report one.
             Err(error) => return Err(failed("wait for a command", error)),
         };
