@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_nothing_cuts_everything() {
+    fn a_limit_of_zero_cuts_the_whole_text() {
         assert_eq!(capture(0, &[b"abc"]), ("\n[... 3 bytes cut ...]\n".into(), 3));
     }
 }

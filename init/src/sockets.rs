@@ -52,7 +52,8 @@ struct SocketUsage {
 /// Returns the bytes of data that one socket may have sent, if it cannot raise its limit. Must be called before the
 /// host's `/proc` is covered, because only the host knows the setting.
 pub(super) fn most_of_one() -> u64 {
-    // The kernel accepts a last message that is as large again, and the messages' own structures count, too.
+    // The kernel checks the limit before it queues a message, so the last message may exceed it by as much again. The
+    // messages' own structures count, too.
     4 * setting("wmem_default")
 }
 

@@ -58,7 +58,7 @@ pub struct Trace {
     pub outcome: ExperimentOutcome,
     /// All code of the repo that was entered; top-level code of a file is called `<module>`.
     pub entered: BTreeSet<TracedFunction>,
-    /// The functions in which an error at the first entry ends the process.
+    /// The functions in which an exception raised at their first call ends the process, because nothing handles it.
     pub fails: BTreeSet<TracedFunction>,
     /// Number of traced Python processes.
     pub processes: usize,

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_word_says_what_it_names() {
+    fn the_position_of_a_word_determines_its_meaning() {
         for (line, name, typed) in [
             ("autoexperiment run km", "PAPER", "km"),
             ("autoexperiment run -n 1 -p kmeanspp,u", "PAPER", "kmeanspp,u"),

@@ -322,8 +322,9 @@ fn item(
     let own = runs.iter().flatten().map(|run| &run.configuration.suite);
     let folders: BTreeSet<&PathBuf> = named.map_or_else(|| own.collect(), |folder| BTreeSet::from([folder]));
     let load = |folder: &PathBuf| {
-        let known =
-            family.items(folder, &[]).map_err(|error| format!("cannot be looked up: {}", with_causes(&error)))?;
+        let known = family
+            .items(folder, &[])
+            .map_err(|error| format!("cannot be looked up in its suite: {}", with_causes(&error)))?;
         if !known.iter().any(|known| known == id) {
             let which = named.map_or_else(|| " any more".to_owned(), |folder| format!(" `{}`", folder.display()));
             return Err(format!("is not in the suite{which}"));
@@ -332,11 +333,7 @@ fn item(
         let item = item.map_err(|error| format!("cannot be read: {}", with_causes(&error)))?;
         let digest = item.digest();
         let is_same = |run: Option<&RunFile>| run.and_then(|run| run.digests.papers.get(id)) == Some(&digest);
-        if runs.iter().copied().all(is_same) {
-            Ok(item)
-        } else {
-            Err("is not known to be the one that was run".to_owned())
-        }
+        if runs.iter().copied().all(is_same) { Ok(item) } else { Err("may have changed since the run".to_owned()) }
     };
     let mut why = None;
     for folder in folders {
@@ -345,7 +342,7 @@ fn item(
             Err(error) => why = why.or(Some(error)),
         }
     }
-    Err(why.unwrap_or_else(|| "cannot be looked up, as nobody says where its suite is (`--suite DIR`)".to_owned()))
+    Err(why.unwrap_or_else(|| "cannot be looked up, because its suite is unknown (pass `--suite DIR`)".to_owned()))
 }
 
 /// Prints how the pass rate falls with n, and which functions are hard.

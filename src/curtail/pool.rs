@@ -130,7 +130,7 @@ fn files(bench: &Bench, guard: &Guard, functions: &[usize], diff: &str) -> Resul
                 files.insert(changed.path.into(), bytes);
             }
             // A trial's files are added to the repo's: nothing can be taken away.
-            None if tree.join(&changed.path).exists() => return Err(format!("it removes `{}`", changed.path)),
+            None if tree.join(&changed.path).exists() => return Err(format!("its diff removes `{}`", changed.path)),
             None => {}
         }
     }

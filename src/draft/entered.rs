@@ -17,7 +17,7 @@ pub struct RepoSources {
     pub modules: BTreeMap<PathBuf, Module>,
     /// Errors of the Python files that can't.
     pub broken: Vec<Error>,
-    /// All other files.
+    /// Paths of the files that are not Python.
     pub others: Vec<PathBuf>,
 }
 

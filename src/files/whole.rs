@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_its_name_only_when_it_is_finished_and_leaves_nothing_else() {
+    fn a_file_gets_its_name_only_when_complete_and_no_temporary_file_remains() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("table.jsonl");
         let mut file = WholeFile::create(&path).unwrap();

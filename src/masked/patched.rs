@@ -64,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_patch_gives_the_text_that_it_was_made_of(
+        fn applying_a_patch_restores_the_text_it_was_made_for(
             before in "([a-c]\n){0,12}[a-c]?", after in "([a-c+ -]\n){0,12}[a-c]?",
         ) {
             let patch = unified_diff("a/b.py", before.as_bytes(), after.as_bytes());
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_of_another_text_is_refused() {
+    fn a_patch_for_another_text_is_refused() {
         let patch = String::from_utf8(unified_diff("x.py", b"a\nb\nc\n", b"a\nB\nc\n")).unwrap();
         assert!(patched(&patch, "x.py", "a\nb\n").is_err());
         assert!(patched(&patch, "x.py", "").is_err());

@@ -86,7 +86,7 @@ pub fn packages<'a>(files: impl Iterator<Item = &'a String>) -> BTreeSet<String>
     files.map(top).filter(is_plain).map(str::to_owned).collect()
 }
 
-/// Sums up the records of all processes, one per line.
+/// Adds up the recorded calls of all processes, given as one JSON object per line.
 fn sum(lines: &[u8]) -> Option<Calls> {
     let mut all = Calls::new();
     for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {

@@ -202,7 +202,7 @@ fn an_empty_run_gives_a_report_that_says_so() {
 }
 
 #[test]
-fn half_a_run_says_what_is_missing_and_lost() {
+fn the_report_of_half_a_run_names_missing_and_lost_attempts() {
     let records = [
         record("react", 1, 0, 0, true),
         record("react", 1, 0, 1, true),
@@ -302,7 +302,7 @@ fn pass_at_k_is_averaged_over_samples_and_ends_and_means_over_attempts() {
 }
 
 #[test]
-fn all_of_k_attempts_pass_less_often_than_one_of_them() {
+fn passing_all_of_k_attempts_is_rarer_than_passing_one() {
     let mut records = Vec::new();
     for attempt in 0..4 {
         records.push(record("react", 1, 0, attempt, attempt < 3));
@@ -444,7 +444,7 @@ fn no_csv_cell_of_text_is_a_formula_and_numbers_stay_numbers() {
 }
 
 #[test]
-fn clean_escapes_what_is_unsafe_and_leaves_the_rest() {
+fn clean_escapes_only_unsafe_characters() {
     assert_eq!(clean("k-means++ über 数 🙂"), "k-means++ über 数 🙂");
     assert_eq!(clean("a\u{1b}[1mb\u{85}\u{200b}\tc\0"), "a\\u{1b}[1mb\\u{85}\\u{200b}\\tc\\u{0}");
     assert_eq!(super::clean::short("abcdef", 4), "abc…");

@@ -127,7 +127,9 @@ impl RunContext {
     /// Finds the item of a sample.
     fn ready(&self, sample: &Sample) -> Result<&dyn Ready> {
         let found = self.items.iter().find(|ready| ready.item().id() == sample.item());
-        found.map(AsRef::as_ref).ok_or_else(|| Error::internal(format!("sample `{sample}` is of no item in this run")))
+        found
+            .map(AsRef::as_ref)
+            .ok_or_else(|| Error::internal(format!("no item of this run has the sample `{sample}`")))
     }
 
     /// Runs the agent. Returns `None` if the attempt was lost to infrastructure.

@@ -301,7 +301,8 @@ pub trait Ready: Send + Sync {
     fn repeats(&self, _staged: &Staged<'_>, _evidence: &AttemptOutput<'_>, _results: &Map<String, Value>) -> bool {
         false
     }
-    /// Repeats the agent's work.
+    /// Repeats the agent's work in a sandbox with the original files, after [`Self::repeats`] asked for it. Passes each
+    /// measurement to `done`.
     ///
     /// # Errors
     /// [`Fault::Lost`] if the sandbox died.
@@ -387,11 +388,11 @@ pub struct Question {
 /// Facts about an item for pages.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ItemFacts {
-    /// The title.
+    /// Title of the publication.
     pub title: String,
-    /// The authors.
+    /// Authors of the publication.
     pub authors: String,
-    /// The year.
+    /// Year of publication.
     pub year: Option<u16>,
     /// Address of the publication.
     pub url: String,
@@ -521,7 +522,9 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw,
         samples.sort_by_key(Sample::n);
     }
     if samples.is_empty() {
-        return Err(Error::usage("there are no such samples").hint("`autoexperiment list` shows how many there are"));
+        return Err(
+            Error::usage("no sample matches the request").hint("`autoexperiment list` shows how many there are")
+        );
     }
     Ok(samples)
 }

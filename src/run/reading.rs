@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_hold_what_rates_are_made_of_and_nothing_else() {
+    fn outcomes_contain_only_the_inputs_of_the_rates() {
         let text = line(0);
         let [whole, outcome] = [Detail::Whole, Detail::Outcome]
             .map(|detail| reading(text.as_bytes(), detail).records.into_iter().next().unwrap());

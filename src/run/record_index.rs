@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn each_record_is_read_again_from_its_place_and_is_what_reading_all_of_them_gives() {
+    fn records_read_one_by_one_equal_those_read_at_once() {
         let folder = tempfile::tempdir().unwrap();
         // Lines that end before, at and after the boundary of a read block; broken and empty lines.
         let long = "x".repeat((1 << 20) - 300);
@@ -189,7 +189,7 @@ mod tests {
             + &line("x_1", End::Answered, "ä\"\\", 3)
             + &line("x_2", End::SandboxLost, &long, 4)
             + &line("x_2", End::Answered, "b", 6);
-        // Records of another shard, which also made an attempt that the first one made.
+        // The file of another shard; attempt `x_1` is in both files.
         let second = line("x_1", End::Answered, "twice", 7) + &line("x_3", End::GaveUp, "c", 1);
         std::fs::write(folder.path().join("attempts-a.jsonl"), first).unwrap();
         for files in [1, 2] {

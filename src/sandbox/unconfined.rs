@@ -258,7 +258,9 @@ impl Sandbox for UnconfinedSandbox {
         let ((stdout, cut_out), (stderr, cut_err)) = (out.finish(), err.finish());
         let EndedChild { exit, cpu, peak_memory } = match ended {
             Ok(Some((_, ended))) => ended,
-            Ok(None) => return Err(failed("wait for a command that had ended", io::ErrorKind::NotFound.into())),
+            Ok(None) => {
+                return Err(failed("get the exit status of a command that had ended", io::ErrorKind::NotFound.into()));
+            }
             // The exit status is unknown, so do not report one.
             Err(error) => return Err(failed("wait for a command", error)),
         };
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_time_limit_kills_what_left_the_process_group_and_ignores_term() {
+    async fn a_time_limit_kills_processes_that_left_the_group_and_ignore_sigterm() {
         let dir = tempfile::tempdir().unwrap();
         let mut sandbox = sandbox(dir.path()).await;
         let script = "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 60; true' & sleep 60; true";

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_kind_goes_by_syntax() {
+    fn the_strict_kind_of_a_program_follows_from_its_syntax() {
         for (code, kind) in [
             ("python run.py", Some(ProgramKind::Bash)),
             ("python run.py --a 1", Some(ProgramKind::Bash)),

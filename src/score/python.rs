@@ -43,7 +43,7 @@ impl Literal {
         parser.space();
         let value = parser.value()?;
         parser.space();
-        if parser.at < text.len() { Err(parser.wrong("the literal ends before this")) } else { Ok(value) }
+        if parser.at < text.len() { Err(parser.wrong("unexpected text after the literal")) } else { Ok(value) }
     }
 
     /// Converts a JSON value as Python's `json` module does.
@@ -572,7 +572,7 @@ mod tests {
             ("'a", "a string that is never closed, at the end"),
             ("012", "not a number that Python reads: `012` at character 1"),
             ("1__0", "not a number that Python reads: `1__0` at character 1"),
-            ("1 2", "the literal ends before this: `2` at character 3"),
+            ("1 2", "unexpected text after the literal: `2` at character 3"),
             ("", "not a Python literal, at the end"),
             ("-'a'", "only numbers have a sign, at the end"),
             ("f'x'", "not a Python literal: `f'x'` at character 1"),

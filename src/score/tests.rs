@@ -136,7 +136,7 @@ fn one_bad_leaf_fails_that_value_and_is_named() {
 }
 
 #[test]
-fn gold_that_means_nothing_is_refused_when_it_is_recorded() {
+fn a_meaningless_gold_value_is_refused_when_it_is_recorded() {
     for bad in
         [json!("NaN"), json!("inf"), json!(null), json!([]), json!({"a": {}}), json!([1, "-Infinity"]), json!("0.5")]
     {

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_bound_nothing_give_no_fit() {
+    fn data_without_a_finite_maximum_likelihood_give_no_fit() {
         assert_eq!(fit(&line([(1.0, 5.0, 5.0), (2.0, 5.0, 5.0)]), &[], 2), None);
         assert_eq!(fit(&line([(1.0, 5.0, 5.0), (2.0, 5.0, 0.0)]), &[], 2), None);
         assert_eq!(fit(&line([(1.0, 5.0, 2.0)]), &[], 2), None, "one n has no slope");

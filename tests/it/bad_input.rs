@@ -280,7 +280,7 @@ fn a_sample_that_does_not_exist_is_refused() {
       hint: `autoexperiment list tiny` shows the functions
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "-n", "7", "--agent", "noop"]), @r#"
-    error: there are no such samples
+    error: no sample matches the request
       hint: `autoexperiment list` shows how many there are
     "#);
     insta::assert_snapshot!(lab.fails(2, &["sample", "-n", "3..1"]), @r#"

@@ -287,7 +287,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
-fn two_builds_of_a_lock_are_the_same_bytes_and_hold_nothing_of_where_they_came_from() {
+fn two_builds_of_a_lock_are_identical_and_contain_neither_channel_address_nor_password() {
     let channels = channels();
     let server = Server::of(channels);
     let odd = "cost $5 `id` $HOME \"\\";
@@ -545,7 +545,7 @@ fn two_builders_at_once_share_one_build() {
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
-fn a_build_that_was_killed_is_begun_again() {
+fn a_killed_build_is_restarted() {
     let channels = channels();
     let mut conda = Conda::of(channels, YML);
     conda.lock();

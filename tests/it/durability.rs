@@ -171,7 +171,7 @@ fn ctrl_c_stops_cleanly_and_explains_how_to_resume() {
 }
 
 #[test]
-fn a_harness_that_is_stopped_for_a_while_charges_the_attempt_nothing_for_it() {
+fn time_while_the_harness_is_stopped_is_not_charged_to_the_attempt() {
     let lab = Lab::new();
     lab.write("steps", "{\"tool\": \"command_line\", \"arguments\": {\"command\": \"sleep 2.125\"}}\n");
     let agent = format!("scripted:{}", lab.path("steps").display());

@@ -605,7 +605,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn names_that_no_file_can_have_hide_nothing_and_lead_nowhere() {
+fn agent_names_that_are_not_file_names_hide_no_record_and_leave_no_folder() {
     let lab = Lab::bare();
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/odd"));
     let long = "é".repeat(300);
@@ -919,7 +919,7 @@ fn hostile_text_does_not_break_exports_or_write_elsewhere() {
 
 #[test]
 #[ignore = "needs other projects' readers, which it installs from PyPI"]
-fn other_projects_read_what_strangers_wrote() {
+fn third_party_readers_read_the_exports_of_a_hostile_run() {
     let readers = Readers::general();
     let lab = Lab::new();
     hostile_run(&lab);

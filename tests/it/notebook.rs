@@ -345,7 +345,7 @@ fn right_and_wrong_solutions_of_the_bundled_tasks_are_distinguished() {
 }
 
 #[test]
-fn check_finds_what_shows_without_running() {
+fn check_finds_errors_that_show_without_running_code() {
     let lab = lab();
     let checked = lab.ok(&["check", "--family", "notebook"]).stdout;
     assert!(checked.contains("sums.adder: ok"), "{checked}");
@@ -368,7 +368,7 @@ fn check_finds_what_shows_without_running() {
 
 #[test]
 #[ignore = "needs PyPI"]
-fn cells_give_what_they_give_in_a_real_kernel() {
+fn cells_give_the_same_output_as_in_a_real_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let run = |program: &std::path::Path, arguments: &[&str]| {
         let output = std::process::Command::new(program).args(arguments).output().unwrap();

@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn no_reply_for_a_region_panics_and_none_changes_what_is_outside_of_its_function(
+    fn no_reply_for_a_region_panics_or_changes_code_outside_its_function(
         pieces in proptest::collection::vec(select(&[
             "```python\n", "```\n", "def f(xs):\n", "    total = 0\n", "    for x in xs:\n", "        total += x\n", "    return total\n",
             "y = x * x\n", "total += y\n", "import numpy as np\n", "break\n", "    text = \"\"\"a\n  b\"\"\"\n", "\"\"\"", "Here it is:\n", "\t", "\\\n", "é", "([", ")]:",

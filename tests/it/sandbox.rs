@@ -146,7 +146,7 @@ async fn a_device_of_its_own_is_shown_in_a_sandbox_and_named_to_its_commands() {
 }
 
 #[test]
-fn an_engine_that_does_not_answer_is_named_with_what_to_do() {
+fn an_unresponsive_engine_is_reported_with_its_name_and_a_remedy() {
     for (engine, variable, remedy) in
         [("docker", "DOCKER_HOST", "`dockerd &`"), ("podman", "CONTAINER_HOST", "podman system service")]
     {

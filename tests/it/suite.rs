@@ -15,7 +15,7 @@ fn lab() -> Lab {
 }
 
 #[test]
-fn the_table_of_the_docs_is_what_the_command_gives_now() {
+fn the_table_in_the_docs_matches_the_commands_output() {
     let root = env!("CARGO_MANIFEST_DIR");
     let ran = Command::new(PROGRAM).args(["suite", "--markdown", "--suite", root]).output().unwrap();
     assert!(ran.status.success());

@@ -188,7 +188,7 @@ pub struct TestFeedback {
     pub key: String,
     /// The verdict, in words.
     pub verdict: String,
-    /// The faults, one fragment each.
+    /// Why the test failed, as error fragments.
     pub faults: Vec<String>,
     /// The end of its error output.
     pub stderr: String,

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn callers_come_before_methods_of_the_class_before_what_callers_call_before_the_file() {
+    fn context_order_is_callers_then_class_methods_then_callees_of_callers_then_the_file() {
         let a = "class A:\n    def f(self):\n        raise NotImplementedError\n    def g(self):\n        return 1\n\n\ndef near():\n    return 2\n";
         let b =
             "def run(a):\n    return a.f() + helper()\n\n\ndef helper():\n    return 3\n\n\ndef far():\n    return 4\n";

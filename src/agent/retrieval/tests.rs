@@ -28,7 +28,7 @@ fn retriever(paper: PaperChoice, code: CodeChoice) -> Retriever {
 }
 
 #[tokio::test]
-async fn each_choice_gives_the_passages_that_it_names() {
+async fn each_passage_setting_selects_its_passages() {
     let code = masked();
     let wanted = wanted(&code);
     let headings = async |paper| {

@@ -32,7 +32,7 @@ async fn a_window_shows_the_last_steps_and_notes_the_omitted_ones() {
 }
 
 #[tokio::test]
-async fn a_summary_is_written_by_the_model_from_what_leaves_and_is_charged() {
+async fn the_model_summarises_removed_messages_and_the_call_is_charged() {
     let mut replies = steps(8);
     // A summary is requested when four steps follow besides two that are kept, and again two steps later.
     replies.insert(4, costing(text("First summary."), 0.1, 100));
@@ -96,7 +96,7 @@ async fn near_the_contexts_end_the_oldest_observations_are_shortened_first_and_i
 }
 
 #[tokio::test]
-async fn how_many_tokens_a_text_has_is_learned_from_what_replies_cost() {
+async fn the_token_estimate_is_calibrated_by_the_usage_of_replies() {
     let long = sh("head -c 12000 /dev/zero | tr '\\0' x");
     for (told, kept) in [(0, 12_000), (3000, 12_000), (12_000, 1500)] {
         let attempt = AttemptFixture::new(vec![costing(long.clone(), 0.0, told), submit()])

@@ -125,7 +125,7 @@ async fn a_script_that_ends_without_an_answer_gave_up() {
 }
 
 #[tokio::test]
-async fn a_failed_call_ends_by_what_failed_and_its_reason_is_kept() {
+async fn a_failed_call_determines_the_end_and_its_reason_is_recorded() {
     for (error, end) in [
         (ModelError::Unavailable("503".into()), End::ModelError),
         (ModelError::Denied("bad key".into()), End::ModelDenied),

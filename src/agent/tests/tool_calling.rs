@@ -25,7 +25,7 @@ async fn calls_by_text_are_run_and_no_tool_is_offered_to_the_provider() {
 }
 
 #[tokio::test]
-async fn a_reply_without_a_fenced_call_is_answered_with_what_one_looks_like() {
+async fn a_reply_without_a_fenced_call_is_answered_with_an_example() {
     let replies = ["I shall look.", "```bash\nls", "```run_it\nls\n```", REPORT].map(text);
     let attempt = AttemptFixture::new(replies.to_vec()).await.react_with("protocol=text").await;
     assert_eq!(attempt.end, End::Answered);

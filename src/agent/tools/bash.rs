@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn in_the_last_reply_results_count_at_any_position_and_nothing_is_run() {
+    async fn in_the_last_reply_an_answer_counts_at_any_position_and_no_tool_is_run() {
         for last in [
             text("These are the results:\n```json\n{\"Experiment 1\": {\"x\": 1}}\n```"),
             bash(&format!("touch run.txt; echo {MARKER}; echo '{{\"Experiment 1\": {{\"x\": 1}}}}'")),

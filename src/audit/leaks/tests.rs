@@ -111,7 +111,7 @@ fn prefixed(prefix: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_masked_body_is_no_leak_of_itself() {
+fn a_masked_body_is_not_reported_as_a_leak_of_itself() {
     let report = LeakFixture::new().measure();
     assert_eq!(report.functions[0].containment, 0.0);
     assert!(report.findings.is_empty() && report.pairs.is_empty());

@@ -355,7 +355,7 @@ fn no_two_mutants_are_the_same_text_or_have_the_same_id() {
 }
 
 #[test]
-fn ids_do_not_depend_on_what_stands_around_the_function() {
+fn ids_do_not_depend_on_the_code_around_the_function() {
     let function = "def f(a):\n    '''Doc.'''\n    return a + 1\n";
     let moved = format!("import x\n\n\n{}", function.replace("Doc.", "Doc.\n\n    More.\n    "));
     assert_eq!(listed(function), listed(&moved));

@@ -176,7 +176,7 @@ fn tags_that_mark_no_neighbours_of_one_block_are_refused() {
 }
 
 #[test]
-fn a_region_and_what_holds_it_cannot_be_masked_together_and_neighbours_can() {
+fn a_region_cannot_be_masked_together_with_its_function_but_neighbouring_regions_can() {
     let module =
         parsed("def f():\n    a = 1\n    b = 2\n    if b:\n        c = 3\n    return a\n\ndef g():\n    return 1\n");
     let region = |first: &str| module.region(Some(0), statements(first, None)).unwrap();

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_moves_with_what_is_edited_before_it() {
+    fn a_range_moves_with_edits_before_it() {
         let edits = vec![(0..0, b"ab".to_vec()), (4..8, b"x".to_vec()), (20..24, Vec::new())];
         let spliced = SplicedFile { bytes: Vec::new(), added: Vec::new(), new_signature: false, edits };
         assert_eq!(spliced.moved(&(1..3)), Some(3..5));

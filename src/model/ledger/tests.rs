@@ -80,7 +80,7 @@ fn a_broken_ledger_line_is_reported_and_the_others_are_read() {
 }
 
 #[test]
-fn a_ledger_that_cannot_be_written_lets_nothing_more_be_paid_for() {
+fn without_a_writable_ledger_no_further_calls_are_paid_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Arc::new(Ledger::open(&path).unwrap());

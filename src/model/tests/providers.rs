@@ -280,7 +280,7 @@ async fn a_stream_ends_in_the_same_reply() {
 }
 
 #[tokio::test]
-async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
+async fn a_broken_stream_is_retried_unless_part_of_it_was_already_passed_on() {
     let good = || {
         events(&[
             r#"data: {"choices": [{"index": 0, "delta": {"content": "yes"}}]}"#,
@@ -307,8 +307,8 @@ async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
         (reply, text, server.requests().len())
     };
     let (reply, text, tries) = asked(vec![limited(), CannedAnswer::Close, events(&[]), good()]).await;
-    assert!(reply.is_err(), "two more tries than the first: {reply:?}");
-    assert_eq!((text.as_str(), tries), ("", 4), "an empty stream is asked for as a whole, and that is none");
+    assert!(reply.is_err(), "at most two retries: {reply:?}");
+    assert_eq!((text.as_str(), tries), ("", 4), "after an empty stream the whole reply is requested, which fails here");
     let (reply, text, tries) = asked(vec![limited(), CannedAnswer::Close, good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 3));
     // No piece was passed on, so the call is retried, and the earlier pieces do not count.
@@ -325,7 +325,7 @@ async fn a_stream_is_begun_again_until_something_of_it_was_passed_on() {
 }
 
 #[tokio::test]
-async fn a_stream_of_which_something_was_passed_on_is_not_begun_again() {
+async fn a_stream_that_was_partly_passed_on_is_not_retried() {
     let broken = events(&[r#"data: {"choices": [{"index": 0, "delta": {"content": "ye"}}]}"#]);
     let server = TestServer::start(vec![broken]).await;
     let (to, from) = pieces();
@@ -333,7 +333,7 @@ async fn a_stream_of_which_something_was_passed_on_is_not_begun_again() {
     let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
     let failed = open_here("m", &free).stream(&request(), &to).await.unwrap_err();
     assert!(matches!(failed.error, ModelError::Unavailable(why) if why.contains("breaks off")));
-    assert_eq!(server.requests().len(), 1, "what was said cannot be said again");
+    assert_eq!(server.requests().len(), 1, "text that was passed on cannot be taken back");
 }
 
 #[tokio::test]

@@ -126,7 +126,7 @@ async fn reasoning_content_goes_back_beside_calls_and_else_stays_away() {
 }
 
 #[tokio::test]
-async fn more_tokens_than_any_model_takes_are_the_servers_fault_and_cost_nothing() {
+async fn impossibly_large_token_counts_are_a_server_error_and_cost_nothing() {
     for (count, at) in [("prompt_tokens", 1_000_000_000_000_000_000_u64), ("completion_tokens", 2_000_000_000)] {
         let mut body = openai_text("yes");
         body["usage"][count] = json!(at);

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_the_time_of_a_file_nor_the_clock_of_its_writer_decides_who_lives() {
+    fn liveness_depends_neither_on_file_times_nor_on_the_writers_clock() {
         let folder = tempfile::tempdir().unwrap();
         let path = file(folder.path(), "a");
         let timeout = Duration::from_mins(1);

@@ -385,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_container_asks_for_the_attempts_own_device_or_for_what_each_gets() {
+    fn a_container_requests_the_attempts_device_or_the_requested_gpus() {
         let own = Gpu { visible: "0".into(), name: "3".into(), devices: Vec::new() };
         let asked = |own: Option<&Gpu>, gpus| devices(own, gpus).map(|asked| (asked.count, asked.device_ids));
         assert_eq!(asked(None, None), None);

@@ -90,7 +90,7 @@ async fn code_that_runs_on_is_waited_for_or_interrupted_and_the_session_lives() 
 }
 
 #[tokio::test]
-async fn a_session_that_ignores_interrupts_or_dies_is_begun_anew() {
+async fn a_session_that_ignores_interrupts_or_dies_is_replaced() {
     let stubborn = "import os, signal\nopen('pid', 'w').write(str(os.getpid()))\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
                     while True: pass";
     let ignoring = observe(vec![

@@ -265,7 +265,7 @@ fn results_of_tools_become_messages_of_their_own() {
 }
 
 #[test]
-fn a_text_is_cut_before_the_first_of_its_stops() {
+fn a_text_is_cut_before_the_first_stop_sequence() {
     assert_eq!(stop_at("one two three", &["three".into(), "two".into(), String::new()]), "one ");
 }
 
