@@ -175,11 +175,8 @@ async fn import(
     while told.try_next().await.map_err(failed)?.is_some() {}
     let written = writing.await.map_err(io::Error::other).and_then(|written| written);
     written.map_err(|error| {
-        Error::new(
-            FailureKind::Infrastructure,
-            format!("failed to send the base image to {}", engine.kind.name()),
-        )
-        .because(error)
+        Error::new(FailureKind::Infrastructure, format!("failed to send the base image to {}", engine.kind.name()))
+            .because(error)
     })?;
     let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
     let options = TagImageOptionsBuilder::default().repo(repo).tag(tag).build();

@@ -96,10 +96,7 @@ pub(super) async fn start(
         let words = last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let words = String::from_utf8_lossy(&words).trim().to_owned();
         let why = if words.is_empty() { why } else { format!("{why} ({words})") };
-        Error::new(
-            FailureKind::Infrastructure,
-            format!("failed to start a `{}` sandbox: {why}", engine.kind.name()),
-        )
+        Error::new(FailureKind::Infrastructure, format!("failed to start a `{}` sandbox: {why}", engine.kind.name()))
     };
     match ready {
         Ok(Ok(())) => {}

@@ -152,8 +152,7 @@ impl Engine {
                 Err(error) => tried.push(format!("{address}: {error}")),
             }
         }
-        Err(Error::machine(format!("no {} answers ({})", kind.name(), tried.join("; ")))
-            .hint(kind.remedy()))
+        Err(Error::machine(format!("no {} answers ({})", kind.name(), tried.join("; "))).hint(kind.remedy()))
     }
 
     async fn open(kind: EngineKind, address: &str) -> Result<Self, bollard::errors::Error> {
