@@ -32,7 +32,7 @@ pub enum ArgumentSource {
     Calls,
     /// The arguments of the programs that it started.
     Programs,
-    /// The result.
+    /// The program's result, for programs without recorded arguments.
     Outcome,
     /// The program's text.
     Text,

@@ -49,7 +49,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The device.
+    /// Returns the reserved device.
     #[must_use]
     pub const fn gpu(&self) -> &Gpu {
         &self.gpu

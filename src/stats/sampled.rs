@@ -53,7 +53,7 @@ impl Default for Intervals {
 pub struct SampleValue<'a> {
     /// The sample's paper.
     pub paper: &'a str,
-    /// Its number of masked functions.
+    /// The sample's number of masked functions.
     pub n: usize,
     /// The value.
     pub value: f64,
