@@ -80,7 +80,7 @@ pub fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()> {
 /// Returns the folder next to a page: `report.html` has `report.data`.
 fn beside(file: &Path) -> Result<PathBuf> {
     if file.file_name().is_none() || file.is_dir() {
-        return Err(Error::usage(format!("`{}` is no name for a file", file.display()))
+        return Err(Error::usage(format!("`{}` is not a valid file name", file.display()))
             .hint("name a file, as `--html report.html`"));
     }
     let folder = file.with_extension("data");

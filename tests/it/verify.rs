@@ -219,7 +219,7 @@ fn a_random_part_measured_again_finds_a_stored_matrix_and_evidence_that_lie() {
     }
     lab.write("papers/plain/dependencies.json", &lying.to_string());
     let message = lab.fails(4, &["verify", "plain", "--recheck", "0.3", "--seed", "7"]);
-    assert!(message.contains("and by the file it does"), "{message}");
+    assert!(message.contains("but the stored file says that it does"), "{message}");
     assert_eq!(matrix(&lab, "plain"), lying, "nothing is written");
     let mut evidence: serde_json::Value = serde_json::from_str(&lab.read("papers/plain/evidence.json")).unwrap();
     evidence["functions"]["plain/figures.py::mirror"]["containment"] = 0.25.into();

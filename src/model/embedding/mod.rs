@@ -49,7 +49,7 @@ pub fn open(spec: &str, url: Option<&str>, cache: Option<&Path>) -> Result<Arc<d
     } else if is_model(Path::new(spec)) {
         open_local(Path::new(spec))?
     } else {
-        return Err(Error::usage(format!("`{spec}` is no embedding model")).hint(format!("give {FORMS}")));
+        return Err(Error::usage(format!("`{spec}` is not an embedding model")).hint(format!("give {FORMS}")));
     };
     Ok(Arc::new(cached::CachedEmbedder::open(inner, cache)?))
 }
