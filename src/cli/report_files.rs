@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_folder_beside_only_our_own_files_are_removed() {
+    fn only_generated_files_are_removed_from_the_data_folder() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("report.data");
         std::fs::create_dir(&data).unwrap();

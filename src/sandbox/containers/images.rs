@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_s_interpreter_stands_for_the_whole_of_usr() {
+    fn a_usr_without_an_interpreter_cannot_be_expanded() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().to_path_buf();
         assert!(expand(vec!["/usr".into(), folder.clone()]).is_err(), "there is no interpreter");
