@@ -165,7 +165,7 @@ fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
                 Error::new(
                     FailureKind::Baseline,
                     format!(
-                        "{:.0}% of function `{}` is in one other file, and by the file {:.0}%",
+                        "{:.0}% of function `{}` is in one other file, but the stored file says {:.0}%",
                         100.0 * leak.containment,
                         leak.at,
                         100.0 * was

@@ -174,7 +174,7 @@ fn a_faulty_experiment_is_reported_with_a_remedy_and_other_papers_continue() {
             "    print(json.dumps(result))",
             "    result[\"gaps\"] = -5\n    print(json.dumps(result))",
             4,
-            "paper `plain`, experiment `steps`: it does not give its gold here",
+            "paper `plain`, experiment `steps`: it does not reproduce its gold result here",
         ),
         (
             "from . import figures",
@@ -225,5 +225,5 @@ fn a_random_part_measured_again_finds_a_stored_matrix_and_evidence_that_lie() {
     evidence["functions"]["plain/figures.py::mirror"]["containment"] = 0.25.into();
     lab.write("papers/plain/evidence.json", &evidence.to_string());
     let message = lab.fails(4, &["verify", "plain", "--recheck", "0", "--seed", "7"]);
-    assert!(message.contains("is in one other file, and by the file 25%"), "{message}");
+    assert!(message.contains("is in one other file, but the stored file says 25%"), "{message}");
 }

@@ -61,7 +61,7 @@ fn open_local(folder: &Path) -> Result<Arc<dyn Embedder>> {
 
 #[cfg(not(feature = "embedding"))]
 fn open_local(_: &Path) -> Result<Arc<dyn Embedder>> {
-    Err(Error::left_out("embedding models of its own", "embedding"))
+    Err(Error::left_out("local embedding models", "embedding"))
 }
 
 /// Returns the cosine of the angle between two vectors of length 1.

@@ -93,7 +93,7 @@ impl EngineImages {
         let mut left_out = Vec::new();
         for exposure in exposures(own, hidden) {
             if exposure.is_whole() {
-                return Err(exposure.refusal("and nothing of that is left without it"));
+                return Err(exposure.refusal("and hiding it would hide that whole folder"));
             }
             left_out.extend(exposure.at.canonicalize());
             left_out.push(exposure.at);
