@@ -199,7 +199,8 @@ impl TrialPlan {
                 (true, Some(false), _) => proof.fault(format!("the wrong solution `{name}` passes")),
                 (false, Some(true), _) => proof.fault(format!("the right solution `{name}` fails: {}", outcome.why)),
                 (true, None, None) => proof.fault(format!(
-                    "no check notices the change \"{name}\": add a check, or list it under `[[harmless]]` with the reason"
+                    "no check notices the change \"{name}\": add a check, or list the change under `[[harmless]]` with \
+                     the reason"
                 )),
                 (true, None, Some(harmless)) => outcome.why = format!("harmless: {}", harmless.because),
                 (false, None, Some(_)) => {

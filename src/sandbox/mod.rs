@@ -253,7 +253,7 @@ pub async fn choose_with(kind: SandboxKind, gpus: Option<Gpus>) -> Result<Arc<dy
         SandboxKind::Unconfined => Ok(Arc::new(Unconfined)),
         SandboxKind::Docker => Ok(Arc::new(ContainerBackend::open(EngineKind::Docker, gpus).await?)),
         SandboxKind::Podman if gpus.is_some() => {
-            Err(Error::machine("podman cannot give containers graphics processors through its Docker-compatible interface, which is used here")
+            Err(Error::machine("podman cannot give containers graphics processors by its Docker-compatible interface")
                 .hint("use `--sandbox docker` for `--gpus`"))
         }
         SandboxKind::Podman => Ok(Arc::new(ContainerBackend::open(EngineKind::Podman, gpus).await?)),
