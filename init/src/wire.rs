@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_false_length_neither_reserves_memory_nor_is_waited_for() {
+    fn a_false_length_is_refused_without_reserving_memory() {
         let promise = |length: u64| [&length.to_le_bytes()[..], b"little"].concat();
         let error = arrived::<InitRequest>(&promise(u64::MAX)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");

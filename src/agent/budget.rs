@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_a_part_of_the_whole_from_here_on_and_never_goes_beyond_it() {
+    fn a_share_is_a_part_of_the_remaining_budget_and_never_exceeds_it() {
         let limits = Limits { steps: 10, seconds: 100.0, cost: 1.0, tokens: Some(1000) };
         let mut budget = Budget::new(limits);
         assert_eq!(budget.share(4), Limits { steps: 2, seconds: 25.0, cost: 0.25, tokens: Some(250) });

@@ -5,9 +5,9 @@ use crate::suite::ResultRule;
 /// A command and the rule to read its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// Its name in records.
+    /// The check's id in records.
     pub id: String,
-    /// The key of its result in an answer, such as "Experiment 3".
+    /// Key of the result in an answer, such as "Experiment 3".
     pub key: String,
     /// The shell command, run in the repo's root.
     pub command: String,

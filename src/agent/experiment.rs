@@ -16,9 +16,9 @@ use crate::sandbox::{Command, Exec, Exit, Fault};
 /// An experiment without a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExperimentFailure {
-    /// Its key in the answer.
+    /// The experiment's key in the answer.
     pub key: String,
-    /// The reason, as an error fragment.
+    /// Why there is no result, as an error fragment.
     pub what: String,
     /// Its standard error.
     pub stderr: String,

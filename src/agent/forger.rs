@@ -27,7 +27,7 @@ impl Agent for Forger {
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         match &task.forgery {
             Some(forgery) => gold::follow(forgery, context).await,
-            None => End::GaveUp.because("this family says nothing of how its tasks are forged"),
+            None => End::GaveUp.because("this family defines no forged solution"),
         }
     }
 }

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_history_is_read_as_it_is_written() {
+    fn histories_parse_and_print_the_same_text() {
         for text in ["full", "window:5", "summary:12", "super"] {
             assert_eq!(text.parse::<History>().unwrap().to_string(), text);
         }

@@ -49,7 +49,7 @@ pub enum Event {
     Reply {
         /// Number of the step, from 1.
         step: u32,
-        /// The text.
+        /// Text of the reply.
         text: String,
         /// Reasoning that the provider returned separately.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,9 +66,9 @@ pub enum Event {
         /// Whether the reply was reused from an earlier run, so that it costs nothing.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cached: bool,
-        /// Tokens.
+        /// Tokens of the call.
         usage: Usage,
-        /// Dollars.
+        /// Cost of the call in dollars.
         cost: f64,
         /// Seconds waited.
         seconds: f64,
@@ -100,9 +100,9 @@ pub enum Event {
         tool: String,
         /// The model's reply to the tool.
         text: String,
-        /// Tokens.
+        /// Tokens of the call.
         usage: Usage,
-        /// Dollars.
+        /// Cost of the call in dollars.
         cost: f64,
         /// Seconds waited.
         seconds: f64,
@@ -157,7 +157,7 @@ pub enum Event {
     },
     /// A call was refused without asking the model.
     CallRefused {
-        /// The reason.
+        /// Why the call was refused.
         what: String,
     },
     /// An external agent or a Python function has ended.
@@ -208,7 +208,7 @@ pub enum Event {
     Ended {
         /// Why it stopped.
         end: End,
-        /// Details.
+        /// Details about the end, such as an error message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },

@@ -47,7 +47,7 @@ pub async fn traced(
         match ended {
             Ok((experiment, Ok(trace))) => traces[experiment] = Some(trace),
             Ok((experiment, Err(error))) => errors.push((experiment, error)),
-            Err(error) => return Err(vec![Error::internal("a trace broke off").because(error)]),
+            Err(error) => return Err(vec![Error::internal("a traced run was aborted").because(error)]),
         }
         done += 1;
         stage(done);
@@ -136,7 +136,7 @@ pub fn agrees(bench: &Bench, experiment: usize, outcome: &ExperimentOutcome) -> 
 fn rare(bench: &Bench, experiment: usize) -> Error {
     let paper = &bench.loaded().paper;
     let id = &paper.experiments[experiment].id;
-    let what = "its result varies, if rarely: one run of several did not give its gold";
+    let what = "its result varies, if rarely: one run of several did not reproduce its gold result";
     Error::new(FailureKind::Baseline, format!("paper `{}`, experiment `{id}`: {what}", paper.id)).hint(VARIES)
 }
 
@@ -185,7 +185,7 @@ async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Res
         if differences(bench.ready()).is_empty() {
             return Err(wrong("its result varies: it is not its gold now".to_owned()).hint(VARIES));
         }
-        return Err(wrong("it does not give its gold here".to_owned())
+        return Err(wrong("it does not reproduce its gold result here".to_owned())
             .hint(format!("record gold for this repo and machine with `autoexperiment gold {paper}`")));
     }
     let outcome = second.as_ref().filter(|second| second.result.is_err()).unwrap_or(&first);

@@ -186,7 +186,7 @@ pub async fn measure(
     let mut done = 0;
     stage(done);
     while let Some(ended) = running.join_next().await {
-        let (place, fate) = ended.map_err(|error| Error::internal("a mutant broke off").because(error))?;
+        let (place, fate) = ended.map_err(|error| Error::internal("the run of a mutant was aborted").because(error))?;
         fates[place] = fate?;
         done += 1;
         stage(done);
@@ -210,7 +210,7 @@ pub async fn again(bench: &Arc<Bench>, mutants: &[(usize, Mutant)]) -> Result<Ve
     }
     let mut killed = vec![false; mutants.len()];
     while let Some(ended) = running.join_next().await {
-        let (place, fate) = ended.map_err(|error| Error::internal("a mutant broke off").because(error))?;
+        let (place, fate) = ended.map_err(|error| Error::internal("the run of a mutant was aborted").because(error))?;
         killed[place] = fate? != MutantOutcome::Survived;
     }
     Ok(killed)
@@ -315,7 +315,7 @@ impl Tests {
                 let why = outcome.result.err().unwrap_or_else(|| "its result is not its gold".to_owned());
                 let message = format!("the unchanged repo fails experiment `{id}`: {why}");
                 return Err(Error::new(FailureKind::Baseline, message).hint(format!(
-                    "no mutant could be told from it; record gold again with `autoexperiment gold {}`",
+                    "mutants could not be distinguished from it; record gold again with `autoexperiment gold {}`",
                     bench.loaded().paper.id
                 )));
             }

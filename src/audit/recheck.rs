@@ -95,7 +95,7 @@ async fn pairs(
             disagreements.push(
                 Error::new(
                     FailureKind::Baseline,
-                    format!("experiment `{id}` {now} function `{at}`, and by the file it {then}"),
+                    format!("experiment `{id}` {now} function `{at}`, but the stored file says that it {then}"),
                 )
                 .at(&path, None)
                 .hint(&hint),
@@ -139,7 +139,10 @@ async fn mutants(
             disagreements.push(
                 Error::new(
                     FailureKind::Baseline,
-                    format!("mutant `{}` of function `{}` {now}, and by the file it {then}", mutant.id, function.at),
+                    format!(
+                        "mutant `{}` of function `{}` {now}, but the stored file says that it {then}",
+                        mutant.id, function.at
+                    ),
                 )
                 .at(&path, None)
                 .hint(&hint),
@@ -162,7 +165,7 @@ fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
                 Error::new(
                     FailureKind::Baseline,
                     format!(
-                        "{:.0}% of function `{}` is in one other file, and by the file {:.0}%",
+                        "{:.0}% of function `{}` is in one other file, but the stored file says {:.0}%",
                         100.0 * leak.containment,
                         leak.at,
                         100.0 * was

@@ -245,7 +245,7 @@ impl Bench {
         }
         let mut done = 0;
         while let Some(ended) = running.join_next().await {
-            let (place, outcome) = ended.map_err(|error| Error::internal("a trial broke off").because(error))?;
+            let (place, outcome) = ended.map_err(|error| Error::internal("a trial was aborted").because(error))?;
             outcomes[place] = Some(outcome?);
             done += 1;
             on_done(done);

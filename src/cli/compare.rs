@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     if !differences.is_empty() && !arguments.force {
         return Err(Error::usage("the runs are not alike in what their attempts were measured by")
-            .hint("`--force` compares them all the same"));
+            .hint("`--force` compares them anyway"));
     }
     if all.len() < 2 {
         return Err(Error::usage(format!("{} contender(s): nothing to compare", all.len()))

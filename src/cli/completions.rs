@@ -60,7 +60,8 @@ fn fish(script: &str) -> String {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut super::Arguments::command(), "autoexperiment", &mut text);
-    let text = String::from_utf8(text).map_err(|error| Error::internal("completions are no text").because(error))?;
+    let text =
+        String::from_utf8(text).map_err(|error| Error::internal("the completions are not UTF-8").because(error))?;
     print(&match arguments.shell {
         Shell::Bash => with_names(&text, BASH, "\nif [[ \"${BASH_VERSINFO[0]}\""),
         Shell::Zsh => with_names(&text, ZSH, "\nif [ \"$funcstack[1]\""),

@@ -196,5 +196,5 @@ fn times(seconds: f64, full: f64) -> [String; 3] {
 
 fn parse_share(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
-    parsed.ok_or_else(|| format!("`{text}` is no share: give a number from 0 to 1"))
+    parsed.ok_or_else(|| format!("`{text}` is not a share: give a number from 0 to 1"))
 }

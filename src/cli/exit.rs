@@ -38,7 +38,7 @@ pub enum ProgramExit {
 }
 
 impl ProgramExit {
-    /// The number.
+    /// Returns the exit code as a number.
     pub const fn code(self) -> u8 {
         self as u8
     }

@@ -88,7 +88,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 .map(|object| object.name)
                 .collect();
             if let Some(unknown) = images.iter().find(|image| !there.contains(image)) {
-                return Err(Error::usage(format!("no image `{unknown}` of this program's"))
+                return Err(Error::usage(format!("this program has made no image `{unknown}`"))
                     .hint("`autoexperiment image list` shows what is there"));
             }
             for image in if images.is_empty() { &there } else { images } {

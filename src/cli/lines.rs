@@ -22,12 +22,12 @@ pub struct EventLine<'a> {
 pub enum EventPayload<'a> {
     /// A stage of the preparation began.
     Stage {
-        /// The stage.
+        /// Name of the stage.
         what: &'a str,
     },
     /// A warning for the user.
     Warning {
-        /// The text.
+        /// Text of the warning.
         what: &'a str,
     },
     /// The preparation is finished.

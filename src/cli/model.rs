@@ -137,7 +137,9 @@ pub fn parse_price(text: &str) -> Result<GivenPrice, String> {
         Some(&[read, written, cached, cache_written]) => {
             Ok(GivenPrice { tokens: (read, written), cache: Some((cached, cache_written)) })
         }
-        _ => Err(format!("`{text}` is no price: give dollars for a million tokens read and written, as `0.15,0.60`")),
+        _ => {
+            Err(format!("`{text}` is not a price: give dollars for a million tokens read and written, as `0.15,0.60`"))
+        }
     }
 }
 
@@ -146,7 +148,7 @@ pub fn parse_time(text: &str) -> Result<f64, String> {
         return if seconds > 0.0 && seconds.is_finite() { Ok(seconds) } else { Err("must be more than 0".to_owned()) };
     }
     let parsed: jiff::SignedDuration =
-        text.parse().map_err(|_| format!("`{text}` is no time: give seconds, or a time as `30m` or `1h30m`"))?;
+        text.parse().map_err(|_| format!("`{text}` is not a time: give seconds, or a time as `30m` or `1h30m`"))?;
     match Duration::try_from(parsed) {
         Ok(parsed) if !parsed.is_zero() => Ok(parsed.as_secs_f64()),
         _ => Err("must be more than 0".to_owned()),

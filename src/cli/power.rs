@@ -165,7 +165,7 @@ fn available(suite: &Suite, n: usize) -> Option<u128> {
 /// Parses a share from 0 to 1, inclusive.
 fn parse_share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| format!("`{text}` is no share: give a number from 0 to 1"))
+    share.ok_or_else(|| format!("`{text}` is not a share: give a number from 0 to 1"))
 }
 
 /// Parses a share between 0 and 1, exclusive.

@@ -48,7 +48,7 @@ type RunningAttempts = Arc<Mutex<Vec<RunningAttempt>>>;
 
 /// A running attempt.
 struct RunningAttempt {
-    /// Its name as shown.
+    /// Name of the attempt in the display.
     name: String,
     sample: String,
     begun: Instant,

@@ -80,7 +80,7 @@ pub fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()> {
 /// Returns the folder next to a page: `report.html` has `report.data`.
 fn beside(file: &Path) -> Result<PathBuf> {
     if file.file_name().is_none() || file.is_dir() {
-        return Err(Error::usage(format!("`{}` is no name for a file", file.display()))
+        return Err(Error::usage(format!("`{}` is not a valid file name", file.display()))
             .hint("name a file, as `--html report.html`"));
     }
     let folder = file.with_extension("data");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_folder_beside_only_our_own_files_are_removed() {
+    fn only_generated_files_are_removed_from_the_data_folder() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("report.data");
         std::fs::create_dir(&data).unwrap();

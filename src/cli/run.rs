@@ -331,7 +331,7 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
         Some(name) if is_plain(name) && shards.is_some() => RunFolder::Shared(arguments.runs.join(name)),
         Some(name) if is_plain(name) => RunFolder::New(arguments.runs.join(name)),
         Some(name) => {
-            return Err(Error::usage(format!("`{name}` is no name for a run"))
+            return Err(Error::usage(format!("`{name}` is not a valid name for a run"))
                 .hint("use letters, digits, `-`, `_` and `.`; the folder is chosen with `--runs DIR`"));
         }
         None if shards.is_some() => {
@@ -383,25 +383,25 @@ pub fn parse_jobs(text: &str) -> Result<usize, String> {
 /// Parses a number of dollars: finite, 0 or more.
 pub fn parse_dollars(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|dollars| dollars.is_finite() && *dollars >= 0.0);
-    parsed.ok_or_else(|| format!("`{text}` is no number of dollars"))
+    parsed.ok_or_else(|| format!("`{text}` is not a number of dollars"))
 }
 
 /// Parses a number of CPUs, within what the kernel can limit and a machine can have.
 fn parse_cpus(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|cpus| (0.01..=100_000.0).contains(cpus));
-    parsed.ok_or_else(|| format!("`{text}` is no number of CPUs: give one from 0.01"))
+    parsed.ok_or_else(|| format!("`{text}` is not a number of CPUs: give one from 0.01"))
 }
 
 /// Parses a temperature: finite, 0 or more.
 fn parse_temperature(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|temperature| temperature.is_finite() && *temperature >= 0.0);
-    parsed.ok_or_else(|| format!("`{text}` is no temperature: give a number from 0"))
+    parsed.ok_or_else(|| format!("`{text}` is not a temperature: give a number from 0"))
 }
 
 pub fn parse_rule(text: &str) -> Result<Rule, String> {
     match text {
         "strict" => Ok(Rule::Strict),
         "reference" => Ok(Rule::Reference),
-        _ => Err(format!("`{text}` is no rule: `strict` or `reference`")),
+        _ => Err(format!("`{text}` is not a rule: `strict` or `reference`")),
     }
 }

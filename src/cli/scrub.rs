@@ -145,7 +145,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
     };
     if foreign {
-        return Err(Error::usage(format!("`{}` exists and is no audit", path.display())).hint("name another file"));
+        return Err(Error::usage(format!("`{}` exists and is not an audit", path.display())).hint("name another file"));
     }
     Ok(())
 }

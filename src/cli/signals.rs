@@ -16,7 +16,7 @@ pub fn block_on_work<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             done = future => done,
             () = stop.cancelled() => Err(Error::new(FailureKind::Interrupted, "stopped").hint(
-                "what was measured is kept: the same command goes on from there",
+                "the measurements are stored: repeat the command to continue",
             )),
         }
     })

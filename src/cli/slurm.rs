@@ -73,8 +73,8 @@ impl SlurmOptions {
             None => String::new(),
             Some(path) => std::fs::read_to_string(path).map_err(|error| Error::unreadable(path, error))?,
         };
-        let program =
-            std::env::current_exe().map_err(|error| Error::machine("where is this program?").because(error))?;
+        let program = std::env::current_exe()
+            .map_err(|error| Error::machine("failed to find the path of this program").because(error))?;
         Ok(SlurmJob {
             shards: self.shards,
             partition: self.partition.clone(),

@@ -123,7 +123,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
     ended.map_err(|error| match error.kind {
         FailureKind::CostLimit => error.hint("what was judged is kept: give more to go on from there"),
-        _ if error.hint.is_none() => error.hint("what was judged is kept: the same command goes on from there"),
+        _ if error.hint.is_none() => error.hint("the judgements are stored: repeat the command to continue"),
         _ => error,
     })
 }

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stand_in_keeps_every_byte_in_its_place() {
+    fn the_readable_copy_keeps_byte_offsets() {
         assert_eq!(&*Encoding::Latin1.readable(b"'\xe9'\r\nx\ry\r"), b"'_'\r\nx\ny\n");
         assert!(matches!(Encoding::Utf8.readable("é\r\n".as_bytes()), Cow::Borrowed(_)));
     }

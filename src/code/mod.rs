@@ -4,12 +4,12 @@
 //! Masking alone, on any source:
 //!
 //! ```
-//! use autoexperiment::code::{Module, Target};
+//! use autoexperiment::code::{MaskTarget, Module};
 //!
 //! let source = b"class Scale:\n    def apply(self, x):\n        return 2 * x\n\ndef keep():\n    return 1\n";
 //! let module = Module::parse("scale.py", source.to_vec())?;
 //! let function = module.find("Scale.apply")?;
-//! let masked = module.mask_checked(&[Target { function, description: Some("Twice x.") }])?;
+//! let masked = module.mask_checked(&[MaskTarget { function, description: Some("Twice x.") }])?;
 //! assert_eq!(
 //!     String::from_utf8_lossy(&masked),
 //!     "class Scale:\n    def apply(self, x):\n        \"\"\"Twice x.\"\"\"\n        raise NotImplementedError\n\n\

@@ -108,7 +108,7 @@ pub async fn search(
             let instead = if instead.is_empty() { "nothing".to_owned() } else { format!("`{instead}`") };
             let id = &instruction.id;
             tried.counts.unnoticed += 1;
-            tried.faults.push(format!("instruction `{id}`: nobody notices {instead} in the place of `{constant}`"));
+            tried.faults.push(format!("instruction `{id}`: no check notices {instead} in the place of `{constant}`"));
         }
     }
     tried.faults.sort();

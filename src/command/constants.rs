@@ -81,7 +81,7 @@ impl ReplaceableConstant {
     }
 }
 
-/// Other numbers; `None` if the text is not a number.
+/// Returns wrong numbers to put in place of a number; `None` if the text is not a number.
 fn numbers(text: &str) -> Option<Vec<String>> {
     let digits = text.replace('_', "");
     if let Ok(whole) = digits.parse::<i64>() {
@@ -96,8 +96,8 @@ fn numbers(text: &str) -> Option<Vec<String>> {
     Some(vec![written(number * 1.5 + 0.01), written(number * 0.9)])
 }
 
-/// Other texts: longer, shorter, and without the first word. Options are only lengthened, because a shorter option may
-/// be an abbreviation of the same one.
+/// Returns wrong texts to put in place of a text: longer, shorter, and without the first word. Options are only
+/// lengthened, because a shorter option may be an abbreviation of the same one.
 fn texts(text: &str) -> Vec<String> {
     let mut others = vec![format!("{text}x")];
     if text.starts_with("--") {

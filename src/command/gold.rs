@@ -83,9 +83,9 @@ impl GoldRun {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShiftOutcome {
-    /// The change.
+    /// The changed argument.
     pub shift: Shift,
-    /// The result.
+    /// Result of the program with the change.
     pub outcome: Value,
 }
 

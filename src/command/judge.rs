@@ -32,7 +32,7 @@ pub enum ArgumentSource {
     Calls,
     /// The arguments of the programs that it started.
     Programs,
-    /// The result.
+    /// The program's result, for programs without recorded arguments.
     Outcome,
     /// The program's text.
     Text,
@@ -243,9 +243,13 @@ impl InstructionJudge<'_> {
         // Records of versions without the list of functions cannot show that nothing was called.
         let unasked = observed.functions.is_some() && !(gold.calls.is_empty() && gold.functions.is_empty());
         let (basis, pass, reason) = match (self.instruction.expect.outcome, unasked) {
-            (true, true) => (ArgumentSource::Outcome, false, "nothing that the right program asks for was asked for"),
-            (true, false) => (ArgumentSource::Outcome, is_outcome && all, "not those that were asked for"),
-            (false, _) => (ArgumentSource::Text, all, "not those that were asked for"),
+            (true, true) => {
+                (ArgumentSource::Outcome, false, "the program made none of the calls that the gold program makes")
+            }
+            (true, false) => {
+                (ArgumentSource::Outcome, is_outcome && all, "the arguments are not those that were asked for")
+            }
+            (false, _) => (ArgumentSource::Text, all, "the arguments are not those that were asked for"),
         };
         Arguments { basis, pass, reason, values: self.by_text(text), hits: text.to_vec() }
     }
@@ -323,7 +327,7 @@ impl InstructionJudge<'_> {
             .all(|(argument, &hit)| hit || argument.value.parse::<f64>().is_err() || is_passed(argument));
         let hits = self.asked.iter().zip(text).map(|(argument, &hit)| hit && !is_wrong(argument)).collect();
         let pass = found.agrees() && written && kept;
-        let reason = "not the calls that were asked for";
+        let reason = "the calls are not those that were asked for";
         Some(Arguments { basis: ArgumentSource::Calls, pass, reason, values: found.values, hits })
     }
 
@@ -342,7 +346,7 @@ impl InstructionJudge<'_> {
         Arguments {
             basis: ArgumentSource::Programs,
             pass,
-            reason: "not the programs that were asked for",
+            reason: "the started programs are not those that were asked for",
             values,
             hits: text.to_vec(),
         }
@@ -410,7 +414,13 @@ impl InstructionJudge<'_> {
             values.extend(found.values);
         }
         values.extend(others.into_iter().filter(|_| made));
-        Arguments { basis: ArgumentSource::Namespace, pass, reason: "not those that were asked for", hits, values }
+        Arguments {
+            basis: ArgumentSource::Namespace,
+            pass,
+            reason: "the arguments are not those that were asked for",
+            hits,
+            values,
+        }
     }
 
     fn is_same_call(&self, gold: &ParserCall, call: &ParserCall) -> bool {

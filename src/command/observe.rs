@@ -39,7 +39,7 @@ const LAUNCH: &str = r#"chmod +x "$0"/*; PATH="$0:$PATH" exec "$@""#;
 /// The record of a program's run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProgramRecord {
-    /// The program.
+    /// Source text of the program.
     pub code: String,
     /// The kind of program as which it was run.
     pub kind: ProgramKind,
@@ -55,7 +55,8 @@ pub struct ProgramRecord {
     /// Arguments parsed by its parsers, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ParserCall>,
-    /// Its calls of the functions that are compared; `None` in records of versions that did not record them.
+    /// The program's calls of the functions that verification compares with gold; `None` in records of versions that did
+    /// not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionCall>>,
     /// The programs that it started, if these are compared.
@@ -92,7 +93,7 @@ pub struct ParserCall {
 pub struct Shift {
     /// The function that gets the argument, or the file that calls a parser.
     pub at: String,
-    /// The argument.
+    /// Name of the argument.
     pub name: String,
     /// Its value in the right program.
     pub old: Value,

@@ -71,7 +71,7 @@ pub async fn record(
             check_gold(outcome).map_err(&named)?;
         }
         if runs.iter().any(|run| !is_same(instruction, first, run)) {
-            return Err(named("it does not give the same every time".to_owned()));
+            return Err(named("its outcome differs between runs".to_owned()));
         }
         let mut gold = gold_of(instruction, &runs);
         let mut changes = BTreeMap::new();

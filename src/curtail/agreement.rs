@@ -34,7 +34,7 @@ pub struct SolutionCase {
 pub struct Proportion {
     /// The proportion.
     pub value: f64,
-    /// Its 95% confidence interval.
+    /// The proportion's 95% confidence interval.
     pub interval: Interval,
 }
 

@@ -36,7 +36,7 @@ fn set(globs: &[String]) -> Result<GlobSet> {
         let glob = glob.trim_end_matches('/');
         set.add(Glob::new(glob).map_err(|error| Error::usage(format!("invalid glob `{glob}`")).because(error))?);
     }
-    set.build().map_err(|error| Error::internal("globs that do not fit together").because(error))
+    set.build().map_err(|error| Error::internal("failed to combine globs").because(error))
 }
 
 /// Copies a repository into the new folder `to`. Returns the paths that were left out (whole folders as one path) with

@@ -27,7 +27,7 @@ pub struct ExportSource {
 /// A problem with an attempt's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum FileProblem {
-    /// Its agent or sample cannot be part of a file name.
+    /// The name of the attempt's agent or sample cannot be part of a file name.
     Name,
     /// The trajectory is missing.
     Trajectory,

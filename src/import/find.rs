@@ -19,7 +19,7 @@ const SAME_SOURCE: f64 = 0.9;
 /// A published function located in the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFunction {
-    /// Its published number.
+    /// Number of the function in the paper.
     pub number: String,
     /// Selector of the function.
     pub selector: String,

@@ -14,7 +14,7 @@ use crate::score::{Tolerance, score_experiment};
 pub struct PublishedExperiment {
     /// Id in the manifest.
     pub id: String,
-    /// Its published number.
+    /// Number of the experiment in the paper.
     pub number: String,
     /// Description of the measurement.
     pub description: String,

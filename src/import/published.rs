@@ -58,11 +58,11 @@ pub struct PublishedPaper {
 /// A published function.
 #[derive(Debug, Clone, Default)]
 pub struct PublishedFunction {
-    /// Its number in the paper.
+    /// Number of the function in the paper.
     pub number: String,
     /// Path of its file in the code.
     pub file: String,
-    /// Name, usually without the class.
+    /// Name of the function, usually without its class.
     pub name: String,
     /// Class, if given.
     pub class: Option<String>,

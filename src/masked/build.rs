@@ -164,7 +164,7 @@ fn keep(paper: &Paper, env: &Env, changes: &Changes, folder: &Path) -> Result<()
         }
     }
     if kept.is_empty() {
-        return Err(fault(paper, "made nothing that is kept").hint(format!(
+        return Err(fault(paper, "made no file that matches the products").hint(format!(
             "products are files that match {}; build in place (`python setup.py build_ext --inplace`), or name them with \
              `products` in the manifest",
             paper.product_globs().iter().map(|glob| format!("`{glob}`")).collect::<Vec<_>>().join(", ")

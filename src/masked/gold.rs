@@ -108,7 +108,7 @@ pub async fn record(
                 let varies = format!("`{}` varies from {from} to {got} between repeats", odd.path);
                 return Err(if is_stochastic {
                     named(format!("{varies}, and only numbers may vary"))
-                        .hint("leave out of the result what is not a number and varies")
+                        .hint("remove values from the result that vary and are not numbers")
                 } else {
                     named(format!("{varies}, more than its tolerance of {}", experiment.tolerance)).hint(
                         "fix the experiment's seeds, or its number of threads; or write `tolerance = \"stochastic\"` for \

@@ -190,7 +190,7 @@ pub(crate) mod tests {
         "scripts/faster/loops.py",
     ];
 
-    /// Files that are not excluded.
+    /// New and changed files that are not excluded in [`example`].
     pub const TAKEN: [&str; 16] = [
         "pkg/model.py",
         "pkg/new.py",

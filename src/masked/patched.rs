@@ -11,7 +11,7 @@ pub fn patched(patch: &str, path: &str, before: &str) -> Result<String, String> 
         return Err("the file was deleted".to_owned());
     }
     if section.iter().any(|line| line.starts_with("Binary files")) {
-        return Err("the file is no text any more".to_owned());
+        return Err("the file is no longer text".to_owned());
     }
     let other = || "the changes do not fit the paper's files as they are now".to_owned();
     let old: Vec<&str> = before.split_inclusive('\n').collect();

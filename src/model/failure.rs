@@ -143,7 +143,7 @@ impl FailedTry {
             }
             // An event lacks a field.
             genai::Error::JsonValueExt(_) | genai::Error::SerdeJson(_) => {
-                Self::unanswered(format!("the answer is no reply: {}", quote(&without(key, &error.to_string()))))
+                Self::unanswered(format!("the answer is not a reply: {}", quote(&without(key, &error.to_string()))))
             }
             other => Self::lasting(ModelError::Denied(quote(&without(key, &other.to_string())))),
         }
@@ -172,7 +172,7 @@ impl FailedTry {
                 }
             }
             webc::Error::JsonValueExt(error) => {
-                Self::passing(format!("the answer is no reply: {}", safe(&error.to_string())))
+                Self::passing(format!("the answer is not a reply: {}", safe(&error.to_string())))
             }
         }
     }
@@ -241,7 +241,7 @@ impl FailedTry {
             return Self { usage, ..Self::lasting(error) };
         }
         let (cause, text) = (quote(&without(key, cause)), without(key, &body.to_string()));
-        Self { usage, ..Self::passing(format!("the answer is no reply ({cause}): {}", quote(&text))) }
+        Self { usage, ..Self::passing(format!("the answer is not a reply ({cause}): {}", quote(&text))) }
     }
 }
 

@@ -121,7 +121,7 @@ impl Description {
         let is_right = self.price.as_ref().is_none_or(|price| {
             matches!(price.len(), 2 | 4) && price.iter().all(|dollars| dollars.is_finite() && *dollars >= 0.0)
         });
-        if is_right { Ok(self) } else { Err(Error::usage("a described `price` is none").hint(FORM)) }
+        if is_right { Ok(self) } else { Err(Error::usage("invalid `price` in the model description").hint(FORM)) }
     }
 }
 

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_reply_is_read_from_its_refusal() {
+    fn the_reply_limit_is_read_from_a_refusal() {
         for (text, most) in [
             (
                 "max_tokens is too large: 99643. This model supports at most 16384 completion tokens, whereas you provided 99643.",

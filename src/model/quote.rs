@@ -104,10 +104,10 @@ mod tests {
         assert_eq!(quote.affordable(1.0), Ok(Some(6)));
         assert_eq!(quote.affordable(0.5), Ok(Some(2)));
         assert_eq!(quote.affordable(0.49), Err(NoAffordableReply));
-        assert_eq!(quote.affordable(1e9), Ok(None), "nobody writes so much");
+        assert_eq!(quote.affordable(1e9), Ok(None), "no reply is that long");
         assert!((quote.most(None, Some(6)) - 1.0).abs() < 1e-12);
-        assert!((quote.most(Some(3), None) - 1.0).abs() < 1e-12, "thoughts come on top of what is asked for");
-        assert!((quote.most(Some(9), Some(6)) - 1.0).abs() < 1e-12, "what can be paid for is the end of it");
+        assert!((quote.most(Some(3), None) - 1.0).abs() < 1e-12, "thoughts are added to the requested tokens");
+        assert!((quote.most(Some(9), Some(6)) - 1.0).abs() < 1e-12, "the affordable tokens are the limit");
         // A free call, or one with a fixed cost, is not bounded, even without any money.
         for free in [Quote::default(), Quote { read: 3.0, ..Quote::default() }] {
             assert_eq!(free.affordable(0.0), Ok(None));

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_for_openai_is_a_word_that_the_model_knows() {
+    fn a_thinking_budget_becomes_an_effort_level_that_the_openai_model_accepts() {
         let target = |model: &str| ModelTarget::new(AdapterKind::OpenAI, model, false, &Description::default());
         let told = |model: &str, budget| effort(&target(model), budget);
         assert!(matches!(told("o3", 512), Some(ReasoningEffort::Low)));

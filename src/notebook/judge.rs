@@ -1,4 +1,5 @@
-//! Verdicts on a sample: the published measures, from the attempt's cells, and our own, from our own run.
+//! Verdicts on a sample: the published measures, from the attempt's cells, and our own measures, from the
+//! verification run.
 
 use std::collections::BTreeMap;
 

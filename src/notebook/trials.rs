@@ -199,7 +199,8 @@ impl TrialPlan {
                 (true, Some(false), _) => proof.fault(format!("the wrong solution `{name}` passes")),
                 (false, Some(true), _) => proof.fault(format!("the right solution `{name}` fails: {}", outcome.why)),
                 (true, None, None) => proof.fault(format!(
-                    "nobody notices the change \"{name}\": add a check, or list it under `[[harmless]]` with the reason"
+                    "no check notices the change \"{name}\": add a check, or list the change under `[[harmless]]` with \
+                     the reason"
                 )),
                 (true, None, Some(harmless)) => outcome.why = format!("harmless: {}", harmless.because),
                 (false, None, Some(_)) => {
@@ -212,8 +213,10 @@ impl TrialPlan {
         }
         if self.must_pass.contains(&None) {
             for harmless in listed.iter().filter(|it| self.trials.iter().all(|trial| trial.name != it.change)) {
-                proof
-                    .fault(format!("the manifest lists the change \"{}\" as harmless, which is none", harmless.change));
+                proof.fault(format!(
+                    "the manifest lists the change \"{}\" as harmless, but no such change is tried",
+                    harmless.change
+                ));
             }
         }
     }

@@ -77,7 +77,7 @@ impl Tries {
 pub struct ContenderComparison {
     /// The first contender.
     pub first: String,
-    /// The second.
+    /// The second contender.
     pub second: String,
     /// Number of masked functions; `None` for all.
     pub n: Option<usize>,
@@ -85,7 +85,7 @@ pub struct ContenderComparison {
     pub samples: usize,
     /// Samples at which only one contender has such an attempt; they are left out.
     pub unmatched: usize,
-    /// The first's pass@1, averaged over the matched samples.
+    /// The first contender's pass@1, averaged over the matched samples.
     pub first_rate: f64,
     /// The second contender's pass@1, averaged over the matched samples.
     pub second_rate: f64,

@@ -442,11 +442,11 @@ pub struct SampleParts {
 /// A part of the repo that an agent had to write.
 #[derive(Debug, Clone, Serialize)]
 pub struct WrittenPart {
-    /// Its name: `path/file.py::Class.method`.
+    /// Name of the part: `path/file.py::Class.method`.
     pub at: String,
-    /// Its text in the repo.
+    /// Text of the part in the repo.
     pub original: String,
-    /// Its text as given to agents.
+    /// Text in its place in the files given to agents.
     pub masked: String,
 }
 

@@ -49,7 +49,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The device.
+    /// Returns the reserved device.
     #[must_use]
     pub const fn gpu(&self) -> &Gpu {
         &self.gpu
@@ -175,7 +175,7 @@ fn choose(
         let wanted = count.map_or_else(|| "any".to_owned(), |count| count.to_string());
         let place = if is_listed { "the environment lists" } else { "this machine has" };
         return Err(Error::machine(format!(
-            "{wanted} graphics processors were asked for, and {place} {}",
+            "{wanted} graphics processors were requested, and {place} {}",
             visible.len()
         ))
         .hint("see `CUDA_VISIBLE_DEVICES`, or name how many there are with `--gpus each:N`"));
@@ -222,7 +222,7 @@ mod tests {
             (Some(3), &[("CUDA_VISIBLE_DEVICES", "0,1")]),
         ] {
             let error = chosen(wanted, variables, &[]).unwrap_err();
-            assert!(error.message.contains("graphics processors were asked for"), "{error}");
+            assert!(error.message.contains("graphics processors were requested"), "{error}");
         }
     }
 

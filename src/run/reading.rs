@@ -200,7 +200,7 @@ mod tests {
             assert_eq!(read.records.len(), whole, "{cut}");
             let told = read.notes.iter().any(|note| note.contains("is cut off"));
             assert_eq!(told, cut > 0 && !text[..cut].ends_with('\n'), "{cut}: {:?}", read.notes);
-            assert!(read.notes[0].contains("is no run"), "{:?}", read.notes);
+            assert!(read.notes[0].contains("is not a run"), "{:?}", read.notes);
         }
     }
 

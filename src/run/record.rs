@@ -65,9 +65,9 @@ pub struct AttemptRecord {
     pub steps: u32,
     /// Replies that could not be carried out.
     pub format_errors: u32,
-    /// Tokens.
+    /// Tokens of all calls of the attempt.
     pub usage: Usage,
-    /// Dollars.
+    /// Cost of the attempt in dollars.
     #[serde(deserialize_with = "crate::model::ledger::dollars")]
     pub cost: f64,
     /// Seconds of tool time.

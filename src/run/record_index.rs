@@ -125,7 +125,8 @@ impl RecordIndex {
     /// Kind `Store` if the record has disappeared.
     pub fn whole(&self, brief: &IndexedRecord) -> Result<AttemptRecord> {
         let LinePosition { file, at } = brief.place;
-        let (path, file) = self.files.get(file).ok_or_else(|| Error::internal("a record of no file"))?;
+        let (path, file) =
+            self.files.get(file).ok_or_else(|| Error::internal("an indexed record belongs to no file of the run"))?;
         let failed = || Error::store(format!("`{}` has changed while it was read", path.display())).hint("try again");
         let mut line = vec![0; brief.length];
         file.read_exact_at(&mut line, at).map_err(|error| failed().because(error))?;

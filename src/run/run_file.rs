@@ -85,15 +85,15 @@ pub struct PlannedAttempts {
 /// Digests of everything a run's results depend on: sha256, hex.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Digests {
-    /// Manifest, text and gold by paper.
+    /// Digest of each paper's manifest, text and gold.
     pub papers: BTreeMap<String, String>,
-    /// Repo by paper.
+    /// Digest of each paper's repo.
     pub repos: BTreeMap<String, String>,
-    /// Env by paper.
+    /// Digest of each paper's env.
     pub envs: BTreeMap<String, String>,
-    /// The prompts.
+    /// Digest of the prompts.
     pub prompts: String,
-    /// Manifest and env by agent, for external agents.
+    /// Digest of each external agent's manifest and env.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, String>,
     /// The base image of all sandboxes, if they have one; in the notation of engines, `sha256:...`.

@@ -154,7 +154,7 @@ pub trait AttemptQueue {
 pub enum NextJob {
     /// Make this attempt.
     Job(AttemptJob),
-    /// Nothing now, but other processes may leave more work.
+    /// No attempt is available now, but other processes may leave some undone.
     Later,
     /// Nothing is left.
     None,
@@ -165,9 +165,9 @@ pub enum NextJob {
 pub enum Affordability {
     /// The money suffices.
     Fits,
-    /// Not now, but other processes may leave enough.
+    /// The money is reserved by other processes, which may spend less.
     Later,
-    /// No, unless attempts that run here leave enough.
+    /// Too little money, unless the attempts running here spend less than reserved.
     Short,
 }
 

@@ -9,7 +9,7 @@ use crate::score::Verdict;
 /// Findings about an item.
 #[derive(Debug, Default, Serialize)]
 pub struct Soundness {
-    /// Its id.
+    /// Id of the item.
     pub item: String,
     /// Attempts with the right solution.
     pub gold: PassCount,
@@ -34,9 +34,9 @@ pub struct Soundness {
 /// Number of attempts, and number of passes.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 pub struct PassCount {
-    /// Attempts that passed.
+    /// Number of attempts that passed.
     pub passed: usize,
-    /// All attempts.
+    /// Number of attempts.
     pub made: usize,
 }
 
@@ -54,16 +54,16 @@ pub struct ConstantChanges {
 /// The right solution without one of its units.
 #[derive(Debug, Serialize)]
 pub struct UnitProof {
-    /// The unit.
+    /// Name of the removed unit.
     pub unit: String,
-    /// The checks that fail without it.
+    /// The checks that fail without the unit.
     pub loses: Vec<String>,
 }
 
 /// The outcome of a changed solution.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TrialOutcome {
-    /// The change.
+    /// Name of the change.
     pub name: String,
     /// Whether the changed solution passes.
     pub pass: bool,

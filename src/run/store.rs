@@ -106,7 +106,7 @@ impl Store {
     pub fn open(folder: &Path) -> Result<(Self, RunFile)> {
         let path = folder.join("run.json");
         let text = std::fs::read_to_string(&path).map_err(|error| {
-            Error::store(format!("`{}` is no run", folder.display()))
+            Error::store(format!("`{}` is not a run", folder.display()))
                 .because(error)
                 .hint("name a run's folder, or a run under `--runs DIR`; `ls runs` lists them")
         })?;

@@ -121,7 +121,7 @@ fn out_of_sight(found: &[ExposedFolder]) -> DoctorResult {
         name: "suite, cache and home out of sight",
         ok: refused.is_none(),
         detail: refused.or(found.first()).map_or_else(
-            || "none lies in a folder that sandboxes show".into(),
+            || "none is in a folder that sandboxes show".into(),
             |one| {
                 let what = if is_refused(&one) { "runs refuse to start" } else { "sandboxes cover it" };
                 format!("`{}` lies in `{}`, which sandboxes show: {what}", one.hidden.display(), one.shown.display())

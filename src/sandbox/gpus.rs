@@ -61,7 +61,7 @@ impl std::str::FromStr for Gpus {
             ("each", _) => Ok(Self::Each(None)),
             (_, Ok(count)) if count > 0 => Ok(if is_each { Self::Each(Some(count)) } else { Self::Count(count) }),
             _ => Err(format!(
-                "`{text}` is no number of graphics processors: `all`, a number from 1, `each`, or `each:NUMBER`"
+                "`{text}` is not a number of graphics processors: `all`, a number from 1, `each`, or `each:NUMBER`"
             )),
         }
     }

@@ -244,7 +244,7 @@ pub async fn choose(kind: SandboxKind) -> Result<Arc<dyn Backend>> {
 pub async fn choose_with(kind: SandboxKind, gpus: Option<Gpus>) -> Result<Arc<dyn Backend>> {
     if matches!(gpus, Some(Gpus::All | Gpus::Count(_))) && !kind.is_container() {
         return Err(Error::usage(format!(
-            "sandbox `{kind}` is no container, which could be given several graphics processors"
+            "sandbox `{kind}` cannot be given several graphics processors: only containers can"
         ))
         .hint("give each attempt one of its own with `--gpus each`, or use `--sandbox docker`"));
     }
@@ -253,7 +253,7 @@ pub async fn choose_with(kind: SandboxKind, gpus: Option<Gpus>) -> Result<Arc<dy
         SandboxKind::Unconfined => Ok(Arc::new(Unconfined)),
         SandboxKind::Docker => Ok(Arc::new(ContainerBackend::open(EngineKind::Docker, gpus).await?)),
         SandboxKind::Podman if gpus.is_some() => {
-            Err(Error::machine("podman gives containers no graphics processors by the interface that is used here")
+            Err(Error::machine("podman cannot give containers graphics processors by its Docker-compatible interface")
                 .hint("use `--sandbox docker` for `--gpus`"))
         }
         SandboxKind::Podman => Ok(Arc::new(ContainerBackend::open(EngineKind::Podman, gpus).await?)),

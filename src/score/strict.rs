@@ -69,9 +69,9 @@ fn check_gold_at(path: &str, gold: &Value) -> Result<(), String> {
 /// The counterpart of a gold value.
 #[derive(Clone, Copy)]
 enum Counterpart<'a> {
-    /// A value.
+    /// The value at the same path in the result.
     Value(&'a Value),
-    /// No value.
+    /// The result has no value at this path.
     Missing,
     /// A parent has the wrong shape; the reason.
     WrongShape(&'a str),

@@ -100,7 +100,7 @@ fn number(value: &Value) -> Option<f64> {
 pub fn landmarks_hit(landmarks: &[String], outputs: &[&str]) -> Result<Vec<bool>, String> {
     let flat: Vec<String> = outputs.iter().map(|output| output.replace('\n', " ")).collect();
     let hit = |landmark: &String| {
-        let pattern = Regex::new(landmark).map_err(|error| format!("`{landmark}` is no pattern: {error}"))?;
+        let pattern = Regex::new(landmark).map_err(|error| format!("`{landmark}` is not a valid pattern: {error}"))?;
         Ok(flat.iter().any(|output| pattern.is_match(output)))
     };
     landmarks.iter().map(hit).collect()

@@ -47,8 +47,8 @@ fn refuse(id: &str, problems: &[Error]) -> Result<()> {
         None => with_causes(problem),
     });
     let told: Vec<String> = told.collect();
-    Err(Error::new(kind, format!("`{id}` is not fit to be run:\n{}", told.join("\n"))).hint(
-        "correct it until `autoexperiment check` finds nothing wrong; `--unchecked` runs it all the same, but its scores may \
+    Err(Error::new(kind, format!("`{id}` has problems and is not run:\n{}", told.join("\n"))).hint(
+        "correct it until `autoexperiment check` finds nothing wrong; `--unchecked` runs it anyway, but its scores may \
          mean nothing",
     ))
 }

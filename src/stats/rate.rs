@@ -288,7 +288,7 @@ mod tests {
         // 0.2 * 0.2475 / 8 + 0.0006, with 6 of 13 degrees of freedom, for which t is 2.160.
         let wide = rate_interval(&samples, 1.0, papers).unwrap();
         assert!((wide.high - wide.low - 2.0 * 2.160 * 0.00718_f64.sqrt()).abs() < 0.02, "{wide:?}");
-        assert_eq!(rate_interval(&samples[..50], 1.0, papers), None, "one paper says nothing of others");
+        assert_eq!(rate_interval(&samples[..50], 1.0, papers), None, "one paper says nothing about others");
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Default for Intervals {
 pub struct SampleValue<'a> {
     /// The sample's paper.
     pub paper: &'a str,
-    /// Its number of masked functions.
+    /// The sample's number of masked functions.
     pub n: usize,
     /// The value.
     pub value: f64,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_differ_within_their_paper_and_n() {
+    fn the_variance_is_computed_within_strata_of_paper_and_n() {
         let samples = [("a", 1, 1.0), ("a", 1, 0.8), ("a", 3, 0.1), ("a", 3, 0.3), ("b", 1, 0.5), ("b", 1, 0.5)];
         let samples = samples.map(|(paper, n, value)| at(paper, n, value));
         let mean = Mean::over(&samples, Population::Suite).unwrap();

@@ -104,7 +104,7 @@ fn mcnemar_gives_published_p_values() {
 }
 
 #[test]
-fn holm_gives_his_own_example() {
+fn the_adjustment_reproduces_holms_published_example() {
     // Holm (1979), section 3: p = 0.01, 0.04, 0.03, 0.005 become 0.03, 0.06, 0.06, 0.02.
     let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
     for (got, wanted) in adjusted.into_iter().zip([0.03, 0.06, 0.06, 0.02]) {

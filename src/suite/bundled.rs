@@ -133,7 +133,7 @@ impl PackedSuite {
             entry.read_to_end(&mut bytes)?;
             match fs::read(folder.join(&path)) {
                 Ok(now) if now == bytes => packed += 1,
-                Ok(_) => return Ok(Some(format!("`{}` is not as it was", path.display()))),
+                Ok(_) => return Ok(Some(format!("`{}` differs from the archive", path.display()))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(Some(format!("`{}` is missing", path.display())));
                 }
@@ -190,7 +190,7 @@ mod tests {
         fs::set_permissions(&text, Permissions::from_mode(0o644)).unwrap();
         fs::write(&text, "x").unwrap();
         let error = STARTER.unpacked_in(place.path()).unwrap_err();
-        assert!(error.message.contains("`papers/example/paper.md` is not as it was"), "{error}");
+        assert!(error.message.contains("`papers/example/paper.md` differs from the archive"), "{error}");
         fs::remove_file(&text).unwrap();
         assert!(STARTER.unpacked_in(place.path()).unwrap_err().message.contains("is missing"));
         assert!(error.hint.unwrap().contains("init --bundled"));

@@ -192,7 +192,7 @@ fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     if loaded.paper.build.is_some() && loaded.paper.abi.is_none() {
         let env = loaded.paper.env.as_str();
         problems.push(Problem::warning(
-            Error::suite("what `build` makes is bound to an interpreter that the manifest does not name")
+            Error::suite("`build` makes files for one Python version, which the manifest does not name")
                 .at(loaded.dir.join("paper.toml"), None)
                 .hint(format!(
                     "write its tag, as `abi = \"cpython-312\"`, and pin that version in envs/{env}/environment.yml; \

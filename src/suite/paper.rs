@@ -71,7 +71,7 @@ pub struct ManifestFunction {
     pub at: String,
     /// Description for the agent; also inserted into the masked body if the function has no docstring.
     pub description: String,
-    /// Headings of the sections of `paper.md` that describe it.
+    /// Headings of the sections of `paper.md` that describe the function.
     #[serde(default)]
     pub passages: Vec<String>,
     /// Mutants that behave like the function, so that no experiment can distinguish them from it.
@@ -102,7 +102,7 @@ pub struct ManifestRegion {
     pub number: Option<usize>,
     /// Description for the agent.
     pub description: String,
-    /// Headings of the sections of `paper.md` that describe it.
+    /// Headings of the sections of `paper.md` that describe the region.
     #[serde(default)]
     pub passages: Vec<String>,
     /// Mutants that behave like the region.
@@ -118,7 +118,7 @@ pub struct Unit {
     pub at: String,
     /// Description for the agent.
     pub description: String,
-    /// Headings of the sections of `paper.md` that describe it.
+    /// Headings of the sections of `paper.md` that describe the function or region.
     pub passages: Vec<String>,
     /// Mutants that behave like the original.
     pub equivalent: Vec<Equivalent>,

@@ -143,7 +143,7 @@ pub(super) fn nesting(paper: &Paper, sources: &PaperSources, manifest: &Path) ->
                 let how = if holds { "are the same lines" } else { "overlap in part" };
                 return Err(Error::suite(format!("`{}` and `{}` {how}", names.0, names.1))
                     .at(manifest, None)
-                    .hint("of two regions one holds the other, or they have nothing in common"));
+                    .hint("two regions may be nested or separate, but not overlap in part"));
             }
             if holds && nearest.is_none_or(|known| contains(&extents[known].1, around)) {
                 nearest = Some(other);

@@ -13,10 +13,10 @@ pub struct Disk {
     place: OwnDisk,
 }
 
-/// Location of such a file system.
+/// Location of a [`Disk`].
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OwnDisk {
-    /// Its root, for processes of this user on this machine while the disk exists.
+    /// Path of the root, for processes of this user on this machine while the disk exists.
     pub root: PathBuf,
     /// The folder in whose file system the backing file is stored.
     pub stored_in: PathBuf,

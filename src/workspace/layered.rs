@@ -204,7 +204,7 @@ impl Workspace {
     /// Kind `Machine` if an entry cannot be removed.
     pub fn remove(mut self) -> Result<()> {
         self.removed = true;
-        // Removes everything on it at once.
+        // The file system disappears with its descriptor, so that its files need not be removed one by one.
         drop(self.disk.take());
         remove_tree(&self.dir).map_err(|error| Error::io("remove", &self.dir, error))
     }

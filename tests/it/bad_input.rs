@@ -416,7 +416,7 @@ fn a_run_has_a_plain_name() {
     let lab = Lab::new();
     for name in ["../x", "a/b", ""] {
         let message = lab.fails(2, &["run", "--agent", "noop", &format!("--name={name}")]);
-        assert!(message.contains("is no name for a run"), "{message}");
+        assert!(message.contains("is not a valid name for a run"), "{message}");
     }
 }
 
@@ -426,7 +426,7 @@ fn a_folder_that_is_not_a_run_does_not_hide_runs_from_a_report() {
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
     lab.write("runs/other/notes.txt", "");
     let ran = lab.ok(&["report", "runs/other", "runs/r"]);
-    assert!(ran.stdout.contains("left out: `runs/other` is no run"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("left out: `runs/other` is not a run"), "{}", ran.stdout);
     assert!(ran.stdout.contains("r/noop"), "{}", ran.stdout);
     lab.fails(7, &["report", "runs/other"]);
 }

@@ -581,7 +581,7 @@ fn a_killed_build_is_restarted() {
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf, and needs root to mount a small disk"]
-fn a_full_disk_is_named_and_room_is_all_it_takes() {
+fn a_full_disk_is_reported_and_a_build_succeeds_after_it_grows() {
     let channels = channels();
     let conda = Conda::of(channels, YML);
     conda.lock();

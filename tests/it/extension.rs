@@ -239,7 +239,7 @@ fn what_was_built_in_a_container_is_shown_in_the_others_and_no_change_of_it_coun
 #[test]
 fn check_warns_of_a_build_whose_interpreter_is_not_named() {
     let lab = paper();
-    let told = "what `build` makes is bound to an interpreter that the manifest does not name";
+    let told = "`build` makes files for one Python version, which the manifest does not name";
     let checked = lab.run(&["check", "ring"]).stdout;
     assert!(!checked.contains(told), "{checked}");
     lab.edit("papers/ring/paper.toml", &line(&lab, "abi = "), "");
@@ -259,7 +259,7 @@ fn a_build_that_fails_or_makes_nothing_gives_a_remedy() {
     );
     lab.edit("papers/ring/paper.toml", "echo no compiler here >&2; exit 3", "touch ring/x.o");
     let said = lab.fails(3, &["verify", "ring"]);
-    assert!(said.contains("made nothing that is kept") && said.contains("`**/*.so`"), "{said}");
+    assert!(said.contains("made no file that matches the products") && said.contains("`**/*.so`"), "{said}");
 }
 
 #[test]

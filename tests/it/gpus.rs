@@ -105,9 +105,9 @@ fn a_machine_without_devices_is_reported_before_the_first_attempt() {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (code, said) = run("", "each");
-    assert!(code == Some(5) && said.contains("any graphics processors were asked for"), "{said}");
+    assert!(code == Some(5) && said.contains("any graphics processors were requested"), "{said}");
     let (code, said) = run("0,1", "each:3");
-    assert!(code == Some(5) && said.contains("3 graphics processors were asked for"), "{said}");
+    assert!(code == Some(5) && said.contains("3 graphics processors were requested"), "{said}");
     let (code, said) = run("0,1", "2");
     assert!(code == Some(2) && said.contains("`--gpus each`"), "{said}");
 }

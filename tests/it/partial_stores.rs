@@ -184,7 +184,7 @@ fn attempts_are_reported_without_their_run_file() {
     assert!(lab.fails(2, &["compare", "r", "other"]).contains("what its attempts were measured by is not known"));
     lab.ok(&["compare", "r", "other", "--force"]);
     // An export needs the run's settings, which are lost; a verifier needs to know where the suite is.
-    assert!(lab.fails(7, &["export", "r", "--format", "csv", "-o", "out"]).contains("is no run"));
+    assert!(lab.fails(7, &["export", "r", "--format", "csv", "-o", "out"]).contains("is not a run"));
     assert!(lab.fails(2, &["verify-runs", "r", "--verifier", "oracle"]).contains("--suite DIR"));
     lab.ok(&["verify-runs", "r", "--verifier", "oracle", "--suite", "."]);
     lab.ok(&["power", "--diff", "0.1", "--run", "r", "--agent", "gold"]);

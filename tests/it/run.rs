@@ -343,7 +343,7 @@ fn a_recorded_run_plays_back_byte_for_byte() {
 }
 
 #[test]
-fn a_stored_run_is_scored_again_without_running_anything() {
+fn a_stored_run_is_rescored_without_running_code() {
     let lab = Lab::new();
     lab.ok(&["run", "--sample", "tiny_1", "--agent", "gold", "--name", "r"]);
     lab.edit("papers/tiny/gold.json", "3.58308314747783", "9.58308314747783");

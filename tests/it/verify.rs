@@ -174,7 +174,7 @@ fn a_faulty_experiment_is_reported_with_a_remedy_and_other_papers_continue() {
             "    print(json.dumps(result))",
             "    result[\"gaps\"] = -5\n    print(json.dumps(result))",
             4,
-            "paper `plain`, experiment `steps`: it does not give its gold here",
+            "paper `plain`, experiment `steps`: it does not reproduce its gold result here",
         ),
         (
             "from . import figures",
@@ -219,11 +219,11 @@ fn a_random_part_measured_again_finds_a_stored_matrix_and_evidence_that_lie() {
     }
     lab.write("papers/plain/dependencies.json", &lying.to_string());
     let message = lab.fails(4, &["verify", "plain", "--recheck", "0.3", "--seed", "7"]);
-    assert!(message.contains("and by the file it does"), "{message}");
+    assert!(message.contains("but the stored file says that it does"), "{message}");
     assert_eq!(matrix(&lab, "plain"), lying, "nothing is written");
     let mut evidence: serde_json::Value = serde_json::from_str(&lab.read("papers/plain/evidence.json")).unwrap();
     evidence["functions"]["plain/figures.py::mirror"]["containment"] = 0.25.into();
     lab.write("papers/plain/evidence.json", &evidence.to_string());
     let message = lab.fails(4, &["verify", "plain", "--recheck", "0", "--seed", "7"]);
-    assert!(message.contains("is in one other file, and by the file 25%"), "{message}");
+    assert!(message.contains("is in one other file, but the stored file says 25%"), "{message}");
 }

@@ -531,7 +531,7 @@ fn a_broken_store_gives_a_page_that_lists_missing_parts() {
     lab.write("runs/r/run.json", "{");
     expect(&["broken run file"]);
     fs::remove_file(lab.path("runs/r/run.json")).unwrap();
-    expect(&["is no run"]);
+    expect(&["is not a run"]);
     assert_eq!(lab.run(&["report", "nowhere", "--html", "report.html"]).code, 2);
 }
 

@@ -31,7 +31,7 @@ impl Settings {
     /// The error for embeddings without an embedding model.
     #[must_use]
     pub fn without_embedding(cache: &Path) -> Error {
-        Error::usage("`embedding` is asked for, and there is no embedding model").hint(format!(
+        Error::usage("`embedding` was requested, but there is no embedding model").hint(format!(
             "put one into `{}`, or name one with `--embedding`; `bm25` needs none",
             cache.join("embedding").display()
         ))
@@ -45,7 +45,7 @@ impl Settings {
         let embedder: Option<Arc<dyn Embedder>> = match &self.embedding {
             Some(spec) if self.embeds() => Some(embedding::open(spec, self.embedding_url.as_deref(), cache)?),
             None if self.embeds() => {
-                return Err(Error::usage("`embedding` is asked for, and there is no embedding model"));
+                return Err(Error::usage("`embedding` was requested, but there is no embedding model"));
             }
             _ => None,
         };

@@ -86,7 +86,7 @@ async fn a_last_step_that_does_not_submit_is_not_run() {
 }
 
 #[tokio::test]
-async fn an_answer_on_the_last_step_is_taken_as_it_is() {
+async fn a_broken_answer_on_the_last_step_is_accepted_unchanged() {
     let broken = call("final_answer", json!({"answer": "about 5"}));
     let attempt = AttemptFixture::new(vec![broken]).await.limits(|limits| limits.steps = 1).react().await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some("about 5")));

@@ -208,7 +208,7 @@ impl Session {
     /// [`ToolFailure::Refused`] for an empty path, and the errors of asking the sandbox for its home folder.
     pub async fn path(&mut self, context: &mut Context<'_>, path: &str) -> Result<PathBuf, ToolFailure> {
         if path.is_empty() || path.contains('\0') {
-            return Err(ToolFailure::Refused(format!("`{}` is no path", path.escape_debug())));
+            return Err(ToolFailure::Refused(format!("`{}` is not a path", path.escape_debug())));
         }
         let rest = match path {
             "~" => Some(""),

@@ -68,7 +68,7 @@ fn a_property_named_like_a_keyword_stays() {
 }
 
 #[tokio::test]
-async fn inspecting_lines_shows_both_ends_the_total_and_skips_none() {
+async fn inspecting_lines_includes_both_ends_and_shows_the_total() {
     let file = (1..=10).map(|number| format!("l{number}\n")).collect::<Vec<_>>().concat();
     let attempt = observe(
         &[("a.txt", file.as_bytes()), ("b.txt", b"only\r\nno newline"), ("c.txt", b"")],

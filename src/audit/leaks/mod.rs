@@ -44,15 +44,15 @@ pub struct LeakReport {
 /// How much of one function's body also appears elsewhere.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FunctionLeak {
-    /// Its selector.
+    /// Selector of the function.
     pub at: String,
-    /// The largest share of its body that is in one other file, 0 to 1: the larger of the two below.
+    /// Largest share of the body found in one other file, 0 to 1: the larger of `kept` and `normalised`.
     pub containment: f64,
-    /// The place with most of that share: a selector, or `file:line`; empty if the share is 0.
+    /// The place with the largest part of that share: a selector, or `file:line`; empty if the share is 0.
     pub place: String,
-    /// The largest share with names compared as they are.
+    /// Largest share if names are compared unchanged.
     pub kept: f64,
-    /// The largest share with all names treated as equal.
+    /// Largest share if all names are treated as equal.
     pub normalised: f64,
 }
 
@@ -61,7 +61,7 @@ pub struct FunctionLeak {
 pub struct SimilarPair {
     /// Indices in the manifest.
     pub functions: (usize, usize),
-    /// Their selectors.
+    /// Selectors of the two functions.
     pub at: (String, String),
     /// Share of the first function in the second, and of the second in the first.
     pub containment: (f64, f64),

@@ -102,7 +102,7 @@ fn syntax_errors_are_refused_with_their_line() {
 }
 
 #[test]
-fn lines_that_are_out_of_line_are_refused_though_the_grammar_takes_them() {
+fn misaligned_lines_are_refused_though_the_grammar_accepts_them() {
     let message = "syntax error: this line is not aligned with its block";
     assert_eq!(refused("def f():\n        a\n    b\n"), (message.into(), 3));
     assert_eq!(refused("def f():\n    \\\n    'doc'\n    return 1\n").0, message);

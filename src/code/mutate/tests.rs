@@ -86,7 +86,7 @@ fn operators_are_replaced_in_expressions_and_augmented_assignments() {
 }
 
 #[test]
-fn comparisons_move_by_the_boundary_and_turn_round_each_in_a_chain() {
+fn each_comparison_in_a_chain_has_a_boundary_mutant_and_a_negated_mutant() {
     let all = mutants_of(MutantKind::Compare, "return a < b <= 3");
     assert_eq!(all, ["return a <= b <= 3", "return a >= b <= 3", "return a < b < 3", "return a < b > 3"]);
     assert_eq!(mutants_of(MutantKind::Compare, "return a is  not b"), ["return a is b"]);

@@ -129,7 +129,7 @@ impl Module {
                 Ok(())
             };
         }
-        Err("what stands for a region is not a statement of its own".to_owned())
+        Err("the replacement of a region is not a separate statement".to_owned())
     }
 }
 

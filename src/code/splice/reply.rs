@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_was_never_closed_is_one() {
+    fn an_unclosed_code_block_is_read_to_its_end() {
         assert_eq!(candidates("```\nx = 1")[0], "x = 1\n");
     }
 

@@ -58,7 +58,7 @@ fn a_function_is_taken_however_it_is_written() {
 }
 
 #[test]
-fn a_method_is_taken_from_its_class_or_alone() {
+fn a_method_is_accepted_inside_its_class_or_as_a_bare_function() {
     let wanted = FILE.replacen("        raise NotImplementedError", "        y = x\n        return y", 1);
     for reply in [
         "class Spread:\n    def mean(self, x):\n        y = x\n        return y\n",
@@ -74,7 +74,7 @@ fn a_method_is_taken_from_its_class_or_alone() {
 }
 
 #[test]
-fn a_method_of_another_class_of_the_file_is_not_the_one_that_is_missing() {
+fn a_method_of_another_class_of_the_file_is_not_accepted() {
     let file = "class Bins:\n    def fit(self, x):\n        return 1\n\n\nclass Steps:\n    def fit(self, x):\n        raise NotImplementedError\n";
     let file = Module::parse("fits.py", file.into()).unwrap();
     let fit = |reply: &str| file.splice(file.find("Steps.fit").unwrap(), reply);

@@ -49,7 +49,7 @@ pub fn open(spec: &str, url: Option<&str>, cache: Option<&Path>) -> Result<Arc<d
     } else if is_model(Path::new(spec)) {
         open_local(Path::new(spec))?
     } else {
-        return Err(Error::usage(format!("`{spec}` is no embedding model")).hint(format!("give {FORMS}")));
+        return Err(Error::usage(format!("`{spec}` is not an embedding model")).hint(format!("give {FORMS}")));
     };
     Ok(Arc::new(cached::CachedEmbedder::open(inner, cache)?))
 }
@@ -61,7 +61,7 @@ fn open_local(folder: &Path) -> Result<Arc<dyn Embedder>> {
 
 #[cfg(not(feature = "embedding"))]
 fn open_local(_: &Path) -> Result<Arc<dyn Embedder>> {
-    Err(Error::left_out("embedding models of its own", "embedding"))
+    Err(Error::left_out("local embedding models", "embedding"))
 }
 
 /// Returns the cosine of the angle between two vectors of length 1.

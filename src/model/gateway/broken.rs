@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_is_noticed_and_an_end_is_not() {
+    async fn a_panic_sets_the_flag_and_a_normal_end_does_not() {
         let broken = PanicFlag::default();
         let run = |ends_well: bool| {
             let watch = broken.watch();

@@ -57,7 +57,7 @@ const BOUNDS: [(u16, &str); 8] = [
 ];
 
 #[tokio::test]
-async fn a_bound_of_our_own_that_a_server_refuses_is_lowered_or_left_out() {
+async fn our_reply_limit_is_lowered_or_left_out_if_a_server_refuses_it() {
     for call in [0, 3] {
         for (status, words) in BOUNDS {
             let server = TestServer::start(vec![refused(status, words), CannedAnswer::ok(openai_text("ok"))]).await;

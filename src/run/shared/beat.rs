@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 const BEATS: u32 = 12;
 /// Maximum time between beats.
 const RAREST: Duration = Duration::from_secs(5);
-/// Minimum number of looks before a process counts as dead. While nobody can look, for instance because a file server
-/// is down, nobody can beat either.
+/// Minimum number of looks before a process counts as dead. If the file system fails, for instance because a server
+/// is down, no process can look, but no process can beat either.
 const LOOKS: u32 = 4;
 /// Age of the file after which a process counts as dead, for readers that look only once.
 const RECENT: Duration = Duration::from_mins(1);

@@ -59,10 +59,8 @@ impl FromStr for Shard {
             Some((place, count)) if (1..=count).contains(&place) && count <= MOST => {
                 Ok(Self { index: place - 1, count })
             }
-            _ => {
-                Err(Error::usage(format!("`{text}` is no shard"))
-                    .hint("give its number and how many there are, as `3/16`"))
-            }
+            _ => Err(Error::usage(format!("`{text}` is not a shard"))
+                .hint("give its number and how many there are, as `3/16`")),
         }
     }
 }

@@ -46,9 +46,9 @@ pub(super) async fn upload(
     match (sent, written) {
         (Ok(()), Ok(())) => Ok(()),
         (Err(error), Err(cause)) if cause.kind() == io::ErrorKind::BrokenPipe => {
-            Err(engine.failed("take in files", &error))
+            Err(engine.failed("copy files into a container", &error))
         }
         (_, Err(cause)) => Err(Error::machine("failed to read files for a container").because(cause)),
-        (Err(error), Ok(())) => Err(engine.failed("take in files", &error)),
+        (Err(error), Ok(())) => Err(engine.failed("copy files into a container", &error)),
     }
 }

@@ -93,7 +93,7 @@ impl EngineImages {
         let mut left_out = Vec::new();
         for exposure in exposures(own, hidden) {
             if exposure.is_whole() {
-                return Err(exposure.refusal("and nothing of that is left without it"));
+                return Err(exposure.refusal("and hiding it would hide that whole folder"));
             }
             left_out.extend(exposure.at.canonicalize());
             left_out.push(exposure.at);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_s_interpreter_stands_for_the_whole_of_usr() {
+    fn a_usr_without_an_interpreter_cannot_be_expanded() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().to_path_buf();
         assert!(expand(vec!["/usr".into(), folder.clone()]).is_err(), "there is no interpreter");

@@ -282,7 +282,7 @@ impl LocalBackend {
         let found =
             exposures(shown.iter().map(PathBuf::as_path).chain(system().map(|folder| -> &Path { folder })), hidden);
         match found.iter().find(|exposure| exposure.is_whole()) {
-            Some(exposure) => Err(exposure.refusal("and nothing of that is left without it")),
+            Some(exposure) => Err(exposure.refusal("and hiding it would hide that whole folder")),
             None => Ok(found),
         }
     }

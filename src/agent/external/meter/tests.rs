@@ -104,7 +104,7 @@ async fn an_agent_whose_calls_fail_ten_times_in_a_row_is_stopped() {
 }
 
 #[tokio::test]
-async fn an_agent_that_would_fill_the_record_is_refused_and_the_model_not_asked() {
+async fn a_request_that_would_overfill_the_record_is_refused_before_the_model_is_asked() {
     let model = RespondingModel::new(0, |_| Ok(reply(1)));
     let mut bench = MeterFixture::new(Limits::default());
     let mut meter = bench.meter(&model);

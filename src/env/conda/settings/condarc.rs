@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 /// Which packages of a lower-priority channel are candidates if a higher-priority one has a package with the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::env) enum Priority {
-    /// None of them.
+    /// None of the lower-priority channel's packages.
     Strict,
-    /// All of them, as if channels had no order.
+    /// All of its packages, as if channels had no order.
     Disabled,
 }
 

@@ -32,7 +32,7 @@ fn faults(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, CannedAnswer)
         ("another protocol", raw(b"SSH-2.0-OpenSSH\r\n")),
         ("bytes", raw(b"\x00\xff\xfe\x16\x03\x01\r\n\r\n")),
         ("a version of tomorrow", head("HTTP/9.9 200 OK")),
-        ("a status that is none", head("HTTP/1.1 fine")),
+        ("an invalid status", head("HTTP/1.1 fine")),
         ("a status of four digits", head("HTTP/1.1 2000 OK")),
         ("no content", raw(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n")),
         ("a head of 500 kB", behind(&format!("{kind}x-long: {}\r\n", "x".repeat(500_000)), &good)),
@@ -45,7 +45,7 @@ fn faults(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, CannedAnswer)
         ("a length of twenty digits", length("99999999999999999999")),
         ("a length that is a word", length("many")),
         ("two lengths", length("10\r\ncontent-length: 20")),
-        ("chunks that are none", behind(&format!("{kind}transfer-encoding: chunked\r\n"), &good)),
+        ("invalid chunks", behind(&format!("{kind}transfer-encoding: chunked\r\n"), &good)),
         (
             "an endless chunk",
             behind(&format!("{kind}transfer-encoding: chunked\r\n"), format!("ffffffffffffffff\r\n{good}")),
@@ -54,15 +54,15 @@ fn faults(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, CannedAnswer)
             "a chunk without an end",
             behind(&format!("{kind}transfer-encoding: chunked\r\n"), format!("{:x}\r\n{good}", good.len())),
         ),
-        ("gzip that is none", behind(&format!("{kind}content-encoding: gzip\r\n"), &good)),
+        ("invalid gzip", behind(&format!("{kind}content-encoding: gzip\r\n"), &good)),
         ("no kind", behind("", &good)),
-        ("a kind that is none", behind("content-type: \r\n", &good)),
+        ("an empty content type", behind("content-type: \r\n", &good)),
         ("plain text", behind("content-type: text/plain\r\n", &good)),
         ("a picture", behind("content-type: image/png\r\n", b"\x89PNG\r\n\x1a\n\x00\x00")),
         ("a page", behind("content-type: text/html\r\n", page)),
         ("a page as what was asked for", whole(page)),
         (
-            "bytes that are no UTF-8",
+            "bytes that are not UTF-8",
             behind(
                 kind,
                 good.replace("Next", "\u{1}")
@@ -80,7 +80,7 @@ fn faults(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, CannedAnswer)
         ("lists in lists", whole(&"[".repeat(50_000))),
         ("objects in objects", whole(&"{\"a\":".repeat(50_000))),
         ("events in its place", behind("content-type: text/event-stream\r\n", "data: {}\n\ndata: [DONE]\n\n")),
-        ("events that are none", whole("data\n\n:\n\nevent: \n\ndata: \n\nretry: -1\n\n")),
+        ("events without data", whole("data\n\n:\n\nevent: \n\ndata: \n\nretry: -1\n\n")),
         ("an event of a megabyte without an end", whole(&format!("data: {}", "x".repeat(1_000_000)))),
     ];
     for (name, quarters) in

@@ -174,7 +174,7 @@ async fn altered_replies_are_read_or_reported_as_server_errors() {
 }
 
 #[tokio::test]
-async fn strange_items_repeated_ones_and_counts_of_no_model_are_a_reply_or_the_servers_fault() {
+async fn odd_or_repeated_items_and_impossible_counts_give_a_reply_or_a_server_error() {
     hold("items", 18, items_and_counts).await;
 }
 
