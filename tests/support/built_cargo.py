@@ -13,7 +13,7 @@ REAL = os.environ.get("REAL_CARGO", "cargo")
 if "rustc" not in sys.argv[1:]:
     os.execvp(REAL, [REAL, *sys.argv[1:]])
 about = json.loads(subprocess.check_output([REAL, "metadata", "--format-version", "1", "--no-deps"]))
-package = about["packages"][0]
+package = next(package for package in about["packages"] if package["name"] == "autoexperiment")
 target = next(target for target in package["targets"] if "bin" in target["kind"])
 folder = os.path.join(about["target_directory"], "tmp", "stripped")
 os.makedirs(folder, exist_ok=True)
