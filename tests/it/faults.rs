@@ -218,12 +218,12 @@ fn check_verdicts(lab: &Lab, sandbox: &str, attempts: usize) {
             continue;
         }
         let key = (record["agent"].to_string(), record["sample"].to_string(), record["attempt"].as_u64().unwrap());
-        assert!(passes.insert(key, record["pass"] == true).is_none(), "{record} was made twice");
+        assert!(passes.insert(key, record.clone()).is_none(), "{record} was made twice");
     }
     println!("{sandbox}: {} attempts with a verdict, {lost} lost on the way", passes.len());
     assert_eq!(passes.len(), attempts);
-    for ((agent, sample, _), pass) in &passes {
-        assert_eq!(*pass, agent.contains("gold"), "{agent} at {sample}");
+    for ((agent, sample, _), record) in &passes {
+        assert_eq!(record["pass"] == true, agent.contains("gold"), "{agent} at {sample}: {record:#}");
     }
 }
 
