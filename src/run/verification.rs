@@ -14,7 +14,7 @@ use super::results::CheckKey;
 use super::round;
 use crate::agent::{Event, Trajectory};
 use crate::error::{Error, FailureKind, Result, with_causes};
-use crate::sandbox::{EvidenceKind, Fault, Loss, evidence_in};
+use crate::sandbox::{EvidenceKind, Fault, Loss, Sandbox, Spec, evidence_in};
 
 /// The outcome of verification.
 pub(super) struct Verification {
@@ -139,7 +139,7 @@ impl RunContext {
             let workspace = self.workspace(&part, without).map_err(not_made)?;
             let ignored =
                 tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
-            let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
+            let mut sandbox = self.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
             let mut measured = None;
             let mut done = |measurement: Measurement| {
                 measured = Some(measurement.clone());
@@ -157,7 +157,7 @@ impl RunContext {
         };
         if ready.repeats(staged, evidence, &found.results) {
             let workspace = self.workspace(staged, without).map_err(not_made)?;
-            let mut sandbox = self.machine.backend.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
+            let mut sandbox = self.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
             let mut done = |measurement: Measurement| keep(measurement, false, false, found, trajectory);
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;
             repeated.map_err(lost)?;
@@ -165,6 +165,18 @@ impl RunContext {
             tokio::task::block_in_place(|| workspace.discard());
         }
         Ok(VerificationTry { ignored, cached, seconds: begun.elapsed().as_secs_f64() })
+    }
+
+    /// Starts a sandbox, in several tries: what comes from outside, such as a kill, strikes once, while files of the
+    /// attempt that a sandbox cannot start with fail it every time.
+    async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
+        let mut tries = 0;
+        loop {
+            match self.machine.backend.start(spec).await {
+                Err(error) if error.kind == FailureKind::Infrastructure && tries < STARTS => tries += 1,
+                started => return started,
+            }
+        }
     }
 
     /// The cache key of a part of verification with a single check; `None` if its result must not be cached.
@@ -193,6 +205,9 @@ impl RunContext {
         })
     }
 }
+
+/// Further tries to start a sandbox for a check.
+const STARTS: usize = 2;
 
 /// Stores the outcome of a check. A check that runs several times has one entry with all its results.
 fn keep(
