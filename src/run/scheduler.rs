@@ -416,7 +416,8 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         counts.then_some((job, record))
     }
 
-    /// Stops the run if the provider does not respond, or responds to one agent with the same refusal every time.
+    /// Stops the run if the provider does not respond, responds to one agent with the same refusal every time, or is
+    /// never asked by an agent.
     fn watch_provider(&mut self, job: &AttemptJob, record: &AttemptRecord) {
         if record.model.is_none() || matches!(record.end, End::Cancelled | End::SandboxLost) {
             return;
@@ -439,26 +440,28 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         let is_too_long = record.end == End::TokenLimit && record.steps == 0;
         let is_same = *first == why || is_too_long && first.starts_with(TOO_LONG) && why.starts_with(TOO_LONG);
         let never_asked = record.end == End::NeverAsked;
-        if !(record.end == End::Refused || is_too_long || never_asked) || !(is_same || never_asked) {
+        let is_refused = is_same && (record.end == End::Refused || is_too_long);
+        if !never_asked && !is_refused {
             *so_far = None;
             return;
         }
         *count += 1;
-        if *count >= LEAST_REFUSED {
-            let label = self.attempts.label(job).to_owned();
-            if never_asked {
-                let what =
-                    format!("`{label}` failed in all {count} attempts so far before it could ask the model: {why}");
-                self.fail(Error::new(FailureKind::Machine, what).hint(
-                    "these attempts count as failed: mend the agent (its trajectory shows what it printed) and start a new run",
-                ));
-                return;
-            }
-            let what = format!("the provider refused all {count} attempts of `{label}` so far: {why}");
-            self.fail(Error::new(FailureKind::Provider, what).hint(
-                "change what is asked (model, its context, `--protocol`, `--temperature`, `--max-tokens`, `--effort`) and start a new run",
-            ));
+        if *count < LEAST_REFUSED {
+            return;
         }
+        let label = self.attempts.label(job);
+        let error = if never_asked {
+            let what = format!("`{label}` failed in all {count} attempts so far before it could ask the model: {why}");
+            Error::new(FailureKind::Machine, what).hint(
+                "these attempts count as failed: mend the agent (its trajectory shows what it printed) and start a new run",
+            )
+        } else {
+            let what = format!("the provider refused all {count} attempts of `{label}` so far: {why}");
+            Error::new(FailureKind::Provider, what).hint(
+                "change what is asked (model, its context, `--protocol`, `--temperature`, `--max-tokens`, `--effort`) and start a new run",
+            )
+        };
+        self.fail(error);
     }
 
     /// After an attempt's record was stored: queues the attempt again if it was lost to infrastructure, otherwise

@@ -249,7 +249,7 @@ fn gptme_solves_a_paper_over_both_protocols_streamed() {
 #[test]
 #[ignore = "installs the agent from PyPI"]
 fn aider_solves_a_paper_by_an_edit_and_reports_what_the_experiments_printed() {
-    let edit = "I write it.\n\ntiny/means.py\n```python\n                return math.exp(arithmetic([math.log(v) for v in values]))\n>>>>>>> REPLACE\n```\n";
+    let edit = "I write it.\n\ntiny/means.py\n```python\n<<<<<<< SEARCH\n    raise NotImplementedError\n=======\n    return math.exp(arithmetic([math.log(v) for v in values]))\n>>>>>>> REPLACE\n```\n";
     let lab = Lab::new();
     install(&lab, "aider");
     // The agent's second conversation begins anew, with the output of the experiments.

@@ -1,10 +1,12 @@
 //! Attacks on the bundled suite, which the program contains in compressed form: an agent searches everything that it can read
 //! for gold.
 
-use serde_json::{Value, json};
+use std::process::Command;
+
+use serde_json::json;
 
 use crate::support::engine::{Engine, Kind};
-use crate::support::{Lab, PROGRAM, json_lines};
+use crate::support::{Lab, PROGRAM};
 
 /// A script that inflates every gzip stream in files that can be read and prints the paths of those with gold inside. It
 /// first plants one, which shows that the search works.
@@ -47,32 +49,19 @@ print("LOOKED at", looked, "found", found)
 "#;
 
 /// Returns what the hunt through these folders prints in an attempt.
-fn hunt(
-    lab: &Lab,
-    name: &str,
-    folders: &str,
-    arguments: &[&str],
-    adjust: &dyn Fn(&mut std::process::Command),
-) -> String {
-    lab.write("hunt.py", HUNT);
+fn hunt(lab: &Lab, name: &str, folders: &str, sandbox: &[&str], adjust: impl FnOnce(&mut Command)) -> String {
     let command = format!("cat > hunt.py <<'END'\n{HUNT}\nEND\npython hunt.py {folders} 2>&1; rm -r planted hunt.py");
     let steps = [
         json!({"tool": "command_line", "arguments": {"command": command}}),
         json!({"tool": "final_answer", "arguments": {"answer": {}}}),
     ];
-    lab.write("s", &json_lines(&steps));
-    let agent = format!("scripted:{}", lab.path("s").display());
-    let arguments = [&["run", "--agent", &agent, "--no-baseline", "--no-verify", "--name", name], arguments].concat();
-    let mut command = lab.command(&arguments);
+    let agent = lab.scripted("s", &steps);
+    let attempt = ["run", "--sample", "tiny_0", "--agent", &agent, "--no-baseline", "--no-verify", "--name", name];
+    let mut command = lab.command(&[&attempt, sandbox].concat());
     adjust(&mut command);
     let done = command.output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let trajectories = lab.path(&format!("runs/{name}/trajectories/scripted"));
-    let trajectory = std::fs::read_dir(trajectories).unwrap().next().unwrap().unwrap().path();
-    let text = std::fs::read_to_string(trajectory).unwrap();
-    let mut events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let observation = events.find(|line| line["event"] == "observation").unwrap();
-    observation["content"].as_str().unwrap().to_owned()
+    lab.first_observation(name, "tiny_0")
 }
 
 fn is_clean(seen: &str) {
@@ -86,28 +75,19 @@ fn the_bundled_suite_cannot_be_extracted_from_what_an_agent_can_read() {
     let lab = Lab::new();
     // Without the gigabytes of the system's own libraries and data.
     let folders = "$(ls -d /* | grep -vE '^/(usr|lib.*|proc|sys)$') /usr/local /usr/bin /usr/sbin";
-    is_clean(&hunt(&lab, "local", folders, &["--sample", "tiny_0"], &|_| ()));
+    is_clean(&hunt(&lab, "local", folders, &[], |_| ()));
     // The same script finds the suite in the program where it can read the program.
-    let folder = std::path::Path::new(PROGRAM).parent().unwrap();
     let place = lab.path("hunted");
     std::fs::create_dir(&place).unwrap();
-    std::fs::hard_link(PROGRAM, place.join("program"))
-        .or_else(|_| std::fs::copy(PROGRAM, place.join("program")).map(drop))
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let done = std::process::Command::new("python3")
-        .args([lab.path("hunt.py"), place])
-        .current_dir(lab.path(""))
-        .output()
-        .unwrap();
+    std::os::unix::fs::symlink(PROGRAM, place.join("program")).unwrap();
+    let done = Command::new("python3").args(["-c", HUNT]).arg(place).current_dir(lab.path("")).output().unwrap();
     let seen = String::from_utf8_lossy(&done.stdout);
     assert!(seen.contains("hunted/program"), "{seen}{}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// The same in containers; the forgeries' engines run it, because starting an engine takes a minute.
 pub fn assert_hidden_in_containers(lab: &Lab, kind: Kind, engine: &Engine) {
-    let adjust = |command: &mut std::process::Command| {
+    is_clean(&hunt(lab, &format!("hunt-{}", kind.name()), "/", &["--sandbox", kind.name()], |command| {
         command.env(kind.variable(), engine.address());
-    };
-    let arguments = ["--sample", "tiny_0", "--sandbox", kind.name()];
-    is_clean(&hunt(lab, &format!("hunt-{}", kind.name()), "/", &arguments, &adjust));
+    }));
 }

@@ -12,8 +12,7 @@ use crate::support::Lab;
 /// Writes a scripted agent that runs one command.
 fn agent(lab: &Lab, name: &str, command: &str) -> String {
     let step = serde_json::json!({ "tool": "command_line", "arguments": { "command": command } });
-    lab.write(name, &format!("{step}\n"));
-    format!("scripted:{}", lab.path(name).display())
+    lab.scripted(name, &[step])
 }
 
 /// Starts a shard of the run `s` on a machine with these devices.

@@ -97,7 +97,10 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     assert!(!text.contains("12.3") && !text.contains("95.7"), "results: {text}");
     assert_only_unwritten(&lab);
 
-    lab.ok(&["run", "-p", "walk", "-n", "1..2", "--limit", "4", "--agent", "gold", "--agent", "noop", "--name", "r"]);
+    let run = ["run", "-p", "walk", "-n", "1..2", "--limit", "4", "--agent", "gold", "--agent", "noop", "--name", "r"];
+    let message = lab.fails(3, &run);
+    assert!(message.contains("paper.toml:2: the authors are still to be written"), "{message}");
+    lab.ok(&[&run[..], &["--unchecked"]].concat());
     let records = lab.records("r");
     assert_eq!(records.len(), 16);
     for record in records {

@@ -189,8 +189,8 @@ fn a_sound_task_is_proven_and_the_faults_of_another_are_named() {
     assert_eq!(proof["forger"], json!({"passed": 0, "made": 1}), "{told}");
     assert_eq!(proof["faults"], json!([]), "{told}");
     let loses = |unit: usize| proof["units"][unit]["loses"].clone();
-    assert_eq!(loses(0), json!(["answer", "program", "landmark:converted"]), "{told}");
-    assert_eq!(loses(1), json!(["answer", "program", "landmark:configured"]), "{told}");
+    assert_eq!(loses(0), json!(["answer", "landmark:converted"]), "{told}");
+    assert_eq!(loses(1), json!(["answer", "landmark:configured"]), "{told}");
     assert_eq!(loses(2), json!(["answer"]), "{told}");
     assert_eq!(proof["trials"].as_array().map(Vec::len), Some(6), "{told}");
     // The temporary runs are removed.

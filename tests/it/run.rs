@@ -3,12 +3,6 @@
 use crate::support::Lab;
 use serde_json::{Value, json};
 
-/// Writes a scripted agent of these tool calls.
-fn script(lab: &Lab, name: &str, steps: &[Value]) -> String {
-    lab.write(name, &crate::support::json_lines(steps));
-    format!("scripted:{}", lab.path(name).display())
-}
-
 fn tool(name: &str, arguments: &Value) -> Value {
     json!({"tool": name, "arguments": arguments})
 }
@@ -44,7 +38,7 @@ fn gold_passes_and_noop_fails_every_sample_verified() {
 #[test]
 fn a_right_answer_without_code_is_unsupported() {
     let lab = Lab::new();
-    let agent = script(&lab, "s", &[tool("final_answer", &json!({"answer": gold_answer(&lab)}))]);
+    let agent = lab.scripted("s", &[tool("final_answer", &json!({"answer": gold_answer(&lab)}))]);
     lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--name", "r"]);
     let record = &lab.records("r")[0];
     assert_eq!(
@@ -64,8 +58,7 @@ fn changes_to_protected_files_are_not_applied() {
     let lab = Lab::new();
     let forged =
         "import json\nprint(json.dumps({\"arithmetic\": 4.166666666666667, \"geometric\": 3.5830831474778333}))\n";
-    let agent = script(
-        &lab,
+    let agent = lab.scripted(
         "s",
         &[
             tool("write_file", &json!({"path": "tiny/__main__.py", "content": forged})),
@@ -86,8 +79,7 @@ fn modules_that_shadow_the_library_or_protected_files_are_not_applied() {
     let printed = gold_answer(&lab)["Experiment 1"].to_string();
     let forged = format!("import os\nos.write(1, b'{printed}' + bytes([10]))\nos._exit(0)\n");
     for path in ["json.py", "tiny/__main__/__init__.py"] {
-        let agent = script(
-            &lab,
+        let agent = lab.scripted(
             "s",
             &[
                 tool("write_file", &json!({"path": path, "content": forged})),
@@ -117,8 +109,7 @@ fn code_of_one_experiment_cannot_change_what_the_next_one_runs() {
     let code = format!(
         "open('tiny/__main__.py', 'w').write({forged:?})\ndef arithmetic(values):\n    return 1.0\ngeometric = arithmetic\n"
     );
-    let agent = script(
-        &lab,
+    let agent = lab.scripted(
         "s",
         &[
             tool("write_file", &json!({"path": "tiny/means.py", "content": code})),
@@ -136,7 +127,7 @@ fn code_of_one_experiment_cannot_change_what_the_next_one_runs() {
 fn changes_that_cannot_be_applied_are_listed_next_to_the_verdict() {
     let lab = Lab::new();
     let command = "cp tiny/means.py real.py; ln -sf ../real.py tiny/means.py";
-    let agent = script(&lab, "s", &[tool("command_line", &json!({"command": command}))]);
+    let agent = lab.scripted("s", &[tool("command_line", &json!({"command": command}))]);
     lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--name", "r"]);
     let record = &lab.records("r")[0];
     assert_eq!((&record["skipped"], &record["changed"]), (&json!(["tiny/means.py"]), &json!(["real.py"])));
@@ -148,7 +139,7 @@ fn changes_that_cannot_be_applied_are_listed_next_to_the_verdict() {
 fn an_attempt_is_charged_for_the_time_that_reading_its_tree_takes() {
     let lab = Lab::new();
     let fill = json!({"command": "mkdir many && cd many && seq 30000 | xargs touch"});
-    let agent = script(&lab, "s", &[tool("command_line", &fill)]);
+    let agent = lab.scripted("s", &[tool("command_line", &fill)]);
     lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--no-baseline", "--no-verify", "--name", "r"]);
     let record = &lab.records("r")[0];
     assert!(record["unlisted"].as_u64().is_some_and(|more| more >= 20_000), "{record:#}");
@@ -164,8 +155,7 @@ fn an_attempt_is_charged_for_the_time_that_reading_its_tree_takes() {
 fn a_result_file_that_the_agent_left_is_not_read() {
     let lab = Lab::new();
     let gold = gold_answer(&lab)["Experiment 2"].to_string();
-    let agent = script(
-        &lab,
+    let agent = lab.scripted(
         "s",
         &[
             tool("write_file", &json!({"path": "results/spread.json", "content": gold})),
@@ -186,24 +176,16 @@ fn nothing_that_an_agent_can_reach_holds_an_original_body_or_a_gold_value() {
                   --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr; ls -d .git ../../../*/repos; \
                   find / -name gold.json -o -name 'attempts*.jsonl' -o -name 'means*.pyc'; } 2>/dev/null; \
                   grep -c body-of-variance tiny/spread.py; echo done";
-    let agent = script(&lab, "s", &[tool("command_line", &json!({"command": search}))]);
+    let agent = lab.scripted("s", &[tool("command_line", &json!({"command": search}))]);
     lab.ok(&["run", "--sample", "tiny_0,1", "--agent", &agent, "--name", "r"]);
-    let seen = observation(&lab, "r");
+    let seen = lab.first_observation("r", "tiny_0,1");
     // Only the count of a body that is not masked in this sample.
     assert!(seen.contains("1\ndone") && !seen.contains('/'), "{seen}");
     // Without a sandbox the search finds the body, which shows that the search works.
     let here = format!("grep -rl body-of-arithmetic {}; echo done", lab.path("repos").display());
-    let agent = script(&lab, "s", &[tool("command_line", &json!({"command": here}))]);
+    let agent = lab.scripted("s", &[tool("command_line", &json!({"command": here}))]);
     lab.ok(&["run", "--sample", "tiny_0,1", "--agent", &agent, "--sandbox", "none", "--name", "none"]);
-    assert!(observation(&lab, "none").contains("means.py"));
-}
-
-/// Returns the first observation at the sample `tiny_0,1`.
-fn observation(lab: &Lab, run: &str) -> String {
-    let trajectory = lab.read(&format!("runs/{run}/trajectories/scripted/tiny_0,1.0.jsonl"));
-    let mut events = trajectory.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let found = events.find(|line| line["event"] == "observation").unwrap();
-    found["content"].as_str().unwrap().to_owned()
+    assert!(lab.first_observation("none", "tiny_0,1").contains("means.py"));
 }
 
 #[test]
@@ -243,7 +225,7 @@ fn a_run_resumes_over_a_changed_suite_only_on_request() {
 #[test]
 fn a_run_is_resumed_from_any_folder() {
     let lab = Lab::new();
-    script(&lab, "s", &[tool("command_line", &json!({"command": "true"}))]);
+    lab.scripted("s", &[tool("command_line", &json!({"command": "true"}))]);
     lab.ok(&["run", "-n", "1", "--agent", "scripted:s", "--name", "r"]);
     let ran = lab.command(&["resume", &lab.path("runs/r").display().to_string()]).current_dir("/").output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

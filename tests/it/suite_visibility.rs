@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Lab, json_lines};
+use crate::support::Lab;
 
 #[test]
 #[ignore = "needs root to write to /usr/local/src"]
@@ -18,8 +18,7 @@ fn an_agent_cannot_read_gold_of_a_suite_below_a_folder_that_sandboxes_show() {
         json!({"tool": "command_line", "arguments": {"command": search}}),
         json!({"tool": "final_answer", "arguments": {"answer": {}}}),
     ];
-    lab.write("s", &json_lines(&steps));
-    let agent = format!("scripted:{}", lab.path("s").display());
+    let agent = lab.scripted("s", &steps);
     let cache = lab.path("cache").display().to_string();
     // The envs' cache is in the suite's folder, too; only the env in it may be seen.
     lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--agent", "gold", "--cache", &cache, "--name", "r"]);
@@ -49,8 +48,7 @@ fn an_agent_sees_no_run_beside_its_own_where_sandboxes_show_the_folder_of_runs()
         "ls -R {place} > seen.txt 2>/dev/null; cat {place}/*/* > stolen.txt 2>/dev/null; \
          cat {place}/earlier/attempts.jsonl >> stolen.txt; wc -c < stolen.txt; ls -d /usr/local/src"
     );
-    lab.write("s", &json_lines(&[json!({"tool": "command_line", "arguments": {"command": search}})]));
-    let agent = format!("scripted:{}", lab.path("s").display());
+    let agent = lab.scripted("s", &[json!({"tool": "command_line", "arguments": {"command": search}})]);
     let arguments = ["run", "--sample", "tiny_0", "--agent", &agent, "--no-baseline", "--no-verify"];
     lab.ok(&[&arguments[..], &["--runs", &place, "--name", "r"]].concat());
     let of_run = |path: &str| std::fs::read_to_string(runs.path().join("r").join(path)).unwrap();
@@ -64,8 +62,7 @@ fn an_agent_sees_no_run_beside_its_own_where_sandboxes_show_the_folder_of_runs()
 fn a_home_that_is_the_prefix_of_an_env_s_python_is_refused_before_anything_runs() {
     let lab = Lab::new();
     let ask = "python -c 'import sys; print(sys.base_prefix)' > prefix.txt";
-    lab.write("s", &json_lines(&[json!({"tool": "command_line", "arguments": {"command": ask}})]));
-    let agent = format!("scripted:{}", lab.path("s").display());
+    let agent = lab.scripted("s", &[json!({"tool": "command_line", "arguments": {"command": ask}})]);
     let arguments = ["run", "--sample", "tiny_0", "--agent", &agent, "--no-baseline", "--name"];
     lab.ok(&[&arguments[..], &["first"]].concat());
     let patch = lab.read("runs/first/diffs/scripted/tiny_0.0.patch");

