@@ -77,7 +77,8 @@ fn claude_code_solves_a_paper_over_messages_and_its_betas_are_named() {
 #[test]
 #[ignore = "needs npm"]
 fn gemini_cli_solves_a_paper_over_contents_with_its_own_sampling() {
-    let Some((_, asked)) = solves("gemini-cli", "run_shell_command", "command", &json!({"description": "runs"}), 0) else {
+    let Some((_, asked)) = solves("gemini-cli", "run_shell_command", "command", &json!({"description": "runs"}), 0)
+    else {
         return;
     };
     let sampled = |body: &Value| body["top_k"].is_number() && body["top_p"].is_number();

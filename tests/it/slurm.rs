@@ -224,7 +224,13 @@ fn a_job_is_shown_cancelled_and_resumed() {
     let submitter =
         command(&[settings.as_slice(), &["--shards", "2", "--claim-timeout", "5s"]].concat()).spawn().unwrap();
     let begun = Instant::now();
-    while tasks(&lab).is_empty() {
+    // A task that is cancelled before it has begun its session leaves none.
+    let sessions = || {
+        let files = std::fs::read_dir(lab.path("runs/s/shards")).into_iter().flatten().flatten();
+        let files = files.map(|entry| entry.path());
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect::<Vec<_>>()
+    };
+    while sessions().is_empty() {
         assert!(begun.elapsed() < Duration::from_mins(2));
         std::thread::sleep(Duration::from_millis(200));
     }
@@ -241,11 +247,10 @@ fn a_job_is_shown_cancelled_and_resumed() {
         std::thread::sleep(Duration::from_millis(200));
     }
     // The tasks ended in good order after Slurm's signal.
-    let sessions = std::fs::read_dir(lab.path("runs/s/shards")).unwrap().flatten();
-    let ended: Vec<String> = sessions
-        .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "json"))
-        .map(|entry| {
-            let session: Value = serde_json::from_slice(&std::fs::read(entry.path()).unwrap()).unwrap();
+    let ended: Vec<String> = sessions()
+        .into_iter()
+        .map(|path| {
+            let session: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
             session["ended"].as_str().unwrap_or("killed").to_owned()
         })
         .collect();
