@@ -183,7 +183,7 @@ const MORE_FILES: &str = "this process has too many open files: raise the limit 
                           attempts at once with `-j`";
 
 /// Advice for a full disk.
-const MORE_ROOM: &str = "the disk is full: make room (`autoexperiment sweep` and `autoexperiment env prune` remove what is \
+const MORE_ROOM: &str = "the disk is full: make room (`autoexperiment clean` and `autoexperiment env prune` remove what is \
                          not used), or put the cache on another disk with `--cache DIR` and workspaces with `--scratch DIR`";
 
 /// Whether the text contains the C library's message for a full disk or an exhausted disk quota.

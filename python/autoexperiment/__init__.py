@@ -26,8 +26,7 @@ from ._agents import (
     TaskFunction,
     agent,
 )
-from ._masking import Masked, mask, mask_source
-from ._program import (
+from ._errors import (
     AttemptsLost,
     Error,
     GoldNotReproduced,
@@ -39,9 +38,9 @@ from ._program import (
     SuiteError,
     Unfinished,
     UsageError,
-    program,
-    version,
 )
+from ._masking import Masked, mask, mask_source
+from ._program import program, version
 from ._runs import Report, Run, load, run, score
 from ._suite import Function, Paper, Sample, Suite, init, list, samples
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Iterable, Mapping
 
+from ._errors import UsageError
 from ._program import call, call_json
-from ._suite import StrPath, in_suite
+from ._suite import StrPath, in_suite, named
 
 __all__ = ["Masked", "mask", "mask_source"]
 
@@ -26,9 +27,18 @@ class Masked:
         return self.diff
 
 
-def mask(paper: str, functions: Iterable[int] = (), *, suite: StrPath | None = None, to: StrPath | None = None) -> Masked:
+def mask(
+    paper: str, functions: int | Iterable[int] = (), *, suite: StrPath | None = None, to: StrPath | None = None
+) -> Masked:
     """Masks functions of a paper, by their numbers. With ``to``, also writes the tree that an agent would get there."""
-    numbers = ",".join(str(number) for number in sorted(set(functions)))
+    given = [functions] if isinstance(functions, int) else functions
+    if isinstance(given, str):
+        raise UsageError(
+            f"functions are given by number, not as the text {given!r}",
+            "give numbers of `list(paper)`, or mask by name with `mask_source`",
+            code=2,
+        )
+    numbers = ",".join(str(number) for number in sorted(set(given)))
     arguments = ["mask", paper, *(["-f", numbers] if numbers else []), *in_suite(suite)]
     if to is not None:
         call([*arguments, "-o", to])
@@ -36,7 +46,7 @@ def mask(paper: str, functions: Iterable[int] = (), *, suite: StrPath | None = N
     return Masked(it["sample"], it["functions"], {file["path"]: file["masked"] for file in it["files"]}, it["diff"])
 
 
-def mask_source(text: str, functions: Iterable[str], *, descriptions: Mapping[str, str] | None = None) -> str:
+def mask_source(text: str, functions: str | Iterable[str], *, descriptions: Mapping[str, str] | None = None) -> str:
     """Masks functions of any Python source, by their qualified names; everything else stays byte for byte.
 
     A description becomes the docstring of a function that has none.
@@ -48,8 +58,12 @@ def mask_source(text: str, functions: Iterable[str], *, descriptions: Mapping[st
             raise NotImplementedError
     <BLANKLINE>
     """
+    if not isinstance(text, str):
+        raise UsageError(
+            f"the source is text, not {type(text).__name__}", "decode it first, as `source.decode(\"utf-8\")`", code=2
+        )
     arguments = ["mask", "--source", "-"]
-    for name in functions:
+    for name in named(functions, "functions"):
         description = (descriptions or {}).get(name)
         arguments += ["--function", name if description is None else f"{name}={description}"]
     return call(arguments, stdin=text)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from ._agents import _MARK
-from ._program import UsageError
+from ._errors import UsageError
 
 __all__ = ["agent_file"]
 

@@ -1,4 +1,4 @@
-"""The program: where it is, how it is started, and its errors as exceptions."""
+"""The program: where it is and how it is started."""
 
 from __future__ import annotations
 
@@ -9,95 +9,11 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import Any, Sequence
 
-if TYPE_CHECKING:
-    from ._runs import Run
+from ._errors import MachineError, failure
 
-__all__ = [
-    "AttemptsLost",
-    "Error",
-    "GoldNotReproduced",
-    "Interrupted",
-    "MachineError",
-    "ModelError",
-    "PlaceError",
-    "StoreError",
-    "SuiteError",
-    "Unfinished",
-    "UsageError",
-    "program",
-    "version",
-]
-
-
-class Error(Exception):
-    """Something that the program could not do. ``hint`` says what to do about it."""
-
-    def __init__(self, message: str, hint: str | None = None, causes: Sequence[str] = (), code: int = 1) -> None:
-        lines = [message, *(f"cause: {cause}" for cause in causes), *([f"hint: {hint}"] if hint else [])]
-        super().__init__("\n".join(lines))
-        self.message = message
-        self.hint = hint
-        self.causes = tuple(causes)
-        self.code = code
-        """The program's exit code."""
-
-
-class UsageError(Error):
-    """An option or a name that does not exist."""
-
-
-class SuiteError(Error):
-    """A faulty paper, repository or environment file."""
-
-
-class GoldNotReproduced(Error):
-    """The unmasked repository does not give its reference results on this machine."""
-
-
-class MachineError(Error):
-    """The machine lacks something; ``autoexperiment doctor`` says what."""
-
-
-class PlaceError(MachineError):
-    """The cache, the scratch folder or the data folder cannot be used; the hint names the setting."""
-
-
-class ModelError(Error):
-    """No key, an unknown model or price, or a provider that is down."""
-
-
-class StoreError(Error):
-    """A stored run that cannot be read or written."""
-
-
-class Unfinished(Error):
-    """A run that did not come to its end. What was finished is kept in ``run``."""
-
-    run: Run | None = None
-
-
-class AttemptsLost(Unfinished):
-    """Attempts were lost to infrastructure."""
-
-
-class Interrupted(Unfinished):
-    """The run was stopped."""
-
-
-_KINDS: dict[int, type[Error]] = {
-    2: UsageError,
-    3: SuiteError,
-    4: GoldNotReproduced,
-    5: MachineError,
-    6: ModelError,
-    7: StoreError,
-    8: AttemptsLost,
-    11: ModelError,
-    12: PlaceError,
-    130: Interrupted,
-}
+__all__ = ["call", "call_json", "command", "environment", "program", "version"]
 
 
 def program() -> Path:
@@ -151,26 +67,6 @@ def call(arguments: Sequence[str | os.PathLike[str]], stdin: str | None = None) 
 def call_json(arguments: Sequence[str | os.PathLike[str]], stdin: str | None = None) -> Any:
     """The same for what it prints as JSON."""
     return json.loads(call(arguments, stdin))
-
-
-def failure(code: int, stderr: str) -> Error:
-    """The exception for how the program ended."""
-    lines = stderr.splitlines()
-    starts = [number for number, line in enumerate(lines) if line.startswith("error: ")]
-    if not starts:
-        said = stderr.strip() or f"`autoexperiment` ended with exit code {code}"
-        return _KINDS.get(code, Error)(said, code=code)
-    message = [lines[starts[-1]].removeprefix("error: ")]
-    hint: str | None = None
-    causes = []
-    for line in lines[starts[-1] + 1 :]:
-        if line.startswith("  hint: "):
-            hint = line.removeprefix("  hint: ")
-        elif line.startswith("  cause: "):
-            causes.append(line.removeprefix("  cause: "))
-        elif line.startswith("    "):
-            message.append(line.strip())
-    return _KINDS.get(code, Error)("\n".join(message), hint, causes, code)
 
 
 def version() -> str:

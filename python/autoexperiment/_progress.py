@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal and in a notebook."""
+"""How far a run is: a bar on a terminal and in a notebook, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 __all__ = ["Progress"]
 
 _WIDTH = 30
+_SECONDS = 10.0
+"""Least time between two lines where there is no terminal."""
 
 
 class Progress:
@@ -21,6 +23,8 @@ class Progress:
         self._terminal = wanted if wanted is not None else sys.stderr.isatty()
         if self._display is not None or wanted is False:
             self._terminal = False
+        self._lines = wanted is None and self._display is None and not self._terminal
+        self._shown_at = float("-inf")
         self._what = "starting"
         self._total = self._done = self._passed = self._lost = 0
         self._cost = 0.0
@@ -33,7 +37,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._show()
+        self._show(last=True)
         if self._terminal:
             sys.stderr.write("\n")
 
@@ -63,7 +67,11 @@ class Progress:
             words += f", ${self._cost:.2f}"
         return f"{words}, {seconds // 60}:{seconds % 60:02}"
 
-    def _show(self) -> None:
+    def _show(self, last: bool = False) -> None:
+        now = time.monotonic()
+        if self._lines and (last or now - self._shown_at >= _SECONDS):
+            self._shown_at = now
+            sys.stderr.write(f"{self._words()}\n")
         if self._terminal:
             filled = _WIDTH * self._done // max(self._total, 1)
             sys.stderr.write(f"\r\x1b[K[{'#' * filled}{'.' * (_WIDTH - filled)}] {self._words()}")

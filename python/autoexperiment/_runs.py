@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterable, Union
 
+from ._errors import Error, Unfinished, UsageError, failure
 from ._notebook import agent_file
-from ._program import Error, Unfinished, UsageError, call, call_json, command, environment, failure
+from ._program import call, call_json, command, environment
 from ._progress import Progress
-from ._suite import StrPath, in_suite, numbers
+from ._suite import StrPath, in_suite, named, numbers
 from ._tables import html_table
 
 __all__ = ["Report", "Run", "load", "run", "score"]
@@ -100,6 +102,13 @@ class Run:
         The columns are described in docs/formats.md. They come through Parquet where a reader of it is installed, else
         through CSV.
         """
+        for given, known in ((table, ("attempts", "values")), (library, ("pandas", "polars"))):
+            if given not in known:
+                raise UsageError(
+                    f"there is no {'table' if known[0] == 'attempts' else 'library'} `{given}`",
+                    f"give `{known[0]}` or `{known[1]}`",
+                    code=2,
+                )
         if library == "polars":
             import polars  # type: ignore[import-not-found, unused-ignore]
 
@@ -171,12 +180,17 @@ def score(run: Run | StrPath, *, scoring: str | None = None, suite: StrPath | No
 def run(
     agents: AgentLike | Iterable[AgentLike],
     *,
-    papers: Iterable[str] = (),
-    n: int | str | Iterable[int] = 1,
+    papers: str | Iterable[str] = (),
+    n: int | str | Iterable[int] | None = None,
     k: int = 1,
     limit: int | None = None,
-    samples: Iterable[str] = (),
+    samples: str | Iterable[str] = (),
     model: str | None = None,
+    base_url: str | None = None,
+    price: str | tuple[float, float] | None = None,
+    temperature: float | None = None,
+    steps: int | None = None,
+    jobs: int | None = None,
     max_cost: float | None = None,
     seed: int = 0,
     name: str | None = None,
@@ -188,11 +202,15 @@ def run(
     """Makes k attempts at every sample with every agent, and shows how far it is.
 
     An agent is a name as on the command line (``"gold"``, ``"react:history=window:5"``) or a function marked with
-    :func:`agent`. ``options`` are further options of ``autoexperiment run``, as ``["--steps", "20"]``. ``progress`` turns the
-    bar off or on; by default it is shown where somebody looks.
+    :func:`agent`. Samples are drawn from ``papers`` (by default all) with ``n`` masked functions (by default 1), at most
+    ``limit`` for each paper and n, or named one by one with ``samples``. ``model``, ``base_url``, ``price`` (dollars per
+    million tokens read and written), ``temperature``, ``steps``, ``jobs`` and ``max_cost`` are the options of
+    ``autoexperiment run`` of these names; ``options`` are further ones, as ``["--max-tokens", "2000"]``. ``progress`` turns
+    the messages on progress off or on; by default there is a bar on a terminal and in a notebook, and a line now and then
+    elsewhere.
 
-    Attempts lost to infrastructure raise :class:`AttemptsLost`, a stopped run :class:`Interrupted`; both have the
-    :class:`Run` as their ``run``, which :meth:`Run.resume` continues.
+    Attempts lost to infrastructure raise :class:`AttemptsLost`, a stopped run (also by Ctrl-C) :class:`Interrupted`; both
+    have the :class:`Run` as their ``run``, which :meth:`Run.resume` continues.
     """
     if os.environ.get("AUTOEXPERIMENT_AGENT"):
         raise UsageError(
@@ -201,21 +219,40 @@ def run(
             code=2,
         )
     given = [agents] if isinstance(agents, str) or callable(agents) else list(agents)
+    if not given:
+        raise UsageError("no agent is named", "name one or more, such as `[\"gold\", \"noop\"]`", code=2)
+    chosen, drawn = named(samples, "samples"), named(papers, "papers")
+    if chosen and (drawn or n is not None or limit is not None):
+        raise UsageError(
+            "`samples` names samples, so `papers`, `n` and `limit`, which draw samples, cannot be given too",
+            "leave one or the other out",
+            code=2,
+        )
+    if not isinstance(price, (str, type(None))):
+        price = ",".join(str(dollars) for dollars in price)
     with tempfile.TemporaryDirectory(prefix="autoexperiment-") as scratch:
         arguments: list[StrPath] = ["run", "--json-events", "--seed", str(seed), "--runs", runs, *in_suite(suite)]
         for it in given:
             arguments += ["--agent", it if isinstance(it, str) else agent_file(it, Path(runs), Path(scratch))]
-        named = list(samples)
-        for sample in named:
+        for sample in chosen:
             arguments += ["--sample", sample]
-        if not named:
-            arguments += ["-n", numbers(n)]
-            for paper in papers:
+        if not chosen:
+            arguments += ["-n", numbers(1 if n is None else n)]
+            for paper in drawn:
                 arguments += ["-p", paper]
             if limit is not None:
                 arguments += ["--limit", str(limit)]
         arguments += ["-k", str(k)]
-        for option, value in (("--model", model), ("--max-cost", max_cost), ("--name", name)):
+        for option, value in (
+            ("--model", model),
+            ("--base-url", base_url),
+            ("--price", price),
+            ("--temperature", temperature),
+            ("--steps", steps),
+            ("--jobs", jobs),
+            ("--max-cost", max_cost),
+            ("--name", name),
+        ):
             if value is not None:
                 arguments += [option, str(value)]
         return _watch([*arguments, *options], progress)
@@ -233,25 +270,29 @@ def _watch(arguments: list[StrPath], progress: bool | None) -> Run:
             text=True,
             encoding="utf-8",
             env=environment(),
+            # Ctrl-C reaches only this process, which passes it on once: a second signal would end the program at once.
+            start_new_session=True,
         )
         assert process.stdout is not None
         with Progress(progress) as shown:
             try:
-                for line in process.stdout:
+                while True:
+                    try:
+                        line = process.stdout.readline()
+                    except KeyboardInterrupt:
+                        process.send_signal(signal.SIGINT)
+                        continue
+                    if not line:
+                        break
                     event = json.loads(line)
                     shown.on(event)
                     if event["event"] == "ended":
                         folder = event["run"]
                 code = process.wait()
-            except KeyboardInterrupt:
-                # The program has the same signal where both are in one terminal; a second one would end it at once.
-                process.terminate()
-                process.wait()
-                raise
             finally:
                 process.stdout.close()
                 if process.poll() is None:
-                    process.kill()
+                    process.terminate()
         stderr.seek(0)
         said = stderr.read()
     if code not in (0, 9, 10):

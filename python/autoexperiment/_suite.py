@@ -8,9 +8,10 @@ import os
 from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, Sequence, Union
 
+from ._errors import UsageError
 from ._program import call, call_json
 
-__all__ = ["Function", "Paper", "Sample", "Suite", "StrPath", "in_suite", "init", "list", "numbers", "samples"]
+__all__ = ["Function", "Paper", "Sample", "Suite", "StrPath", "in_suite", "init", "list", "named", "numbers", "samples"]
 
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -85,6 +86,15 @@ def in_suite(suite: StrPath | None) -> builtins.list[str]:
     return [] if suite is None else ["--suite", os.fspath(suite)]
 
 
+def named(names: str | Iterable[str], what: str) -> builtins.list[str]:
+    """One name or several as a list. ``what`` says what they are, for the error."""
+    given = [names] if isinstance(names, str) else builtins.list(names)
+    for name in given:
+        if not isinstance(name, str):
+            raise UsageError(f"{what} are given as text, not as a {type(name).__name__}: {name!r}", code=2)
+    return given
+
+
 def numbers(n: int | str | Iterable[int]) -> str:
     """Numbers of masked functions as the command line takes them."""
     if isinstance(n, (int, str)):
@@ -94,17 +104,17 @@ def numbers(n: int | str | Iterable[int]) -> str:
     return ",".join(str(it) for it in n)
 
 
-def list(papers: Iterable[str] = (), *, suite: StrPath | None = None) -> Suite:
+def list(papers: str | Iterable[str] = (), *, suite: StrPath | None = None) -> Suite:
     """The papers of a suite with their functions and experiments; by default all of them.
 
     Without ``suite`` it is the suite in or above the current folder, else the bundled one.
     """
-    named = builtins.list(papers)
-    if not named:
-        named = [row["paper"] for row in call_json(["list", "--json", *in_suite(suite)])]
-    if not named:
+    ids = named(papers, "papers")
+    if not ids:
+        ids = [row["paper"] for row in call_json(["list", "--json", *in_suite(suite)])]
+    if not ids:
         return Suite([])
-    return Suite(_paper(it) for it in call_json(["list", *named, "--json", *in_suite(suite)]))
+    return Suite(_paper(it) for it in call_json(["list", *ids, "--json", *in_suite(suite)]))
 
 
 def _paper(it: dict[str, Any]) -> Paper:
@@ -116,7 +126,7 @@ def _paper(it: dict[str, Any]) -> Paper:
 
 
 def samples(
-    papers: Iterable[str] = (),
+    papers: str | Iterable[str] = (),
     *,
     n: int | str | Iterable[int] = 1,
     limit: int = 100,
@@ -128,7 +138,7 @@ def samples(
     ``n`` is a number of masked functions, several, a ``range``, or a string as ``"1..3"`` (both ends included).
     """
     arguments = ["sample", "-n", numbers(n), "--limit", str(limit), "--seed", str(seed), *in_suite(suite)]
-    for paper in papers:
+    for paper in named(papers, "papers"):
         arguments += ["-p", paper]
     lines = (json.loads(line) for line in call(arguments).splitlines())
     return [Sample(it["sample"], it["paper"], it["n"], it["functions"], it["experiments"]) for it in lines]

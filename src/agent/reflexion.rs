@@ -1,4 +1,4 @@
-//! `--reflexion K`: up to K tries within one attempt (Shinn et al., 2023). Each gets 1/K of the budget. After a failed
+//! `react:reflexion=K`: up to K tries within one attempt (Shinn et al., 2023). Each gets 1/K of the budget. After a failed
 //! try the model writes a plan based on what it did, which becomes part of the next try's task.
 //!
 //! The agent does not learn whether its results are right. A try counts as failed if it gave no answer, if the answer

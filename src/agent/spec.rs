@@ -75,6 +75,14 @@ impl AgentSpec {
         self.configurable().map(|(kind, own)| run.with(own).for_kind(kind))
     }
 
+    /// Checks that the agent uses the settings behind its name.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a setting of another agent.
+    pub fn check_settings(&self) -> Result<()> {
+        self.configurable().map_or(Ok(()), |(kind, own)| own.check(kind))
+    }
+
     /// Whether the agent uses embeddings in a run with these settings.
     #[must_use]
     pub fn embeds(&self, run: &Settings) -> bool {

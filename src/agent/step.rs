@@ -46,7 +46,7 @@ pub(super) enum CallEffect {
 
 /// Carries out a reply: runs its calls in order and answers each. A malformed call is answered with its error and does
 /// not keep others from being run; the reply then counts as a format error, and as unusable only if no call was run.
-/// With `--one-call`, only the first call is run and the others are answered with a note, which also counts as a format
+/// With `one-call=true`, only the first call is run and the others are answered with a note, which also counts as a format
 /// error. Calls written into the text are treated alike; if there are several, each output is headed by the call's
 /// number and tool.
 pub async fn act(

@@ -1,4 +1,4 @@
-//! `autoexperiment env`: locks, builds, checks, lists and removes environments.
+//! `autoexperiment env`: locks, builds, lists and removes environments.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use crate::files::usable::CACHE;
 use crate::run::event::{Observer, RunEvent};
 use crate::suite::Suite;
 
-/// Lock, build, check, list and remove Python environments
+/// Lock, build, list and remove Python environments
 ///
 /// An env can be locked for conda (`conda.lock`), for a venv (`venv.lock`), or for both. Without `--env`, `lock` keeps
 /// both up to date, and `build` uses conda if its channels answer.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment env lock --env conda numpy-sklearn\n  \
                   autoexperiment env build numpy-sklearn --channel-alias https://conda.example.org\n  \
-                  autoexperiment env check\n  autoexperiment env list\n  autoexperiment env prune numpy-sklearn")]
+                  autoexperiment env lock --check\n  autoexperiment env list\n  autoexperiment env prune numpy-sklearn")]
 pub struct Arguments {
     #[command(subcommand)]
     verb: EnvVerb,
@@ -33,11 +33,17 @@ pub struct Arguments {
 #[derive(clap::Subcommand)]
 enum EnvVerb {
     /// Solve `environment.yml` and write the lock file next to it.
-    #[command(after_help = "Example:\n  autoexperiment env lock --env conda numpy-sklearn")]
+    #[command(
+        after_help = "Examples:\n  autoexperiment env lock --env conda numpy-sklearn\n  autoexperiment env lock --check"
+    )]
     Lock {
-        /// Envs to lock.
-        #[arg(required = true)]
+        /// Envs to lock; with --check, all of the suite if none is named.
+        #[arg(required_unless_present = "check")]
         envs: Vec<String>,
+        /// Write nothing: check that lock files are up to date and show which envs are built; exit code 3 if a lock is
+        /// missing or outdated.
+        #[arg(long, conflicts_with = "here")]
+        check: bool,
         /// Lock venvs for this machine only, which takes seconds; without it, for all Pythons and processors that the
         /// packages have wheels for.
         #[arg(long)]
@@ -48,13 +54,6 @@ enum EnvVerb {
     Build {
         /// Envs to build.
         #[arg(required = true)]
-        envs: Vec<String>,
-    },
-    /// Check that lock files are up to date and show which envs are built; exit code 3 if a lock is missing or
-    /// outdated.
-    #[command(after_help = "Example:\n  autoexperiment env check")]
-    Check {
-        /// Envs [default: all of the suite].
         envs: Vec<String>,
     },
     /// List the envs in the cache.
@@ -76,11 +75,12 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let options = arguments.env.options();
     let progress = ProgressDisplay::new(false);
     let on_progress = |told| progress.on(RunEvent::Env(told));
-    if matches!(arguments.verb, EnvVerb::Lock { .. } | EnvVerb::Build { .. }) {
+    if matches!(arguments.verb, EnvVerb::Lock { check: false, .. } | EnvVerb::Build { .. }) {
         CACHE.writable(&cache)?;
     }
     match &arguments.verb {
-        EnvVerb::Lock { envs, here } => {
+        EnvVerb::Lock { envs, check: true, .. } => check(&arguments.suite.open()?, envs, &options, &cache)?,
+        EnvVerb::Lock { envs, here, check: false } => {
             let options = EnvBuildOptions { here: *here, ..options };
             let elsewhere = envs.iter().all(|id| id.contains('/'));
             let suite = if elsewhere { arguments.suite.open()? } else { arguments.suite.open_own()? };
@@ -101,7 +101,6 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 print(&format!("{}\n", env.prefix.display()))?;
             }
         }
-        EnvVerb::Check { envs } => check(&arguments.suite.open()?, envs, &options, &cache)?,
         EnvVerb::List => {
             let rows = cached(&cache)?.into_iter().map(|env| {
                 let id = if env.complete { env.id } else { "(unfinished)".to_owned() };

@@ -1,19 +1,16 @@
-//! `autoexperiment import`: imports papers and results of other projects.
+//! `autoexperiment import`: imports papers of other projects.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::import_results::{self, CoreBench, MlBench, ResearchCodeBench, SuperTrajectories};
 use super::shared::{SuiteOptions, print, print_json};
 use crate::error::{Error, FailureKind, Result};
 use crate::import::{Decisions, PaperFolder, PublishedFolder, import};
 use crate::report::clean;
 
-/// Import other projects' papers into this suite, and score other benchmarks' stored results again
+/// Import other projects' papers into this suite
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  autoexperiment import mlrc dataset/MLRC\n  autoexperiment import super-trajectories attempts.jsonl --json"
-)]
+#[command(after_help = "Example:\n  autoexperiment import mlrc dataset/MLRC")]
 pub struct Arguments {
     #[command(subcommand)]
     what: ImportSource,
@@ -22,11 +19,6 @@ pub struct Arguments {
 #[derive(clap::Subcommand)]
 enum ImportSource {
     Mlrc(Mlrc),
-    SuperTrajectories(SuperTrajectories),
-    MlBench(MlBench),
-    #[command(name = "researchcodebench")]
-    ResearchCodeBench(ResearchCodeBench),
-    CoreBench(CoreBench),
 }
 
 /// Import the published AutoExperiment data: functions.jsonl, experiments.jsonl, code, paper.txt, mlrc_n=*.jsonl
@@ -60,10 +52,6 @@ struct Mlrc {
 pub fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         ImportSource::Mlrc(arguments) => mlrc(arguments),
-        ImportSource::SuperTrajectories(arguments) => import_results::super_trajectories(arguments),
-        ImportSource::MlBench(arguments) => import_results::ml_bench(arguments),
-        ImportSource::ResearchCodeBench(arguments) => import_results::research_code_bench(arguments),
-        ImportSource::CoreBench(arguments) => import_results::core_bench(arguments),
     }
 }
 

@@ -11,11 +11,13 @@ macro_rules! talk {
 
 mod agents;
 mod check;
+mod clean;
 mod compare;
 mod complete;
 mod completions;
 mod curtail;
 mod doctor;
+mod embedding;
 mod env;
 mod environment;
 mod events;
@@ -24,7 +26,6 @@ mod export;
 mod gold;
 mod image;
 mod import;
-mod import_results;
 mod index;
 mod init;
 pub mod lines;
@@ -33,9 +34,11 @@ mod listed;
 mod man;
 mod mask;
 mod model;
+mod moved;
 mod naming;
 mod new;
 mod parity;
+mod pick;
 mod plan;
 mod power;
 mod probe;
@@ -43,6 +46,7 @@ mod progress;
 mod regions;
 mod report;
 mod report_files;
+mod rescore;
 mod resume;
 mod retrieve;
 mod run;
@@ -57,13 +61,10 @@ mod show;
 mod signals;
 mod slurm;
 mod status;
-mod strategy;
 mod suite;
-mod sweep;
 mod verified;
 mod verify;
 mod verify_items;
-mod verify_runs;
 mod view;
 
 use std::fmt::Write as _;
@@ -98,28 +99,12 @@ const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Runs",
         &[
-            "agents",
-            "run",
-            "resume",
-            "cancel",
-            "runs",
-            "status",
-            "show",
-            "report",
-            "view",
-            "compare",
-            "score",
-            "verify-runs",
-            "export",
-            "parity",
-            "power",
+            "agents", "run", "resume", "cancel", "runs", "status", "show", "report", "view", "compare", "score",
+            "pick", "export", "parity", "rescore", "power",
         ],
     ),
-    ("This machine", &["doctor", "env", "image", "sweep", "completions", "man"]),
+    ("This machine", &["doctor", "env", "image", "clean", "completions", "man"]),
 ];
-
-/// Width of the list of verbs, in columns.
-const WIDTH: usize = 80;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -168,10 +153,11 @@ enum Verb {
     Compare(compare::Arguments),
     Parity(parity::Arguments),
     Power(power::Arguments),
-    VerifyRuns(verify_runs::Arguments),
+    Pick(pick::Arguments),
+    Rescore(rescore::Arguments),
     Export(export::Arguments),
     Doctor(doctor::Arguments),
-    Sweep(sweep::Arguments),
+    Clean(clean::Arguments),
     Completions(completions::Arguments),
     #[command(hide = true)]
     Complete(complete::Arguments),
@@ -195,12 +181,16 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Exits with clap's error message, plus the hint of our own error type if it refused a value.
+/// Exits with clap's error message, plus the new name of what was renamed, or the hint of our own error type if it refused
+/// a value.
 fn refuse(error: &clap::Error) -> ! {
     // Stderr may be closed.
     let _ = error.print();
     let ours = std::error::Error::source(error).and_then(|below| below.downcast_ref::<Error>());
-    render_hint(ours.and_then(Error::advice));
+    match moved::new_name(error) {
+        Some(hint) => render_hint(Some(&hint)),
+        None => render_hint(ours.and_then(Error::advice)),
+    }
     std::process::exit(error.exit_code())
 }
 
@@ -231,16 +221,7 @@ fn verbs(command: &clap::Command) -> String {
         let _ = writeln!(text, "{group}:");
         for name in names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string);
-            let mut line = format!("  {name:<12}");
-            for word in about.unwrap_or_default().split_whitespace() {
-                if line.len() + 1 + word.len() > WIDTH {
-                    let _ = writeln!(text, "{line}");
-                    line = " ".repeat(indent - 1);
-                }
-                line.push(' ');
-                line.push_str(word);
-            }
-            let _ = writeln!(text, "{line}");
+            text += &shared::wrapped(&format!("  {name:<12}"), &about.unwrap_or_default(), indent);
         }
         text.push('\n');
     }
@@ -279,13 +260,14 @@ fn dispatch(verb: Verb) -> Result<ProgramExit> {
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Parity(arguments) => parity::run(&arguments),
         Verb::Power(arguments) => power::run(&arguments),
-        Verb::VerifyRuns(arguments) => shared::block_on(verify_runs::run(&arguments)),
+        Verb::Pick(arguments) => shared::block_on(pick::run(&arguments)),
+        Verb::Rescore(arguments) => rescore::run(&arguments),
         Verb::Export(arguments) => export::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments),
         Verb::Complete(arguments) => complete::run(&arguments),
         Verb::Man(arguments) => man::run(&arguments),
         Verb::Doctor(arguments) => shared::block_on(doctor::run(&arguments)),
-        Verb::Sweep(arguments) => shared::block_on(sweep::run(&arguments)),
+        Verb::Clean(arguments) => shared::block_on(clean::run(&arguments)),
     }
     .map(|()| ProgramExit::Done)
 }
@@ -334,6 +316,6 @@ mod tests {
         grouped.sort_unstable();
         assert_eq!(known, grouped);
         let verbs = verbs(&command);
-        assert!(verbs.lines().all(|line| line.len() <= WIDTH), "{verbs}");
+        assert!(verbs.lines().all(|line| line.len() <= shared::WIDTH), "{verbs}");
     }
 }

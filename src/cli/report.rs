@@ -9,8 +9,9 @@ use super::report_files::{html, write_figures};
 use super::shared::{print, print_json};
 use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Result, with_causes};
+use crate::export::table::{CsvTable, TableRows};
 use crate::model::Cutoffs;
-use crate::report::{self, Course, Detailed, Label, Labelled, Labels, Merged, MergedRun, SummaryOptions, clean};
+use crate::report::{self, Course, Label, Labelled, Labels, Merged, MergedRun, SummaryOptions, clean};
 use crate::run::family::{Families, Family, Item, ScoringBasis};
 use crate::run::reading::Detail;
 use crate::run::record_index::RecordIndex;
@@ -20,175 +21,270 @@ use crate::stats::{Intervals, Population};
 use crate::suite::PartialDate;
 use crate::view::RunReader;
 
-/// Print pass rates by agent and n from stored runs
+/// Print pass rates by agent and n from stored runs, or another view of them
 ///
-/// Unfinished runs are reported with the attempts that they have.
+/// Without the name of a view, shows the overview. Unfinished runs are reported with the attempts that they have.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  autoexperiment report 2026-11-21T10-30-00Z\n  autoexperiment report runs/a runs/b --csv\n  autoexperiment report fixed dynamic --html report.html\n  autoexperiment report fixed dynamic --figures figures"
+    args_conflicts_with_subcommands = true,
+    subcommand_value_name = "VIEW",
+    subcommand_help_heading = "Views",
+    after_help = "Examples:\n  autoexperiment report 2026-11-21T10-30-00Z\n  autoexperiment report runs/a runs/b --csv\n  autoexperiment report fixed dynamic --html report.html\n  autoexperiment report behaviour fixed dynamic\n  autoexperiment report attempts latest > attempts.csv"
 )]
 pub struct Arguments {
+    #[command(subcommand)]
+    view: Option<View>,
+    #[command(flatten)]
+    overview: Overview,
+}
+
+/// A view of stored runs.
+#[derive(clap::Subcommand)]
+enum View {
+    /// Print pass rates by agent and n; the same as `report` without a view
+    #[command(after_help = "Example:\n  autoexperiment report overview latest --json")]
+    Overview(Overview),
+    /// Print pass rates in which samples are weighted by their lines of withheld code
+    #[command(after_help = "Example:\n  autoexperiment report lines latest")]
+    Lines(Lines),
+    /// Print how attempts went: how often the first run of code crashed, how often agents recovered, what samples took,
+    /// and how much lost attempts could change
+    #[command(after_help = "Example:\n  autoexperiment report behaviour fixed dynamic")]
+    Behaviour(Behaviour),
+    /// Print how the pass rate falls with n, where half of all attempts fail, and which functions are hard
+    #[command(after_help = "Example:\n  autoexperiment report difficulty latest --json")]
+    Difficulty(Difficulty),
+    /// Print one row per agent and model, best first: all of k and any of k attempts, cost, and the Pareto front
+    #[command(after_help = "Example:\n  autoexperiment report leaderboard runs/*")]
+    Leaderboard(Leaderboard),
+    /// Print pass rates on tasks that were public before and after each model's knowledge cutoff
+    #[command(after_help = "Example:\n  autoexperiment report dates latest --cutoff my-model=2025-03-31")]
+    Dates(Dates),
+    /// Print CSV, one row per attempt
+    #[command(after_help = "Example:\n  autoexperiment report attempts latest > attempts.csv")]
+    Attempts(RunSelection),
+    /// Print CSV, one row per value of each verdict
+    #[command(after_help = "Example:\n  autoexperiment report values latest > values.csv")]
+    Values(RunSelection),
+}
+
+/// The runs that are shown, and their names.
+#[derive(clap::Args)]
+struct RunSelection {
     /// Runs: folders, or names under --runs; `latest` is the newest [default: latest]. Several are shown side by side.
     run: Vec<String>,
-    /// Show how attempts went: how often the first run of code crashed, how often agents recovered, what samples took,
-    /// and how much lost attempts could change.
-    #[arg(long, conflicts_with_all = ["csv", "attempts", "values"])]
-    how: bool,
-    /// Show how the pass rate falls with n, where half of all attempts fail, and which functions are hard.
-    #[arg(long, conflicts_with_all = ["how", "csv", "attempts", "values"])]
-    difficulty: bool,
-    /// Show one row per agent and model, best first: all of k and any of k attempts, cost, and the Pareto front.
-    #[arg(long, conflicts_with_all = ["how", "difficulty", "csv", "attempts", "values"])]
-    leaderboard: bool,
-    /// Show pass rates on tasks that were public before and after each model's knowledge cutoff.
-    #[arg(long, conflicts_with_all = ["how", "difficulty", "leaderboard", "csv", "attempts", "values", "html", "figures"])]
-    dates: bool,
-    /// A model's knowledge cutoff, such as `openai:gpt-5-mini=2024-05`, for --dates. Can be repeated.
-    #[arg(long, value_name = "MODEL=DATE", requires = "dates")]
-    cutoff: Vec<String>,
-    #[command(flatten)]
-    output: OutputOptions,
-    /// Write a page for a browser, with overview, samples and trajectories. Of broken runs, the readable parts are
-    /// shown.
-    #[arg(long, value_name = "FILE", group = "format", conflicts_with_all = ["how", "difficulty"])]
-    html: Option<PathBuf>,
-    /// Write the figures for a paper to a folder, as SVG, PDF and PNG, 5.5 inches wide, with their numbers as CSV.
-    #[arg(long, value_name = "DIR", group = "format", conflicts_with_all = ["how", "difficulty"])]
-    figures: Option<PathBuf>,
     /// Show a run, an agent or a model under another name, such as `react=ReAct` or `by-n/react=ReAct`. Can be
     /// repeated.
     #[arg(long, value_name = "OLD=NEW")]
     label: Vec<Label>,
-    /// Folder of the suite, for --html, --difficulty and --dates [default: each run's own].
-    #[arg(long, value_name = "DIR")]
-    suite: Option<PathBuf>,
     /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
 }
 
-/// Contents and format of the output.
+/// Values of k, and the scope of the intervals.
 #[derive(clap::Args)]
-pub struct OutputOptions {
+pub struct RateOptions {
     /// Values of k in pass@k [default: 1 and the number of attempts].
     #[arg(short, value_name = "K", value_delimiter = ',', value_parser = parse_k)]
-    k: Vec<usize>,
+    pub k: Vec<usize>,
     /// Scope of the intervals: these papers (`suite`), or papers like them (`papers`).
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
-    intervals: Population,
+    pub intervals: Population,
+}
+
+/// Options of `report overview`, and of `report` without a view.
+#[derive(clap::Args)]
+struct Overview {
+    #[command(flatten)]
+    selection: RunSelection,
+    #[command(flatten)]
+    rates: RateOptions,
+    #[command(flatten)]
+    format: SummaryFormat,
+    /// Write a page for a browser, with overview, samples and trajectories. Of broken runs, the readable parts are
+    /// shown.
+    #[arg(long, value_name = "FILE", group = "format")]
+    html: Option<PathBuf>,
+    /// Write the figures for a paper to a folder, as SVG, PDF and PNG, 5.5 inches wide, with their numbers as CSV.
+    #[arg(long, value_name = "DIR", group = "format")]
+    figures: Option<PathBuf>,
+    /// Folder of the suite, for --html [default: each run's own].
+    #[arg(long, value_name = "DIR")]
+    suite: Option<PathBuf>,
+}
+
+/// Format of pass rates by agent and n.
+#[derive(clap::Args)]
+pub struct SummaryFormat {
     /// Print JSON.
     #[arg(long, group = "format")]
     json: bool,
     /// Print CSV, one row per agent and n. What verifiers chose is in the tables and in --json.
     #[arg(long, group = "format")]
     csv: bool,
-    /// Show pass rates in which samples are weighted by their lines of withheld code.
-    #[arg(long, group = "format")]
-    lines: bool,
-    /// Print CSV, one row per attempt.
-    #[arg(long = "csv-attempts", alias = "attempts", group = "format")]
-    attempts: bool,
-    /// Print CSV, one row per value of each verdict.
-    #[arg(long = "csv-values", alias = "values", group = "format")]
-    values: bool,
 }
 
-impl OutputOptions {
-    /// Prints these records.
+impl SummaryFormat {
+    /// Prints a summary of these records.
     pub fn show(&self, records: &[AttemptRecord], options: &SummaryOptions) -> Result<()> {
-        let text = if self.attempts {
-            Detailed::attempts(records).csv(records)
-        } else if self.values {
-            Detailed::Values.csv(records)
+        let summary = report::summarise(records, options);
+        print(&if self.json {
+            report::json(&summary)?
+        } else if self.csv {
+            report::csv(&summary)?
         } else {
-            let intervals = intervals(self.intervals, records);
-            let summary = report::summarise(records, &SummaryOptions { intervals, ..options.clone() });
-            if self.json {
-                report::json(&summary)?
-            } else if self.csv {
-                report::csv(&summary)?
-            } else if self.lines {
-                report::lines_console(&summary)
-            } else {
-                report::console(&summary)
-            }
-        };
-        print(&text)
+            report::console(&summary)
+        })
     }
 
-    /// Whether single attempts or values are shown.
-    pub const fn is_detailed(&self) -> bool {
-        self.attempts || self.values
+    /// Whether a format for machines was asked for.
+    pub const fn is_given(&self) -> bool {
+        self.json || self.csv
     }
+}
 
-    /// Returns the values of k asked for.
-    pub fn k(&self) -> &[usize] {
-        &self.k
-    }
+/// Options of `report lines`.
+#[derive(clap::Args)]
+struct Lines {
+    #[command(flatten)]
+    selection: RunSelection,
+    #[command(flatten)]
+    rates: RateOptions,
+}
+
+/// Options of `report behaviour`.
+#[derive(clap::Args)]
+struct Behaviour {
+    #[command(flatten)]
+    selection: RunSelection,
+    #[command(flatten)]
+    rates: RateOptions,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Options of `report difficulty`.
+#[derive(clap::Args)]
+struct Difficulty {
+    #[command(flatten)]
+    selection: RunSelection,
+    #[command(flatten)]
+    rates: RateOptions,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Folder of the suite, for the names of functions [default: each run's own].
+    #[arg(long, value_name = "DIR")]
+    suite: Option<PathBuf>,
+}
+
+/// Options of `report leaderboard`.
+#[derive(clap::Args)]
+struct Leaderboard {
+    #[command(flatten)]
+    selection: RunSelection,
+    #[command(flatten)]
+    rates: RateOptions,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Options of `report dates`.
+#[derive(clap::Args)]
+struct Dates {
+    #[command(flatten)]
+    selection: RunSelection,
+    #[command(flatten)]
+    rates: RateOptions,
+    /// A model's knowledge cutoff, such as `openai:gpt-5-mini=2024-05`. Can be repeated.
+    #[arg(long, value_name = "MODEL=DATE")]
+    cutoff: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Folder of the suite, for the dates of papers [default: each run's own].
+    #[arg(long, value_name = "DIR")]
+    suite: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    if arguments.html.is_some() || arguments.figures.is_some() {
-        let folders = distinct_folders(&arguments.run, &arguments.runs)?;
-        let intervals = Intervals { population: arguments.output.intervals, ..Intervals::default() };
-        let ks = arguments.output.k().to_vec();
-        let labels = Labels::new(&arguments.label);
-        let mut reader =
-            RunReader::new(Families::standard(), folders, arguments.suite.clone(), ks, intervals).labelled(labels);
-        return match (&arguments.html, &arguments.figures) {
-            (Some(file), _) => html(&mut reader, file),
-            (None, Some(folder)) => write_figures(&mut reader, folder),
-            (None, None) => Ok(()),
-        };
+    match &arguments.view {
+        None => overview(&arguments.overview),
+        Some(View::Overview(arguments)) => overview(arguments),
+        Some(View::Lines(Lines { selection, rates })) => {
+            let (records, options) = rates.records(&mut selection.read()?);
+            print(&report::lines_console(&report::summarise(&records, &options)))
+        }
+        Some(View::Behaviour(arguments)) => behaviour(arguments),
+        Some(View::Difficulty(arguments)) => difficulty(arguments),
+        Some(View::Leaderboard(arguments)) => leaderboard(arguments),
+        Some(View::Dates(arguments)) => dates(arguments),
+        Some(View::Attempts(selection)) => print_rows(selection, TableRows::Attempts),
+        Some(View::Values(selection)) => print_rows(selection, TableRows::Values),
     }
-    let folders = distinct_folders(&arguments.run, &arguments.runs)?;
-    let labels = Labels::new(&arguments.label);
-    if arguments.output.is_detailed() {
-        return show_detailed(&arguments.output, &folders, &labels);
+}
+
+impl RateOptions {
+    /// Takes the records out of the runs, with the options of a summary of them.
+    fn records(&self, merged: &mut Merged) -> (Vec<AttemptRecord>, SummaryOptions) {
+        let mut options = merged.options(&self.k);
+        let records = merged.take_records();
+        options.intervals = intervals(self.intervals, &records);
+        (records, options)
     }
-    let mut merged = Merged::read(&folders, Detail::Outcome, &labels)?.with_choices();
-    let families = Families::standard();
-    let units = if arguments.difficulty {
-        self::names(&merged.runs, arguments.suite.as_ref(), &families)
+}
+
+impl RunSelection {
+    fn folders(&self) -> Result<Vec<PathBuf>> {
+        distinct_folders(&self.run, &self.runs)
+    }
+
+    /// Reads the runs under their labels.
+    fn read(&self) -> Result<Merged> {
+        let labels = Labels::new(&self.label);
+        Ok(Merged::read(&self.folders()?, Detail::Outcome, &labels)?.with_choices())
+    }
+}
+
+fn overview(arguments: &Overview) -> Result<()> {
+    let Overview { selection, rates, format, html: page, figures, suite } = arguments;
+    if page.is_none() && figures.is_none() {
+        let (records, options) = rates.records(&mut selection.read()?);
+        return format.show(&records, &options);
+    }
+    let intervals = Intervals { population: rates.intervals, ..Intervals::default() };
+    let labels = Labels::new(&selection.label);
+    let folders = selection.folders()?;
+    let mut reader =
+        RunReader::new(Families::standard(), folders, suite.clone(), rates.k.clone(), intervals).labelled(labels);
+    match (page, figures) {
+        (Some(file), _) => html(&mut reader, file),
+        (None, Some(folder)) => write_figures(&mut reader, folder),
+        (None, None) => Ok(()),
+    }
+}
+
+fn leaderboard(arguments: &Leaderboard) -> Result<()> {
+    let (records, options) = arguments.rates.records(&mut arguments.selection.read()?);
+    let summary = report::summarise(&records, &options);
+    let places = report::leaderboard(&summary);
+    if arguments.json {
+        print_json(&serde_json::json!({ "format": 1, "places": places, "notes": summary.notes }))
     } else {
-        WithheldNames::default()
-    };
-    let cutoffs = Cutoffs::with(&arguments.cutoff)?;
-    let dates = if arguments.dates {
-        dates(&merged.runs, arguments.suite.as_ref(), &families)
-    } else {
-        PublicationDates::default()
-    };
-    let mut options = merged.options(arguments.output.k());
-    let records = merged.take_records();
-    options.intervals = intervals(arguments.output.intervals, &records);
-    if arguments.how {
-        return show_how(arguments, &records, &merged, &options);
+        print(&report::leaderboard_console(&places, &summary))
     }
-    if arguments.difficulty {
-        return show_difficulty(arguments, &records, (&families, units), &options);
-    }
-    if arguments.dates {
-        return show_dates(arguments, &records, (&families, dates), &cutoffs, &options);
-    }
-    if arguments.leaderboard {
-        let summary = report::summarise(&records, &options);
-        let places = report::leaderboard(&summary);
-        return if arguments.output.json {
-            print_json(&serde_json::json!({ "format": 1, "places": places, "notes": summary.notes }))
-        } else {
-            print(&report::leaderboard_console(&places, &summary))
-        };
-    }
-    arguments.output.show(&records, &options)
 }
 
 /// Number of bytes of text printed at a time.
 const PIECE: usize = 1 << 16;
 
-/// Prints attempts or values record by record, so that memory use does not depend on their number.
-fn show_detailed(output: &OutputOptions, folders: &[PathBuf], labels: &Labels) -> Result<()> {
-    let (runs, unread) = RecordIndex::open_all(folders)?;
+/// Prints attempts or values as CSV, record by record, so that memory use does not depend on their number.
+fn print_rows(selection: &RunSelection, rows: TableRows) -> Result<()> {
+    let (folders, labels) = (selection.folders()?, Labels::new(&selection.label));
+    let (runs, unread) = RecordIndex::open_all(&folders)?;
     let prefixes: Vec<String> = runs.iter().map(|(name, _)| labels.prefix(name, folders.len() > 1)).collect();
     let labelled: Vec<_> = runs
         .iter()
@@ -199,20 +295,15 @@ fn show_detailed(output: &OutputOptions, folders: &[PathBuf], labels: &Labels) -
     for note in unread.iter().chain(runs.iter().flat_map(|(_, run)| &run.notes)) {
         talk!("{}", clean(note));
     }
-    let table = if output.attempts {
-        let measures: BTreeSet<&String> = runs.iter().flat_map(|(_, run)| run.measures()).collect();
-        let has_score = runs.iter().any(|(_, run)| run.has_score());
-        Detailed::Attempts { has_score, measures: measures.into_iter().cloned().collect() }
-    } else {
-        Detailed::Values
-    };
-    let mut text = table.heading();
+    let measures: BTreeSet<&String> = runs.iter().flat_map(|(_, run)| run.measures()).collect();
+    let table = CsvTable { rows, measures: measures.into_iter().cloned().collect() };
+    let mut text = table.heading()?;
     for ((name, run), prefix) in runs.iter().zip(&prefixes) {
         for record in run.each() {
             let (mut record, counts) = record?;
             record.agent = labels.agent(name, prefix, &record.agent);
             record.model = record.model.as_deref().map(|model| labels.renamed(model));
-            table.add(&mut text, &record, counts);
+            table.add(&mut text, name, record, counts)?;
             if text.len() > PIECE {
                 print(&text)?;
                 text.clear();
@@ -231,7 +322,7 @@ struct PublicationDates {
 }
 
 /// Looks up in the suite when the items of runs became public.
-fn dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> PublicationDates {
+fn publication_dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> PublicationDates {
     let mut found = PublicationDates::default();
     for ((family, id), (_, runs)) in tried(merged, families) {
         let Ok(known) = families.get(&family) else { continue };
@@ -248,23 +339,22 @@ fn dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
 }
 
 /// Prints pass rates before and after the models' cutoffs.
-fn show_dates(
-    arguments: &Arguments,
-    records: &[AttemptRecord],
-    (families, dates): (&Families, PublicationDates),
-    cutoffs: &Cutoffs,
-    options: &SummaryOptions,
-) -> Result<()> {
+fn dates(arguments: &Dates) -> Result<()> {
+    let cutoffs = Cutoffs::with(&arguments.cutoff)?;
+    let mut merged = arguments.selection.read()?;
+    let families = Families::standard();
+    let dates = publication_dates(&merged.runs, arguments.suite.as_ref(), &families);
+    let (records, options) = arguments.rates.records(&mut merged);
     let since = |record: &AttemptRecord| {
         let item = families.sample(record).ok()?.item().to_owned();
         dates.since.get(&(record.family.clone(), item)).copied()
     };
-    let rows = report::by_date(records, options, |model| cutoffs.cutoff(model), since);
+    let rows = report::by_date(&records, &options, |model| cutoffs.cutoff(model), since);
     let notes: Vec<String> = options.notes.iter().chain(&dates.notes).cloned().collect();
-    if arguments.output.json {
+    if arguments.json {
         return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": notes }));
     }
-    print(&report::by_date_console(&rows, options, &notes))
+    print(&report::by_date_console(&rows, &options, &notes))
 }
 
 /// Names of what samples withhold, such as functions of papers, by item and index.
@@ -346,26 +436,27 @@ fn item(
 }
 
 /// Prints how the pass rate falls with n, and which functions are hard.
-fn show_difficulty(
-    arguments: &Arguments,
-    records: &[AttemptRecord],
-    (families, names): (&Families, WithheldNames),
-    options: &SummaryOptions,
-) -> Result<()> {
+fn difficulty(arguments: &Difficulty) -> Result<()> {
+    let mut merged = arguments.selection.read()?;
+    let families = Families::standard();
+    let names = names(&merged.runs, arguments.suite.as_ref(), &families);
+    let (records, options) = arguments.rates.records(&mut merged);
     let withheld = |record: &AttemptRecord| {
         families.get(&record.family).ok().and_then(|family| family.withheld(&family.sample(&record.sample).ok()?))
     };
     let named = |item: &str, place: usize| names.names.get(&(item.to_owned(), place)).cloned();
-    let mut found = report::difficulty(records, options.intervals.level, withheld, named);
+    let mut found = report::difficulty(&records, options.intervals.level, withheld, named);
     found.words = families.words(records.iter().map(|record| record.family.as_str())).unwrap_or_default();
     found.notes.extend(names.notes);
     found.notes.splice(0..0, options.notes.iter().cloned());
-    if arguments.output.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
+    if arguments.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
 }
 
 /// Prints how attempts went, from their trajectories.
-fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, options: &SummaryOptions) -> Result<()> {
-    let rows = report::how(records, options.intervals, |record| {
+fn behaviour(arguments: &Behaviour) -> Result<()> {
+    let mut merged = arguments.selection.read()?;
+    let (records, options) = arguments.rates.records(&mut merged);
+    let rows = report::how(&records, options.intervals, |record| {
         let Some((run, agent)) = merged.origin(record) else { return Ok(None) };
         // A missing or broken trajectory counts as not read.
         let lines = Trajectory::read(&run.store.trajectory(agent, &record.sample, record.attempt));
@@ -373,7 +464,7 @@ fn show_how(arguments: &Arguments, records: &[AttemptRecord], merged: &Merged, o
         let seen = |lines: &Vec<TimedEvent>| !lines.iter().any(|line| matches!(line.event, Event::Program { .. }));
         Ok(lines.ok().filter(seen).map(|lines| Course::from_trajectory(&lines)))
     })?;
-    if arguments.output.json {
+    if arguments.json {
         return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": options.notes }));
     }
     for note in &options.notes {

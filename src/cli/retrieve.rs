@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::embedding::EmbeddingOptions;
 use super::shared::{PlaceOptions, SuiteOptions, block_on, print, print_json, table};
-use super::strategy::RetrievalOptions;
+use crate::agent::AgentSpec;
 use crate::agent::retrieval::{Code, PaperChoice, RetrievalQuery, Retriever, passages, recall};
-use crate::agent::{AgentSpec, Overrides};
 use crate::code::index_tree;
 use crate::error::{Error, FailureKind, Result};
 use crate::masked::described;
@@ -26,16 +26,19 @@ Examples:
   Show what a fixed agent would get for the fifth function of a paper:
     autoexperiment retrieve kmeanspp 4
   Do the same with embeddings, from a model in a folder:
-    autoexperiment retrieve kmeanspp kmeanspp/lloyd.py::KMeans.fit --paper-text embedding --code embedding --embedding wordllama
+    autoexperiment retrieve kmeanspp kmeanspp/lloyd.py::KMeans.fit --agent fixed:paper=embedding,code=embedding --embedding wordllama
   Measure recall over all functions of all papers:
-    autoexperiment retrieve --paper-text bm25")]
+    autoexperiment retrieve --agent fixed:paper=bm25")]
 pub struct Arguments {
     /// Id of a paper [default: all papers].
     paper_id: Option<String>,
     /// Function: its number in `autoexperiment list PAPER`, or its selector [default: all functions].
     function: Option<String>,
+    /// The agent whose retrieval is shown, with its settings, such as `fixed:paper=bm25,passages=5`.
+    #[arg(long, value_name = "AGENT", default_value = "fixed")]
+    agent: AgentSpec,
     #[command(flatten)]
-    retrieval: RetrievalOptions,
+    embedding: EmbeddingOptions,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -68,9 +71,10 @@ struct ShownPassage {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.open()?;
-    let settings = arguments.retrieval.settings(&arguments.places)?;
-    // The settings as a fixed agent completes them.
-    let settings = AgentSpec::Fixed(Overrides::default()).settings(&settings).unwrap_or(settings);
+    arguments.agent.check_settings()?;
+    let settings = arguments.agent.settings(&arguments.embedding.settings(&arguments.places)?).ok_or_else(|| {
+        Error::usage("only `fixed` and `react` retrieve passages and code").hint("name one of them with `--agent`")
+    })?;
     let cache = arguments.places.cache()?;
     let retriever = settings.retriever(Some(&cache))?;
     let ids = suite.select(arguments.paper_id.as_slice())?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::embedding::EmbeddingOptions;
 use super::environment::EnvOptions;
 use super::exit::ProgramExit;
 use super::model::{ModelOptions, located, parse_time, verifier_spec};
@@ -11,7 +12,6 @@ use super::session::{SessionOutput, show, show_plan};
 use super::shards::ShardOptions;
 use super::shared::{FreshOptions, PlaceOptions, SuiteOptions, described};
 use super::slurm::{self, SlurmOptions};
-use super::strategy::{DynamicOptions, FeedbackOptions, FixedOptions, ReasoningOptions, RetrievalOptions};
 use crate::agent::{AgentSpec, Limits, Settings, setting_keys};
 use crate::cluster::SlurmJob;
 use crate::env;
@@ -85,20 +85,12 @@ pub struct Arguments {
     #[arg(long, value_name = "JSON", value_parser = extra::parse, help_heading = "Agents and models")]
     extra_body: Option<extra::Fields>,
     #[command(flatten)]
-    reasoning: ReasoningOptions,
-    #[command(flatten)]
-    feedback: FeedbackOptions,
-    #[command(flatten)]
-    retrieval: RetrievalOptions,
-    #[command(flatten)]
-    dynamic: DynamicOptions,
-    #[command(flatten)]
-    fixed: FixedOptions,
+    embedding: EmbeddingOptions,
 
     /// Verifier that picks one of the k attempts at each sample, after all are made: `none` (the first attempt),
     /// `majority` (the results that most agree on), `execution` (the same, among those that run), `model` (that of
-    /// --model), `model:NAME`, `execution+model`, or `oracle` (knows gold: the ceiling). Can be repeated. `verify-runs`
-    /// does the same later.
+    /// --model), `model:NAME`, `execution+model`, or `oracle` (knows gold: the ceiling). Can be repeated. `pick` does
+    /// the same later.
     #[arg(long = "verifier", value_name = "VERIFIER", help_heading = "Verifiers")]
     verifiers: Vec<String>,
     /// How often a model verifier is asked, each time with the candidates in another order. The most votes win.
@@ -221,10 +213,8 @@ fn agent_help() -> String {
     format!(
         "Agent: `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat` or `scripted:FILE`; or an external one: \
          `cli:mini-swe-agent`, `cli:gptme` or `cli:FOLDER` (docs/external-agents.md); or a function in Python: \
-         `python:FILE.py:NAME` (docs/python.md). Can be repeated, or a list as `gold,noop`. `react` and \
-         `fixed` take settings, as `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`, and so does \
-         `ml-agent`; the keys are \
-         {}",
+         `python:FILE.py:NAME` (docs/python.md). Can be repeated, or a list as `gold,noop`. Some take settings, as \
+         `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`; `autoexperiment agents` explains them: {}",
         setting_keys()
     )
 }
@@ -244,14 +234,13 @@ impl Arguments {
         self.slurm.job(jobs, arguments)
     }
 
-    /// Combines the settings of all agents.
+    /// Returns the settings that apply to all agents, and checks that there is an embedding model if one of them needs it.
     fn settings(&self, agents: &[AgentSpec]) -> Result<Settings> {
-        let settings = self.retrieval.settings(&self.machine.places)?;
-        let own = agents.iter().any(|agent| agent.embeds(&settings));
-        if own && settings.embedding.is_none() && !settings.embeds() {
+        let settings = self.embedding.settings(&self.machine.places)?;
+        if settings.embedding.is_none() && agents.iter().any(|agent| agent.embeds(&settings)) {
             return Err(Settings::without_embedding(&self.machine.places.cache()?));
         }
-        Ok(self.dynamic.over(self.fixed.over(self.feedback.over(self.reasoning.over(settings)))))
+        Ok(settings)
     }
 }
 
@@ -287,7 +276,9 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     }
     let mut agents: Vec<AgentSpec> = Vec::new();
     for spec in arguments.agents.iter().flat_map(|text| AgentSpec::split(text)) {
-        agents.push(located(spec.parse()?, &suite)?);
+        let agent: AgentSpec = spec.parse()?;
+        agent.check_settings()?;
+        agents.push(located(agent, &suite)?);
     }
     let configuration = Configuration {
         family: family.name().to_owned(),

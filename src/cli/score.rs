@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::naming::{report_options, run_folder};
-use super::report::OutputOptions;
-use crate::error::Result;
+use super::naming::{intervals, report_options, run_folder};
+use super::report::{RateOptions, SummaryFormat};
+use super::shared::print;
+use crate::error::{Error, Result};
+use crate::export::table::{CsvTable, TableRows};
+use crate::report;
 use crate::run::family::{Families, ScoringBasis, rescored};
-use crate::run::{Catalogue, Store};
+use crate::run::{AttemptRecord, Catalogue, Store, counting, measure_names};
 use crate::score::Rule;
 
 /// Score a stored run again, without running anything
@@ -24,7 +27,13 @@ pub struct Arguments {
     #[arg(long, value_name = "RULE", value_parser = super::run::parse_rule)]
     scoring: Option<Rule>,
     #[command(flatten)]
-    output: OutputOptions,
+    rates: RateOptions,
+    /// What to print: pass rates by agent and n, the same with samples weighted by their lines of withheld code, or CSV
+    /// with one row per attempt or per value.
+    #[arg(long, value_enum, default_value_t = View::Overview)]
+    view: View,
+    #[command(flatten)]
+    format: SummaryFormat,
     /// Folder of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
@@ -33,7 +42,20 @@ pub struct Arguments {
     suite: Option<PathBuf>,
 }
 
+/// A view of the new verdicts. `report` has the same ones for stored verdicts.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum View {
+    Overview,
+    Lines,
+    Attempts,
+    Values,
+}
+
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.format.is_given() && arguments.view != View::Overview {
+        return Err(Error::usage("`--json` and `--csv` are formats of the overview")
+            .hint("leave out `--view`; `attempts` and `values` are CSV already"));
+    }
     let (store, run) = Store::open(&run_folder(&arguments.run, &arguments.runs)?)?;
     let suite = arguments.suite.as_deref().unwrap_or(&run.configuration.suite);
     let mut basis = ScoringBasis::from(&run.configuration);
@@ -48,8 +70,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             let verdict = |pass| if pass { "passes" } else { "fails" };
             talk!(
                 "{} {}.{}: {} now, {} in the store",
-                crate::report::clean(&record.agent),
-                crate::report::clean(&record.sample),
+                report::clean(&record.agent),
+                report::clean(&record.sample),
                 record.attempt,
                 verdict(again.pass),
                 verdict(record.pass)
@@ -62,5 +84,23 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             talk!("warning: the definition or gold of `{}` has changed since the run", item.id());
         }
     }
-    arguments.output.show(&records, &report_options(&records, &run.planned, run.configuration.k, arguments.output.k()))
+    let mut options = report_options(&records, &run.planned, run.configuration.k, &arguments.rates.k);
+    options.intervals = intervals(arguments.rates.intervals, &records);
+    match arguments.view {
+        View::Overview => arguments.format.show(&records, &options),
+        View::Lines => print(&report::lines_console(&report::summarise(&records, &options))),
+        View::Attempts => rows(TableRows::Attempts, &run.run, records),
+        View::Values => rows(TableRows::Values, &run.run, records),
+    }
+}
+
+/// Prints attempts or values as CSV.
+fn rows(rows: TableRows, run: &str, records: Vec<AttemptRecord>) -> Result<()> {
+    let table = CsvTable { rows, measures: measure_names(&records) };
+    let mut text = table.heading()?;
+    let counts = counting(&records);
+    for (record, counts) in records.into_iter().zip(counts) {
+        table.add(&mut text, run, record, counts)?;
+    }
+    print(&text)
 }

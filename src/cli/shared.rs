@@ -217,3 +217,22 @@ pub fn table(header: &[&str], numbers: &[usize], rows: impl IntoIterator<Item = 
     }
     text
 }
+
+/// Width of wrapped lists, in columns.
+pub const WIDTH: usize = 80;
+
+/// Appends the words of `text` to `line`, in lines of at most [`WIDTH`] columns. Further lines are indented by `indent`
+/// columns.
+pub fn wrapped(line: &str, text: &str, indent: usize) -> String {
+    let (mut all, mut line) = (String::new(), line.to_owned());
+    for word in text.split_whitespace() {
+        if line.len() + 1 + word.len() > WIDTH {
+            all += &line;
+            all.push('\n');
+            line = " ".repeat(indent - 1);
+        }
+        line.push(' ');
+        line += word;
+    }
+    all + &line + "\n"
+}

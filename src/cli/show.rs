@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     found.sort_by(|a, b| (&a.agent, a.attempt).cmp(&(&b.agent, b.attempt)));
     let Some(first) = found.first() else {
         return Err(Error::usage(format!("run `{}` has no trajectory of `{}`", arguments.run, arguments.sample))
-            .hint("`autoexperiment report RUN --csv-attempts` lists the attempts"));
+            .hint("`autoexperiment report attempts RUN` lists the attempts"));
     };
     if let Some(other) = found.iter().find(|other| other.agent != first.agent) {
         return Err(Error::usage(format!("`{}` and `{}` both attempted `{sample}`", first.agent, other.agent))

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::column::{ExportTable, cells};
+use super::column::{ExportTable, cells, columns};
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::{ExportSource, jsonl};
@@ -320,19 +320,115 @@ fn value_rows(run: &str, record: &AttemptRecord, counts: bool) -> Vec<ValueRow> 
 /// Writes CSV (RFC 4180): a heading line, empty cells for null, text guarded as in the reports.
 fn save_csv<R: Serialize + JsonSchema>(table: ExportTable<'_, R>, path: &Path) -> Result<PathBuf> {
     let mut destination = WholeFile::create_with_folders(path)?;
-    let heading: Vec<String> = table.columns()?.into_iter().map(|column| column.name).collect();
-    let mut line = String::new();
-    crate::report::csv_line(&mut line, &heading);
+    let mut line = heading::<R>(&table.measures)?;
     for row in table.rows {
         destination = destination.filled(line.as_bytes())?;
         line.clear();
-        let cells = cells(&row?)?;
-        let cells = cells.values().map(|cell| match cell {
-            Value::Null => String::new(),
-            Value::String(text) => crate::report::cell(text),
-            other => other.to_string(),
-        });
-        crate::report::csv_line(&mut line, cells);
+        add_row(&mut line, &row?)?;
     }
     destination.filled(line.as_bytes())?.finish()
+}
+
+/// Returns the heading line of a table.
+fn heading<R: JsonSchema>(measures: &[String]) -> Result<String> {
+    let columns = columns::<R>()?.into_iter().map(|column| column.name);
+    let mut line = String::new();
+    crate::report::csv_line(&mut line, columns.chain(measures.iter().cloned()));
+    Ok(line)
+}
+
+/// Appends the line of a row.
+fn add_row<R: Serialize>(text: &mut String, row: &R) -> Result<()> {
+    let cells = cells(row)?;
+    let cells = cells.values().map(|cell| match cell {
+        Value::Null => String::new(),
+        Value::String(text) => crate::report::cell(text),
+        other => other.to_string(),
+    });
+    crate::report::csv_line(text, cells);
+    Ok(())
+}
+
+/// Which of the two tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableRows {
+    /// One row per attempt.
+    Attempts,
+    /// One row per value of a verdict.
+    Values,
+}
+
+/// One of the tables as CSV, made record by record, so that it need not fit in memory.
+pub struct CsvTable {
+    /// Which table.
+    pub rows: TableRows,
+    /// Sorted names of all measures of the attempts.
+    pub measures: Vec<String>,
+}
+
+impl CsvTable {
+    /// Returns the heading line.
+    ///
+    /// # Errors
+    /// Returns the errors of [`columns`].
+    pub fn heading(&self) -> Result<String> {
+        match self.rows {
+            TableRows::Attempts => heading::<AttemptRow>(&self.measures),
+            TableRows::Values => heading::<ValueRow>(&[]),
+        }
+    }
+
+    /// Appends the lines of one record of this run; `counts` says whether it enters the rates.
+    ///
+    /// # Errors
+    /// Kind `Internal` for a row that cannot be written.
+    pub fn add(&self, text: &mut String, run: &str, record: AttemptRecord, counts: bool) -> Result<()> {
+        match self.rows {
+            TableRows::Attempts => add_row(text, &attempt_row(run, (record, counts), &self.measures)),
+            TableRows::Values => value_rows(run, &record, counts).iter().try_for_each(|row| add_row(text, row)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{hostile, lost, record};
+
+    fn table(rows: TableRows, records: Vec<AttemptRecord>) -> (::csv::StringRecord, Vec<::csv::StringRecord>) {
+        let table = CsvTable { rows, measures: Vec::new() };
+        let mut text = table.heading().unwrap();
+        for record in records {
+            table.add(&mut text, "r", record, true).unwrap();
+        }
+        for bad in ['\u{1b}', '\u{9b}', '\u{202e}', '\u{7}', '\r'] {
+            assert!(!text.contains(bad), "{bad:?} in {text:?}");
+        }
+        let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+        (reader.headers().unwrap().clone(), reader.records().map(Result::unwrap).collect())
+    }
+
+    #[test]
+    fn no_cell_of_text_is_a_formula_and_numbers_stay_numbers() {
+        for rows in [TableRows::Attempts, TableRows::Values] {
+            let (_, found) = table(rows, vec![hostile()]);
+            for cell in found.iter().flatten().filter(|cell| cell.parse::<f64>().is_err()) {
+                assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{cell}");
+            }
+        }
+        let (heading, rows) = table(TableRows::Values, vec![hostile()]);
+        let column = |name: &str| heading.iter().position(|cell| cell == name).unwrap();
+        assert_eq!(rows.len(), 2);
+        assert_eq!((&rows[1][column("got")], &rows[1][column("pass")]), ("-1.5", "true"));
+    }
+
+    #[test]
+    fn a_lost_attempt_neither_passes_nor_fails() {
+        let records = vec![record("react", 1, 0, 0, true), lost("react", 1, 1, 0)];
+        let (heading, rows) = table(TableRows::Attempts, records);
+        let column = |name: &str| heading.iter().position(|cell| cell == name).unwrap();
+        let cells = |row: usize| ["counts", "pass", "lost"].map(|name| rows[row][column(name)].to_owned());
+        assert_eq!(cells(0), ["true", "true", "false"]);
+        assert_eq!(cells(1), ["false", "", "true"]);
+    }
 }

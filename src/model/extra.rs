@@ -18,7 +18,7 @@ const OWN: [(&str, &str); 21] = [
     ("systemInstruction", "the agent writes the conversation"),
     ("system_instruction", "the agent writes the conversation"),
     ("instructions", "the agent writes the conversation"),
-    ("tools", "choose the tools with `--tools`"),
+    ("tools", "choose the tools with `react:tools=SET`"),
     ("stream", "the program decides whether to stream"),
     ("stream_options", "the program decides whether to stream"),
     ("n", "an attempt takes one reply per call; make more attempts with `-k`"),

@@ -1,16 +1,13 @@
-//! The summary, the attempts and the values as CSV (RFC 4180, with a heading line; unknown values are empty cells).
+//! The summary as CSV (RFC 4180, with a heading line; unknown values are empty cells).
 //!
 //! Columns have the names shown on the console, with underscores for spaces. Rates are from 0 to 1, times in seconds,
 //! costs in dollars. Text cells are escaped by [`super::clean`] and cannot become formulas.
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::clean::cell;
 use super::{Summary, end_name};
 use crate::error::Result;
-use crate::run::{AttemptRecord, counting, measure_names, measured};
 
 /// One row for each agent, model and n (`all` for all n): `agent, model, n, samples, attempts, passed`, for each k
 /// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as `answered
@@ -81,141 +78,6 @@ pub fn csv(summary: &Summary) -> Result<String> {
         cells
     });
     Ok(write(&heading, rows))
-}
-
-/// A CSV table of single attempts or single values. It is written line by line, so it need not fit in memory.
-///
-/// The table of attempts has one row per record: the attempt (`agent, model, paper, sample, n, attempt`), whether it
-/// counts (`counts`, see [`super::SummaryRow`]; a lost attempt never does), `started`, `end`, `end_detail`, `pass, reported,
-/// verified, unsupported`, what it used, whether it was `lost` to infrastructure (`pass` is then empty) and, in
-/// families with partial credit, `score` and the family's measures.
-///
-/// The table of values has one row per gold value of each verdict: the attempt as above, `source` (`reported` or
-/// `verified`), `experiment`, `value` (its path), `gold`, `got`, `error` (relative, or absolute if gold is 0), `pass`
-/// and `reason` (of the value, else of the experiment, else of the verdict).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Detailed {
-    /// One row per attempt.
-    Attempts {
-        /// Whether any attempt has partial credit.
-        has_score: bool,
-        /// Sorted names of all measures of the attempts.
-        measures: Vec<String>,
-    },
-    /// One row per gold value.
-    Values,
-}
-
-impl Detailed {
-    /// Returns the table of attempts with the columns that these records need.
-    #[must_use]
-    pub fn attempts(records: &[AttemptRecord]) -> Self {
-        let has_score = records.iter().any(|record| record.score().is_some());
-        Self::Attempts { has_score, measures: measure_names(records) }
-    }
-
-    /// Returns the whole table of these records as one string.
-    #[must_use]
-    pub fn csv(&self, records: &[AttemptRecord]) -> String {
-        let mut text = self.heading();
-        for (record, counts) in records.iter().zip(counting(records)) {
-            self.add(&mut text, record, counts);
-        }
-        text
-    }
-
-    /// Returns the heading line.
-    #[must_use]
-    pub fn heading(&self) -> String {
-        let mut heading = names(&["agent", "model", "paper", "sample", "n", "attempt", "counts"]);
-        match self {
-            Self::Attempts { has_score, measures } => {
-                heading.extend(names(&["started", "end", "end_detail", "pass", "reported", "verified", "unsupported"]));
-                heading.extend(names(&["steps", "format_errors", "cost", "input_tokens", "output_tokens"]));
-                heading.extend(names(&["tool_seconds", "model_seconds", "verify_seconds", "wall_seconds"]));
-                heading.extend(names(&["changed_files", "ignored_files", "sandbox", "lost"]));
-                heading.extend(has_score.then(|| "score".to_owned()));
-                heading.extend(measures.iter().cloned());
-            }
-            Self::Values => {
-                heading.extend(names(&["source", "experiment", "value", "gold", "got", "error", "pass", "reason"]));
-            }
-        }
-        let mut text = String::new();
-        csv_line(&mut text, heading);
-        text
-    }
-
-    /// Appends the lines of one record; `counts` says whether it counts in the rates.
-    pub fn add(&self, text: &mut String, record: &AttemptRecord, counts: bool) {
-        match self {
-            Self::Attempts { has_score, measures } => {
-                csv_line(text, attempt_cells(record, counts, *has_score, measures));
-            }
-            Self::Values => add_values(text, record, counts),
-        }
-    }
-}
-
-fn attempt_cells(record: &AttemptRecord, counts: bool, has_score: bool, measures: &[String]) -> Vec<String> {
-    let verdict = |verdict: &Option<crate::score::Verdict>| {
-        verdict.as_ref().map(|verdict| verdict.pass.to_string()).unwrap_or_default()
-    };
-    let mut cells = identity(record, counts);
-    cells.extend([record.started.to_string(), end_name(record.end)]);
-    cells.push(cell(record.end_detail.as_deref().unwrap_or_default()));
-    let lost = record.is_infrastructure();
-    let pass = if lost { String::new() } else { record.pass.to_string() };
-    cells.extend([pass, verdict(&record.reported), verdict(&record.verified)]);
-    cells.extend([record.is_unsupported().to_string(), record.steps.to_string(), record.format_errors.to_string()]);
-    cells.extend([record.cost.to_string(), record.usage.input.to_string(), record.usage.output.to_string()]);
-    let seconds = [record.tool_seconds, record.model_seconds, record.verify_seconds, record.wall_seconds];
-    cells.extend(seconds.map(|seconds| seconds.to_string()));
-    cells.extend([record.changed.len().to_string(), record.ignored.len().to_string(), cell(&record.sandbox)]);
-    cells.push(lost.to_string());
-    cells.extend(has_score.then(|| number(record.score())));
-    cells.extend(measured(record, measures).into_values().map(number));
-    cells
-}
-
-fn add_values(text: &mut String, record: &AttemptRecord, counts: bool) {
-    let verdicts = [("reported", &record.reported), ("verified", &record.verified)];
-    for (source, verdict) in verdicts.into_iter().filter_map(|(source, verdict)| Some((source, verdict.as_ref()?))) {
-        for experiment in &verdict.experiments {
-            for value in &experiment.values {
-                let above = [&value.reason, &experiment.reason, &verdict.reason];
-                let reason = above.into_iter().flatten().next().filter(|_| !value.pass || !experiment.pass);
-                let mut cells = identity(record, counts);
-                cells.extend([source.to_owned(), cell(&experiment.experiment), cell(&value.path)]);
-                cells.extend([plain(&value.gold), value.got.as_ref().map(plain).unwrap_or_default()]);
-                cells.extend([number(value.error), value.pass.to_string()]);
-                cells.push(reason.map(|reason| cell(reason)).unwrap_or_default());
-                csv_line(text, cells);
-            }
-        }
-    }
-}
-
-/// Cells that identify a row's attempt.
-fn identity(record: &AttemptRecord, counts: bool) -> Vec<String> {
-    vec![
-        cell(&record.agent),
-        cell(record.model.as_deref().unwrap_or_default()),
-        cell(&record.paper),
-        cell(&record.sample),
-        record.n.to_string(),
-        record.attempt.to_string(),
-        (counts && !record.is_infrastructure()).to_string(),
-    ]
-}
-
-/// Formats a JSON value as a cell: numbers unchanged, text guarded against formulas.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => cell(text),
-        other => cell(&other.to_string()),
-    }
 }
 
 fn number(value: Option<f64>) -> String {

@@ -27,7 +27,7 @@ mod suite;
 mod summary;
 mod terminal;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trajectory;
 mod verdict;
 mod verifiers;
@@ -38,8 +38,8 @@ pub(crate) use compare::{Contender, ContenderComparison, compare, compare_consol
 pub use console::console;
 pub(crate) use console::lines_console;
 pub(crate) use course::Course;
+pub use csv::csv;
 pub(crate) use csv::csv_line;
-pub use csv::{Detailed, csv};
 pub(crate) use dates::{by_date, by_date_console};
 pub(crate) use difficulty::{difficulty, difficulty_console};
 pub(crate) use how::{how, how_console};

@@ -504,7 +504,7 @@ fn all_refused(records: &[AttemptRecord]) -> Vec<String> {
             let why: String = all[0].end_detail.as_deref().unwrap_or("no reason given").chars().take(300).collect();
             format!(
                 "WARNING {}: the provider refused all {}, so this rate says nothing about the model. The first was refused \
-                 with: {why}. Change what is asked (model, `--protocol`, `--temperature`, `--max-tokens`) and start a new run",
+                 with: {why}. Change what is asked (model, the setting `protocol`, `--temperature`, `--max-tokens`) and start a new run",
                 full_name(agent, model),
                 plural(all.len(), "attempt")
             )

@@ -11,7 +11,7 @@ fn verdict(pass: bool) -> Verdict {
     Verdict { pass, ..Verdict::default() }
 }
 
-fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> AttemptRecord {
+pub(crate) fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> AttemptRecord {
     AttemptRecord {
         family: crate::sample::MASKED.to_owned(),
         agent: agent.into(),
@@ -52,7 +52,7 @@ fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> Att
     }
 }
 
-fn lost(agent: &str, n: usize, sample: usize, attempt: u32) -> AttemptRecord {
+pub(crate) fn lost(agent: &str, n: usize, sample: usize, attempt: u32) -> AttemptRecord {
     AttemptRecord { end: End::ModelError, reported: None, verified: None, ..record(agent, n, sample, attempt, false) }
 }
 
@@ -197,8 +197,6 @@ fn an_empty_run_gives_a_report_that_says_so() {
     ");
     assert!(json(&summary).unwrap().contains("no attempt has been stored yet"));
     assert_eq!(csv(&summary).unwrap().lines().count(), 1);
-    assert_eq!(Detailed::attempts(&[]).csv(&[]).lines().count(), 1);
-    assert_eq!(Detailed::Values.csv(&[]).lines().count(), 1);
 }
 
 #[test]
@@ -383,7 +381,7 @@ fn the_report_does_not_depend_on_the_order_of_the_records() {
 }
 
 /// A record in which every text tries to control the terminal or to be a formula.
-fn hostile() -> AttemptRecord {
+pub(crate) fn hostile() -> AttemptRecord {
     let evil = "=cmd|'/c calc'!A1\u{1b}[31m\u{9b}2J\u{202e}\r\n\u{7}\"";
     let raw = json!({"Experiment 1": {"a": evil, "b": -1.5, "\u{1b}]0;x\u{7}": 1}}).to_string();
     let expected = Expected {
@@ -408,39 +406,16 @@ fn untrusted_text_never_reaches_the_terminal_raw() {
     assert!(!summary.notes.is_empty());
     let verdicts = verdict_lines(&records[0]);
     assert!(verdicts.iter().all(|line| !line.contains('\n')));
-    let texts = [
-        console(&summary),
-        json(&summary).unwrap(),
-        csv(&summary).unwrap(),
-        Detailed::attempts(&records).csv(&records),
-        Detailed::Values.csv(&records),
-        verdicts.join("\n"),
-    ];
+    let texts = [console(&summary), json(&summary).unwrap(), csv(&summary).unwrap(), verdicts.join("\n")];
     for text in &texts {
         for bad in ['\u{1b}', '\u{9b}', '\u{202e}', '\u{7}', '\r'] {
             assert!(!text.contains(bad), "{bad:?} in {text:?}");
         }
     }
     assert_fits(&texts[0]);
-    assert_fits(&texts[5]);
+    assert_fits(&texts[3]);
     let read: Value = serde_json::from_str(&texts[1]).unwrap();
     assert_eq!(read["rows"][0]["agent"], Value::from(records[0].agent.clone()), "JSON reads back unchanged");
-}
-
-#[test]
-fn no_csv_cell_of_text_is_a_formula_and_numbers_stay_numbers() {
-    let records = [hostile()];
-    let text = Detailed::Values.csv(&records);
-    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
-    let heading = reader.headers().unwrap().clone();
-    let column = |name: &str| heading.iter().position(|cell| cell == name).unwrap();
-    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
-    assert_eq!(rows.len(), 2);
-    for cell in rows.iter().flatten().filter(|cell| cell.parse::<f64>().is_err()) {
-        assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{cell}");
-    }
-    assert_eq!(&rows[1][column("got")], "-1.5");
-    assert_eq!(&rows[1][column("pass")], "true");
 }
 
 #[test]
@@ -510,24 +485,11 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,tokens_per_second,verify_seconds,pass^5,pass^5_low,pass^5_high,pass@1_worst,pass@1_best
     fixed,gpt-x,1,10,50,15,0.3,0.1836485229749821,0.4401890715752348,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,9.917355371900827,2,0,0,0.27753279986288854,,
     "#);
-    let attempts = Detailed::attempts(&whole_run()).csv(&whole_run());
-    insta::assert_snapshot!(attempts.lines().take(2).collect::<Vec<_>>().join("\n"), @"
-    agent,model,paper,sample,n,attempt,counts,started,end,end_detail,pass,reported,verified,unsupported,steps,format_errors,cost,input_tokens,output_tokens,tool_seconds,model_seconds,verify_seconds,wall_seconds,changed_files,ignored_files,sandbox,lost
-    fixed,gpt-x,paper0,paper0_1_0,1,0,true,1970-01-01T00:00:00Z,answered,,true,true,true,false,10,0,0.0125,1500,300,12.5,30.25,2,45,1,0,local,false
-    ");
 }
 
 #[test]
-fn a_lost_attempt_neither_passes_nor_fails_in_a_table_and_unequal_losses_are_a_warning() {
+fn unequal_losses_are_a_warning_and_bound_the_rate() {
     let records = [record("react", 1, 0, 0, true), lost("react", 1, 1, 0), record("fixed", 1, 0, 0, true)];
-    let text = Detailed::attempts(&records).csv(&records);
-    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
-    let heading = reader.headers().unwrap().clone();
-    let column = |name: &str| heading.iter().position(|cell| cell == name).unwrap();
-    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
-    let cells = |row: usize| ["counts", "pass", "lost"].map(|name| rows[row][column(name)].to_owned());
-    assert_eq!(cells(0), ["true", "true", "false"]);
-    assert_eq!(cells(1), ["false", "", "true"]);
     let summary = summarise(&records, &options(&[1]));
     let warning = summary.notes.iter().find(|note| note.starts_with("WARNING")).unwrap();
     assert!(warning.contains("fixed gpt-x 0 of 1, react gpt-x 1 of 2"), "{warning}");

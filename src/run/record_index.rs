@@ -27,7 +27,6 @@ pub struct IndexedRecord {
     started: jiff::Timestamp,
     is_lost: bool,
     is_superseded: bool,
-    has_score: bool,
     measures: Vec<String>,
     place: LinePosition,
     /// Length of its line in bytes, without the line break.
@@ -41,7 +40,6 @@ impl IndexedRecord {
             started: record.started,
             is_lost: record.is_infrastructure(),
             is_superseded: false,
-            has_score: record.score().is_some(),
             measures: record.measures().into_keys().collect(),
             agent: record.agent,
             model: record.model,
@@ -155,12 +153,6 @@ impl RecordIndex {
     /// Names of all additional measures in the records.
     pub fn measures(&self) -> impl Iterator<Item = &String> {
         self.records.iter().flat_map(|record| &record.measures)
-    }
-
-    /// Whether any record has partial credit.
-    #[must_use]
-    pub fn has_score(&self) -> bool {
-        self.records.iter().any(|record| record.has_score)
     }
 }
 

@@ -458,7 +458,7 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         } else {
             let what = format!("the provider refused all {count} attempts of `{label}` so far: {why}");
             Error::new(FailureKind::Provider, what).hint(
-                "change what is asked (model, its context, `--protocol`, `--temperature`, `--max-tokens`, `--effort`) and start a new run",
+                "change what is asked (model, its context, the setting `protocol`, `--temperature`, `--max-tokens`, `--effort`) and start a new run",
             )
         };
         self.fail(error);

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use tree_sitter::Node;
 
 /// A value that Python's `ast.literal_eval` can return, except complex numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,11 +40,25 @@ impl Literal {
     /// # Errors
     /// A fragment with the fault and its character position (from 1).
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut parser = Parser { text, at: 0, depth: 0 };
-        parser.space();
-        let value = parser.value()?;
-        parser.space();
-        if parser.at < text.len() { Err(parser.wrong("unexpected text after the literal")) } else { Ok(value) }
+        let mut parser = tree_sitter::Parser::new();
+        let is_ready = parser.set_language(&tree_sitter_python::LANGUAGE.into()).is_ok();
+        // Python ignores space around the whole literal, also at the beginning of a line.
+        let blank = text.len() - text.trim_start().len();
+        let source = Source { text: &text[blank..], skipped: text[..blank].chars().count() };
+        let tree = parser.parse(source.text, None).filter(|_| is_ready).ok_or("the parser of Python failed")?;
+        let module = tree.root_node();
+        if let Some(fault) = first_fault(module) {
+            return Err(source.wrong("not a Python literal", fault));
+        }
+        match parts(module).as_slice() {
+            [] => Err("not a Python literal: there is no text".to_owned()),
+            [statement] if statement.kind() == "expression_statement" => match parts(*statement).as_slice() {
+                [value] if statement.child_count() == 1 => source.value(*value, 0),
+                items => Ok(Self::Tuple(source.values(items, 0)?)),
+            },
+            [statement] => Err(source.wrong("not a Python literal", *statement)),
+            [_, next, ..] => Err(source.wrong("unexpected text after the literal", *next)),
+        }
     }
 
     /// Converts a JSON value as Python's `json` module does.
@@ -191,132 +206,111 @@ fn bytes_repr(bytes: &[u8]) -> String {
     out
 }
 
-struct Parser<'a> {
-    text: &'a str,
-    at: usize,
-    depth: usize,
+/// Returns the named children of a node, without comments.
+fn parts(node: Node<'_>) -> Vec<Node<'_>> {
+    node.named_children(&mut node.walk()).filter(|child| !child.is_extra()).collect()
 }
 
-impl Parser<'_> {
-    fn rest(&self) -> &str {
-        &self.text[self.at..]
+/// Returns the first place where the syntax is broken.
+fn first_fault(node: Node<'_>) -> Option<Node<'_>> {
+    let mut node = node;
+    while node.has_error() && !node.is_error() && !node.is_missing() {
+        let child = node.children(&mut node.walk()).find(|child| child.has_error() || child.is_missing());
+        node = child?;
+    }
+    (node.is_error() || node.is_missing()).then_some(node)
+}
+
+/// The text of a literal, whose syntax tree is read.
+struct Source<'a> {
+    text: &'a str,
+    /// Number of characters before the text.
+    skipped: usize,
+}
+
+impl Source<'_> {
+    fn text(&self, node: Node<'_>) -> &str {
+        &self.text[node.byte_range()]
     }
 
-    fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
+    /// Returns an error that quotes the beginning of this node.
+    fn wrong(&self, what: &str, node: Node<'_>) -> String {
+        let (before, rest) = self.text.split_at(node.start_byte());
+        let quoted: String = rest.chars().take(20).collect();
+        if quoted.is_empty() {
+            return format!("{what}, at the end");
+        }
+        format!("{what}: `{quoted}` at character {}", self.skipped + before.chars().count() + 1)
     }
 
-    fn take(&mut self, token: &str) -> bool {
-        let found = self.rest().starts_with(token);
-        self.at += if found { token.len() } else { 0 };
-        found
-    }
-
-    fn wrong(&self, what: &str) -> String {
-        let character = self.text[..self.at].chars().count() + 1;
-        let found: String = self.rest().chars().take(20).collect();
-        if found.is_empty() {
-            format!("{what}, at the end")
-        } else {
-            format!("{what}: `{found}` at character {character}")
+    fn value(&self, node: Node<'_>, depth: usize) -> Result<Literal, String> {
+        if depth == DEEPEST {
+            return Err(self.wrong("nested too deeply", node));
+        }
+        let children = parts(node);
+        match (node.kind(), children.as_slice()) {
+            ("none", _) => Ok(Literal::None),
+            ("true", _) => Ok(Literal::Bool(true)),
+            ("false", _) => Ok(Literal::Bool(false)),
+            ("integer" | "float", _) => {
+                read_number(self.text(node)).ok_or_else(|| self.wrong("not a number that Python reads", node))
+            }
+            ("string", _) => self.strings(&[node]),
+            ("concatenated_string", strings) => self.strings(strings),
+            ("list", items) => Ok(Literal::List(self.values(items, depth)?)),
+            ("tuple", items) => Ok(Literal::Tuple(self.values(items, depth)?)),
+            ("parenthesized_expression", [inner]) => self.value(*inner, depth + 1),
+            ("set", items) => self.set(items, depth),
+            ("dictionary", pairs) => self.dict(pairs, depth),
+            ("unary_operator", [operand]) => self.signed(node, *operand, depth),
+            ("call", _) if self.text(node) == "set()" => Ok(Literal::Set(Vec::new())),
+            _ => Err(self.wrong("not a Python literal", node)),
         }
     }
 
-    /// Skips blanks, line breaks and comments.
-    fn space(&mut self) {
-        while let Some(c) = self.peek() {
-            match c {
-                '#' => self.at += self.rest().find('\n').unwrap_or(self.rest().len()),
-                ' ' | '\t' | '\n' | '\r' | '\u{c}' => self.at += 1,
-                _ if self.rest().starts_with("\\\n") => self.at += 2,
-                _ => return,
+    fn values(&self, nodes: &[Node<'_>], depth: usize) -> Result<Vec<Literal>, String> {
+        nodes.iter().map(|node| self.value(*node, depth + 1)).collect()
+    }
+
+    /// Reads a member of a set or a key of a dict.
+    fn key(&self, node: Node<'_>, depth: usize) -> Result<Literal, String> {
+        let key = self.value(node, depth + 1)?;
+        if key.is_hashable() { Ok(key) } else { Err(self.wrong("a list, a set or a dict cannot be a key", node)) }
+    }
+
+    fn set(&self, items: &[Node<'_>], depth: usize) -> Result<Literal, String> {
+        let mut members: Vec<Literal> = Vec::new();
+        for item in items {
+            let member = self.key(*item, depth)?;
+            if !members.iter().any(|known| known.is_same_key(&member)) {
+                members.push(member);
             }
         }
+        Ok(Literal::Set(members))
     }
 
-    fn value(&mut self) -> Result<Literal, String> {
-        self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(self.wrong("nested too deeply"));
+    fn dict(&self, pairs: &[Node<'_>], depth: usize) -> Result<Literal, String> {
+        let mut entries: Vec<(Literal, Literal)> = Vec::new();
+        for pair in pairs {
+            let (Some(key), Some(value)) = (pair.child_by_field_name("key"), pair.child_by_field_name("value")) else {
+                return Err(self.wrong("not a Python literal", *pair));
+            };
+            let (key, value) = (self.key(key, depth)?, self.value(value, depth + 1)?);
+            match entries.iter_mut().find(|(known, _)| known.is_same_key(&key)) {
+                Some((_, known)) => *known = value,
+                None => entries.push((key, value)),
+            }
         }
-        let value = match self.peek() {
-            Some('{') => self.braces(),
-            Some('[') => Ok(Literal::List(self.items("[", "]")?.0)),
-            Some('(') => self.parentheses(),
-            Some(sign @ ('+' | '-')) => self.signed(sign),
-            Some(c) if c.is_ascii_digit() || c == '.' => self.number(),
-            Some('\'' | '"') => self.texts(),
-            Some(c) if c.is_alphabetic() || c == '_' => self.word(),
-            _ => Err(self.wrong("not a Python literal")),
+        Ok(Literal::Dict(entries))
+    }
+
+    fn signed(&self, node: Node<'_>, operand: Node<'_>, depth: usize) -> Result<Literal, String> {
+        let is_negative = match self.text[node.start_byte()..].chars().next() {
+            Some('-') => true,
+            Some('+') => false,
+            _ => return Err(self.wrong("not a Python literal", node)),
         };
-        self.depth -= 1;
-        value
-    }
-
-    /// Parses the values between two brackets; also returns whether a comma follows the last.
-    fn items(&mut self, open: &str, close: &str) -> Result<(Vec<Literal>, bool), String> {
-        self.take(open);
-        let (mut items, mut comma) = (Vec::new(), false);
-        loop {
-            self.space();
-            if self.take(close) {
-                return Ok((items, comma));
-            }
-            if !items.is_empty() && !comma {
-                return Err(self.wrong(&format!("expected `,` or `{close}`")));
-            }
-            items.push(self.value()?);
-            self.space();
-            comma = self.take(",");
-        }
-    }
-
-    fn parentheses(&mut self) -> Result<Literal, String> {
-        let (mut items, comma) = self.items("(", ")")?;
-        Ok(if items.len() == 1 && !comma { items.remove(0) } else { Literal::Tuple(items) })
-    }
-
-    fn braces(&mut self) -> Result<Literal, String> {
-        self.take("{");
-        let (mut entries, mut members): (Vec<(Literal, Literal)>, Vec<Literal>) = (Vec::new(), Vec::new());
-        let mut comma = true;
-        loop {
-            self.space();
-            if self.take("}") {
-                return Ok(if members.is_empty() { Literal::Dict(entries) } else { Literal::Set(members) });
-            }
-            if !comma {
-                return Err(self.wrong("expected `,` or `}`"));
-            }
-            let key = self.value()?;
-            if !key.is_hashable() {
-                return Err(self.wrong("a list, a set or a dict cannot be a key"));
-            }
-            self.space();
-            if members.is_empty() && self.take(":") {
-                self.space();
-                let value = self.value()?;
-                match entries.iter_mut().find(|(known, _)| known.is_same_key(&key)) {
-                    Some((_, known)) => *known = value,
-                    None => entries.push((key, value)),
-                }
-            } else if entries.is_empty() {
-                if !members.iter().any(|known| known.is_same_key(&key)) {
-                    members.push(key);
-                }
-            } else {
-                return Err(self.wrong("expected `:`"));
-            }
-            self.space();
-            comma = self.take(",");
-        }
-    }
-
-    fn signed(&mut self, sign: char) -> Result<Literal, String> {
-        self.at += 1;
-        self.space();
-        let is_negative = sign == '-';
-        match self.value()? {
+        match self.value(operand, depth + 1)? {
             Literal::Integer(digits) if is_negative && digits != "0" => {
                 Ok(Literal::Integer(match digits.strip_prefix('-') {
                     Some(digits) => digits.to_owned(),
@@ -325,116 +319,53 @@ impl Parser<'_> {
             }
             Literal::Float(number) => Ok(Literal::Float(if is_negative { -number } else { number })),
             value @ Literal::Integer(_) => Ok(value),
-            _ => Err(self.wrong("only numbers have a sign")),
+            _ => Err(self.wrong("only numbers have a sign", node)),
         }
     }
 
-    fn number(&mut self) -> Result<Literal, String> {
-        let bytes = self.rest().as_bytes();
-        let mut end = 0;
-        while end < bytes.len() {
-            let is_exponent = matches!(bytes[end], b'+' | b'-')
-                && matches!(bytes[end - 1], b'e' | b'E')
-                && !bytes[..end].starts_with(b"0x")
-                && !bytes[..end].starts_with(b"0X");
-            if !(bytes[end].is_ascii_alphanumeric() || matches!(bytes[end], b'.' | b'_') || is_exponent) {
-                break;
-            }
-            end += 1;
-        }
-        let written = self.rest()[..end].to_owned();
-        let Some(number) = read_number(&written) else { return Err(self.wrong("not a number that Python reads")) };
-        self.at += end;
-        Ok(number)
-    }
-
-    fn word(&mut self) -> Result<Literal, String> {
-        let end = self.rest().find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(self.rest().len());
-        let word = self.rest()[..end].to_owned();
-        let is_prefix = matches!(word.to_ascii_lowercase().as_str(), "r" | "u" | "b" | "br" | "rb");
-        if is_prefix && self.rest()[end..].starts_with(['\'', '"']) {
-            return self.texts();
-        }
-        let value = match word.as_str() {
-            "None" => Literal::None,
-            "True" => Literal::Bool(true),
-            "False" => Literal::Bool(false),
-            "set" if self.rest()[end..].starts_with("()") => {
-                self.at += end + 2;
-                return Ok(Literal::Set(Vec::new()));
-            }
-            _ => return Err(self.wrong("not a Python literal")),
-        };
-        self.at += end;
-        Ok(value)
-    }
-
-    /// Parses one string, or several adjacent ones, which Python joins.
-    fn texts(&mut self) -> Result<Literal, String> {
+    /// Reads one string, or several adjacent ones, which Python joins.
+    fn strings(&self, nodes: &[Node<'_>]) -> Result<Literal, String> {
         let (mut text, mut bytes): (Option<String>, Option<Vec<u8>>) = (None, None);
-        loop {
-            let end = self.rest().find(['\'', '"']).unwrap_or(0);
-            let prefix = self.rest()[..end].to_ascii_lowercase();
-            if !matches!(prefix.as_str(), "" | "r" | "u" | "b" | "br" | "rb")
-                || !self.rest()[end..].starts_with(['\'', '"'])
-            {
-                break;
+        for node in nodes {
+            let (Some(start), Some(end)) = (node.child(0), node.child(node.child_count().saturating_sub(1))) else {
+                return Err(self.wrong("not a string", *node));
+            };
+            let prefix = self.text(start).trim_end_matches(['\'', '"']).to_ascii_lowercase();
+            if !matches!(prefix.as_str(), "" | "r" | "u" | "b" | "br" | "rb") {
+                return Err(self.wrong("not a Python literal", *node));
             }
-            if (prefix.contains('b') && text.is_some()) || (!prefix.contains('b') && bytes.is_some()) {
-                return Err(self.wrong("bytes next to a string"));
+            let content = &self.text[start.end_byte()..end.start_byte()];
+            let is_bytes = prefix.contains('b');
+            if is_bytes && !content.is_ascii() {
+                return Err(self.wrong("bytes hold only ASCII", *node));
             }
-            self.at += end;
-            let part = self.quoted(prefix.contains('r'), prefix.contains('b'))?;
-            if prefix.contains('b') {
-                // The characters of bytes are below 256, see `escape`.
-                bytes.get_or_insert_default().extend(part.chars().map(|c| c as u8));
+            let content = match prefix.contains('r') {
+                true => content.to_owned(),
+                false => unescaped(content, is_bytes).map_err(|what| self.wrong(&what, *node))?,
+            };
+            if is_bytes {
+                // The characters of bytes are below 256, see `unescaped`.
+                bytes.get_or_insert_default().extend(content.chars().map(|c| c as u8));
             } else {
-                text.get_or_insert_default().push_str(&part);
+                text.get_or_insert_default().push_str(&content);
             }
-            self.space();
         }
         match (text, bytes) {
-            (Some(text), _) => Ok(Literal::Text(text)),
+            (Some(text), None) => Ok(Literal::Text(text)),
             (None, Some(bytes)) => Ok(Literal::Bytes(bytes)),
-            (None, None) => Err(self.wrong("not a string")),
+            _ => Err(nodes.first().map_or_else(String::new, |node| self.wrong("bytes next to a string", *node))),
         }
     }
+}
 
-    fn quoted(&mut self, is_raw: bool, is_bytes: bool) -> Result<String, String> {
-        let Some(quote) = self.peek() else { return Err(self.wrong("not a string")) };
-        let triple = quote.to_string().repeat(3);
-        let close = if self.rest().starts_with(&triple) { triple } else { quote.to_string() };
-        self.at += close.len();
-        let mut out = String::new();
-        loop {
-            if self.take(&close) {
-                return Ok(out);
-            }
-            let Some(c) = self.peek() else { return Err(self.wrong("a string that is never closed")) };
-            if c == '\n' && close.len() == 1 {
-                return Err(self.wrong("a line break in a string"));
-            }
-            if is_bytes && !c.is_ascii() {
-                return Err(self.wrong("bytes hold only ASCII"));
-            }
-            self.at += c.len_utf8();
-            match c {
-                '\\' if is_raw => {
-                    out.push('\\');
-                    if let Some(next) = self.peek() {
-                        self.at += next.len_utf8();
-                        out.push(next);
-                    }
-                }
-                '\\' => self.escape(&mut out, is_bytes)?,
-                _ => out.push(c),
-            }
-        }
-    }
-
-    /// Parses the rest of an escape, after the backslash.
-    fn escape(&mut self, out: &mut String, is_bytes: bool) -> Result<(), String> {
-        let Some(c) = self.peek() else { return Err(self.wrong("a string that is never closed")) };
+/// Replaces the escapes of a string or of bytes by what they mean.
+fn unescaped(content: &str, is_bytes: bool) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = content;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        out.push_str(before);
+        let Some(c) = escape.chars().next() else { return Err("a string that is never closed".to_owned()) };
+        let mut end = c.len_utf8();
         let hex = match c {
             'x' => 2,
             'u' if !is_bytes => 4,
@@ -442,36 +373,32 @@ impl Parser<'_> {
             _ => 0,
         };
         if hex > 0 {
-            let digits = self.rest().get(1..=hex).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+            let digits = escape.get(1..=hex).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
             let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-            let Some(character) = code.and_then(char::from_u32) else { return Err(self.wrong("a broken escape")) };
-            out.push(character);
-            self.at += 1 + hex;
-            return Ok(());
-        }
-        if c.is_digit(8) {
-            let digits: String = self.rest().chars().take(3).take_while(|c| c.is_digit(8)).collect();
-            let code = u32::from_str_radix(&digits, 8).unwrap_or(0);
+            out.push(code.and_then(char::from_u32).ok_or("a broken escape")?);
+            end = 1 + hex;
+        } else if c.is_digit(8) {
+            end = escape.bytes().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
+            let code = u32::from_str_radix(&escape[..end], 8).unwrap_or(0);
             out.extend(char::from_u32(if is_bytes { code & 0xff } else { code }));
-            self.at += digits.len();
-            return Ok(());
+        } else {
+            match c {
+                '\n' => {}
+                '\\' | '\'' | '"' => out.push(c),
+                'a' => out.push('\u{7}'),
+                'b' => out.push('\u{8}'),
+                'f' => out.push('\u{c}'),
+                'n' => out.push('\n'),
+                'r' => out.push('\r'),
+                't' => out.push('\t'),
+                'v' => out.push('\u{b}'),
+                'N' if !is_bytes => return Err("characters by name are not read".to_owned()),
+                _ => out.extend(['\\', c]),
+            }
         }
-        self.at += c.len_utf8();
-        match c {
-            '\n' => {}
-            '\\' | '\'' | '"' => out.push(c),
-            'a' => out.push('\u{7}'),
-            'b' => out.push('\u{8}'),
-            'f' => out.push('\u{c}'),
-            'n' => out.push('\n'),
-            'r' => out.push('\r'),
-            't' => out.push('\t'),
-            'v' => out.push('\u{b}'),
-            'N' if !is_bytes => return Err(self.wrong("characters by name are not read")),
-            _ => out.extend(['\\', c]),
-        }
-        Ok(())
+        rest = &escape[end..];
     }
+    Ok(out + rest)
 }
 
 /// Parses an integer or a float in Python's syntax.
@@ -566,21 +493,27 @@ mod tests {
     fn literals_that_python_refuses_are_refused_with_their_position() {
         for (written, wrong) in [
             ("{'a': true}", "not a Python literal: `true}` at character 7"),
-            ("{'a' 1}", "expected `,` or `}`: `1}` at character 6"),
-            ("{'a': 1, 2}", "expected `:`: `}` at character 11"),
-            ("{[1]: 2}", "a list, a set or a dict cannot be a key: `: 2}` at character 5"),
-            ("'a", "a string that is never closed, at the end"),
-            ("012", "not a number that Python reads: `012` at character 1"),
-            ("1__0", "not a number that Python reads: `1__0` at character 1"),
-            ("1 2", "unexpected text after the literal: `2` at character 3"),
-            ("", "not a Python literal, at the end"),
-            ("-'a'", "only numbers have a sign, at the end"),
+            ("{[1]: 2}", "a list, a set or a dict cannot be a key: `[1]: 2}` at character 2"),
+            (" 012", "not a number that Python reads: `012` at character 2"),
+            ("", "not a Python literal: there is no text"),
+            ("-'a'", "only numbers have a sign: `-'a'` at character 1"),
+            ("~1", "not a Python literal: `~1` at character 1"),
             ("f'x'", "not a Python literal: `f'x'` at character 1"),
-            ("[1 2]", "expected `,` or `]`: `2]` at character 4"),
+            ("{'a': 1, **b}", "not a Python literal: `**b}` at character 10"),
+            ("'a' b'b'", "bytes next to a string: `'a' b'b'` at character 1"),
+            (r"'\xg1'", r"a broken escape: `'\xg1'` at character 1"),
+            ("b'é'", "bytes hold only ASCII: `b'é'` at character 1"),
+            ("1\n2", "unexpected text after the literal: `2` at character 3"),
+            ("x = 1", "not a Python literal: `x = 1` at character 1"),
         ] {
             assert_eq!(Literal::parse(written).unwrap_err(), wrong, "{written}");
         }
-        assert!(Literal::parse(&"[".repeat(100_000)).unwrap_err().starts_with("nested too deeply"));
+        for written in ["{'a' 1}", "{'a': 1, 2}", "'a", "1__0", "1 2", "[1 2]", "[1", "'a\nb'", "(1))"] {
+            assert!(Literal::parse(written).is_err(), "{written}");
+        }
+        assert!(Literal::parse(&"[".repeat(100_000)).is_err());
+        let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+        assert!(Literal::parse(&deep).unwrap_err().starts_with("nested too deeply"));
     }
 
     #[test]

@@ -66,16 +66,6 @@ pub(super) fn require_listener(agents: &[LabelledAgent], backend: &dyn Backend) 
     }
 }
 
-/// Warnings about settings that external agents ignore, because they have their own prompts and tools.
-pub(super) fn ignored_settings(agents: &[LabelledAgent], configuration: &Configuration) -> Vec<String> {
-    let options = configuration.settings.options();
-    let programs = agents.iter().filter(|agent| agent.agent.needs_listener() && !options.is_empty());
-    let warning = |program: &LabelledAgent| {
-        format!("agent `{}` is an external agent and ignores `{}`", program.label, options.join("`, `"))
-    };
-    programs.map(warning).collect()
-}
-
 /// Numbers of planned attempts by agent and n.
 pub(super) fn planned(
     samples: &[Sample],

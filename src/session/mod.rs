@@ -279,8 +279,7 @@ impl Run {
         }
         let Self { configuration, options, place, agents, model, verifiers, family, items, samples } = self;
         let planned = agents::planned(&samples, &agents, model.as_deref(), configuration.k);
-        let warnings = options.machine.backend.warnings().into_iter();
-        for warning in warnings.chain(agents::ignored_settings(&agents, &configuration)) {
+        for warning in options.machine.backend.warnings() {
             observer.on(RunEvent::Warning(warning));
         }
         let own = model.as_deref().filter(|_| agents.iter().any(|agent| agent.agent.needs_model()));

@@ -61,8 +61,7 @@ impl Run {
         let all = asking as f64 * cost;
         let seconds = |sample: &Sample| items.iter().find(|item| item.id() == sample.item())?.seconds(Some(sample));
         let checks: Option<f64> = samples.iter().map(seconds).sum();
-        let mut notes: Vec<String> = self.beyond().into_iter().collect();
-        notes.extend(agents::ignored_settings(agents, configuration));
+        let notes: Vec<String> = self.beyond().into_iter().collect();
         RunPlan {
             item: family.words().item,
             samples: counts,

@@ -102,7 +102,7 @@ fn a_run_that_does_not_exist_is_wrong_usage_and_the_newest_is_named() {
     for verb in [&["report"][..], &["report", "latest"], &["status"], &["show", "latest", "tiny_0"]] {
         lab.ok(verb);
     }
-    let report = lab.ok(&["report", "--csv-attempts"]).stdout;
+    let report = lab.ok(&["report", "attempts"]).stdout;
     assert_eq!(report.lines().count(), 3, "{report}");
     let listed = lab.ok(&["runs"]).stdout;
     let names: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();

@@ -121,7 +121,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
     // The runs can be listed, shown, exported and scored again, also by the published rules.
     let listed: Value = serde_json::from_str(&lab.ok(&["list", "--family", "command", "--json"]).stdout).unwrap();
     assert_eq!((&listed[0]["item"], &listed[0]["samples"]["3"]), (&json!("adder"), &json!(2)));
-    let told = lab.ok(&["report", "r", "--leaderboard"]).stdout;
+    let told = lab.ok(&["report", "leaderboard", "r"]).stdout;
     assert!(told.contains("over samples of these repos") && !told.contains("paper"), "{told}");
     let planned = lab.ok(&["run", "--family", "command", "--agent", "gold", "--dry-run"]).stdout;
     assert!(planned.starts_with(" repo") && !planned.contains("paper"), "{planned}");
@@ -331,7 +331,7 @@ fn rates_are_split_where_a_models_knowledge_ends() {
     let model = lab.records("r")[0]["model"].as_str().unwrap().to_owned();
     for (cutoff, public) in [("2025-03-30", "after"), ("2025-03", "before"), ("", "unknown")] {
         let given = format!("{model}={cutoff}");
-        let mut arguments = vec!["report", "r", "--dates", "--json"];
+        let mut arguments = vec!["report", "dates", "r", "--json"];
         arguments.extend(["--cutoff", &given].iter().filter(|_| !cutoff.is_empty()));
         let shown: Value = serde_json::from_str(&lab.ok(&arguments).stdout).unwrap();
         let row = &shown["rows"][0];
@@ -341,7 +341,7 @@ fn rates_are_split_where_a_models_knowledge_ends() {
             "{shown:#}"
         );
     }
-    let shown = lab.ok(&["report", "r", "--dates"]).stdout;
+    let shown = lab.ok(&["report", "dates", "r"]).stdout;
     assert!(shown.contains("unknown") && shown.contains("--cutoff MODEL=DATE"), "{shown}");
     lab.edit("commands/adder.toml", "2025-03-31", "soon");
     let broken = lab.fails(3, &["run", "--family", "command", "--agent", "gold"]);

@@ -35,7 +35,7 @@ fn runs_of_one_name_are_distinguished_by_folder_and_counted_once() {
     let rows = report["rows"].as_array().unwrap();
     let passed = |agent: &str| rows.iter().find(|row| row["agent"] == agent).map(|row| row["passed"].clone());
     assert_eq!((passed("runs/r1/gold"), passed("other/r1/noop")), (Some(4.into()), Some(0.into())));
-    let how = json(&lab.ok(&["report", "runs/r1", "other/r1", "--how", "--json"]).stdout);
+    let how = json(&lab.ok(&["report", "behaviour", "runs/r1", "other/r1", "--json"]).stdout);
     assert!(how["rows"].as_array().unwrap().iter().all(|row| row["trajectories"] == 4), "{how:#}");
     // Names that are the same in both runs are distinguished by the runs' folders.
     let compared = json(&lab.ok(&["compare", "runs/r1", "other/r1", "--json"]).stdout);
@@ -44,8 +44,9 @@ fn runs_of_one_name_are_distinguished_by_folder_and_counted_once() {
     let page = lab.read("report.html");
     assert!(page.contains("runs/r1/gold") && page.contains("other/r1/noop"));
 
-    for more in [&[][..], &["--how"], &["--html", "report.html"]] {
-        let said = lab.fails(2, &[&["report", "r1", "./runs/../runs/r1"], more].concat());
+    let twice = ["r1", "./runs/../runs/r1"];
+    for (view, more) in [(&[][..], &[][..]), (&["behaviour"], &[]), (&[], &["--html", "report.html"])] {
+        let said = lab.fails(2, &[&["report"], view, &twice, more].concat());
         assert!(said.contains("is named twice"), "{said}");
     }
     lab.fails(2, &["compare", "r1", "runs/r1"]);
@@ -55,7 +56,7 @@ fn runs_of_one_name_are_distinguished_by_folder_and_counted_once() {
 fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "-k", "2", "--agent", "gold", "--name", "r"]);
-    let rows = json(&lab.ok(&["verify-runs", "r", "--verifier", "execution", "--verifier", "oracle", "--json"]).stdout);
+    let rows = json(&lab.ok(&["pick", "r", "--verifier", "execution", "--verifier", "oracle", "--json"]).stdout);
     assert_eq!(rows.as_array().unwrap().len(), 2);
     for row in rows.as_array().unwrap() {
         assert_eq!((row["samples"].as_u64(), row["k"].as_u64()), (Some(4), Some(2)));
@@ -64,16 +65,16 @@ fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
     let choices = lab.read("runs/r/choices.jsonl");
     assert_eq!(choices.lines().count(), 8);
     assert!(choices.contains("2 of 2 run; 2 of 2 agree"), "{choices}");
-    lab.ok(&["verify-runs", "r", "--verifier", "execution"]);
+    lab.ok(&["pick", "r", "--verifier", "execution"]);
     assert_eq!(lab.read("runs/r/choices.jsonl"), choices, "no choice is made twice");
 
     // A model is only asked where attempts differ, and these are all the same.
     lab.write("votes.jsonl", "{\"text\": \"\"}\n");
     let model = format!("scripted:{}", lab.path("votes.jsonl").display());
-    lab.ok(&["verify-runs", "r", "--verifier", "model", "--model", &model]);
+    lab.ok(&["pick", "r", "--verifier", "model", "--model", &model]);
     assert!(lab.read("runs/r/choices.jsonl").contains("all attempts are the same"));
-    lab.fails(2, &["verify-runs", "r", "--verifier", "model"]);
-    lab.fails(2, &["verify-runs", "r", "--verifier", "best"]);
+    lab.fails(2, &["pick", "r", "--verifier", "model"]);
+    lab.fails(2, &["pick", "r", "--verifier", "best"]);
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
         }
     }
     lab.write("runs/r/attempts.jsonl", &crate::support::json_lines(&records));
-    let report = || json(&lab.ok(&["report", "r", "--difficulty", "--json"]).stdout);
+    let report = || json(&lab.ok(&["report", "difficulty", "r", "--json"]).stdout);
     let named = |report: &Value| -> Vec<bool> {
         report["functions"].as_array().unwrap().iter().map(|function| function["name"].is_string()).collect()
     };
@@ -122,11 +123,11 @@ fn functions_have_the_names_of_their_own_run_s_suite() {
     other.ok(&["run", "-n", "1", "--agent", "noop", "--name", "b"]);
     std::fs::rename(one.path("papers/tiny"), one.path("papers/moved")).unwrap();
     let second = other.path("runs/b").display().to_string();
-    let report = json(&one.ok(&["report", "a", &second, "--difficulty", "--json"]).stdout);
+    let report = json(&one.ok(&["report", "difficulty", "a", &second, "--json"]).stdout);
     assert!(!report["notes"].to_string().contains("shown as numbers"), "{}", report["notes"]);
-    let alone = json(&one.ok(&["report", "a", "--difficulty", "--json"]).stdout);
+    let alone = json(&one.ok(&["report", "difficulty", "a", "--json"]).stdout);
     assert!(alone["notes"].to_string().contains("is not in the suite any more"), "{}", alone["notes"]);
-    let elsewhere = json(&one.ok(&["report", &second, "--difficulty", "--json", "--suite", "."]).stdout);
+    let elsewhere = json(&one.ok(&["report", "difficulty", &second, "--json", "--suite", "."]).stdout);
     assert!(elsewhere["notes"].to_string().contains("is not in the suite `.`"), "{}", elsewhere["notes"]);
 }
 
@@ -242,16 +243,17 @@ fn without_the_papers_file_no_text_of_the_paper_is_in_workspace_or_prompt() {
 }
 
 #[test]
-fn each_comparison_of_the_paper_is_a_flag_of_run() {
+fn each_comparison_of_the_paper_is_a_flag_of_run_or_a_setting_of_an_agent() {
     let help = Lab::bare().ok(&["run", "--help"]).stdout;
-    let flags = "--agent --model --paper-text --code --prompt --history --tools --protocol --reflexion --reasoning-tokens --repair \
-                 --fill --steps --verifier --orders -n, -k, --max-cost --temperature";
+    let flags = "--agent --model --steps --verifier --orders -n, -k, --max-cost --temperature";
     for flag in flags.split_whitespace() {
         assert!(help.contains(&format!("{flag} ")), "{flag} is not in:\n{help}");
     }
-    for heading in
-        ["Samples:", "Agents and models:", "Retrieval:", "Dynamic agent:", "Fixed agent:", "Verifiers:", "Budget:"]
-    {
+    let settings = Lab::bare().ok(&["agents"]).stdout;
+    for key in "paper code prompt history tools protocol reflexion reasoning repair fill feedback".split(' ') {
+        assert!(settings.contains(&format!("\n  {key}=")), "{key} is not in:\n{settings}");
+    }
+    for heading in ["Samples:", "Agents and models:", "Verifiers:", "Budget:"] {
         assert!(help.contains(&format!("\n{heading}\n")), "{heading} is not in:\n{help}");
     }
 }

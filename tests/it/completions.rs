@@ -63,7 +63,7 @@ fn shells_complete_papers_runs_and_agents_by_name() {
     }
     // Verbs and options are completed as well.
     let verbs = offered(&lab, "bash", "autoexperiment verif").unwrap();
-    assert_eq!(verbs, ["verify", "verify-runs"]);
+    assert_eq!(verbs, ["verify"]);
     let options = offered(&lab, "bash", "autoexperiment report --js").unwrap();
     assert_eq!(options, ["--json"]);
 }

@@ -155,7 +155,7 @@ fn an_env_is_locked_built_found_again_and_removed() {
     let lock = conda.lab.read("envs/tiny/conda.lock");
     assert!(lock.contains("demo-library-1.1-py_0.conda"), "the newest of 1 was not taken: {lock}");
     assert!(!lock.contains("127.0.0.1") && !lock.contains("/tmp"), "an address of this machine is locked: {lock}");
-    let state = |conda: &Conda| conda.ok(&["env", "check", "--env", "conda"]).stdout;
+    let state = |conda: &Conda| conda.ok(&["env", "lock", "--check", "--env", "conda"]).stdout;
     insta::assert_snapshot!(state(&conda), @r"
      env   kind   lock        built
      tiny  conda  up to date  no
@@ -332,7 +332,7 @@ fn a_lock_of_another_yml_is_refused_with_the_command_to_type() {
     error: [lab]/envs/tiny/conda.lock: `[lab]/envs/tiny/environment.yml` was changed after it was locked
       hint: type `autoexperiment env lock --env conda tiny`
     ");
-    conda.fails(3, &["env", "check", "--env", "conda", "tiny"]);
+    conda.fails(3, &["env", "lock", "--check", "--env", "conda", "tiny"]);
     conda.lock();
     assert!(conda.lab.read("envs/tiny/conda.lock").contains("demo-library-2.0"));
 }

@@ -290,7 +290,7 @@ fn leftovers_of_killed_processes_are_removed() {
     fs::create_dir(&temporary).unwrap();
     let run = |arguments: &[&str]| lab.command(arguments).env("TMPDIR", &temporary).output().unwrap();
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r", "--no-baseline"]);
-    for sweep in [&["sweep"][..], &["resume", "r", "--no-baseline"]] {
+    for sweep in [&["clean"][..], &["resume", "r", "--no-baseline"]] {
         let mut killed = lab.command(&["run", "-n", "1", "--agent", "noop", "--name", "s", "--no-baseline"]);
         killed.env("AUTOEXPERIMENT_KILL_AT", "run.json before 1").output().unwrap();
         let starting = || {

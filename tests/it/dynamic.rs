@@ -121,20 +121,20 @@ fn one_shell_by_text_is_enough() {
 }
 
 #[test]
-fn settings_of_a_run_and_of_an_agent_are_kept_and_named() {
+fn settings_of_an_agent_are_kept_and_named() {
     let lab = Lab::new();
     lab.write("model.jsonl", &crate::support::json_lines(&[call("final_answer", &json!({ "answer": ANSWER }))]));
-    let options = ["--prompt", "planning", "--history", "summary:4", "--context-tokens", "8000", "--reflexion", "2"];
-    let agents = ["--agent", "react", "--agent", "react:history=full,tools=bash", "--model", "scripted:model.jsonl"];
-    lab.ok(&[&["run", "--sample", "tiny_0", "--name", "r"], &options[..], &agents[..]].concat());
-    let run: Value = serde_json::from_str(&lab.read("runs/r/run.json")).unwrap();
-    let settings = &run["configuration"]["settings"];
-    assert_eq!((&settings["prompt"], &settings["history"]), (&json!("planning"), &json!("summary:4")));
-    assert_eq!((&settings["context_tokens"], &settings["reflexion"]), (&json!(8000), &json!(2)));
+    let own = "prompt=planning,context=8000,reflexion=2";
+    let agents = [format!("react:{own},history=summary:4"), format!("react:{own},history=full,tools=bash")];
+    let agents = ["--agent", &agents[0], "--agent", &agents[1], "--model", "scripted:model.jsonl"];
+    lab.ok(&[&["run", "--sample", "tiny_0", "--name", "r"], &agents[..]].concat());
     let names: Vec<Value> = lab.records("r").iter().map(|record| record["agent"].clone()).collect();
     let own = "react+prompt=planning+context=8000+tools=bash+reflexion=2";
     assert!(names.contains(&json!("react+prompt=planning+history=summary-4+context=8000+reflexion=2")), "{names:?}");
     assert!(names.contains(&json!(own)), "{names:?}");
-    let wrong = lab.fails(2, &["run", "--agent", "react", "--history", "window", "--model", "scripted:model.jsonl"]);
+    let wrong = lab.fails(2, &["run", "--agent", "react:history=window", "--model", "scripted:model.jsonl"]);
     assert!(wrong.contains("`window` is not a history: give `full`, `window:K`"), "{wrong}");
+    let other = lab.fails(2, &["run", "--agent", "react:repair=2", "--model", "scripted:model.jsonl"]);
+    assert!(other.contains("`repair=2` is not a setting of `react`"), "{other}");
+    assert!(other.contains("`repair` belongs to `fixed`"), "{other}");
 }

@@ -199,7 +199,7 @@ fn a_daemon_that_stays_away_loses_attempts_and_scores_none(kind: Kind) {
     assert_eq!(ran.code, 5, "{}", ran.stderr);
     assert!(ran.stderr.contains("no docker answers") && !lab.path("runs/s").exists(), "{}", ran.stderr);
     engine.go().unwrap();
-    ok(&lab, &engine, &["sweep"]);
+    ok(&lab, &engine, &["clean"]);
     assert_eq!(engine.say(&["ps", "-aq"]), "");
 }
 
@@ -446,8 +446,9 @@ fn the_python_session_of_super_lives_in_containers_from_call_to_call(kind: Kind)
     again.push(call("edit", right));
     again.push(call("submit", json!({ "answer": answer })));
     lab.write("model.jsonl", &crate::support::json_lines(&again));
-    let settings = ["--agent", "react:tools=super,feedback=3", "--model", "scripted:model.jsonl", "--no-baseline"];
-    let place = ["run", "--sample", "tiny_0", "--sandbox", kind.name(), "--rounds", "1", "--name", "told"];
+    let settings =
+        ["--agent", "react:tools=super,feedback=3,rounds=1", "--model", "scripted:model.jsonl", "--no-baseline"];
+    let place = ["run", "--sample", "tiny_0", "--sandbox", kind.name(), "--name", "told"];
     ok(&lab, &engine, &[&place[..], &settings].concat());
     let record = &lab.records("told")[0];
     let verified: Vec<&Value> = record["rounds"].as_array().unwrap().iter().map(|round| &round["verified"]).collect();

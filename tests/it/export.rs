@@ -193,7 +193,7 @@ fn the_tables_have_the_columns_of_the_reports_and_guard_a_spreadsheet_as_they_do
     assert_eq!(file.trim(), "one/attempts.csv");
     let exported = lab.read("one/attempts.csv");
     let columns: Vec<&str> = exported.lines().next().unwrap().split(',').collect();
-    let shown = lab.ok(&["report", "r", "--attempts"]).stdout;
+    let shown = lab.ok(&["report", "attempts", "r"]).stdout;
     for column in shown.lines().next().unwrap().split(',') {
         assert!(columns.contains(&column), "{column}");
     }
@@ -698,7 +698,7 @@ fn a_negative_cost_is_reported_and_negative_zero_is_zero() {
     let attempts = lab.read("x/attempts.csv");
     assert_eq!(attempts.lines().count(), 3, "{attempts}");
     assert!(!attempts.contains(",-0"), "{attempts}");
-    let shown = lab.ok(&["report", "odd", "--csv-attempts"]);
+    let shown = lab.ok(&["report", "attempts", "odd"]);
     assert!(shown.stderr.contains("line 1 of `attempts.jsonl`") && !shown.stdout.contains(",-0"), "{}", shown.stdout);
 }
 

@@ -656,19 +656,6 @@ fn without_a_sandbox_a_killed_run_leaves_no_files_that_the_next_one_does_not_swe
 }
 
 #[test]
-fn settings_that_a_command_line_agent_ignores_are_reported() {
-    let lab = Lab::new();
-    let agent = own_agent(&lab, "call()\n");
-    let upstream = Upstream::new(vec![text("no")]);
-    let ran = run(&lab, agent, &upstream, &["--reasoning-tokens", "512", "--paper", "full", "--repair", "2"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let said = "agent `own` is an external agent and ignores `--paper-text`, `--repair`, `--reasoning-tokens`";
-    assert!(ran.stderr.replace('\n', " ").contains(said), "{}", ran.stderr);
-    let plain = run(&lab, agent, &upstream, &["--name", "s"]);
-    assert!(!plain.stderr.contains("does not heed"), "{}", plain.stderr);
-}
-
-#[test]
 #[ignore = "measures time, which takes an otherwise idle machine"]
 fn the_gateway_adds_less_than_two_milliseconds_to_a_call() {
     let lab = Lab::new();

@@ -145,8 +145,6 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
         4 * 2,
         "{attempts}"
     );
-    let table = report::Detailed::attempts(&resumed.records).csv(&resumed.records);
-    assert!(table.lines().next().unwrap().ends_with(",sandbox,lost,score,reported_right,verified_right"), "{table}");
     assert_eq!(sample["input"], "Sample `shell.extremes_0,1` of `shell`, 2 of its hints withheld.");
     assert_eq!(sample["scores"]["verified"]["metadata"]["score"], 1.0);
 }

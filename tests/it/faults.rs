@@ -192,7 +192,7 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
     assert!(engine.is_none() || daemons.load(Ordering::Relaxed) > 0);
     check_verdicts(&lab, sandbox, 22 * each);
 
-    let mut swept = command(&["sweep"]);
+    let mut swept = command(&["clean"]);
     let swept = swept.output().unwrap();
     assert!(swept.status.success(), "{}", String::from_utf8_lossy(&swept.stderr));
     if let Some(engine) = engine {
@@ -279,7 +279,7 @@ fn a_sweep_and_a_prune_touch_nothing_that_is_not_labelled(kind: Kind) {
     let dead = engine.say(&["create", "--label", "autoexperiment=1", "--label", &owner, &image, "true"]);
     engine.say(&["volume", "create", "stranger"]);
     let name = engine.kind.name();
-    for verb in [&["sweep"][..], &["image", "prune", "--engine", name]] {
+    for verb in [&["clean"][..], &["image", "prune", "--engine", name]] {
         let mut command = Command::new(crate::support::PROGRAM);
         command.args(verb).env(engine.kind.variable(), engine.address());
         let output = command.output().unwrap();

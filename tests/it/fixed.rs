@@ -36,14 +36,11 @@ fn a_fixed_agent_passes_with_right_code_and_its_settings_are_rows_of_one_report(
 }
 
 #[test]
-fn settings_of_a_run_are_kept_and_it_resumes_with_them() {
+fn a_run_resumes_with_the_settings_of_its_agents() {
     let lab = Lab::new();
     let prose = model(&lab, &["I do not know.", ARITHMETIC]);
-    let options = ["--agent", "fixed", "--repair", "1", "--paper", "oracle", "--model", &prose, "--name", "r"];
+    let options = ["--agent", "fixed:repair=1,paper=oracle", "--model", &prose, "--name", "r"];
     lab.ok(&[&["run", "--sample", "tiny_0"], &options[..]].concat());
-    let run: Value = serde_json::from_str(&lab.read("runs/r/run.json")).unwrap();
-    assert_eq!(run["configuration"]["settings"]["repair"], 1);
-    assert_eq!(run["configuration"]["settings"]["paper"], "oracle");
     let record = &lab.records("r")[0];
     assert_eq!(
         (&record["agent"], &record["pass"]),
@@ -80,7 +77,7 @@ fn mutants_never_pass_random_is_never_verified_and_nothing_is_changed_by_luck() 
 #[test]
 fn retrieve_shows_passages_and_recall() {
     let lab = Lab::new();
-    insta::assert_snapshot!(lab.ok(&["retrieve", "tiny", "2", "--passages", "1"]).stdout, @r"
+    insta::assert_snapshot!(lab.ok(&["retrieve", "tiny", "2", "--agent", "fixed:passages=1"]).stdout, @r"
     tiny  tiny/spread.py::Spread.variance
 
     passages ('*' marks those that the manifest names)
@@ -92,13 +89,13 @@ fn retrieve_shows_passages_and_recall() {
       3   tiny/means.py::arithmetic  (6 lines)
       4   tiny/means.py::geometric  (3 lines)
     ");
-    let table = lab.ok(&["retrieve", "--paper", "bm25"]).stdout;
+    let table = lab.ok(&["retrieve", "--agent", "fixed:paper=bm25"]).stdout;
     assert!(table.contains("recall@1") && table.contains("tiny"), "{table}");
     let json: Value =
         serde_json::from_str(&lab.ok(&["retrieve", "tiny", "tiny/means.py::arithmetic", "--json"]).stdout).unwrap();
     assert!(!json[0]["snippets"].to_string().contains("body-of-arithmetic"));
     // A search method that is not available must not be replaced silently by another one.
-    let refused = lab.fails(2, &["retrieve", "tiny", "0", "--paper", "embedding"]);
+    let refused = lab.fails(2, &["retrieve", "tiny", "0", "--agent", "fixed:paper=embedding"]);
     assert!(refused.contains("there is no embedding model"), "{refused}");
     let refused = lab.fails(2, &["run", "-n", "1", "--agent", "fixed:paper=embedding", "--model", "scripted:x"]);
     assert!(refused.contains("there is no embedding model"), "{refused}");
@@ -121,7 +118,8 @@ fn feedback_between_rounds_keeps_to_its_level_and_rates_are_given_per_round() {
     ] {
         let lab = Lab::new();
         let model = model(&lab, &[WRONG, ARITHMETIC]);
-        let run = ["run", "--sample", "tiny_0", "--agent", "fixed", "--feedback", level, "--rounds", "1"];
+        let agent = format!("fixed:feedback={level},rounds=1");
+        let run = ["run", "--sample", "tiny_0", "--agent", &agent];
         let shown = lab.ok(&[&run[..], &["--model", &model, "--name", "r"]].concat()).stdout;
         let record = &lab.records("r")[0];
         assert_eq!((&record["pass"], &record["steps"]), (&json!(true), &json!(2)), "{record:#}");

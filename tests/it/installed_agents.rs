@@ -107,10 +107,15 @@ fn goose_solves_a_paper_over_chat_completions() {
 fn the_agents_that_come_with_the_program_are_listed() {
     let lab = Lab::new();
     let listed: Value = serde_json::from_str(&lab.ok(&["agents", "--json"]).stdout).unwrap();
-    let names: Vec<&str> = listed.as_array().unwrap().iter().map(|agent| agent["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        listed["agents"].as_array().unwrap().iter().map(|agent| agent["name"].as_str().unwrap()).collect();
     assert_eq!(
         names,
         ["aider", "claude-code", "codex", "gemini-cli", "goose", "gptme", "mini-swe-agent", "opencode", "qwen-code"]
     );
-    assert!(lab.ok(&["agents"]).stdout.contains("npm: @openai/codex"));
+    let shown = lab.ok(&["agents"]).stdout;
+    assert!(shown.contains("npm: @openai/codex"), "{shown}");
+    // The settings are listed with the agents that use them and their defaults.
+    assert!(shown.contains("\n  code=CHOICE            fixed [bm25], react [agent]\n"), "{shown}");
+    assert!(shown.lines().all(|line| line.len() <= 100), "{shown}");
 }

@@ -24,17 +24,17 @@ fn lab() -> Lab {
 const LOOKS: [&[&str]; 21] = [
     &["report", "r"],
     &["report", "r", "--csv"],
-    &["report", "r", "--attempts"],
-    &["report", "r", "--values"],
-    &["report", "r", "--how"],
-    &["report", "r", "--difficulty"],
+    &["report", "attempts", "r"],
+    &["report", "values", "r"],
+    &["report", "behaviour", "r"],
+    &["report", "difficulty", "r"],
     &["report", "r", "--html", "report.html"],
     &["report", "r", "--figures", "figures"],
     &["compare", "r"],
     &["status", "r"],
     &["show", "r", "tiny_0", "--agent", "gold"],
     &["power", "--diff", "0.1", "--run", "r", "--agent", "gold"],
-    &["verify-runs", "r", "--verifier", "oracle", "--verifier", "majority"],
+    &["pick", "r", "--verifier", "oracle", "--verifier", "majority"],
     &["export", "r", "--format", "inspect", "-o", "out"],
     &["export", "r", "--format", "csv", "-o", "out"],
     &["export", "r", "--format", "atif", "-o", "out"],
@@ -68,9 +68,9 @@ fn broken_and_torn_lines_are_left_out_and_named() {
     assert!(notes.contains("line 3 of `attempts.jsonl` is broken"), "{notes}");
     assert!(notes.contains("the last line of `attempts.jsonl` is cut off"), "{notes}");
     assert!(notes.contains("stored as planned"), "{notes}");
-    // Comparing, `report --how` and `show` work on the remaining lines.
+    // Comparing, `report behaviour` and `show` work on the remaining lines.
     lab.ok(&["compare", "r"]);
-    lab.ok(&["report", "r", "--how"]);
+    lab.ok(&["report", "behaviour", "r"]);
     lab.ok(&["show", "r", "tiny_0", "--agent", "gold"]);
 }
 
@@ -98,7 +98,7 @@ fn every_reading_verb_works_on_a_damaged_store_and_names_missing_parts() {
             assert_eq!(ran.code, 0, "{what}: {look:?}\n{}\n{}", ran.stdout, ran.stderr);
             let said = format!("{}{}", ran.stdout, ran.stderr);
             // Tables are for programs, so other reports say what is missing from them.
-            let is_data = look.iter().any(|part| ["--csv", "--attempts", "--values"].contains(part));
+            let is_data = look.iter().any(|part| ["--csv", "attempts", "values"].contains(part));
             // Lines are wrapped to fit a terminal.
             let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(is_data || said.contains(told), "{what}: {look:?}\n{said}");
@@ -111,7 +111,7 @@ fn every_reading_verb_works_on_a_damaged_store_and_names_missing_parts() {
 #[test]
 fn broken_choices_and_votes_are_left_out_and_reported() {
     let lab = lab();
-    lab.ok(&["verify-runs", "r", "--verifier", "oracle"]);
+    lab.ok(&["pick", "r", "--verifier", "oracle"]);
     let whole = lab.read("runs/r/choices.jsonl");
     let lines: Vec<&str> = whole.lines().collect();
     let cut = &lines[1][..lines[1].len() / 2];
@@ -125,7 +125,7 @@ fn broken_choices_and_votes_are_left_out_and_reported() {
     let status = lab.ok(&["status", "r"]);
     assert!(told.iter().all(|told| status.stderr.contains(told)), "{}", status.stderr);
     // Missing choices are made again, and the line that was cut off spoils no other.
-    lab.ok(&["verify-runs", "r", "--verifier", "oracle"]);
+    lab.ok(&["pick", "r", "--verifier", "oracle"]);
     assert_eq!(lab.read("runs/r/choices.jsonl").lines().filter(|line| line.ends_with('}')).count(), lines.len());
 
     // A file that cannot be read at all is reported as well.
@@ -155,13 +155,12 @@ fn an_empty_or_half_made_run_says_what_is_missing() {
     assert_eq!(attempts, 1);
     assert!(notes.contains("1 of 4 attempts stored as planned, 3 missing"), "{notes}");
     assert!(notes.contains("0 of 4 attempts stored as planned, 4 missing"), "{notes}");
-    lab.ok(&["report", "r", "--difficulty"]);
+    lab.ok(&["report", "difficulty", "r"]);
     lab.write("runs/r/attempts.jsonl", "");
-    for extra in [&[][..], &["--how"], &["--difficulty"], &["--csv"], &["--attempts"], &["--values"]] {
-        let mut arguments = vec!["report", "r"];
-        arguments.extend(extra);
-        lab.ok(&arguments);
+    for view in ["overview", "lines", "behaviour", "difficulty", "leaderboard", "attempts", "values"] {
+        lab.ok(&["report", view, "r"]);
     }
+    lab.ok(&["report", "r", "--csv"]);
     assert!(report(&lab, &["r"]).1.contains("no attempt has been stored yet"));
     std::fs::remove_file(lab.path("runs/r/attempts.jsonl")).unwrap();
     assert_eq!(report(&lab, &["r"]).0, 0);
@@ -185,8 +184,8 @@ fn attempts_are_reported_without_their_run_file() {
     lab.ok(&["compare", "r", "other", "--force"]);
     // An export needs the run's settings, which are lost; a verifier needs to know where the suite is.
     assert!(lab.fails(7, &["export", "r", "--format", "csv", "-o", "out"]).contains("is not a run"));
-    assert!(lab.fails(2, &["verify-runs", "r", "--verifier", "oracle"]).contains("--suite DIR"));
-    lab.ok(&["verify-runs", "r", "--verifier", "oracle", "--suite", "."]);
+    assert!(lab.fails(2, &["pick", "r", "--verifier", "oracle"]).contains("--suite DIR"));
+    lab.ok(&["pick", "r", "--verifier", "oracle", "--suite", "."]);
     lab.ok(&["power", "--diff", "0.1", "--run", "r", "--agent", "gold"]);
     lab.ok(&["show", "r", "tiny_0", "--agent", "gold"]);
     lab.ok(&["report", "r", "--html", "report.html"]);
@@ -215,10 +214,10 @@ fn a_run_outlives_its_paper() {
     let lab = lab();
     std::fs::remove_dir_all(lab.path("papers/tiny")).unwrap();
     assert_eq!(report(&lab, &["r"]).0, 8);
-    lab.ok(&["report", "r", "--how"]);
-    let said = lab.ok(&["report", "r", "--difficulty"]).stdout;
+    lab.ok(&["report", "behaviour", "r"]);
+    let said = lab.ok(&["report", "difficulty", "r"]).stdout;
     assert!(said.contains("`tiny` is not in the suite any more"), "{said}");
-    let needs_paper = |look: &[&str]| look[0] == "verify-runs" || look.contains(&"harbor");
+    let needs_paper = |look: &[&str]| look[0] == "pick" || look.contains(&"harbor");
     for look in LOOKS.iter().filter(|look| !needs_paper(look)) {
         lab.ok(look);
     }
@@ -226,7 +225,7 @@ fn a_run_outlives_its_paper() {
     let said = lab.fails(5, &["export", "r", "--format", "harbor", "-o", "out"]);
     assert!(said.contains("papers/tiny/paper.toml"), "{said}");
     // No sample is left for a verifier to choose among.
-    assert!(lab.fails(5, &["verify-runs", "r", "--verifier", "oracle"]).contains("its samples are left out"));
+    assert!(lab.fails(5, &["pick", "r", "--verifier", "oracle"]).contains("its samples are left out"));
 }
 
 #[test]
@@ -234,8 +233,8 @@ fn a_single_attempt_has_every_kind_of_report() {
     let lab = Lab::new();
     lab.ok(&["run", "--sample", "tiny_0", "--agent", "gold", "--name", "r"]);
     assert_eq!(report(&lab, &["r"]).0, 1);
-    lab.ok(&["report", "r", "--how"]);
-    assert!(lab.ok(&["report", "r", "--difficulty"]).stdout.contains("no decline can be fitted"));
+    lab.ok(&["report", "behaviour", "r"]);
+    assert!(lab.ok(&["report", "difficulty", "r"]).stdout.contains("no decline can be fitted"));
     // There is only one agent, so nothing to compare.
     for look in LOOKS.iter().filter(|look| look[0] != "compare") {
         lab.ok(look);

@@ -256,7 +256,11 @@ fn doctor_reports_whether_a_model_answers_its_price_and_features() {
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}});
     let (url, _) = listing((404, json!({})), (200, text.to_string()));
     let ran = probe(&url, &[]);
-    assert!(ran.stdout.contains("tools:      no call came; use `--protocol text`. It said: 5"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("tools:      no call came; use the setting `protocol=text`. It said: 5"),
+        "{}",
+        ran.stdout
+    );
     assert!(!ran.stdout.contains('\u{1b}') && ran.stdout.contains("thoughts:   none that go back"), "{}", ran.stdout);
 
     let denied = json!({"error": {"message": "bad key"}});

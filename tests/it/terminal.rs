@@ -94,7 +94,7 @@ fn one_attempt_is_shown_from_its_start_to_its_verdict_without_escape_sequences()
     assert!(lab.fails(2, &["show", "r", "tiny_3.7"]).contains("has no trajectory of `tiny_3.7`"));
 
     // The course of the attempts: the first run of code crashed, and no attempt recovered.
-    let how: Value = serde_json::from_str(&lab.ok(&["report", "r", "--how", "--json"]).stdout).unwrap();
+    let how: Value = serde_json::from_str(&lab.ok(&["report", "behaviour", "r", "--json"]).stdout).unwrap();
     let row = how["rows"].as_array().unwrap().iter().find(|row| row["agent"] == "scripted").unwrap();
     assert_eq!((&row["ran"], &row["first_crashed"], &row["recovered"]), (&json!(2), &json!(2), &json!(0)), "{row:#}");
 }

@@ -59,8 +59,8 @@ fn the_verifiers_of_a_run_choose_when_its_attempts_are_made_and_are_in_its_repor
     let two: Vec<&Value> = votes.iter().filter(|vote| vote["sample"] == votes[0]["sample"]).collect();
     assert_ne!(two[0]["named"], two[1]["named"], "{two:?}");
 
-    // `verify-runs` makes the same choices, and makes none of them again.
-    lab.ok(&["verify-runs", "r", "--verifier", "majority", "--verifier", "oracle", "--verifier", &model]);
+    // `pick` makes the same choices, and makes none of them again.
+    lab.ok(&["pick", "r", "--verifier", "majority", "--verifier", "oracle", "--verifier", &model]);
     assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 3 * 4);
     // The page shows them, with the share of the gap.
     lab.ok(&["report", "r", "--html", "page.html"]);
@@ -91,7 +91,7 @@ fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_miss
 
     // Over a stored run alone, the limit only counts the verifiers' costs.
     lab.ok(&[&DIVERSE[..], &["s"]].concat());
-    let over = ["verify-runs", "s", "--verifier", &model, "--max-cost"];
+    let over = ["pick", "s", "--verifier", &model, "--max-cost"];
     let ran = lab.run(&[&over[..], &["1"]].concat());
     assert_eq!((ran.code, lines(&lab, "runs/s/votes.jsonl").len()), (10, 1), "{}", ran.stderr);
     assert_eq!(lab.run(&[&over[..], &["1"]].concat()).code, 10, "what was spent before counts");
@@ -244,7 +244,7 @@ fn a_named_model_at_a_server_judges_a_stored_run_and_is_asked_as_it_wants() {
     let lab = Lab::new();
     lab.ok(&[&DIVERSE[..], &["r"]].concat());
     let (url, asked) = saying("Both.\n{\"choice\": \"B\"}");
-    let judge = ["verify-runs", "r", "--base-url", &url, "--price", "1,10", "--orders", "1", "--verifier"];
+    let judge = ["pick", "r", "--base-url", &url, "--price", "1,10", "--orders", "1", "--verifier"];
     let ran = lab.ok(&[&judge[..], &["model:judge", "--json"]].concat());
     let rows = read(&ran.stdout);
     assert_eq!((&rows[0]["verifier"], &rows[0]["samples"]), (&json!("model:judge*1"), &json!(4)), "{rows:#}");
@@ -273,8 +273,7 @@ fn votes_that_cannot_be_read_are_counted_in_the_report() {
     let lab = Lab::new();
     lab.ok(&[&DIVERSE[..], &["r"]].concat());
     let (url, asked) = saying("I cannot decide.");
-    let judge =
-        ["verify-runs", "r", "--verifier", "model:judge", "--base-url", &url, "--price", "0,0", "--orders", "1"];
+    let judge = ["pick", "r", "--verifier", "model:judge", "--base-url", &url, "--price", "0,0", "--orders", "1"];
     let ran = lab.ok(&judge);
     let calls = asked.lock().unwrap().len();
     let said = format!("gave no vote that could be read {calls} times.");
@@ -282,8 +281,7 @@ fn votes_that_cannot_be_read_are_counted_in_the_report() {
     let report = read(&lab.ok(&["report", "r", "--json"]).stdout);
     assert_eq!(report["verifiers"][0]["unreadable"], calls, "{report:#}");
     // A model that refuses every request is reported before it is asked about any sample.
-    let down =
-        ["verify-runs", "r", "--verifier", "model:judge", "--base-url", "http://127.0.0.1:9/v1", "--price", "0,0"];
+    let down = ["pick", "r", "--verifier", "model:judge", "--base-url", "http://127.0.0.1:9/v1", "--price", "0,0"];
     let said = lab.fails(11, &down);
     assert!(said.contains("`judge` cannot be asked: the provider failed: nothing answers at `127.0.0.1:9`"), "{said}");
 }

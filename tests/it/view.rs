@@ -569,11 +569,11 @@ fn figures_are_written_for_print() {
 #[test]
 fn tables_of_attempts_and_of_values_heed_new_names() {
     let lab = lab();
-    for table in ["--csv-attempts", "--csv-values"] {
-        let told = lab.ok(&["report", "r", "q", table, "--label", "q/gold=Best", "--label", "r=First"]).stdout;
-        assert!(told.contains("\nBest,") && told.contains("\nFirst/noop,"), "{told}");
+    for table in ["attempts", "values"] {
+        let told = lab.ok(&["report", table, "r", "q", "--label", "q/gold=Best", "--label", "r=First"]).stdout;
+        assert!(told.contains("\nq,Best,") && told.contains("\nr,First/noop,"), "{told}");
         assert!(!told.contains("q/gold") && !told.contains("r/noop"), "{told}");
-        let unknown = lab.fails(2, &["report", "r", "q", table, "--label", "nobody=x"]);
+        let unknown = lab.fails(2, &["report", table, "r", "q", "--label", "nobody=x"]);
         assert!(unknown.contains("`nobody`"), "{unknown}");
     }
 }

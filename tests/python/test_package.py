@@ -69,6 +69,72 @@ class Package(unittest.TestCase):
             ae.run([len], suite=self.suite)
         self.assertIn("not marked as an agent", str(caught.exception))
 
+    def test_one_name_may_stand_alone(self) -> None:
+        self.assertEqual([paper.id for paper in ae.list("example", suite=self.suite)], ["example"])
+        self.assertEqual(len(ae.samples("example", suite=self.suite)), 4)
+        source = "def f(x):\n    return x\n"
+        self.assertEqual(ae.mask_source(source, "f"), "def f(x):\n    raise NotImplementedError\n")
+        self.assertEqual(ae.mask("example", 1, suite=self.suite).sample, "example_1")
+        run = ae.run(
+            "noop", samples="example_3", suite=self.suite, runs=self.runs, jobs=1, steps=5, options=["--no-baseline"],
+            progress=False,
+        )
+        self.assertEqual((run.settings["configuration"]["jobs"], run.settings["configuration"]["limits"]["steps"]), (1, 5))
+
+    def test_arguments_that_make_no_sense_are_refused_with_a_hint(self) -> None:
+        for call, message, hint in (
+            (lambda: ae.run([]), "no agent is named", "gold"),
+            (lambda: ae.run("gold", samples=["example_3"], papers="example"), "cannot be given too", "leave one"),
+            (lambda: ae.run("gold", samples=["example_3"], n=2), "cannot be given too", "leave one"),
+            (lambda: ae.run("gold", samples=["example_3"], limit=2), "cannot be given too", "leave one"),
+            (lambda: ae.mask_source(b"def f(): pass", ["f"]), "the source is text, not bytes", "decode"),
+            (lambda: ae.mask("example", "f"), "by number", "mask_source"),
+            (lambda: self.run_.frame("nonsense"), "no table `nonsense`", "`values`"),
+            (lambda: self.run_.frame(library="arrow"), "no library `arrow`", "`polars`"),
+            (lambda: ae.samples([1]), "papers are given as text", None),
+        ):
+            with self.assertRaises(ae.UsageError) as caught:
+                call()
+            self.assertIn(message, caught.exception.message)
+            self.assertIn(hint or "", caught.exception.hint or "")
+
+    def test_a_run_stopped_by_ctrl_c_is_an_error_that_holds_the_run(self) -> None:
+        # In a process of its own, which gets the signal once the first attempt runs.
+        script = textwrap.dedent(
+            f"""
+            import os, signal, sys, threading, time
+            import autoexperiment as ae
+
+            @ae.agent
+            def waits(task, sandbox):
+                open({str(self.folder / "begun")!r}, "w").close()
+                sandbox.exec("sleep 60")
+
+            if __name__ == "__main__":
+                def stop():
+                    while not os.path.exists({str(self.folder / "begun")!r}):
+                        time.sleep(0.05)
+                    os.kill(os.getpid(), signal.SIGINT)
+                threading.Thread(target=stop, daemon=True).start()
+                try:
+                    ae.run([waits], samples=["example_3"], suite={str(self.suite)!r}, runs={str(self.runs)!r},
+                           name="stopped", options=["--no-baseline"], progress=False)
+                except ae.Interrupted as stopped:
+                    print("interrupted", stopped.run.name)
+            """
+        )
+        (self.folder / "stopped.py").write_text(script)
+        done = subprocess.run(
+            [sys.executable, self.folder / "stopped.py"], capture_output=True, text=True, timeout=120, check=False
+        )
+        self.assertEqual(done.stdout, "interrupted stopped\n", done.stderr)
+
+    def test_progress_is_shown_without_a_terminal(self) -> None:
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            ae.run("noop", samples="example_3", suite=self.suite, runs=self.runs, options=["--no-baseline"])
+        self.assertIn("1 of 1, 0 passed", said.getvalue())
+
     def test_a_run_is_made_and_read(self) -> None:
         run = ae.load(self.runs / "r")
         passed = {record["agent"]: record["pass"] for record in run.records}

@@ -51,7 +51,7 @@ impl Fixed {
     pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
         if settings.code == Some(CodeChoice::Agent) {
             return Err(Error::usage("a fixed agent does not look for code itself")
-                .hint("choose another `--code`, as `bm25`, or the agent `react`"));
+                .hint("choose other code, such as `fixed:code=bm25`, or the agent `react`"));
         }
         let retriever = settings.retriever(cache)?;
         Ok(Self { name, settings, retriever })

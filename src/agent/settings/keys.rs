@@ -1,6 +1,7 @@
-//! The table of all agent settings: names, options, parsing, formatting, and which agents use each.
+//! The one definition of each agent setting: its name, help, parsing and formatting, and which agents use it.
 
 use clap::ValueEnum;
+use serde::Serialize;
 
 use super::{AgentKind, Preset, Settings};
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
@@ -10,8 +11,10 @@ use crate::agent::review::MOST_FEEDBACK;
 pub(super) struct SettingKey {
     /// Name after an agent's name and in labels.
     pub(super) name: &'static str,
-    /// Name of the command-line option.
-    pub(super) option: &'static str,
+    /// What the value is, as in help texts.
+    pub(super) value: &'static str,
+    /// What the setting does and, if there are few, which values it takes.
+    pub(super) help: &'static str,
     /// Parses and sets a value; the error is a hint.
     pub(super) read: fn(&mut Settings, &str) -> Result<(), String>,
     /// Formats the value as `read` parses it.
@@ -46,37 +49,32 @@ fn by_free_react(kind: AgentKind, settings: &Settings) -> bool {
 pub(super) static KEYS: [SettingKey; 23] = [
     SettingKey {
         name: "paper",
-        option: "--paper-text",
-        read: |settings, text| {
-            settings.paper = Some(choice(text)?);
-            Ok(())
-        },
+        value: "CHOICE",
+        help: "text of the paper in the task: `none`, `full`, `bm25`, `embedding` or `oracle`; `react` can read `paper.txt` too",
+        read: |settings, text| choice(text).map(|value| settings.paper = Some(value)),
         write: |settings| settings.paper.map(written).unwrap_or_default(),
         heeded: by_both,
     },
     SettingKey {
         name: "paper-file",
-        option: "--no-paper-file",
-        read: |settings, text| {
-            settings.paper_file = flag(text)?;
-            Ok(())
-        },
+        value: "true|false",
+        help: "whether the workspace contains `paper.txt`; without it the model sees only what `paper` puts into its task",
+        read: |settings, text| flag(text).map(|value| settings.paper_file = value),
         write: |settings| settings.paper_file.to_string(),
         heeded: by_react,
     },
     SettingKey {
         name: "code",
-        option: "--code",
-        read: |settings, text| {
-            settings.code = Some(choice(text)?);
-            Ok(())
-        },
+        value: "CHOICE",
+        help: "code of the repo in the task: `none`, `full`, `bm25`, `embedding`, `ast` or `agent`",
+        read: |settings, text| choice(text).map(|value| settings.code = Some(value)),
         write: |settings| settings.code.map(written).unwrap_or_default(),
         heeded: by_both,
     },
     SettingKey {
         name: "passages",
-        option: "--passages",
+        value: "K",
+        help: "maximum passages of the paper to retrieve per function",
         read: |settings, text| {
             settings.passages = number(text)? as usize;
             Ok(())
@@ -89,7 +87,8 @@ pub(super) static KEYS: [SettingKey; 23] = [
     },
     SettingKey {
         name: "snippets",
-        option: "--snippets",
+        value: "K",
+        help: "maximum functions of the repo to retrieve per function",
         read: |settings, text| {
             settings.snippets = number(text)? as usize;
             Ok(())
@@ -102,47 +101,40 @@ pub(super) static KEYS: [SettingKey; 23] = [
     },
     SettingKey {
         name: "fill",
-        option: "--fill",
-        read: |settings, text| {
-            settings.fill = choice(text)?;
-            Ok(())
-        },
+        value: "CHOICE",
+        help: "how the other missing functions are shown while one is written: `masked`, or `filled` in as written so far",
+        read: |settings, text| choice(text).map(|value| settings.fill = value),
         write: |settings| written(settings.fill),
         heeded: by_fixed,
     },
     SettingKey {
         name: "repair",
-        option: "--repair",
-        read: |settings, text| {
-            settings.repair = number(text)?;
-            Ok(())
-        },
+        value: "ROUNDS",
+        help: "rounds of repair, in which the model sees the end of the experiments' errors",
+        read: |settings, text| number(text).map(|value| settings.repair = value),
         write: |settings| settings.repair.to_string(),
         heeded: by_fixed,
     },
     SettingKey {
         name: "preset",
-        option: "--preset",
-        read: |settings, text| {
-            settings.preset = choice(text)?;
-            Ok(())
-        },
+        value: "CHOICE",
+        help: "`super`: SUPER's own agent, which replaces prompt, history, tools and protocol",
+        read: |settings, text| choice(text).map(|value| settings.preset = value),
         write: |settings| written(settings.preset),
         heeded: by_react,
     },
     SettingKey {
         name: "prompt",
-        option: "--prompt",
-        read: |settings, text| {
-            settings.prompt = choice(text)?;
-            Ok(())
-        },
+        value: "CHOICE",
+        help: "text written before each call. `react`: a thought. `mlagentbench`: reflection, research plan and status, fact check, thought. `planning`: plan and status, thought",
+        read: |settings, text| choice(text).map(|value| settings.prompt = value),
         write: |settings| written(settings.prompt),
         heeded: by_free_react,
     },
     SettingKey {
         name: "history",
-        option: "--history",
+        value: "HISTORY",
+        help: "earlier steps that the model sees. `full`: all. `window:K`: the last K. `summary:K`: at least the last K, and a summary of those before. `super`: all, but only the last 500 characters of every result except the newest",
         read: |settings, text| {
             settings.history = text.parse()?;
             Ok(())
@@ -152,9 +144,14 @@ pub(super) static KEYS: [SettingKey; 23] = [
     },
     SettingKey {
         name: "context",
-        option: "--context-tokens",
+        value: "TOKENS",
+        help: "context size of the model, read and written; the oldest results are shortened when it is nearly used up. 0: only when the provider refuses a conversation for its length",
         read: |settings, text| {
-            settings.context_tokens = Some(number(text)?.into());
+            settings.context_tokens = match number(text)? {
+                0 => None,
+                1..1000 => return Err("`{key}` is a number of tokens from 1000, or 0".to_owned()),
+                tokens => Some(tokens.into()),
+            };
             Ok(())
         },
         write: |settings| settings.context_tokens.unwrap_or(0).to_string(),
@@ -162,58 +159,49 @@ pub(super) static KEYS: [SettingKey; 23] = [
     },
     SettingKey {
         name: "tools",
-        option: "--tools",
-        read: |settings, text| {
-            settings.tools = choice(text)?;
-            Ok(())
-        },
+        value: "SET",
+        help: "set of tools: `autoexperiment`, `swe-agent`, `super` or `bash`",
+        read: |settings, text| choice(text).map(|value| settings.tools = value),
         write: |settings| written(settings.tools),
         heeded: by_free_react,
     },
     SettingKey {
         name: "protocol",
-        option: "--protocol",
-        read: |settings, text| {
-            settings.protocol = choice(text)?;
-            Ok(())
-        },
+        value: "CHOICE",
+        help: "how the model calls tools. `tools`: the provider's tool calling. `text`: a thought and one code fence",
+        read: |settings, text| choice(text).map(|value| settings.protocol = value),
         write: |settings| written(settings.protocol),
         heeded: by_free_react,
     },
     SettingKey {
         name: "one-call",
-        option: "--one-call",
-        read: |settings, text| {
-            settings.one_call = flag(text)?;
-            Ok(())
-        },
+        value: "true|false",
+        help: "one tool call per step, as in the paper; otherwise all calls of a reply run, in order",
+        read: |settings, text| flag(text).map(|value| settings.one_call = value),
         write: |settings| settings.one_call.to_string(),
         heeded: by_free_react,
     },
     SettingKey {
         name: "reflexion",
-        option: "--reflexion",
-        read: |settings, text| {
-            settings.reflexion = number(text)?;
-            Ok(())
-        },
+        value: "K",
+        help: "tries within an attempt, each with a K-th of its budget; after a failed try the model writes a plan for the next",
+        read: |settings, text| number(text).map(|value| settings.reflexion = value),
         // 0 and 1 tries mean the same.
         write: |settings| settings.reflexion.max(1).to_string(),
         heeded: by_react,
     },
     SettingKey {
         name: "reasoning",
-        option: "--reasoning-tokens",
-        read: |settings, text| {
-            settings.reasoning_tokens = number(text)?;
-            Ok(())
-        },
+        value: "TOKENS",
+        help: "tokens of reasoning before each function of `fixed`, and before the first step of `react`; 0 for none",
+        read: |settings, text| number(text).map(|value| settings.reasoning_tokens = value),
         write: |settings| settings.reasoning_tokens.to_string(),
         heeded: by_both,
     },
     SettingKey {
         name: "feedback",
-        option: "--feedback",
+        value: "LEVEL",
+        help: "what the agent is told about its work after each round, from 0 (nothing) to 4; without it there is one round",
         read: |settings, text| {
             let level = number(text)?;
             if level > MOST_FEEDBACK {
@@ -227,87 +215,110 @@ pub(super) static KEYS: [SettingKey; 23] = [
     },
     SettingKey {
         name: "rounds",
-        option: "--rounds",
-        read: |settings, text| {
-            settings.rounds = number(text)?;
-            Ok(())
+        value: "N",
+        help: "maximum rounds that follow feedback, within the attempt's budget",
+        read: |settings, text| match number(text)? {
+            rounds @ 1..=100 => {
+                settings.rounds = rounds;
+                Ok(())
+            }
+            _ => Err("`{key}` goes from 1 to 100".to_owned()),
         },
         write: |settings| settings.rounds.to_string(),
         heeded: |kind, settings| by_both(kind, settings) && settings.feedback.is_some(),
     },
     SettingKey {
         name: "words",
-        option: "ml-agent:words",
-        read: |settings, text| {
-            settings.reach.words = at_least_one(text)?;
-            Ok(())
-        },
+        value: "N",
+        help: "maximum words to search for",
+        read: |settings, text| at_least_one(text).map(|value| settings.reach.words = value),
         write: |settings| settings.reach.words.to_string(),
         heeded: by_ml_agent,
     },
     SettingKey {
         name: "retrieve",
-        option: "ml-agent:retrieve",
-        read: |settings, text| {
-            settings.reach.repos = at_least_one(text)?;
-            Ok(())
-        },
+        value: "N",
+        help: "maximum repositories considered",
+        read: |settings, text| at_least_one(text).map(|value| settings.reach.repos = value),
         write: |settings| settings.reach.repos.to_string(),
         heeded: by_ml_agent,
     },
     SettingKey {
         name: "replies",
-        option: "ml-agent:replies",
-        read: |settings, text| {
-            settings.reach.replies = at_least_one(text)?;
-            Ok(())
-        },
+        value: "N",
+        help: "maximum replies per repository until there is a program",
+        read: |settings, text| at_least_one(text).map(|value| settings.reach.replies = value),
         write: |settings| settings.reach.replies.to_string(),
         heeded: by_ml_agent,
     },
     SettingKey {
         name: "docs",
-        option: "ml-agent:docs",
-        read: |settings, text| {
-            settings.reach.docs = at_least_one(text)?;
-            Ok(())
-        },
+        value: "CHARACTERS",
+        help: "characters of a repository's documentation shown for planning",
+        read: |settings, text| at_least_one(text).map(|value| settings.reach.docs = value),
         write: |settings| settings.reach.docs.to_string(),
         heeded: by_ml_agent,
     },
     SettingKey {
         name: "file",
-        option: "ml-agent:file",
-        read: |settings, text| {
-            settings.reach.file = at_least_one(text)?;
-            Ok(())
-        },
+        value: "CHARACTERS",
+        help: "characters shown of each file that the model reads",
+        read: |settings, text| at_least_one(text).map(|value| settings.reach.file = value),
         write: |settings| settings.reach.file.to_string(),
         heeded: by_ml_agent,
     },
 ];
 
-/// Names of the keys used by exactly these kinds of agents.
-fn keys_of(kinds: &[AgentKind]) -> String {
+/// The agents that have settings.
+const KINDS: [AgentKind; 3] = [AgentKind::Fixed, AgentKind::React, AgentKind::MlAgent];
+
+/// Returns the agents that use this setting in some combination with others.
+pub(super) fn users(key: &SettingKey) -> Vec<AgentKind> {
     let settings = Settings {
         paper: Some(PaperChoice::Bm25),
         code: Some(CodeChoice::Bm25),
         feedback: Some(1),
         ..Settings::default()
     };
-    let heeded = |key: &SettingKey, kind: AgentKind| (key.heeded)(kind, &settings) == kinds.contains(&kind);
-    let names = KEYS.iter().filter(|key| heeded(key, AgentKind::Fixed) && heeded(key, AgentKind::React));
-    let names = names.filter(|key| heeded(key, AgentKind::MlAgent));
-    names.map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
+    KINDS.into_iter().filter(|kind| (key.heeded)(*kind, &settings)).collect()
 }
 
 /// Names of the settings for each agent, for hints and help.
 #[must_use]
 pub fn setting_keys() -> String {
+    let keys_of = |kinds: &[AgentKind]| {
+        let keys = KEYS.iter().filter(|key| users(key) == kinds);
+        keys.map(|key| format!("`{}`", key.name)).collect::<Vec<_>>().join(", ")
+    };
     let both = keys_of(&[AgentKind::Fixed, AgentKind::React]);
-    let own = [AgentKind::Fixed, AgentKind::React, AgentKind::MlAgent]
-        .map(|kind| format!("{} of `{}`", keys_of(&[kind]), kind.name()));
+    let own = KINDS.map(|kind| format!("{} of `{}`", keys_of(&[kind]), kind.name()));
     format!("{both}; {}", own.join("; "))
+}
+
+/// One setting as help and documentation show it.
+#[derive(Debug, Clone, Serialize)]
+pub struct SettingHelp {
+    /// Name, as in `react:NAME=VALUE`.
+    pub key: &'static str,
+    /// What the value is.
+    pub value: &'static str,
+    /// The agents that use the setting, each with its default; empty if there is none.
+    pub agents: Vec<(&'static str, String)>,
+    /// What the setting does.
+    pub help: &'static str,
+}
+
+/// Describes all settings of agents, in the order of labels.
+#[must_use]
+pub fn describe_settings() -> Vec<SettingHelp> {
+    let default = |key: &SettingKey, kind: AgentKind| (key.write)(&Settings::default().for_kind(kind));
+    let describe = |key: &SettingKey| SettingHelp {
+        key: key.name,
+        value: key.value,
+        agents: users(key).into_iter().map(|kind| (kind.name(), default(key, kind))).collect(),
+        help: key.help,
+    };
+    KEYS.iter().map(describe).collect()
 }
 
 /// Parses a whole number. The error is a hint in which the caller replaces `{key}`.

@@ -1,8 +1,8 @@
 //! Settings of agents: retrieval, function order, repair and reasoning of `fixed`; prompt, history, tools and protocol
 //! of `react`.
 //!
-//! Settings come from the command line and are stored with the run. An agent's own settings follow its name:
-//! `fixed:paper=none,repair=2`.
+//! Settings follow an agent's name on the command line, `fixed:paper=none,repair=2`. The run stores them with the name, and
+//! the settings that apply to all agents beside it: the embedding model and, in runs of earlier versions, any other.
 
 mod embedding;
 mod keys;
@@ -18,8 +18,8 @@ use super::protocol::ToolProtocol;
 use super::retrieval::{CodeChoice, PaperChoice};
 use super::tools::ToolChoice;
 use keys::KEYS;
-pub use keys::setting_keys;
 pub(crate) use keys::written;
+pub use keys::{SettingHelp, describe_settings, setting_keys};
 pub use overrides::Overrides;
 
 /// How the `fixed` agent shows the functions it has written before while it writes another.
@@ -166,24 +166,6 @@ impl AgentKind {
     }
 }
 
-/// Help text of `--paper-text`.
-pub(crate) fn paper_help() -> String {
-    let default = |kind: AgentKind| written(kind.context().0);
-    help_by_kind("Text of the paper in the task; `react` can read paper.txt too, without --no-paper-file", default)
-}
-
-/// Help text of `--code`.
-pub(crate) fn code_help() -> String {
-    help_by_kind("Code of the repo in the task", |kind| written(kind.context().1))
-}
-
-/// Help text of an option whose default depends on the agent.
-fn help_by_kind(what: &str, default: impl Fn(AgentKind) -> String) -> String {
-    let defaults =
-        [AgentKind::Fixed, AgentKind::React].map(|kind| format!("`{}` for `{}`", default(kind), kind.name()));
-    format!("{what} [default: {}]", defaults.join(", "))
-}
-
 impl Settings {
     /// Fills in the defaults of this kind of agent.
     #[must_use]
@@ -201,14 +183,6 @@ impl Settings {
             let value = (key.write)(self);
             (value != (key.write)(&default)).then_some((key.name, value))
         })
-    }
-
-    /// The command-line options of the settings that differ from the defaults. Leaves out the embedding model, which
-    /// every run decides.
-    #[must_use]
-    pub fn options(&self) -> Vec<&'static str> {
-        let default = Self::default();
-        KEYS.iter().filter(|key| (key.write)(self) != (key.write)(&default)).map(|key| key.option).collect()
     }
 }
 

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::AgentKind;
 use super::Settings;
-use super::keys::{KEYS, setting_keys};
+use super::keys::{KEYS, setting_keys, users};
 use crate::error::{Error, Result};
 
 /// Settings of one agent that replace those of the run: `paper=none,repair=2`.
@@ -16,6 +17,22 @@ impl Overrides {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Checks that an agent of this kind has all of these settings.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a setting of other agents.
+    pub(crate) fn check(&self, kind: AgentKind) -> Result<()> {
+        for (name, value) in &self.0 {
+            let users = KEYS.iter().find(|key| key.name == *name).map(users).unwrap_or_default();
+            if !users.contains(&kind) {
+                let users: Vec<String> = users.iter().map(|user| format!("`{}`", user.name())).collect();
+                return Err(Error::usage(format!("`{name}={value}` is not a setting of `{}`", kind.name()))
+                    .hint(format!("`{name}` belongs to {}; the keys are {}", users.join(" and "), setting_keys())));
+            }
+        }
+        Ok(())
     }
 }
 

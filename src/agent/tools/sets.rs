@@ -36,7 +36,7 @@ pub enum AnswerMethod {
     Printed,
 }
 
-/// A set of tools, as chosen by `--tools`.
+/// A set of tools, as chosen by the setting `tools`.
 #[derive(Clone, Copy)]
 pub struct ToolSet {
     choice: ToolChoice,

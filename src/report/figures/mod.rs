@@ -214,7 +214,7 @@ fn pass_at_k(source: &FigureInput<'_>) -> Figure {
         }
     }
     let unchosen = if source.summary.verifiers.is_empty() {
-        " No verifier has chosen among these attempts (`autoexperiment verify-runs`)."
+        " No verifier has chosen among these attempts (`autoexperiment pick`)."
     } else {
         ""
     };
@@ -251,8 +251,8 @@ fn contexts(source: &FigureInput<'_>) -> Figure {
     let drawn = match kinds.len() {
         0 => Err("no agent in these runs has configurable context".to_owned()),
         1 => Err(format!(
-            "all attempts had the same context ({}); to compare contexts, add runs with other settings of `--paper` \
-             and `--code`",
+            "all attempts had the same context ({}); to compare contexts, add runs with other values of the agent's settings \
+             `paper` and `code`",
             kinds.first().map_or("", String::as_str)
         )),
         _ => drawn(quantity(&format!("{} (n)", source.axis)), "pass@1, %", series),

@@ -1,5 +1,4 @@
-//! `autoexperiment import super-trajectories`, `ml-bench`, `researchcodebench` and `core-bench`: on small files of our
-//! own, and on the published results if their folder exists (`../shared/data`, next to this project).
+//! `autoexperiment rescore`: on small files of our own, and on the published results if their folder exists (`../shared/data`, next to this project).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,8 +16,8 @@ fn published(name: &str) -> Option<PathBuf> {
     found
 }
 
-fn import(arguments: &[&str]) -> Ran {
-    let output = Command::new(PROGRAM).arg("import").args(arguments).output().unwrap();
+fn rescore(arguments: &[&str]) -> Ran {
+    let output = Command::new(PROGRAM).arg("rescore").args(arguments).output().unwrap();
     Ran {
         code: output.status.code().unwrap(),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -26,8 +25,8 @@ fn import(arguments: &[&str]) -> Ran {
     }
 }
 
-fn imported(arguments: &[&str]) -> Value {
-    let ran = import(&[arguments, &["--json"]].concat());
+fn rescored(arguments: &[&str]) -> Value {
+    let ran = rescore(&[arguments, &["--json"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     serde_json::from_str(&ran.stdout).unwrap()
 }
@@ -57,7 +56,7 @@ fn the_published_super_attempts_score_as_stored() {
     for (file, [submitted, accuracy, landmarks, script]) in
         [(files[0], [0.6528, 0.4115, 0.7164, 0.6573]), (files[1], [0.6597, 0.4521, 0.7348, 0.6923])]
     {
-        let got = imported(&["super-trajectories", file]);
+        let got = rescored(&["super-trajectories", file]);
         assert_eq!((&got["attempts"], &got["differs"]), (&json!(144), &json!([])), "{got}");
         for (name, wanted) in
             [("submitted", submitted), ("accuracy", accuracy), ("landmarks", landmarks), ("script", script)]
@@ -65,9 +64,9 @@ fn the_published_super_attempts_score_as_stored() {
             assert!(is_near(&got[name], wanted), "{name}: {got}");
         }
     }
-    let both = imported(&["super-trajectories", files[0], files[1]]);
+    let both = rescored(&["super-trajectories", files[0], files[1]]);
     assert_eq!((&both["attempts"], &both["differs"]), (&json!(288), &json!([])));
-    let told = import(&["super-trajectories", files[0], files[1]]).stderr;
+    let told = rescore(&["super-trajectories", files[0], files[1]]).stderr;
     assert!(told.contains("submitted of 287, accuracy of 169 with gold"), "{told}");
 }
 
@@ -89,13 +88,13 @@ fn a_stored_value_that_the_rule_does_not_give_is_named() {
         json!({"task_id": "bare", "stored": {"submitted": 1}}),
         json!({"task_id": "barest"}),
     ]);
-    let got = imported(&["super-trajectories", &path]);
+    let got = rescored(&["super-trajectories", &path]);
     assert_eq!(got["differs"], json!(["wrong accuracy", "wrong submitted", "nothing scores"]));
     assert_eq!((&got["attempts"], &got["script"]), (&json!(9), &Value::Null));
     assert!(is_near(&got["submitted"], 6.0 / 8.0) && is_near(&got["accuracy"], 3.5 / 7.0), "{got}");
     assert_eq!(got["landmarks"], json!(0.5));
     // The same file twice: each task is named once.
-    let twice = imported(&["super-trajectories", &path, &path]);
+    let twice = rescored(&["super-trajectories", &path, &path]);
     assert_eq!((&twice["attempts"], &twice["differs"]), (&json!(18), &got["differs"]));
 }
 
@@ -114,7 +113,7 @@ fn a_masked_tasks_script_score_is_recomputed_where_its_steps_determine_it() {
         attempt("perhaps", 1, json!(10), false),
         attempt("unknown", 1, json!(null), false),
     ]);
-    let got = imported(&["super-trajectories", &path]);
+    let got = rescored(&["super-trajectories", &path]);
     assert_eq!(got["differs"], json!(["not stored", "failed", "too short"]));
 }
 
@@ -124,7 +123,7 @@ fn python_writes_nan_and_numbers_that_json_has_no_name_for() {
         "\u{feff}{\"task_id\": \"nan\", \"end\": \"submit\", \"submission\": {\"loss\": NaN}, \"pseudo_gold\": {\"loss\": NaN},\
          \"stored\": {\"submitted\": 1, \"output_match\": 0.0, \"checkpoints\": NaN}}\n\n",
     );
-    let got = imported(&["super-trajectories", &path]);
+    let got = rescored(&["super-trajectories", &path]);
     assert_eq!((&got["attempts"], &got["landmarks"], &got["differs"]), (&json!(1), &Value::Null, &json!([])));
 }
 
@@ -151,14 +150,14 @@ fn a_line_that_is_not_a_result_is_named_with_its_file() {
         ("researchcodebench", "{\"model\": \"M\", \"snippet\": \"s\", \"value\": {}}", 1, "`value` is not a list"),
     ] {
         let (_folder, path) = text_file(text);
-        let ran = import(&[verb, &path, "--json"]);
+        let ran = rescore(&[verb, &path, "--json"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{verb}");
         assert!(ran.stderr.contains(&format!("{path}:{line}: {wrong}")), "{}", ran.stderr);
     }
     let (_folder, empty) = text_file("");
-    let ran = import(&["super-trajectories", &empty, "--json"]);
+    let ran = rescore(&["super-trajectories", &empty, "--json"]);
     assert!(ran.code == 3 && ran.stderr.contains("the file is empty"), "{}", ran.stderr);
-    let ran = import(&["ml-bench", "/no/such/file"]);
+    let ran = rescore(&["ml-bench", "/no/such/file"]);
     assert!(ran.code != 0 && ran.stderr.contains("/no/such/file"), "{}", ran.stderr);
 }
 
@@ -167,10 +166,10 @@ fn the_published_ml_bench_rows_and_replies_check_as_published() {
     let Some(folder) = published("ml_bench") else { return };
     let (rows, replies) = (folder.join("rows.jsonl"), folder.join("gpt-4.1_outputs.jsonl"));
     let (rows, replies) = (rows.to_str().unwrap(), replies.to_str().unwrap());
-    let golds = imported(&["ml-bench", rows]);
+    let golds = rescored(&["ml-bench", rows]);
     assert_eq!(golds["rows"], 130);
     assert_eq!(golds["shipped"], json!({"arguments": 118, "kind": 130, "both": 118}));
-    let replied = imported(&["ml-bench", rows, "--outputs", replies]);
+    let replied = rescored(&["ml-bench", rows, "--outputs", replies]);
     assert_eq!(replied["rows"], 130);
     assert_eq!(replied["shipped"], json!({"arguments": 109, "kind": 106, "both": 87}));
     for checks in [&golds, &replied] {
@@ -187,7 +186,7 @@ fn rows_are_checked_by_both_rules_and_any_of_several_replies_may_pass() {
         row(3, "Python Code", "{'name': None, 'sizes': [1, 2]}", "make(name=None, sizes=[1, 2])"),
     ]);
     assert_eq!(
-        imported(&["ml-bench", &rows]),
+        rescored(&["ml-bench", &rows]),
         json!({"rows": 3, "shipped": {"arguments": 3, "kind": 3, "both": 3}, "strict": {"arguments": 2, "kind": 3, "both": 2}})
     );
     let (_replies, replies) = file(&[
@@ -195,7 +194,7 @@ fn rows_are_checked_by_both_rules_and_any_of_several_replies_may_pass() {
         json!({"github_id": 1, "id": 2, "output": "Use 2:\n```python\nrun(epochs=2)\n```"}),
         json!({"github_id": 2, "id": 3, "output": ["to no row"]}),
     ]);
-    let ran = import(&["ml-bench", &rows, "--outputs", &replies]);
+    let ran = rescore(&["ml-bench", &rows, "--outputs", &replies]);
     assert!(
         ran.stderr.contains("1 rows have no reply") && ran.stderr.contains("1 replies belong to no row"),
         "{}",
@@ -203,7 +202,7 @@ fn rows_are_checked_by_both_rules_and_any_of_several_replies_may_pass() {
     );
     assert!(ran.stdout.trim_start().starts_with("rules"), "{}", ran.stdout);
     assert_eq!(
-        imported(&["ml-bench", &rows, "--outputs", &replies]),
+        rescored(&["ml-bench", &rows, "--outputs", &replies]),
         json!({"rows": 3, "shipped": {"arguments": 2, "kind": 1, "both": 1}, "strict": {"arguments": 2, "kind": 1, "both": 1}})
     );
 }
@@ -213,7 +212,7 @@ fn the_published_rates_of_researchcodebench_come_out_to_the_digit() {
     let Some(folder) = published("researchcodebench") else { return };
     let text = std::fs::read_to_string(folder.join("overall.json")).unwrap();
     let wanted: Value = serde_json::from_str(&text).unwrap();
-    let got = imported(&["researchcodebench", folder.join("results.jsonl").to_str().unwrap()]);
+    let got = rescored(&["researchcodebench", folder.join("results.jsonl").to_str().unwrap()]);
     assert_eq!(got, wanted);
     assert_eq!(got.as_object().unwrap().len(), 16);
 }
@@ -229,10 +228,10 @@ fn rates_are_means_over_completions_and_each_model_has_its_own_snippets() {
         result("A", "x", json!([one(3, json!(true))])),
         result("A", "y", json!([one(9, json!(null))])),
     ]);
-    let ran = import(&["researchcodebench", &path]);
+    let ran = rescore(&["researchcodebench", &path]);
     assert!(ran.stderr.contains("1 snippets have a completion without a result"), "{}", ran.stderr);
     assert_eq!(
-        imported(&["researchcodebench", &path]),
+        rescored(&["researchcodebench", &path]),
         json!({"B": {"line_rate": 50.0, "task_rate": 50.0}, "A": {"line_rate": 100.0, "task_rate": 100.0}})
     );
 }
@@ -240,7 +239,7 @@ fn rates_are_means_over_completions_and_each_model_has_its_own_snippets() {
 #[test]
 fn the_published_gold_of_core_bench_gives_its_intervals() {
     let Some(folder) = published("core_bench") else { return };
-    let got = imported(&["core-bench", folder.join("core_train.json").to_str().unwrap()]);
+    let got = rescored(&["core-bench", folder.join("core_train.json").to_str().unwrap()]);
     assert_eq!(got.as_object().unwrap().len(), 45);
     // Computed independently, by the same formula in Python.
     for (task, question, low, high) in [
@@ -263,7 +262,7 @@ fn the_published_gold_of_core_bench_gives_its_intervals() {
 fn a_task_of_core_bench_without_enough_gold_is_named() {
     let task = |results: Value| json!([{"capsule_id": "one", "results": results}]).to_string();
     let (_folder, path) = text_file(&task(json!([{"a": 1, "b": "x"}, {"a": 3, "b": "x"}])));
-    let accepted = imported(&["core-bench", &path]);
+    let accepted = rescored(&["core-bench", &path]);
     assert_eq!(accepted["one"]["b"], "x");
     // 2 ± 12.7062 · √2 · √1.5, with one degree of freedom.
     assert!(is_near(&accepted["one"]["a"]["high"], 24.007_8), "{accepted}");
@@ -273,7 +272,7 @@ fn a_task_of_core_bench_without_enough_gold_is_named() {
         (json!([{"a": 1}, {}]), "no answer to"),
     ] {
         let (_folder, path) = text_file(&task(results));
-        let ran = import(&["core-bench", &path]);
+        let ran = rescore(&["core-bench", &path]);
         assert!(ran.code == 3 && ran.stderr.contains("task `one`") && ran.stderr.contains(wrong), "{}", ran.stderr);
     }
 }

@@ -1,4 +1,4 @@
-//! `autoexperiment sweep`: removes what killed processes of this program left behind.
+//! `autoexperiment clean`: removes what killed processes of this program left behind.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::sandbox::{ConfinementMode, ContainerBackend, EngineKind, LocalBackend
 /// Every run does this when it starts. Removes only what has this program's label and belongs to a process that no
 /// longer exists on this machine. Keeps images (see `autoexperiment image prune`).
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  autoexperiment sweep\n  autoexperiment sweep --json")]
+#[command(after_help = "Examples:\n  autoexperiment clean\n  autoexperiment clean --json")]
 pub struct Arguments {
     /// Print JSON.
     #[arg(long)]
@@ -65,7 +65,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     last.map_or(Ok(()), Err)
 }
 
-/// Returns the error of a sweep that could not remove all containers.
+/// Returns the error if not all containers could be removed.
 fn left_over(kind: EngineKind, count: usize) -> Option<Error> {
     let name = kind.name();
     (count > 0).then(|| {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sweep_fails_only_if_something_could_not_be_removed() {
+    fn cleaning_fails_only_if_something_could_not_be_removed() {
         assert!(left_over(EngineKind::Docker, 0).is_none());
         let error = left_over(EngineKind::Podman, 2).unwrap();
         assert_eq!(error.kind, FailureKind::Infrastructure);

@@ -1,4 +1,4 @@
-//! `autoexperiment verify-runs`: applies verifiers to a stored run.
+//! `autoexperiment pick`: applies verifiers to a stored run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use crate::verifier::stored::{CostCap, choices, groups, spent};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  autoexperiment verify-runs sweep --verifier majority --verifier execution --verifier oracle
-  autoexperiment verify-runs sweep --verifier execution+model --model openai:gpt-5-mini --orders 4 --max-cost 5
-  autoexperiment verify-runs sweep --verifier model:openai:gpt-5-mini --verifier model:anthropic:claude-sonnet-4-5
-  autoexperiment verify-runs sweep --verifier model:qwen --base-url http://127.0.0.1:8080/v1 --price 0,0")]
+  autoexperiment pick sweep --verifier majority --verifier execution --verifier oracle
+  autoexperiment pick sweep --verifier execution+model --model openai:gpt-5-mini --orders 4 --max-cost 5
+  autoexperiment pick sweep --verifier model:openai:gpt-5-mini --verifier model:anthropic:claude-sonnet-4-5
+  autoexperiment pick sweep --verifier model:qwen --base-url http://127.0.0.1:8080/v1 --price 0,0")]
 pub struct Arguments {
     /// A run: its folder, or its name under --runs; `latest` is the newest.
     run: String,

@@ -1,5 +1,4 @@
-//! `autoexperiment import super-trajectories`, `ml-bench`, `researchcodebench` and `core-bench`: other benchmarks'
-//! stored results.
+//! `autoexperiment rescore`: scores other benchmarks' stored results again.
 
 use std::path::PathBuf;
 
@@ -10,13 +9,41 @@ use crate::error::Result;
 use crate::import::results::{self, Accepted, PassingRows, Questions};
 use crate::report::clean;
 
+/// Score other benchmarks' stored results again, by their published rules
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  autoexperiment rescore super-trajectories attempts.jsonl --json\n  autoexperiment rescore ml-bench rows.jsonl"
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    results: StoredResults,
+}
+
+#[derive(clap::Subcommand)]
+enum StoredResults {
+    SuperTrajectories(SuperTrajectories),
+    MlBench(MlBench),
+    #[command(name = "researchcodebench")]
+    ResearchCodeBench(ResearchCodeBench),
+    CoreBench(CoreBench),
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    match &arguments.results {
+        StoredResults::SuperTrajectories(arguments) => super_trajectories(arguments),
+        StoredResults::MlBench(arguments) => ml_bench(arguments),
+        StoredResults::ResearchCodeBench(arguments) => research_code_bench(arguments),
+        StoredResults::CoreBench(arguments) => core_bench(arguments),
+    }
+}
+
 /// Score SUPER's stored attempts again
 ///
 /// Prints the means of the stored values, and the tasks with a stored value that differs from SUPER's published rule:
 /// whether something was submitted, and its accuracy where gold is known.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  autoexperiment import super-trajectories react.jsonl swe-agent.jsonl --json")]
-pub struct SuperTrajectories {
+#[command(after_help = "Example:\n  autoexperiment rescore super-trajectories react.jsonl swe-agent.jsonl --json")]
+struct SuperTrajectories {
     /// Files of attempts, one JSON object per line.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -32,9 +59,9 @@ pub struct SuperTrajectories {
 /// not a pass rate.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  autoexperiment import ml-bench rows.jsonl\n  autoexperiment import ml-bench rows.jsonl --outputs replies.jsonl --json"
+    after_help = "Examples:\n  autoexperiment rescore ml-bench rows.jsonl\n  autoexperiment rescore ml-bench rows.jsonl --outputs replies.jsonl --json"
 )]
-pub struct MlBench {
+struct MlBench {
     /// File of rows, one JSON object per line.
     rows: PathBuf,
     /// File of a model's replies to check, instead of the rows' gold programs.
@@ -50,8 +77,8 @@ pub struct MlBench {
 /// The line rate is the share of lines in snippets that pass, the task rate the share of snippets, both in percent.
 /// With several completions per snippet they are means over the completions' numbers.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  autoexperiment import researchcodebench results.jsonl --json")]
-pub struct ResearchCodeBench {
+#[command(after_help = "Example:\n  autoexperiment rescore researchcodebench results.jsonl --json")]
+struct ResearchCodeBench {
     /// File of results, one JSON object per line.
     results: PathBuf,
     /// Print JSON.
@@ -64,8 +91,8 @@ pub struct ResearchCodeBench {
 /// A numeric answer is right if it is within the 95% prediction interval of the task's gold results, any other answer
 /// if it equals them. If all gold results are the same, the interval is that one value.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  autoexperiment import core-bench core_train.json --json")]
-pub struct CoreBench {
+#[command(after_help = "Example:\n  autoexperiment rescore core-bench core_train.json --json")]
+struct CoreBench {
     /// File of tasks: one JSON list.
     tasks: PathBuf,
     /// Print JSON.
@@ -73,7 +100,7 @@ pub struct CoreBench {
     json: bool,
 }
 
-pub fn super_trajectories(arguments: &SuperTrajectories) -> Result<()> {
+fn super_trajectories(arguments: &SuperTrajectories) -> Result<()> {
     let rescored = results::rescore(&arguments.files)?;
     let checked = rescored.checked;
     talk!(
@@ -102,7 +129,7 @@ pub fn super_trajectories(arguments: &SuperTrajectories) -> Result<()> {
     print(&table(&header, &[0, 1, 2, 3, 4, 5], [row]))
 }
 
-pub fn ml_bench(arguments: &MlBench) -> Result<()> {
+fn ml_bench(arguments: &MlBench) -> Result<()> {
     let checks = results::check_rows(&arguments.rows, arguments.outputs.as_deref())?;
     if checks.unanswered > 0 {
         talk!("{} rows have no reply and count as failed", checks.unanswered);
@@ -126,7 +153,7 @@ pub fn ml_bench(arguments: &MlBench) -> Result<()> {
     print(&table(&["rules", "rows", "arguments", "kind", "both"], &[1, 2, 3, 4], rows))
 }
 
-pub fn research_code_bench(arguments: &ResearchCodeBench) -> Result<()> {
+fn research_code_bench(arguments: &ResearchCodeBench) -> Result<()> {
     let (rates, left_out) = results::rates(&arguments.results)?;
     if left_out > 0 {
         talk!("{left_out} snippets have a completion without a result and are left out");
@@ -140,7 +167,7 @@ pub fn research_code_bench(arguments: &ResearchCodeBench) -> Result<()> {
     print(&table(&["model", "lines %", "tasks %"], &[1, 2], rows))
 }
 
-pub fn core_bench(arguments: &CoreBench) -> Result<()> {
+fn core_bench(arguments: &CoreBench) -> Result<()> {
     let tasks = results::accepted(&arguments.tasks)?;
     if arguments.json {
         let task = |(id, questions): (String, Questions)| {
