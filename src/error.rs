@@ -184,7 +184,8 @@ const MORE_FILES: &str = "this process has too many open files: raise the limit 
 
 /// Advice for a full disk.
 const MORE_ROOM: &str = "the disk is full: make room (`autoexperiment clean` and `autoexperiment env prune` remove what is \
-                         not used), or put the cache on another disk with `--cache DIR` and workspaces with `--scratch DIR`";
+                         not used), or move what fills it: the cache with `--cache DIR`, workspaces with \
+                         `--scratch DIR`, runs with `--runs DIR`, the suite with `--suite DIR`";
 
 /// Whether the text contains the C library's message for a full disk or an exhausted disk quota.
 fn says_full(text: &str) -> bool {

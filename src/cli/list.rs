@@ -75,8 +75,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return details(&suite, arguments);
     }
     let mut rows = Vec::new();
-    let cache = default_cache()?;
-    let mut listed: RowCache<PaperRow> = RowCache::read(&cache);
+    // Without a folder for it, nothing is cached.
+    let cache = default_cache().ok();
+    let mut listed: RowCache<PaperRow> = RowCache::read(cache.as_deref());
     for id in suite.ids()? {
         let known = listed.row(&suite.paper_dir(&id));
         rows.push(if let Some(row) = known {
@@ -88,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             row
         });
     }
-    listed.save(&cache);
+    listed.save(cache.as_deref());
     if arguments.json {
         return print_json(&rows);
     }

@@ -39,8 +39,9 @@ struct CachedRow<Row> {
 
 impl<Row: Clone + Serialize + DeserializeOwned> RowCache<Row> {
     /// Reads the cached rows; empty if they cannot be read.
-    pub fn read(cache: &Path) -> Self {
-        let known = std::fs::read(cache.join(FILE)).ok().and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+    pub fn read(cache: Option<&Path>) -> Self {
+        let bytes = cache.and_then(|cache| std::fs::read(cache.join(FILE)).ok());
+        let known = bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         known.filter(|known| known.format == FORMAT).unwrap_or_else(|| Self {
             format: FORMAT.to_owned(),
             papers: BTreeMap::new(),
@@ -67,8 +68,8 @@ impl<Row: Clone + Serialize + DeserializeOwned> RowCache<Row> {
     }
 
     /// Writes the cache if it changed. Write errors are ignored: the next `list` takes longer.
-    pub fn save(mut self, cache: &Path) {
-        if self.changed {
+    pub fn save(mut self, cache: Option<&Path>) {
+        if let (true, Some(cache)) = (self.changed, cache) {
             self.papers.retain(|folder, _| folder.is_dir());
             let written = serde_json::to_vec(&self).ok().filter(|_| std::fs::create_dir_all(cache).is_ok());
             let _ = written.map(|bytes| write_whole(&cache.join(FILE), &bytes));

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use super::events;
 use crate::agent::LiveUsage;
 use crate::env::BuildProgress as EnvProgress;
-use crate::report::{clean, duration, outcome};
+use crate::report::{clean, duration, outcome, wrap_to};
 use crate::run::AttemptRecord;
 use crate::run::event::{Observer, RunEvent, Stage};
 
@@ -55,14 +55,25 @@ struct RunningAttempt {
     so_far: Arc<LiveUsage>,
 }
 
+/// Number of columns of the terminal.
+fn columns() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0).max(20))
+}
+
+/// Indents a line by two columns and wraps it between words, so that no number is broken.
+fn indented(line: &str, width: usize) -> String {
+    format!("  {}", wrap_to(line, "      ", width - 2))
+}
+
 /// Returns a line for each of the attempts that have been running longest.
-fn running_lines(running: &RunningAttempts) -> String {
+fn running_lines(running: &RunningAttempts, width: usize) -> String {
     let running = running.lock().unwrap_or_else(PoisonError::into_inner);
     let mut text = String::new();
     for one in running.iter().take(LAST) {
         let (steps, took) = (one.so_far.steps(), duration(one.begun.elapsed().as_secs_f64()));
         let doing = if steps == 0 { "running".to_owned() } else { format!("step {steps}") };
-        let _ = write!(text, "\n  {}: {doing}, {took}, ${:.2}", one.name, one.so_far.cost());
+        let line = format!("{}: {doing}, {took}, ${:.2}", one.name, one.so_far.cost());
+        let _ = write!(text, "\n{}", indented(&line, width));
     }
     if running.len() > LAST {
         let _ = write!(text, "\n  and {} more", running.len() - LAST);
@@ -182,7 +193,7 @@ impl Observer for ProgressDisplay {
                     state.bar.set_style(style.with_key(
                         "running",
                         move |_: &ProgressState, to: &mut dyn fmt::Write| {
-                            let _ = to.write_str(&running_lines(&running));
+                            let _ = to.write_str(&running_lines(&running, columns()));
                         },
                     ));
                 }
@@ -244,10 +255,11 @@ impl DisplayState {
     }
 
     fn show(&self) {
-        let mut text = self.counts.line();
+        let width = columns();
+        let mut text = wrap_to(&self.counts.line(), "  ", width);
         for event in &self.last {
             text.push('\n');
-            text.push_str(event);
+            text.push_str(&indented(event, width));
         }
         self.bar.set_message(text);
     }
@@ -257,7 +269,7 @@ impl DisplayState {
         let (sample, agent) = (clean(&record.sample), clean(&record.agent));
         let took = duration(record.wall_seconds);
         self.last.push_front(format!(
-            "  {sample}.{} {agent}: {}, {took}, ${:.2}",
+            "{sample}.{} {agent}: {}, {took}, ${:.2}",
             record.attempt,
             outcome(record),
             record.cost
@@ -304,5 +316,21 @@ impl ProgressCounts {
     fn seconds_left(&self) -> Option<f64> {
         let (done, left) = (self.finished.checked_sub(self.before)?, self.total.checked_sub(self.finished)?);
         (done > 0 && left > 0).then(|| Some(self.begun?.elapsed().as_secs_f64() / done as f64 * left as f64)).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_wrap_between_words_on_a_narrow_terminal() {
+        let counts = ProgressCounts { passed: 12, failed: 30, infrastructure: 2, cost: 1.5, ..ProgressCounts::default() };
+        let line = counts.line();
+        let wrapped = wrap_to(&line, "  ", 46);
+        assert!(wrapped.lines().count() > 1 && wrapped.lines().all(|line| line.len() <= 46), "{wrapped}");
+        assert_eq!(wrapped.split_whitespace().collect::<Vec<_>>().join(" "), line);
+        let attempt = indented("kmeanspp_0,3.1 react+prompt=planning: passed, 1 min 20 s, $0.12", 46);
+        assert!(attempt.starts_with("  kmeanspp_0,3.1") && attempt.lines().all(|line| line.len() <= 46), "{attempt}");
     }
 }

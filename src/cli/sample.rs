@@ -1,10 +1,12 @@
 //! `autoexperiment sample`: prints the samples that a run would take.
 
+use std::sync::Arc;
+
 use super::lines::SampleLine;
 use super::shared::{PaperOptions, SuiteOptions, print};
 use crate::error::{Error, Result};
 use crate::run::SampleDraw;
-use crate::run::family::{Families, SampleNames, ScoringBasis, beyond};
+use crate::run::family::{Families, SampleNames, ScoringBasis, beyond, nothing_drawn};
 use crate::sample::{MASKED, UnitChoice, parse_n};
 
 /// Which samples to draw.
@@ -74,9 +76,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let family = families.get(&arguments.draw.family)?;
     let suite = &arguments.suite.folder()?;
     let asked = arguments.draw.draw()?;
-    let mut drawn = Vec::new();
+    let (mut drawn, mut items) = (Vec::new(), Vec::new());
     for id in family.items(suite, &arguments.draw.papers.all())? {
         let item = family.load(suite, &id, ScoringBasis::default())?;
+        items.push(Arc::clone(&item));
         let samples = item.draw(&asked, arguments.draw.seed)?;
         drawn.extend(samples.iter().cloned());
         for sample in samples {
@@ -92,6 +95,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 .map_err(|error| Error::internal("failed to write a sample").because(error))?;
             print(&format!("{line}\n"))?;
         }
+    }
+    if drawn.is_empty() {
+        return Err(nothing_drawn(family.as_ref(), &items, &asked, arguments.draw.seed));
     }
     if let Some(note) = beyond(family.as_ref(), &asked, &drawn) {
         talk!("warning: {note}");

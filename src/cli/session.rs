@@ -1,5 +1,6 @@
 //! Shared by `run` and `resume`: shows a session's progress and results.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use super::events;
@@ -73,7 +74,14 @@ fn print_results(finished: &Finished, shown: &SessionOutput) -> Result<()> {
     }
     let options = report_options(&finished.records, &finished.planned, shown.k, &[]);
     let options = report::SummaryOptions { choices: finished.choices.clone(), ..options };
-    print(&report::console(&report::summarise(&finished.records, &options)))?;
+    let summary = report::summarise(&finished.records, &options);
+    // On a terminal, pass rates would scroll away above wide tables.
+    if std::io::stdout().is_terminal() {
+        print(&report::brief_console(&summary))?;
+        let more = "how attempts ended, what they cost:";
+        return print(&format!("\nrun: {folder}\n{more} autoexperiment report {folder}\n"));
+    }
+    print(&report::console(&summary))?;
     print(&format!("\nrun: {folder}\n"))
 }
 

@@ -22,6 +22,23 @@ pub fn console(summary: &Summary) -> String {
         parts.extend(measures(&summary.rows));
         parts.push(spent(&summary.rows));
     }
+    with_notes(parts, summary)
+}
+
+/// Formats what the end of a run shows on a terminal: pass rates and the family's measures, without the tables of how
+/// attempts ended and what they cost.
+#[must_use]
+pub fn brief_console(summary: &Summary) -> String {
+    let mut parts = Vec::new();
+    if !summary.rows.is_empty() {
+        parts.extend(measures(&summary.rows));
+        parts.push(rates(&summary.rows, summary.intervals()));
+    }
+    with_notes(parts, summary)
+}
+
+/// Appends what verifiers chose, and the notes.
+fn with_notes(mut parts: Vec<String>, summary: &Summary) -> String {
     if !summary.verifiers.is_empty() {
         parts.push(verifiers_console(&summary.verifiers, summary.intervals()).trim_end().to_owned());
     }

@@ -75,10 +75,15 @@ pub(super) fn tokens(count: u64) -> String {
 
 /// Wraps text at blanks to lines of at most [`WIDTH`] columns; all but the first line start with `indent`.
 pub(super) fn wrap(text: &str, indent: &str) -> String {
+    wrap_to(text, indent, usize::from(WIDTH))
+}
+
+/// Same as [`wrap`], for lines of at most `width` characters. Words are never broken.
+pub(crate) fn wrap_to(text: &str, indent: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let last = lines.last().map_or(0, |line| line.chars().count());
-        if last > indent.len() && last + 1 + word.chars().count() > usize::from(WIDTH) {
+        if last > indent.len() && last + 1 + word.chars().count() > width {
             lines.push(format!("{indent}{word}"));
         } else if let Some(line) = lines.last_mut() {
             if !line.is_empty() {

@@ -23,7 +23,7 @@ use crate::agent::{Check, Context, Limits, Task};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::kernel::CellRecord;
-use crate::sample::{Sample, Withheld};
+use crate::sample::{Sample, UnitChoice, Withheld};
 use crate::sandbox::{Fault, Sandbox};
 use crate::score::{Rule, Tolerance, Verdict};
 use crate::suite::{PartialDate, Protocol};
@@ -521,12 +521,32 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw,
         }
         samples.sort_by_key(Sample::n);
     }
-    if samples.is_empty() {
-        return Err(
-            Error::usage("no sample matches the request").hint("`autoexperiment list` shows how many there are")
-        );
+    if samples.is_empty() { Err(nothing_drawn(family, items, asked, seed)) } else { Ok(samples) }
+}
+
+/// Largest n for which items are asked whether they have samples, to explain why there are none.
+const LARGEST_N: usize = 64;
+
+/// The error if no sample was drawn, with the reason.
+#[must_use]
+pub fn nothing_drawn(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw, seed: u64) -> Error {
+    let list = "`autoexperiment list` shows how many there are";
+    let has_samples = |n: usize, units: UnitChoice| {
+        let one = SampleDraw { n: vec![n], fractions: Vec::new(), units, limit: 1, samples: Vec::new() };
+        items.iter().any(|item| item.draw(&one, seed).is_ok_and(|samples| !samples.is_empty()))
+    };
+    let most = (0..=LARGEST_N).rev().find(|&n| has_samples(n, asked.units));
+    if asked.units == UnitChoice::Regions && most.is_none_or(|most| most == 0) && has_samples(1, UnitChoice::Functions) {
+        return Error::usage("nothing here lists regions").hint("leave out `--units`, to mask functions");
     }
-    Ok(samples)
+    let numbers = asked.n.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match most {
+        Some(most) if !asked.n.is_empty() => {
+            Error::usage(format!("there are no samples with {numbers} {}: there are at most {most}", family.axis()))
+                .hint(list)
+        }
+        _ => Error::usage("there are no samples").hint(list),
+    }
 }
 
 /// A warning about requested n for which no item has a sample.

@@ -45,10 +45,10 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
             }
             println!("got {}", held.len());
         }
-        "memories" => println!("{}", living(number(0), || held(number(1)))),
+        "memories" => println!("{}", living(number(0), true, || held(number(1)))),
         "shared-memories" => {
             let shared = held(number(1));
-            println!("{}", living(number(0), || &shared));
+            println!("{}", living(number(0), false, || &shared));
         }
         "fork-until-refused" => {
             let mut count = 0;
@@ -332,23 +332,44 @@ fn held(megabytes: i64) -> Vec<u8> {
 }
 
 /// Starts `count` processes, each of which makes a value and keeps it. Returns how many are alive a second and a half
-/// later.
-fn living<T>(count: i64, make: impl Fn() -> T) -> usize {
+/// after the last has made it, or has died. If `some_die`, waits longer for the first death, because what ends processes
+/// may get little of a busy machine.
+fn living<T>(count: i64, some_die: bool, make: impl Fn() -> T) -> usize {
+    let mut ends = [0; 2];
+    // SAFETY: the array has room for two descriptors.
+    assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK | libc::O_CLOEXEC) }, 0);
     let started: Vec<_> = (0..count)
         .map(|_| {
-            // SAFETY: one thread; the child only makes its own value and sleeps.
+            // SAFETY: one thread; the child only makes its own value, says so and sleeps.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
                 let _kept = std::hint::black_box(make());
+                // SAFETY: one byte is read from a live array.
+                unsafe { libc::write(ends[1], [1_u8].as_ptr().cast(), 1) };
                 sleep_long();
             }
             pid
         })
         .collect();
-    std::thread::sleep(Duration::from_millis(1500));
     // SAFETY: the only pointer is null; the children belong to this process.
     let lives = |pid: &&i32| **pid > 0 && unsafe { libc::waitpid(**pid, std::ptr::null_mut(), libc::WNOHANG) } == 0;
-    let alive = started.iter().filter(lives).count();
+    let alive = || started.iter().filter(lives).count();
+    let begun = std::time::Instant::now();
+    let within = |seconds| begun.elapsed() < Duration::from_secs(seconds);
+    let mut made = 0;
+    while made + (started.len() - alive()) < started.len() && within(8) {
+        std::thread::sleep(Duration::from_millis(20));
+        let mut byte = [0_u8];
+        // SAFETY: one byte is written to a live array.
+        while unsafe { libc::read(ends[0], byte.as_mut_ptr().cast(), 1) } == 1 {
+            made += 1;
+        }
+    }
+    while some_die && alive() == started.len() && within(12) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(1500));
+    let alive = alive();
     for pid in started.into_iter().filter(|pid| *pid > 0) {
         // SAFETY: the call takes no pointers.
         unsafe { libc::kill(pid, libc::SIGKILL) };

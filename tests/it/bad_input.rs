@@ -279,10 +279,17 @@ fn a_sample_that_does_not_exist_is_refused() {
     error: a function and one nested in it are never masked together
       hint: `autoexperiment list tiny` shows the functions
     "#);
-    insta::assert_snapshot!(lab.fails(2, &["run", "-n", "7", "--agent", "noop"]), @r#"
-    error: no sample matches the request
-      hint: `autoexperiment list` shows how many there are
-    "#);
+    for verb in [&["run", "--agent", "noop"][..], &["sample"]] {
+        let said = lab.fails(2, &[verb, &["-n", "7"]].concat());
+        assert!(said.contains("there are no samples with 7 masked functions: there are at most 3"), "{said}");
+        let said = lab.fails(2, &[verb, &["--units", "regions"]].concat());
+        assert!(said.contains("nothing here lists regions") && said.contains("leave out `--units`"), "{said}");
+    }
+    let said = lab.fails(2, &["regions", "--tags", "nowhere/at_all.py"]);
+    assert!(said.contains("there is no file or folder `nowhere/at_all.py`"), "{said}");
+    let mut list = lab.command(&["list"]);
+    let listed = list.env_remove("HOME").env_remove("XDG_CACHE_HOME").env_remove("AUTOEXPERIMENT_CACHE").output().unwrap();
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
     insta::assert_snapshot!(lab.fails(2, &["sample", "-n", "3..1"]), @r#"
     error: `3..1` is not a number of masked functions
       hint: give a number, a range with both ends included as `1..5`, or a list as `1,2,5`
