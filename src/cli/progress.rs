@@ -325,7 +325,8 @@ mod tests {
 
     #[test]
     fn lines_wrap_between_words_on_a_narrow_terminal() {
-        let counts = ProgressCounts { passed: 12, failed: 30, infrastructure: 2, cost: 1.5, ..ProgressCounts::default() };
+        let counts =
+            ProgressCounts { passed: 12, failed: 30, infrastructure: 2, cost: 1.5, ..ProgressCounts::default() };
         let line = counts.line();
         let wrapped = wrap_to(&line, "  ", 46);
         assert!(wrapped.lines().count() > 1 && wrapped.lines().all(|line| line.len() <= 46), "{wrapped}");

@@ -270,7 +270,8 @@ fn overview(arguments: &Overview) -> Result<()> {
 fn leaderboard(arguments: &Leaderboard) -> Result<()> {
     let (records, options) = arguments.rates.records(&mut arguments.selection.read()?);
     let summary = report::summarise(&records, &options);
-    let places = report::leaderboard(&summary);
+    let pairs = report::compare(&report::contenders(&records), true, false, options.intervals);
+    let places = report::leaderboard(&summary, &pairs);
     if arguments.json {
         print_json(&serde_json::json!({ "format": 1, "places": places, "notes": summary.notes }))
     } else {

@@ -13,6 +13,9 @@ use crate::stats::{
     sign_flip,
 };
 
+/// Adjusted p-value below which a contender counts as ahead of another.
+const SIGNIFICANT: f64 = 0.05;
+
 /// The attempts of one agent and model in one run.
 #[derive(Debug, Clone)]
 pub struct Contender {
@@ -113,14 +116,19 @@ pub struct ContenderComparison {
     pub mcnemar_p: f64,
 }
 
+/// Returns the label of an agent and its model.
+pub(super) fn contender_name(agent: &str, model: Option<&str>) -> String {
+    model.map_or_else(|| agent.to_owned(), |model| format!("{agent} {model}"))
+}
+
 /// Groups a run's records into contenders, sorted by name.
 #[must_use]
 pub fn contenders(records: &[AttemptRecord]) -> Vec<Contender> {
     let mut found: BTreeMap<(&str, Option<&str>), Contender> = BTreeMap::new();
     for (record, _) in records.iter().zip(counting(records)).filter(|(_, counts)| *counts) {
-        let contender = found.entry((&record.agent, record.model.as_deref())).or_insert_with(|| {
-            let model = record.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
-            Contender { name: format!("{}{model}", record.agent), samples: BTreeMap::new() }
+        let contender = found.entry((&record.agent, record.model.as_deref())).or_insert_with(|| Contender {
+            name: contender_name(&record.agent, record.model.as_deref()),
+            samples: BTreeMap::new(),
         });
         let blank = || Tries { paper: record.paper.clone(), n: record.n, passes: BTreeMap::new(), lost: 0 };
         let tries = contender.samples.entry(record.sample.clone()).or_insert_with(blank);
@@ -276,6 +284,13 @@ fn legend(how: Intervals) -> String {
 
 impl ContenderComparison {
     /// Formats the difference and its interval in percentage points, as `+10.0 [-1.2, +21.2]`.
+    /// Returns the contender that is ahead of the other, if that is more than chance: `adjusted_p` below 0.05.
+    #[must_use]
+    pub fn leader(&self) -> Option<&str> {
+        let leader = if self.difference > 0.0 { &self.second } else { &self.first };
+        (self.samples > 0 && self.adjusted_p < SIGNIFICANT && self.difference != 0.0).then_some(leader)
+    }
+
     pub(super) fn shown_difference(&self) -> String {
         if self.samples == 0 {
             return "-".to_owned();
@@ -310,6 +325,14 @@ fn percent(rate: f64) -> String {
 fn points(share: f64) -> String {
     let text = format!("{:+.1}", 100.0 * share);
     if text == "-0.0" { "+0.0".to_owned() } else { text }
+}
+
+/// Formats a p-value for a sentence: `p = 0.031`.
+pub(super) fn p_phrase(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "p < 0.0001".to_owned(),
+        p => format!("p = {p:.4}"),
+    }
 }
 
 /// Formats a p-value for a table.

@@ -84,7 +84,7 @@ pub fn by_date(
             PublicationTiming::relative_to_cutoff(since(record), ends(record.model.as_deref())) == public
         };
         let some: Vec<AttemptRecord> = records.iter().filter(is).cloned().collect();
-        for place in leaderboard(&summarise(&some, options)) {
+        for place in leaderboard(&summarise(&some, options), &[]) {
             rows.push(ByDate {
                 cutoff: ends(place.model.as_deref()).map(|when| when.to_string()),
                 agent: place.agent,

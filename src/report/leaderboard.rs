@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::clean::clean;
+use super::compare::{ContenderComparison, contender_name};
 use super::names::short_name;
 use super::summary::{PassAt, Summary, SummaryRow};
 use super::terminal::{TOO_FEW, percent, plain_table, too_few_legend, trimmed, wrap};
@@ -11,7 +12,8 @@ use crate::stats::{FEWEST_SAMPLES, Interval};
 /// The row of one agent and model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeaderboardRow {
-    /// One plus the number of contenders whose whole interval is above this one's; `None` without an interval.
+    /// One plus the number of contenders that are ahead of this one by the paired test; `None` if it was compared with
+    /// none of several others.
     pub rank: Option<usize>,
     /// The agent's label.
     pub agent: String,
@@ -42,9 +44,10 @@ pub struct LeaderboardRow {
     pub is_front: bool,
 }
 
-/// Ranks the contenders by pass@1, highest first, then by cost and name.
+/// Orders the contenders by pass@1, highest first, then by cost and name. `pairs` are their comparisons with each other,
+/// from which their ranks follow.
 #[must_use]
-pub fn leaderboard(summary: &Summary) -> Vec<LeaderboardRow> {
+pub fn leaderboard(summary: &Summary, pairs: &[ContenderComparison]) -> Vec<LeaderboardRow> {
     // For each agent and model, use the row over all n or, if there is only one row, that one.
     let is_whole = |row: &&SummaryRow| {
         row.n.is_none()
@@ -52,14 +55,17 @@ pub fn leaderboard(summary: &Summary) -> Vec<LeaderboardRow> {
     };
     let mut places: Vec<LeaderboardRow> = summary.rows.iter().filter(is_whole).map(place).collect();
     let points: Vec<_> = places.iter().map(|it| it.cost.zip(it.pass)).collect();
-    let intervals: Vec<_> = places.iter().filter_map(|it| it.interval).collect();
+    let is_alone = places.len() == 1;
     for (one, point) in places.iter_mut().zip(&points) {
         let is_beaten = |&(cost, pass): &(f64, f64)| {
             let better = |&(c, p): &(f64, f64)| c <= cost && p >= pass && (c < cost || p > pass);
             points.iter().flatten().any(better)
         };
         one.is_front = point.as_ref().is_some_and(|point| !is_beaten(point));
-        one.rank = one.interval.map(|mine| 1 + intervals.iter().filter(|other| other.low > mine.high).count());
+        let name = contender_name(&one.agent, one.model.as_deref());
+        let own = || pairs.iter().filter(|pair| pair.samples > 0 && (pair.first == name || pair.second == name));
+        let ahead = own().filter(|pair| pair.leader().is_some_and(|leader| leader != name)).count();
+        one.rank = (is_alone || own().next().is_some()).then_some(1 + ahead);
     }
     places.sort_by(|a, b| {
         let cost = |place: &LeaderboardRow| place.cost.unwrap_or(f64::INFINITY);
@@ -111,8 +117,8 @@ pub fn leaderboard_console(places: &[LeaderboardRow], summary: &Summary) -> Stri
     let k_of = |of: fn(&LeaderboardRow) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max();
     let (any, all) = (k_of(|place| place.any), k_of(|place| place.all));
     let mut heading: Vec<String> = ["rank", "agent", "pass@1"].map(str::to_owned).to_vec();
-    heading.extend(any.map(|k| format!("any of {k}")));
-    heading.extend(all.map(|k| format!("all of {k}")));
+    heading.extend(any.map(|k| format!("pass@{k}")));
+    heading.extend(all.map(|k| format!("pass^{k}")));
     heading.extend(["$/attempt", "$/pass", "lost", "front"].map(str::to_owned));
     table.set_header(heading);
     for place in places {
@@ -141,11 +147,10 @@ pub fn leaderboard_console(places: &[LeaderboardRow], summary: &Summary) -> Stri
 /// Explains how to read the leaderboard.
 pub(super) fn legend(summary: &Summary) -> String {
     format!(
-        "pass@1 in percent over all samples, with its {:.0}% interval ({}); any of k: at least one of k attempts passes \
-         (pass@k); all of k: each of them does (pass^k). rank: one more than there are others whose whole interval is above \
-         this one's. $/attempt and $/pass: of attempts that count; the cost of agents without a model is unknown. \
-         front: no other contender passes more often for the same cost, or as often for less (Pareto). Contenders that \
-         attempted different samples cannot be ranked: use `compare`.",
+        "pass@1 in percent over all samples, with its {:.0}% interval ({}); pass@k: at least one of k attempts passes; \
+         pass^k: each of them does. rank: one more than there are others ahead of this one by the paired \
+         test on the samples that both attempted (p < 0.05 after Holm's adjustment for all pairs). $/attempt and $/pass: of attempts that count; the cost of agents without a model is unknown. \
+         front: no other contender passes more often for the same cost, or as often for less (Pareto).",
         100.0 * summary.level,
         summary.intervals().legend()
     )
@@ -155,7 +160,7 @@ pub(super) fn legend(summary: &Summary) -> String {
 mod tests {
     use super::*;
     use crate::agent::End;
-    use crate::report::{SummaryOptions, summarise};
+    use crate::report::{SummaryOptions, compare, contenders, summarise};
     use crate::run::AttemptRecord;
     use crate::sample::masked;
 
@@ -182,15 +187,17 @@ mod tests {
         .concat();
         let options = SummaryOptions { ks: vec![1, 2], ..SummaryOptions::default() };
         let summary = summarise(&all, &options);
-        let places = leaderboard(&summary);
+        let pairs = compare(&contenders(&all), true, false, summary.intervals());
+        let places = leaderboard(&summary, &pairs);
         let told: Vec<_> = places.iter().map(|it| (it.agent.as_str(), it.is_front)).collect();
         let expected = [("gold", false), ("dear", true), ("same", false), ("cheap", true), ("beaten", false)];
         assert_eq!(told, expected);
-        // Only the last two intervals end below the start of another.
-        assert_eq!(places.iter().map(|it| it.rank).collect::<Vec<_>>(), [1, 1, 1, 2, 2].map(Some));
+        // `gold` is ahead of all others by the paired test, and the two with 30 of 40 ahead of the last two.
+        assert_eq!(places.iter().map(|it| it.rank).collect::<Vec<_>>(), [1, 2, 2, 4, 4].map(Some));
+        assert!(leaderboard(&summary, &[]).iter().all(|place| place.rank.is_none()));
         assert!(places[0].cost.is_none() && places[1].cost.is_some_and(|cost| (cost - 0.5).abs() < 1e-9));
         assert_eq!(places[1].any.map(|at| at.k), Some(2));
         let text = leaderboard_console(&places, &summary);
-        assert!(text.contains("any of 2") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(text.contains("pass@2") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 }

@@ -536,7 +536,8 @@ pub fn nothing_drawn(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Sampl
         items.iter().any(|item| item.draw(&one, seed).is_ok_and(|samples| !samples.is_empty()))
     };
     let most = (0..=LARGEST_N).rev().find(|&n| has_samples(n, asked.units));
-    if asked.units == UnitChoice::Regions && most.is_none_or(|most| most == 0) && has_samples(1, UnitChoice::Functions) {
+    if asked.units == UnitChoice::Regions && most.is_none_or(|most| most == 0) && has_samples(1, UnitChoice::Functions)
+    {
         return Error::usage("nothing here lists regions").hint("leave out `--units`, to mask functions");
     }
     let numbers = asked.n.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

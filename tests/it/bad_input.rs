@@ -288,7 +288,8 @@ fn a_sample_that_does_not_exist_is_refused() {
     let said = lab.fails(2, &["regions", "--tags", "nowhere/at_all.py"]);
     assert!(said.contains("there is no file or folder `nowhere/at_all.py`"), "{said}");
     let mut list = lab.command(&["list"]);
-    let listed = list.env_remove("HOME").env_remove("XDG_CACHE_HOME").env_remove("AUTOEXPERIMENT_CACHE").output().unwrap();
+    let listed =
+        list.env_remove("HOME").env_remove("XDG_CACHE_HOME").env_remove("AUTOEXPERIMENT_CACHE").output().unwrap();
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
     insta::assert_snapshot!(lab.fails(2, &["sample", "-n", "3..1"]), @r#"
     error: `3..1` is not a number of masked functions

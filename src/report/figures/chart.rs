@@ -63,6 +63,15 @@ pub struct Series {
     pub name: String,
     /// Points, ascending by `x`.
     pub points: Vec<ChartPoint>,
+    /// Index of its colour, marker and dashes; `None` for its place among the chart's series.
+    pub style: Option<usize>,
+}
+
+impl Chart {
+    /// Returns the index of the colour, marker and dashes of the series at this place.
+    fn style(&self, place: usize) -> usize {
+        self.series[place].style.unwrap_or(place)
+    }
 }
 
 /// One rate in a chart.
@@ -146,10 +155,25 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
     let xs = || chart.series.iter().flat_map(|series| series.points.iter().map(|point| place_of(point.x)));
     let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
     let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
-    let room = if high > low { (high - low) * 0.04 } else { 0.5 };
+    let has_range = high > low;
+    let margin = if has_range { (high - low) * 0.04 } else { 0.5 };
+    // Shift the series sideways so that intervals at the same x don't hide each other: by the width of a whisker, if all
+    // series together then stay closer to their own x than to the next.
+    let mut different: Vec<f64> = xs().collect();
+    different.sort_by(f64::total_cmp);
+    different.dedup();
+    let nearest = different.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    let has_several = different.len() < xs().count();
+    let others = (chart.series.len() as f64 - 1.0).max(1.0);
+    let per_pixel = (high - low + 2.0 * margin) / f64::from((canvas.width as i32 - canvas.units(82)).max(1));
+    let widest = per_pixel * f64::from(canvas.units(11));
+    let apart = if has_several { widest.min(0.4 * nearest / others) } else { 0.0 };
+    // The outermost series stay inside the axes.
+    let room = if has_several && has_range { margin.max(0.5 * apart * others + widest) } else { margin };
     // A short range of whole numbers, such as n, gets one tick per number.
     let whole = !is_log && xs().all(|x| x.fract() == 0.0);
     let marks = if whole { ((high - low) as usize + 1).min(10) } else { 8 };
+    let between = (high - low + 2.0 * room) / marks as f64;
     let mut context = ChartBuilder::on(area)
         .margin(canvas.units(8))
         .margin_right(canvas.units(16))
@@ -162,8 +186,8 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
         .y_labels(6)
         .x_label_formatter(&|x| match (whole && x.fract().abs() > 1e-9, is_log) {
             (true, _) => String::new(),
-            (_, true) => number(10_f64.powf(*x)),
-            _ => number(*x),
+            (_, true) => number(10_f64.powf(*x), 10_f64.powf(*x) * (10_f64.powf(between) - 1.0)),
+            _ => number(*x, between),
         })
         .y_label_formatter(&|y| format!("{y:.0}"))
         .x_desc(label)
@@ -174,28 +198,19 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
         .label_style(canvas.font(13))
         .axis_desc_style(canvas.font(14))
         .draw()?;
-    // Shift the series sideways so that intervals at the same x don't hide each other: by the width of a whisker if
-    // there is room before the next x for all series.
-    let per_pixel = (high - low + 2.0 * room) / f64::from((canvas.width as i32 - canvas.units(82)).max(1));
-    let mut different: Vec<f64> = xs().collect();
-    different.sort_by(f64::total_cmp);
-    different.dedup();
-    let nearest = different.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
-    let has_several = different.len() < xs().count();
-    let widest = per_pixel * f64::from(canvas.units(11));
-    let apart = if has_several { widest.min(0.7 * nearest / chart.series.len() as f64) } else { 0.0 };
     if let Some(points) = &chart.line {
         let line: Vec<_> = points.iter().map(|&(x, rate)| (place_of(x), 100.0 * rate)).collect();
         let style = INK_COLOR.mix(0.6).stroke_width(canvas.scale * 3 / 2);
         context.draw_series(DashedLineSeries::new(line, canvas.units(5), canvas.units(4), style))?;
     }
     for (place, series) in chart.series.iter().enumerate() {
-        let color = PALETTE[place % PALETTE.len()];
+        let style_index = chart.style(place);
+        let color = PALETTE[style_index % PALETTE.len()];
         let beside = apart * (place as f64 - (chart.series.len() as f64 - 1.0) / 2.0);
         let at = |point: &ChartPoint| (place_of(point.x) + beside, 100.0 * point.rate);
         let line: Vec<(f64, f64)> = series.points.iter().map(at).collect();
         let style = color.stroke_width(2 * canvas.scale);
-        match DASHES[place % DASHES.len()] {
+        match DASHES[style_index % DASHES.len()] {
             None => {
                 context.draw_series(LineSeries::new(line, style))?;
             }
@@ -220,7 +235,7 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
         }
         for point in &series.points {
             let pixel = context.backend_coord(&at(point));
-            marker(area, pixel, place, canvas)?;
+            marker(area, pixel, style_index, canvas)?;
         }
     }
     Ok(())
@@ -254,7 +269,8 @@ fn over_names(chart: &Chart, names: &[String], area: &Area<'_>, canvas: Canvas) 
         }
     }
     for (place, series) in chart.series.iter().enumerate() {
-        let color = PALETTE[place % PALETTE.len()];
+        let style_index = chart.style(place);
+        let color = PALETTE[style_index % PALETTE.len()];
         let beside = (place as f64 + 1.0) / (chart.series.len() as f64 + 1.0);
         for point in &series.points {
             let y = top + (row * (point.x + beside)) as i32;
@@ -266,7 +282,7 @@ fn over_names(chart: &Chart, names: &[String], area: &Area<'_>, canvas: Canvas) 
                     area.draw(&PathElement::new(vec![(x(bound), y - cap), (x(bound), y + cap)], style))?;
                 }
             }
-            marker(area, (x(point.rate), y), place, canvas)?;
+            marker(area, (x(point.rate), y), style_index, canvas)?;
         }
     }
     Ok(())
@@ -317,10 +333,11 @@ fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> Cha
     for (row, entries) in rows_of_legend(chart, canvas).into_iter().enumerate() {
         let y = body + canvas.units(22 * row as i32 + 8);
         for (place, left) in entries {
-            let style = PALETTE[place % PALETTE.len()].stroke_width(2 * canvas.scale);
+            let style_index = chart.style(place);
+            let style = PALETTE[style_index % PALETTE.len()].stroke_width(2 * canvas.scale);
             let (from, to) = (left, left + canvas.units(26));
             if series_are_lines(chart) {
-                let (dash, gap) = DASHES[place % DASHES.len()].unwrap_or((26, 0));
+                let (dash, gap) = DASHES[style_index % DASHES.len()].unwrap_or((26, 0));
                 let mut at = from;
                 while at < to {
                     let end = (at + canvas.units(dash)).min(to);
@@ -328,7 +345,7 @@ fn draw_legend(chart: &Chart, area: &Area<'_>, body: i32, canvas: Canvas) -> Cha
                     at = end + canvas.units(gap).max(1);
                 }
             }
-            marker(area, (i32::midpoint(from, to), y), place, canvas)?;
+            marker(area, (i32::midpoint(from, to), y), style_index, canvas)?;
             let text = canvas.font(13).pos(Pos::new(HPos::Left, VPos::Center));
             area.draw_text(&names[place], &text, (to + canvas.units(6), y))?;
         }
@@ -341,17 +358,47 @@ const fn series_are_lines(chart: &Chart) -> bool {
     !matches!(chart.over, HorizontalAxis::Names(_)) && chart.line.is_none()
 }
 
-/// Formats a number on an axis, thousands as `12k`.
-fn number(x: f64) -> String {
-    if x.abs() >= 10_000.0 {
-        format!("{}k", x / 1000.0)
-    } else if x.abs() < 0.95 && x != 0.0 {
-        let digits = (1.0 - x.abs().log10().floor()).min(9.0) as usize;
-        let text = format!("{x:.digits$}");
-        text.trim_end_matches('0').to_owned()
-    } else if (x - x.round()).abs() < 1e-9 {
-        format!("{x:.0}")
-    } else {
-        format!("{x:.1}")
+/// Formats a number on an axis, thousands as `12k`, with enough digits to tell it from a mark `between` away.
+fn number(x: f64, between: f64) -> String {
+    let (x, between, unit) = if x.abs() >= 10_000.0 { (x / 1e3, between / 1e3, "k") } else { (x, between, "") };
+    let digits = (0.5 - between.abs().max(1e-9).log10()).ceil().clamp(0.0, 9.0) as usize;
+    let text = format!("{x:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{}{unit}", if text == "-0" { "0" } else { text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_that_are_close_have_different_labels() {
+        let labels: Vec<String> = (0..5).map(|i| number(0.0815 + 0.0002 * f64::from(i), 0.0002)).collect();
+        assert_eq!(labels, ["0.0815", "0.0817", "0.0819", "0.0821", "0.0823"]);
+        assert_eq!([0.0, 1.0, 2.5].map(|x| number(x, 0.5)), ["0", "1", "2.5"]);
+        assert_eq!([12_000.0, 12_500.0].map(|x| number(x, 500.0)), ["12k", "12.5k"]);
+    }
+
+    #[test]
+    fn ten_contenders_stay_near_their_own_n_and_inside_the_axes() {
+        let point = |x: f64| ChartPoint { x, rate: 0.5, interval: Some(Interval { low: 0.2, high: 0.8 }) };
+        let series = (0..10).map(|number| Series {
+            name: format!("agent {number}"),
+            points: vec![point(1.0), point(2.0), point(3.0)],
+            style: None,
+        });
+        let over = HorizontalAxis::Quantity("n".to_owned());
+        let chart = Chart { over, rate: "pass@1, %".to_owned(), series: series.collect(), line: None };
+        let svg = draw(&chart, Canvas::SCREEN).unwrap();
+        let attribute = |line: &str, name: &str| -> Option<f64> {
+            line.split(&format!("{name}=\"")).nth(1)?.split('"').next()?.parse().ok()
+        };
+        // Circles are the markers of the first series; its three are as far apart as its neighbours' are close.
+        let body = svg.lines().filter(|line| line.starts_with("<circle"));
+        let centres: Vec<f64> = body.filter_map(|line| attribute(line, "cx")).collect();
+        assert!(centres.len() >= 3, "{svg}");
+        let step = centres[1] - centres[0];
+        let first_axis = 58.0;
+        assert!(centres[0] > first_axis && step > 0.0, "{centres:?}");
     }
 }

@@ -13,7 +13,7 @@ const ORDERS: f64 = 20.0;
 
 /// Draws pass@1 over dollars per attempt, one point per contender, and the Pareto front.
 pub(super) fn cost(source: &FigureInput<'_>) -> Figure {
-    let places = leaderboard(source.summary);
+    let places = leaderboard(source.summary, &[]);
     let known: Vec<(&LeaderboardRow, f64, f64)> =
         places.iter().filter_map(|it| Some((it, it.cost?, it.pass?))).collect();
     let mut table = NumberTable {
@@ -46,6 +46,7 @@ fn drawn(known: &[(&LeaderboardRow, f64, f64)]) -> Result<Chart, String> {
     let series = known.iter().map(|(place, cost, rate)| Series {
         name: full_name(&place.agent, place.model.as_deref()),
         points: vec![ChartPoint { x: *cost, rate: *rate, interval: place.interval }],
+        style: None,
     });
     let mut front: Vec<(f64, f64)> =
         known.iter().filter(|(place, ..)| place.is_front).map(|(_, cost, rate)| (*cost, *rate)).collect();

@@ -134,6 +134,12 @@ pub fn figures(source: &FigureInput<'_>) -> Vec<Figure> {
     all.extend(scaling::scaling(source));
     all.push(contexts(source));
     all.push(cost::cost(source));
+    // A contender looks the same in every chart: by its place among all of them.
+    let names = source.summary.rows.iter().map(|row| full_name(&row.agent, row.model.as_deref()));
+    let contenders: Vec<String> = names.collect::<BTreeSet<_>>().into_iter().collect();
+    for series in all.iter_mut().flat_map(|figure| figure.chart.as_mut()).flat_map(|chart| &mut chart.series) {
+        series.style = contenders.iter().position(|name| *name == series.name);
+    }
     all
 }
 
@@ -289,7 +295,7 @@ fn rate_of(row: &SummaryRow, k: usize) -> Option<(f64, Option<Interval>)> {
 fn add(series: &mut Vec<Series>, name: &str, point: ChartPoint) {
     match series.iter_mut().find(|series| series.name == name) {
         Some(series) => series.points.push(point),
-        None => series.push(Series { name: name.to_owned(), points: vec![point] }),
+        None => series.push(Series { name: name.to_owned(), points: vec![point], style: None }),
     }
 }
 

@@ -32,8 +32,8 @@ pub(super) fn board(places: &[LeaderboardRow]) -> NumberTable {
     let k_of =
         |of: fn(&LeaderboardRow) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max().unwrap_or(1);
     let mut columns = vec!["agent".to_owned(), "model".to_owned(), "rank".to_owned(), "pass@1 %".to_owned()];
-    columns.push(format!("any of {} %", k_of(|place| place.any)));
-    columns.push(format!("all of {} %", k_of(|place| place.all)));
+    columns.push(format!("pass@{} %", k_of(|place| place.any)));
+    columns.push(format!("pass^{} %", k_of(|place| place.all)));
     columns.extend(["$ an attempt", "$ a pass", "front", "steps", "samples", "attempts", "lost %"].map(str::to_owned));
     let dollars = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), money);
     let rate = |at: Option<PassAt>| at.and_then(|at| at.rate).map_or_else(|| "–".to_owned(), percent);

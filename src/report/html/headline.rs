@@ -1,16 +1,15 @@
 //! The first lines of the page: what was compared, the results, their uncertainty, and warnings.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use serde::Serialize;
 
 use super::material::Material;
 use super::words::{percent, plural, with_interval};
-use crate::report::compare::p_value;
+use crate::report::compare::{ContenderComparison, contender_name, p_phrase};
+use crate::report::full_name;
 use crate::report::leaderboard::{LeaderboardRow, money};
 use crate::report::summary::{Summary, SummaryRow};
-use crate::report::{Contender, compare, contenders, full_name};
 
 /// Number of contenders named in the first lines.
 const NAMED: usize = 4;
@@ -41,7 +40,12 @@ struct HeadlineRow {
 }
 
 /// Makes the headline; empty without attempts.
-pub(super) fn headline(material: &Material, summary: &Summary, places: &[LeaderboardRow]) -> Headline {
+pub(super) fn headline(
+    material: &Material,
+    summary: &Summary,
+    pairs: &[ContenderComparison],
+    places: &[LeaderboardRow],
+) -> Headline {
     // For each agent and model, use the row over all n or, if there is only one row, that one.
     let is_whole = |row: &&SummaryRow| {
         row.n.is_none()
@@ -65,7 +69,7 @@ pub(super) fn headline(material: &Material, summary: &Summary, places: &[Leaderb
     );
     Headline {
         compared,
-        came_out: came_out(material, &rows),
+        came_out: came_out(pairs, &rows),
         contenders: places.iter().take(NAMED).map(headline_row).collect(),
         others: places.len().saturating_sub(NAMED),
         distrust: distrust(&rows, summary),
@@ -75,16 +79,16 @@ pub(super) fn headline(material: &Material, summary: &Summary, places: &[Leaderb
 /// Makes one contender's line.
 fn headline_row(place: &LeaderboardRow) -> HeadlineRow {
     let mut more = Vec::new();
-    for (word, at) in [("any", place.any), ("all", place.all)] {
+    for (sign, at) in [("@", place.any), ("^", place.all)] {
         if let Some((k, rate)) = at.and_then(|at| Some((at.k, at.rate?))) {
-            more.push(format!("{word} of {k} {}%", percent(rate)));
+            more.push(format!("pass{sign}{k} {}%", percent(rate)));
         }
     }
     more.extend(place.cost.map(|dollars| format!("${} an attempt", money(dollars))));
     if place.lost > 0 {
         more.push(format!("{} of {} lost", place.lost, place.lost + place.attempts));
     }
-    let rate = format!("{}%", with_interval(place.pass, place.interval).replace(" [", "% ["));
+    let rate = format!("pass@1 {}%", with_interval(place.pass, place.interval).replace(" [", "% ["));
     HeadlineRow {
         name: full_name(&place.agent, place.model.as_deref()),
         rate: rate.strip_suffix("]%").map_or(rate.clone(), |rate| format!("{rate}]")),
@@ -92,30 +96,29 @@ fn headline_row(place: &LeaderboardRow) -> HeadlineRow {
     }
 }
 
-fn came_out(material: &Material, rows: &[&SummaryRow]) -> String {
-    let mut text = String::new();
-    // Compare the first two contenders to see whether the lead exceeds chance.
-    let all = contenders(&material.records);
-    let find = |row: &SummaryRow| {
-        let model = row.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
-        let name = format!("{}{model}", row.agent);
-        all.iter().find(|contender| contender.name == name).cloned()
+/// Says whether the first contender is ahead of the second, by the test that ranks follow from.
+fn came_out(pairs: &[ContenderComparison], rows: &[&SummaryRow]) -> String {
+    let [first, second, ..] = rows else { return String::new() };
+    let name = |row: &SummaryRow| contender_name(&row.agent, row.model.as_deref());
+    let (first, second) = (name(first), name(second));
+    let is_pair = |pair: &&ContenderComparison| {
+        pair.samples > 0 && [&pair.first, &pair.second].iter().all(|it| **it == first || **it == second)
     };
-    if let [first, second, ..] = rows
-        && let (Some(first), Some(second)) = (find(first), find(second))
-    {
-        let pair: [Contender; 2] = [second, first];
-        if let [row] = compare(&pair, false, false, material.options.intervals).as_slice() {
-            let difference = row.shown_difference();
-            let (count, p) = (row.samples, p_value(row.p));
-            let both = plural(count, "sample");
-            let _ = write!(
-                text,
-                "The first is ahead of the second by {difference} points on the {both} that both attempted, p = {p}."
-            );
+    let Some(pair) = pairs.iter().find(is_pair) else { return String::new() };
+    let both = format!("the {} that both attempted", plural(pair.samples, "sample"));
+    let p = p_phrase(pair.adjusted_p);
+    let ahead = if pair.first == first { -pair.difference } else { pair.difference };
+    let points = format!("{:.1} points", 100.0 * ahead.abs());
+    match pair.leader() {
+        Some(leader) => {
+            let behind = if leader == first { &second } else { &first };
+            format!("{leader} is ahead of {behind} by {points} on {both} ({p} by the paired test).")
         }
+        None if ahead == 0.0 => format!("{first} and {second} pass equally often on {both}."),
+        None => format!(
+            "The difference of {points} between {first} and {second} on {both} may be chance ({p} by the paired test)."
+        ),
     }
-    text
 }
 
 fn distrust(rows: &[&SummaryRow], summary: &Summary) -> Vec<String> {

@@ -60,7 +60,8 @@ pub fn overview(material: &Material) -> Result<String> {
     // The first chart goes above the tables, and the cost chart next to the contenders' table.
     let (priced, mut drawn): (Vec<_>, Vec<_>) = drawn.into_iter().partition(|figure| figure["id"] == COST);
     let further = drawn.split_off(drawn.len().min(1));
-    let places = leaderboard(&summary);
+    let pairs = compare(&contenders(&material.records), true, false, material.options.intervals);
+    let places = leaderboard(&summary, &pairs);
     let several = places.len() > 1;
     render(
         "overview.html",
@@ -72,7 +73,7 @@ pub fn overview(material: &Material) -> Result<String> {
             notes => Serde(notes),
             runs => Serde(runs),
             whiskers,
-            headline => Serde(headline(material, &summary, &places)),
+            headline => Serde(headline(material, &summary, &pairs, &places)),
             board => Serde(if several { without_empty(&board(&places)) } else { NumberTable::default() }),
             board_legend => legend(&summary),
             priced => Serde(priced),
