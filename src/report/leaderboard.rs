@@ -192,8 +192,8 @@ mod tests {
         let told: Vec<_> = places.iter().map(|it| (it.agent.as_str(), it.is_front)).collect();
         let expected = [("gold", false), ("dear", true), ("same", false), ("cheap", true), ("beaten", false)];
         assert_eq!(told, expected);
-        // `gold` is ahead of all others by the paired test, and the two with 30 of 40 ahead of the last two.
-        assert_eq!(places.iter().map(|it| it.rank).collect::<Vec<_>>(), [1, 2, 2, 4, 4].map(Some));
+        // Of 20 samples, 5 flips are not more than chance, 10 are: only the last two are behind `gold`.
+        assert_eq!(places.iter().map(|it| it.rank).collect::<Vec<_>>(), [1, 1, 1, 2, 2].map(Some));
         assert!(leaderboard(&summary, &[]).iter().all(|place| place.rank.is_none()));
         assert!(places[0].cost.is_none() && places[1].cost.is_some_and(|cost| (cost - 0.5).abs() < 1e-9));
         assert_eq!(places[1].any.map(|at| at.k), Some(2));
