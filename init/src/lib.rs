@@ -22,6 +22,7 @@ pub mod disk;
 pub mod files;
 pub mod folder;
 mod growth;
+mod launch;
 pub mod left_out;
 mod memory;
 mod mount;
