@@ -20,6 +20,7 @@ mod children;
 mod confine;
 pub mod disk;
 pub mod files;
+mod filter;
 pub mod folder;
 mod growth;
 mod launch;
