@@ -60,7 +60,7 @@ const PART: &str = "__measure";
 /// Result of one measuring process.
 #[derive(Debug, Serialize, Deserialize)]
 struct Measured {
-    /// Seconds from the start of the first attempt or spawn to the end of the last.
+    /// Seconds from the start of the sandboxes' backend, or of the first spawn, to the end of the last attempt or spawn.
     wall: f64,
     /// CPU seconds of this process in that time.
     own: f64,
@@ -330,8 +330,10 @@ impl Observer for Silent {
 async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     let base = tempfile::tempdir().unwrap();
     let cache = base.path().join("cache");
+    let mut backend = None;
+    let start_up = timed(async { backend = Some(choose(SandboxKind::Local).await.unwrap()) }).await;
     let machine = Machine {
-        backend: choose(SandboxKind::Local).await.unwrap(),
+        backend: backend.unwrap(),
         scratch: Scratch::create(&base.path().join("scratch")).unwrap(),
         envs: Arc::new(Venv::new()),
         limits: SandboxLimits::default(),
@@ -428,7 +430,12 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     })
     .await;
     check(&store, attempts, calls);
-    measured
+    Measured {
+        wall: start_up.wall + measured.wall,
+        own: start_up.own + measured.own,
+        children: start_up.children + measured.children,
+        peak: measured.peak,
+    }
 }
 
 /// Returns the model's replies: numbered calls, then the answer.
