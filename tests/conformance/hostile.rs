@@ -2,7 +2,7 @@
 //! and the error if they were refused, and `escaped` if not.
 
 use std::ffi::CString;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
@@ -332,22 +332,34 @@ fn held(megabytes: i64) -> Vec<u8> {
 }
 
 /// Starts `count` processes, each of which makes a value and keeps it. Returns how many are alive a second and a half
-/// later.
+/// after each has made its value or died.
 fn living<T>(count: i64, make: impl Fn() -> T) -> usize {
+    let (mut reader, mut writer) = io::pipe().unwrap();
     let started: Vec<_> = (0..count)
         .map(|_| {
-            // SAFETY: one thread; the child only makes its own value and sleeps.
+            // SAFETY: one thread; the child only makes its own value, writes to a pipe and sleeps.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
                 let _kept = std::hint::black_box(make());
+                let _ = writer.write_all(&[1]);
                 sleep_long();
             }
             pid
         })
         .collect();
-    std::thread::sleep(Duration::from_millis(1500));
     // SAFETY: the only pointer is null; the children belong to this process.
     let lives = |pid: &&i32| **pid > 0 && unsafe { libc::waitpid(**pid, std::ptr::null_mut(), libc::WNOHANG) } == 0;
+    rustix::io::ioctl_fionbio(&reader, true).unwrap();
+    let mut made = 0;
+    // On a busy machine, making the values takes a while.
+    for _ in 0..500 {
+        made += reader.read(&mut [0; 64]).unwrap_or(0);
+        if made + started.iter().filter(|pid| !lives(pid)).count() >= started.len() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(1500));
     let alive = started.iter().filter(lives).count();
     for pid in started.into_iter().filter(|pid| *pid > 0) {
         // SAFETY: the call takes no pointers.
