@@ -1,15 +1,12 @@
-//! The seccomp filters: they refuse calls that no experiment needs, every call newer than that list, and calls that
-//! would affect the init. Without namespaces, they also refuse calls that would affect the host's files and processes.
+//! The rules of the seccomp filter. They refuse calls that no experiment needs, every call newer than that list, and
+//! calls that would affect the init. Without namespaces, they also refuse calls that would affect the host's files and
+//! processes.
 
-use std::collections::BTreeMap;
 use std::io;
 
 use nix::libc;
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, sock_filter,
-};
 
+use super::filter::{CallRules, Comparison, Condition, Program, Refusals, Rule, compile};
 use super::wire::Surroundings;
 
 /// The newest call known to this list: `mseal` of Linux 6.10. New calls have the same number on every architecture.
@@ -172,63 +169,57 @@ const TIMES: &[libc::c_long] = &[libc::SYS_utime, libc::SYS_utimes, libc::SYS_fu
 #[cfg(not(target_arch = "x86_64"))]
 const TIMES: &[libc::c_long] = &[];
 
-type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
-
-/// Returns the filters for commands in this place. `memory_cgroup` is whether a cgroup counts the memory of all
+/// Returns the filter for commands in this place. `memory_cgroup` is whether a cgroup counts the memory of all
 /// processes together.
-pub(super) fn filters(place: Surroundings, memory_cgroup: bool) -> io::Result<Vec<BpfProgram>> {
+pub(super) fn filter(place: Surroundings, memory_cgroup: bool) -> io::Result<Program> {
+    compile(&refusals(place, memory_cgroup), NEWEST)
+}
+
+fn refusals(place: Surroundings, memory_cgroup: bool) -> Vec<Refusals> {
     // clone3 takes its flags by pointer, which a filter cannot follow. If the call is absent, glibc falls back to
     // clone.
-    let mut absent: SyscallRules = [(libc::SYS_clone3, Vec::new())].into();
-    let mut denied = denied(place)?;
+    let mut absent: CallRules = [(libc::SYS_clone3, Vec::new())].into();
+    let mut denied = denied(place);
     if !memory_cgroup {
         // The limits of a process do not count this memory. Programs fall back to a temporary file.
         absent.insert(libc::SYS_memfd_create, Vec::new());
         denied.extend(UNCOUNTED.iter().map(|call| (*call, Vec::new())));
     }
-    let mut filters = vec![
-        unknown_calls(),
-        filter(absent, libc::ENOSYS)?,
-        filter(denied, libc::EPERM)?,
-        filter(process_hiding_calls()?, 0)?,
-    ];
+    let refused = |rules, error| Refusals { rules, error };
+    let mut refusals =
+        vec![refused(absent, libc::ENOSYS), refused(denied, libc::EPERM), refused(process_hiding_calls(), 0)];
     if !memory_cgroup {
         // Each socket counts for the most that it may hold, so its limit must not be raised. Report success: programs
         // cope with the smaller limit.
-        let level = dword(1, SeccompCmpOp::Eq, libc::SOL_SOCKET as u64)?;
-        let option = dword(2, SeccompCmpOp::Eq, libc::SO_SNDBUF as u64)?;
-        filters.push(filter([(libc::SYS_setsockopt, vec![rule(vec![level, option])?])].into(), 0)?);
+        let level = condition(1, Comparison::Equal, libc::SOL_SOCKET as u64);
+        let option = condition(2, Comparison::Equal, libc::SO_SNDBUF as u64);
+        refusals.push(refused([(libc::SYS_setsockopt, vec![vec![level, option]])].into(), 0));
     }
     if place != Surroundings::Namespaces {
         // The kernel counts inotify instances per user of the host, who may need them. Programs that watch files fall
         // back to polling.
-        let inotify = [(libc::SYS_inotify_init1, Vec::new())].into();
-        filters.push(filter(inotify, libc::EMFILE)?);
+        refusals.push(refused([(libc::SYS_inotify_init1, Vec::new())].into(), libc::EMFILE));
         #[cfg(target_arch = "x86_64")]
-        filters.push(filter([(libc::SYS_inotify_init, Vec::new())].into(), libc::EMFILE)?);
+        refusals.push(refused([(libc::SYS_inotify_init, Vec::new())].into(), libc::EMFILE));
     }
     if place == Surroundings::Host {
         let attributes = ATTRIBUTES.iter().map(|call| (*call, Vec::new())).collect();
-        filters.extend([filter(attributes, libc::EOPNOTSUPP)?, filter(pretended()?, 0)?]);
+        refusals.extend([refused(attributes, libc::EOPNOTSUPP), refused(pretended(), 0)]);
     }
-    Ok(filters)
+    refusals
 }
 
-fn dword(argument: u8, operator: SeccompCmpOp, value: u64) -> io::Result<SeccompCondition> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(io::Error::other)
+fn condition(argument: u8, comparison: Comparison, value: u64) -> Condition {
+    Condition { argument, comparison, value }
 }
 
-fn qword(argument: u8, operator: SeccompCmpOp, value: u64) -> io::Result<SeccompCondition> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, operator, value).map_err(io::Error::other)
-}
-
-fn rule(conditions: Vec<SeccompCondition>) -> io::Result<SeccompRule> {
-    SeccompRule::new(conditions).map_err(io::Error::other)
+fn masked(argument: u8, mask: u64, value: u64) -> Condition {
+    condition(argument, Comparison::Masked(mask as u32), value)
 }
 
 /// Returns the calls that fail with EPERM.
-fn denied(place: Surroundings) -> io::Result<SyscallRules> {
-    let mut denied: SyscallRules =
+fn denied(place: Surroundings) -> CallRules {
+    let mut denied: CallRules =
         DENIED.iter().chain(DENIED_HERE).chain(OUTLIVING).map(|call| (*call, Vec::new())).collect();
 
     // clone with a flag that makes a namespace (the low byte of the flags is the signal).
@@ -241,30 +232,24 @@ fn denied(place: Surroundings) -> io::Result<SyscallRules> {
         libc::CLONE_NEWPID,
         libc::CLONE_NEWNET,
     ];
-    let clone = namespace_flags
-        .iter()
-        .map(|flag| rule(vec![dword(0, SeccompCmpOp::MaskedEq(*flag as u64), *flag as u64)?]))
-        .collect::<io::Result<_>>()?;
-    denied.insert(libc::SYS_clone, clone);
+    let clone = namespace_flags.iter().map(|flag| vec![masked(0, *flag as u64, *flag as u64)]);
+    denied.insert(libc::SYS_clone, clone.collect());
 
-    let requests = REQUESTS.iter().map(|request| rule(vec![dword(1, SeccompCmpOp::Eq, *request)?]));
-    denied.insert(libc::SYS_ioctl, requests.collect::<io::Result<_>>()?);
+    let requests = REQUESTS.iter().map(|request| vec![condition(1, Comparison::Equal, *request)]);
+    denied.insert(libc::SYS_ioctl, requests.collect());
 
     // Huge pages come from a pool of the host that no memory limit counts.
     for (call, argument, flag) in HUGE {
-        denied.insert(*call, vec![rule(vec![dword(*argument, SeccompCmpOp::MaskedEq(*flag), *flag)?])?]);
+        denied.insert(*call, vec![vec![masked(*argument, *flag, *flag)]]);
     }
 
     // Device nodes.
     let device = |index| {
-        [libc::S_IFCHR, libc::S_IFBLK]
-            .map(|kind| rule(vec![dword(index, SeccompCmpOp::MaskedEq(libc::S_IFMT.into()), kind.into())?]))
-            .into_iter()
-            .collect::<io::Result<Vec<_>>>()
+        [libc::S_IFCHR, libc::S_IFBLK].map(|kind| vec![masked(index, libc::S_IFMT.into(), kind.into())]).to_vec()
     };
-    denied.insert(libc::SYS_mknodat, device(2)?);
+    denied.insert(libc::SYS_mknodat, device(2));
     #[cfg(target_arch = "x86_64")]
-    denied.insert(libc::SYS_mknod, device(1)?);
+    denied.insert(libc::SYS_mknod, device(1));
 
     // With a network namespace, allow the common families of sockets, which reach only the sandbox itself. Without one,
     // allow no sockets, because landlock does not restrict connections to socket files.
@@ -272,16 +257,15 @@ fn denied(place: Surroundings) -> io::Result<SyscallRules> {
         Surroundings::Host => &[],
         _ => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
     };
-    let family =
-        families.iter().map(|family| dword(0, SeccompCmpOp::Ne, *family as u64)).collect::<io::Result<Vec<_>>>()?;
+    let family: Rule = families.iter().map(|family| condition(0, Comparison::Unequal, *family as u64)).collect();
     let mut sockets = Vec::new();
     if !family.is_empty() {
-        sockets.push(rule(family)?);
+        sockets.push(family);
         // For other protocols, the kernel would load a module at any user's request.
         for (family, protocols) in PROTOCOLS {
-            let others = protocols.iter().map(|protocol| dword(2, SeccompCmpOp::Ne, *protocol as u64));
-            let family = dword(0, SeccompCmpOp::Eq, *family as u64);
-            sockets.push(rule(std::iter::once(family).chain(others).collect::<io::Result<_>>()?)?);
+            let others = protocols.iter().map(|protocol| condition(2, Comparison::Unequal, *protocol as u64));
+            let family = condition(0, Comparison::Equal, *family as u64);
+            sockets.push(std::iter::once(family).chain(others).collect());
         }
     }
     denied.insert(libc::SYS_socket, sockets);
@@ -289,14 +273,14 @@ fn denied(place: Surroundings) -> io::Result<SyscallRules> {
     // Limits and priorities of other processes. In a pid namespace, only the init (process 1) needs protection. On the
     // host, a process may change only its own, and must refer to itself as 0.
     let is_other = |argument| match place {
-        Surroundings::Host => dword(argument, SeccompCmpOp::Ne, 0),
-        _ => dword(argument, SeccompCmpOp::Eq, 1),
+        Surroundings::Host => condition(argument, Comparison::Unequal, 0),
+        _ => condition(argument, Comparison::Equal, 1),
     };
     for call in OF_A_PROCESS {
-        denied.insert(*call, vec![rule(vec![is_other(0)?])?]);
+        denied.insert(*call, vec![vec![is_other(0)]]);
     }
     for (call, user) in OF_SEVERAL {
-        denied.insert(*call, vec![rule(vec![is_other(1)?])?, rule(vec![dword(0, SeccompCmpOp::Eq, *user)?])?]);
+        denied.insert(*call, vec![vec![is_other(1)], vec![condition(0, Comparison::Equal, *user)]]);
     }
 
     if place != Surroundings::Namespaces {
@@ -306,57 +290,155 @@ fn denied(place: Surroundings) -> io::Result<SyscallRules> {
     if place == Surroundings::Host {
         denied.extend(DENIED_ON_THE_HOST.iter().chain(DENIED_ON_THE_HOST_HERE).map(|call| (*call, Vec::new())));
         // A datagram socket could send to any socket file.
-        let datagram = dword(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_DGRAM as u64)?;
-        denied.insert(libc::SYS_socketpair, vec![rule(vec![datagram])?]);
+        let datagram = masked(1, 0xf, libc::SOCK_DGRAM as u64);
+        denied.insert(libc::SYS_socketpair, vec![vec![datagram]]);
     }
-    Ok(denied)
+    denied
 }
 
 /// Returns the calls that report success without any effect, only used on the host. Programs set permissions and times
 /// whenever they copy a file, and few continue after an error. Landlock allows these calls, so without the filter they
 /// would change files of other users.
-fn pretended() -> io::Result<SyscallRules> {
-    let mut pretended: SyscallRules = TIMES.iter().map(|call| (*call, Vec::new())).collect();
+fn pretended() -> CallRules {
+    let mut pretended: CallRules = TIMES.iter().map(|call| (*call, Vec::new())).collect();
     // Let `touch` pass, which sets the times of an open file to the current time.
-    let by_path = rule(vec![qword(1, SeccompCmpOp::Ne, 0)?])?;
-    let to_another_time = rule(vec![qword(2, SeccompCmpOp::Ne, 0)?])?;
+    let by_path = vec![condition(1, Comparison::WholeUnequal, 0)];
+    let to_another_time = vec![condition(2, Comparison::WholeUnequal, 0)];
     pretended.insert(libc::SYS_utimensat, vec![by_path, to_another_time]);
     for (call, argument) in PERMISSIONS {
         let mut rules = Vec::new();
         for bit in NEEDED {
-            rules.push(rule(vec![dword(*argument, SeccompCmpOp::MaskedEq(bit), 0)?])?);
+            rules.push(vec![masked(*argument, bit, 0)]);
         }
         for bit in HARMFUL {
-            rules.push(rule(vec![dword(*argument, SeccompCmpOp::MaskedEq(bit), bit)?])?);
+            rules.push(vec![masked(*argument, bit, bit)]);
         }
         pretended.insert(*call, rules);
     }
-    Ok(pretended)
+    pretended
 }
 
 /// Returns the call by which a process hides from other processes of its user. The call reports success without any
 /// effect, because the open files of all processes must be visible to be counted.
-fn process_hiding_calls() -> io::Result<SyscallRules> {
-    let hides = vec![dword(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64)?, dword(1, SeccompCmpOp::Eq, 0)?];
-    Ok([(libc::SYS_prctl, vec![rule(hides)?])].into())
+fn process_hiding_calls() -> CallRules {
+    let hides = vec![condition(0, Comparison::Equal, libc::PR_SET_DUMPABLE as u64), condition(1, Comparison::Equal, 0)];
+    [(libc::SYS_prctl, vec![hides])].into()
 }
 
-fn filter(rules: SyscallRules, error: i32) -> io::Result<BpfProgram> {
-    let architecture =
-        TargetArch::try_from(std::env::consts::ARCH).map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
-    SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(error as u32), architecture)
-        .and_then(BpfProgram::try_from)
-        .map_err(io::Error::other)
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
 
-/// Makes all calls with higher numbers look absent: calls newer than the list and, on x86-64, the x32 calls, which are
-/// the same calls under other numbers.
-fn unknown_calls() -> BpfProgram {
-    let step = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
-    vec![
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, 0, 1, NEWEST),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ]
+    use nix::libc::sock_filter;
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+        TargetArch,
+    };
+
+    use super::*;
+
+    const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+
+    /// What a filter decides about a call: the number and the arguments.
+    fn decide(program: &[(u16, u8, u8, u32)], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
+        let mut data = Vec::new();
+        for half in [number, architecture, 0, 0] {
+            data.extend(half.to_le_bytes());
+        }
+        for argument in arguments {
+            data.extend(argument.to_le_bytes());
+        }
+        let (mut at, mut loaded) = (0, 0);
+        loop {
+            let (code, yes, no, k) = program[at];
+            at += 1;
+            let jump = |holds: bool| usize::from(if holds { yes } else { no });
+            match u32::from(code) {
+                0x20 => loaded = u32::from_le_bytes(*data[k as usize..].first_chunk().unwrap()),
+                0x54 => loaded &= k,
+                0x05 => at += k as usize,
+                0x15 => at += jump(loaded == k),
+                0x25 => at += jump(loaded > k),
+                0x35 => at += jump(loaded >= k),
+                0x45 => at += jump(loaded & k != 0),
+                0x06 => return k,
+                other => panic!("instruction {other:#x}"),
+            }
+        }
+    }
+
+    /// The same rules, compiled by a library into one filter for each error.
+    fn compiled_by_a_library(refusals: &Refusals) -> BpfProgram {
+        let converted = |condition: &Condition| {
+            let (length, operator) = match condition.comparison {
+                Comparison::Equal => (SeccompCmpArgLen::Dword, SeccompCmpOp::Eq),
+                Comparison::Unequal => (SeccompCmpArgLen::Dword, SeccompCmpOp::Ne),
+                Comparison::Masked(mask) => (SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask.into())),
+                Comparison::WholeUnequal => (SeccompCmpArgLen::Qword, SeccompCmpOp::Ne),
+            };
+            SeccompCondition::new(condition.argument, length, operator, condition.value).unwrap()
+        };
+        let rules = refusals.rules.iter().map(|(number, rules)| {
+            let rule = |rule: &Rule| SeccompRule::new(rule.iter().map(converted).collect()).unwrap();
+            (*number, rules.iter().map(rule).collect())
+        });
+        let architecture = TargetArch::try_from(std::env::consts::ARCH).unwrap();
+        let action = SeccompAction::Errno(refusals.error as u32);
+        SeccompFilter::new(rules.collect(), SeccompAction::Allow, action, architecture).unwrap().try_into().unwrap()
+    }
+
+    /// Values that arguments are compared with, and values close to them.
+    fn values(refusals: &[Refusals], number: i64) -> Vec<u64> {
+        let rules = refusals.iter().filter_map(|refusals| refusals.rules.get(&number)).flatten().flatten();
+        let compared = rules.flat_map(|condition| match condition.comparison {
+            Comparison::Masked(mask) => vec![condition.value, mask.into(), !u64::from(mask)],
+            _ => vec![condition.value],
+        });
+        let near = compared.flat_map(|value| [value, value + 1, value ^ 0x80, value | 1 << 40, value & !(value >> 1)]);
+        near.chain([0, 1, 3, u64::MAX, 1 << 32]).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    #[test]
+    fn the_filter_decides_as_a_librarys_filters_for_each_rule_do() {
+        let mut refused = BTreeSet::new();
+        for (place, memory_cgroup) in [Surroundings::Namespaces, Surroundings::Host, Surroundings::Container]
+            .into_iter()
+            .flat_map(|it| [(it, false), (it, true)])
+        {
+            let refusals = refusals(place, memory_cgroup);
+            let fields = |it: &sock_filter| (it.code, it.jt, it.jf, it.k);
+            let own: Vec<_> = filter(place, memory_cgroup).unwrap().iter().map(fields).collect();
+            let architecture = own[1].3;
+            let library: Vec<Vec<_>> = refusals
+                .iter()
+                .map(|it| compiled_by_a_library(it).iter().map(|it| (it.code, it.jt, it.jf, it.k)).collect())
+                .collect();
+            for number in (0..NEWEST + 3).chain([0x4000_0000, 0x4000_0038, u32::MAX]) {
+                let values = values(&refusals, number.into());
+                let choose = |seed: usize| values[seed % values.len()];
+                // Without conditions, the arguments do not matter.
+                let draws = if values.len() > 5 { 400 } else { 2 };
+                for draw in 0..draws {
+                    let seed = draw * 2_654_435_761 + number as usize;
+                    let arguments = std::array::from_fn(|argument| choose(seed >> (5 * argument)));
+                    // Of several filters that refuse a call, the last one decides.
+                    let decided = library.iter().map(|program| decide(program, architecture, number, arguments));
+                    let expected = if number > NEWEST {
+                        libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32
+                    } else {
+                        decided.filter(|action| *action != ALLOW).last().unwrap_or(ALLOW)
+                    };
+                    let found = decide(&own, architecture, number, arguments);
+                    assert_eq!(found, expected, "{place:?} {memory_cgroup} {number} {arguments:x?}");
+                    refused.insert((number, found));
+                }
+            }
+            assert_eq!(decide(&own, architecture ^ 1, 0, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
+        }
+        // Calls with conditions were both refused and allowed.
+        for call in [libc::SYS_clone, libc::SYS_mmap, libc::SYS_socket, libc::SYS_prctl, libc::SYS_utimensat] {
+            let actions = refused.iter().filter(|(number, _)| i64::from(*number) == call).count();
+            assert!(actions > 1, "{call}");
+        }
+    }
 }

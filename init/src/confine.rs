@@ -10,10 +10,10 @@ use landlock::{
 };
 use nix::sys::resource::{Resource, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
-use seccompiler::BpfProgram;
 
+use super::filter::Program;
 use super::wire::{OsBytes, Setup, Surroundings, WorkspaceSource};
-use super::{calls, root};
+use super::{calls, filter, root};
 use crate::processes;
 
 /// The newest landlock version whose rights are used here. Older kernels enforce the rights that they support.
@@ -38,7 +38,7 @@ const HOST_FACTS: &[&str] = &[
 
 /// Everything to give up, prepared in advance so that few calls remain after the fork.
 pub(super) struct Confinement {
-    filters: Vec<BpfProgram>,
+    filter: Program,
     limits: Vec<(Resource, u64)>,
     landlock: Option<RulesetCreated>,
     /// User and group to become, if the process is root on the host.
@@ -53,7 +53,7 @@ impl Confinement {
             return Err(io::Error::other("landlock is not available"));
         }
         Ok(Self {
-            filters: calls::filters(setup.place, setup.memory_cgroup)?,
+            filter: calls::filter(setup.place, setup.memory_cgroup)?,
             limits: limits(setup, user),
             landlock,
             user,
@@ -83,10 +83,7 @@ impl Confinement {
                 return Err(io::Error::other("landlock rules were not enforced"));
             }
         }
-        for filter in &self.filters {
-            seccompiler::apply_filter(filter).map_err(io::Error::other)?;
-        }
-        Ok(())
+        filter::install(&self.filter)
     }
 }
 

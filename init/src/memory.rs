@@ -50,6 +50,11 @@ impl MemoryWatch {
         self.next.get()
     }
 
+    /// Starts the time until the next check again, for a job that begins now, while no process holds any memory.
+    pub(super) fn begin(&self) {
+        self.next.set(Instant::now() + BETWEEN_LOOKS);
+    }
+
     /// Checks the memory, if it is time. Kills the largest processes until the rest is within the limit, or all of them
     /// if their sockets alone exceed it, but never the init's own fork `job`.
     pub(super) fn look(&self, children: &Children, job: Option<i32>) {
@@ -58,7 +63,7 @@ impl MemoryWatch {
             return;
         }
         if self.has_cgroup {
-            if self.in_sockets(&[]) > self.most {
+            if self.in_sockets(&[], 0) > self.most {
                 kill_all_but(children, job);
             }
         } else {
@@ -71,11 +76,13 @@ impl MemoryWatch {
     fn weigh(&self, children: &Children, job: Option<i32>) {
         let living = children.living(&BTreeSet::new()).into_iter().map(|it| it.0).filter(|pid| Some(*pid) != job);
         let living: Vec<i32> = living.collect();
-        let waiting = self.in_sockets(&living) + living.iter().map(|pid| open_files(*pid)).sum::<u64>() * OPEN_FILE;
+        let files = living.iter().map(|pid| open_files(*pid)).sum::<u64>() * OPEN_FILE;
+        // Resident memory is quick to read. It counts a shared page once for each process.
+        let resident = living.iter().map(|pid| resident(*pid)).sum::<u64>();
+        let waiting = files + self.in_sockets(&living, files + resident);
         if waiting > self.most {
             kill_all_but(children, job);
-        // Check resident memory first, because it is quick to read. It counts a shared page once for each process.
-        } else if living.iter().map(|pid| resident(*pid)).sum::<u64>() + waiting > self.most {
+        } else if resident + waiting > self.most {
             let mut sizes: Vec<(u64, i32)> = living.into_iter().map(|pid| (share(pid), pid)).collect();
             sizes.sort_unstable();
             let mut sum = sizes.iter().map(|(size, _)| size).sum::<u64>() + waiting;
@@ -89,9 +96,14 @@ impl MemoryWatch {
         }
     }
 
-    fn in_sockets(&self, living: &[i32]) -> u64 {
+    /// Returns the bytes in sockets, or 0 if they cannot exceed the limit together with `others`.
+    fn in_sockets(&self, living: &[i32], others: u64) -> u64 {
         match &self.sockets {
-            SocketMeasurement::Told(sockets) => sockets.borrow_mut().bytes(),
+            SocketMeasurement::Told(sockets) => {
+                let mut sockets = sockets.borrow_mut();
+                let fit = sockets.at_most().is_some_and(|bytes| bytes.saturating_add(others) <= self.most);
+                if fit { 0 } else { sockets.bytes() }
+            }
             SocketMeasurement::Guessed(most) => own_sockets(living) * most,
         }
     }

@@ -19,8 +19,11 @@ pub struct ProcessRow {
     pub zombie: bool,
 }
 
-/// Reads all processes in `/proc`, by pid.
-pub fn table() -> BTreeMap<i32, ProcessRow> {
+/// All processes, by pid.
+pub type ProcessTable = BTreeMap<i32, ProcessRow>;
+
+/// Reads all processes in `/proc`.
+pub fn table() -> ProcessTable {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     entries
         .flatten()
@@ -99,7 +102,11 @@ pub fn below(root: i32) -> Vec<i32> {
 
 /// Returns the living descendants of `root`, except `spared` processes and their descendants.
 pub fn descendants(root: i32, spared: &BTreeSet<Identity>) -> BTreeSet<Identity> {
-    let table = table();
+    descendants_in(&table(), root, spared)
+}
+
+/// Same as [`descendants`], in a table that was read before.
+pub fn descendants_in(table: &ProcessTable, root: i32, spared: &BTreeSet<Identity>) -> BTreeSet<Identity> {
     let mut found = BTreeSet::new();
     for process in table.values() {
         let mut next = Some(process);

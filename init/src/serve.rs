@@ -149,6 +149,9 @@ impl JobServer {
             // Continue processes that are still stopped after a failed look.
             _ => self.children.go_on(),
         }
+        if let Some(memory) = self.memory.as_ref().filter(|_| spared.is_empty()) {
+            memory.begin();
+        }
         let begun = Instant::now();
         let starved = is_patient.then(|| Starved::of_sandbox(begun, spared.iter().map(|(pid, _)| *pid)));
         let started = self.starter.start(job, stdin, self.growth.as_ref().map(Growth::since))?;

@@ -1,12 +1,14 @@
 //! Measures the memory of the data that waits in the sockets of a network namespace, as the kernel counts it. This
 //! memory belongs to no process.
 
+use std::cell::OnceCell;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 
 use nix::libc;
-use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
+use nix::sys::socket::sockopt::{RcvBuf, SndBuf};
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, getsockopt, setsockopt, socket};
 
 /// Message types, flags and attributes of the kernel's socket diagnostics, which `libc` lacks.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
@@ -22,6 +24,8 @@ const HEAD: usize = 16;
 const USUAL: u64 = 212_992;
 /// Bytes that a hidden TCP connection may hold: twice the kernel's usual limits for sending and receiving.
 const CONNECTION: u64 = 20 << 20;
+/// Bytes beyond its limits that a socket may hold: the last message or packet, reserved pages, and options.
+const BEYOND_LIMITS: u64 = 4 << 20;
 
 /// A family of sockets to list: the request, the size of a reply before its attributes, and the attribute with the
 /// memory.
@@ -39,6 +43,8 @@ pub(super) struct Sockets {
     used: File,
     families: Vec<SocketFamily>,
     most: u64,
+    /// Maximum bytes of any socket; `None` if the kernel does not report its limits. Read when first needed.
+    largest: OnceCell<Option<u64>>,
 }
 
 /// Sum over the listed sockets.
@@ -74,13 +80,20 @@ impl Sockets {
         let kind = (AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC);
         let asked = File::from(socket(kind.0, kind.1, kind.2, SockProtocol::NetlinkSockDiag)?);
         let used = File::open("/proc/self/net/sockstat")?;
-        Ok(Self { asked, used, families: families(), most })
+        Ok(Self { asked, used, families: families(), most, largest: OnceCell::new() })
+    }
+
+    /// Returns a number of bytes that all sockets together cannot exceed, if it is known. Unlike [`Self::bytes`], this
+    /// reads one short file: to list a namespace's connections, the kernel searches those of the whole machine.
+    pub(super) fn at_most(&self) -> Option<u64> {
+        let largest = (*self.largest.get_or_init(largest))?;
+        Some(self.used()?.saturating_mul(largest.max(self.most).max(CONNECTION)))
     }
 
     /// Returns the bytes in all sockets together. A socket that its owner has closed lives on, but hidden, while data
     /// that it sent is waiting; each of these counts for the most that it may hold.
     pub(super) fn bytes(&mut self) -> u64 {
-        let used = self.used();
+        let used = self.used().unwrap_or(0);
         let mut found = SocketUsage::default();
         for family in &self.families {
             // If the kernel cannot list a family, its sockets count as hidden.
@@ -92,13 +105,29 @@ impl Sockets {
         found.bytes + used.saturating_sub(found.sockets) * most
     }
 
-    /// Returns the number of sockets: "sockets: used 7".
-    fn used(&self) -> u64 {
+    /// Returns the number of sockets, also of those that their owners have closed: "sockets: used 7".
+    fn used(&self) -> Option<u64> {
         let mut text = [0; 64];
-        let count = self.used.read_at(&mut text, 0).unwrap_or(0);
+        let count = self.used.read_at(&mut text, 0).ok()?;
         let text = String::from_utf8_lossy(&text[..count]);
-        text.strip_prefix("sockets: used ").and_then(|rest| rest.lines().next()?.trim().parse().ok()).unwrap_or(0)
+        text.strip_prefix("sockets: used ")?.lines().next()?.trim().parse().ok()
     }
+}
+
+/// Returns the maximum bytes that a socket of this network namespace may hold: what it has sent and received, and as
+/// much again that arrives while its owner reads.
+fn largest() -> Option<u64> {
+    let automatic = |name: &str| {
+        let text = fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
+        text.split_ascii_whitespace().nth(2)?.parse::<u64>().ok()
+    };
+    // A process may ask for any size, and gets at most the machine's limit, which only the host's own files show.
+    let socket = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).ok()?;
+    setsockopt(&socket, RcvBuf, &(1 << 30)).ok()?;
+    setsockopt(&socket, SndBuf, &(1 << 30)).ok()?;
+    let received = automatic("tcp_rmem")?.max(getsockopt(&socket, RcvBuf).ok()? as u64);
+    let sent = automatic("tcp_wmem")?.max(getsockopt(&socket, SndBuf).ok()? as u64);
+    Some(2 * (received + sent) + BEYOND_LIMITS)
 }
 
 fn families() -> Vec<SocketFamily> {
@@ -192,6 +221,27 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+
+    #[test]
+    fn the_bound_of_all_sockets_is_above_their_bytes_and_far_below_a_machine_s_memory() {
+        let pairs: Vec<_> = (0..20).map(|_| UnixStream::pair().unwrap()).collect();
+        let written: usize = pairs
+            .iter()
+            .map(|(one, _)| {
+                one.set_nonblocking(true).unwrap();
+                std::iter::from_fn(|| {
+                    let mut one = one;
+                    one.write(&[1; 32 << 10]).ok()
+                })
+                .sum::<usize>()
+            })
+            .sum();
+        let mut sockets = Sockets::open(0).unwrap();
+        let (bytes, bound) = (sockets.bytes(), sockets.at_most().unwrap());
+        assert!(written as u64 <= bytes && bytes <= bound, "{written} {bytes} {bound}");
+        let largest = largest().unwrap();
+        assert!((1 << 20..1 << 31).contains(&largest), "{largest}");
+    }
 
     #[test]
     fn unread_socket_data_counts_until_the_socket_is_closed() {

@@ -1,9 +1,9 @@
 //! Starts jobs: a command as a new program, work on files as a fork of the init.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::{ForkResult, fork};
 
 use super::confine::Confinement;
+use super::launch::{Launch, c_string};
 use super::oom::OomScore;
 use super::pipes::{non_blocking, pipe};
 use super::tree::{self, FileTime};
@@ -132,35 +133,61 @@ impl Starter {
         let path = variables.get("PATH").or_else(|| self.variables.get("PATH")).map_or("", String::as_str);
         let program =
             find(name, path, &folder).ok_or_else(|| format!("no program `{}` in PATH", name.to_string_lossy()))?;
-        // With a program's full path, and without a closure to run after a fork, the standard library uses the fast
-        // posix_spawn, which does not copy the init's page tables.
-        let mut command = Command::new(program);
-        command
-            .arg0(name)
-            .args(arguments.iter().map(OsBytes::as_os_str))
-            .env_clear()
-            .envs(&self.variables)
-            .envs(variables);
-        command.env("PWD", &folder).current_dir(&folder);
-        command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
-        command.process_group(0);
-        if let Some(limit) = self.address_space {
-            // SAFETY: the closure makes one system call.
-            unsafe { command.pre_exec(move || Ok(setrlimit(Resource::RLIMIT_AS, limit, limit)?)) };
-        }
-        if let Some(confinement) = self.confinement.clone() {
-            // SAFETY: the init has one thread, so the child may allocate and take locks.
-            unsafe { command.pre_exec(move || confinement.apply()) };
-        }
-        match self.persistently(|| OomScore::raised(self.oom_score.as_ref(), || command.spawn())) {
-            Ok(child) => Ok(child.id() as i32),
+        let result = match &self.confinement {
+            None => self.launch(&program, argv, &folder, variables, [&stdin, &stdout, &stderr]),
+            Some(confinement) => {
+                let mut command = Command::new(program);
+                command.arg0(name).args(arguments.iter().map(OsBytes::as_os_str)).env_clear();
+                command.envs(&self.variables).envs(variables).env("PWD", &folder).current_dir(&folder);
+                command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
+                command.process_group(0);
+                if let Some(limit) = self.address_space {
+                    // SAFETY: the closure makes one system call.
+                    unsafe { command.pre_exec(move || Ok(setrlimit(Resource::RLIMIT_AS, limit, limit)?)) };
+                }
+                let confinement = confinement.clone();
+                // SAFETY: the init has one thread, so the child may allocate and take locks.
+                unsafe { command.pre_exec(move || confinement.apply()) };
+                self.persistently(|| Ok(command.spawn()?.id() as i32))
+            }
+        };
+        match result {
+            Ok(pid) => Ok(pid),
             Err(_) if !folder.is_dir() => Err(format!("no folder `{}`", cwd.display()).into()),
             Err(error) => Err(self.not_started(&format!("cannot run `{}`", name.to_string_lossy()), &error)),
         }
     }
 
-    /// Starts a process. If others have used up the machine's processes, tries again a little later.
+    /// Starts a program in a child that needs no confinement of its own.
+    fn launch(
+        &self,
+        program: &Path,
+        argv: &[OsBytes],
+        folder: &Path,
+        variables: &BTreeMap<String, String>,
+        streams: [&OwnedFd; 3],
+    ) -> io::Result<i32> {
+        let own = self.variables.iter().filter(|(name, _)| !variables.contains_key(*name)).chain(variables);
+        let mut environment: Vec<_> =
+            own.filter(|(name, _)| *name != "PWD").map(|(name, value)| c_string(format!("{name}={value}"))).collect();
+        let mut pwd = OsString::from("PWD=");
+        pwd.push(folder);
+        environment.push(c_string(pwd));
+        let launch = Launch {
+            program: c_string(program)?,
+            arguments: argv.iter().map(|argument| c_string(argument.as_os_str())).collect::<io::Result<_>>()?,
+            environment: environment.into_iter().collect::<io::Result<_>>()?,
+            folder: c_string(folder)?,
+            streams: streams.map(AsFd::as_fd),
+            address_space: self.address_space,
+        };
+        self.persistently(|| launch.start())
+    }
+
+    /// Starts a process with the commands' score. If others have used up the machine's processes, tries again a little
+    /// later.
     fn persistently<T>(&self, mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        let mut start = || OomScore::raised(self.oom_score.as_ref(), &mut start);
         for _ in 0..TRIES {
             match start() {
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && !self.is_crowded() => {
@@ -200,7 +227,7 @@ impl Starter {
         mut stderr: PipeWriter,
     ) -> Result<i32, NotStarted> {
         // SAFETY: the init has one thread. Besides this function, the child only writes to an open file.
-        let forked = self.persistently(|| Ok(OomScore::raised(self.oom_score.as_ref(), || unsafe { fork() })?));
+        let forked = self.persistently(|| Ok(unsafe { fork() }?));
         match forked {
             Err(error) => Err(self.not_started("the sandbox has no process left", &error)),
             Ok(ForkResult::Parent { child }) => Ok(child.as_raw()),

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Time between checks. If a task ends, what it has counted since the last check is lost.
@@ -28,7 +29,10 @@ pub struct Starved {
 impl Starved {
     /// Starts measuring a command that began at `begun`. Processes of the command that end are not counted.
     pub fn since(begun: Instant) -> Self {
-        let processors = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
+        // Asking takes a dozen system calls, because control groups count, too.
+        static PROCESSORS: OnceLock<f64> = OnceLock::new();
+        let processors =
+            *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64));
         Self { looked: begun, before: BTreeMap::new(), ran: 0, collects: false, processors, total: Duration::ZERO }
     }
 

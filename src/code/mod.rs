@@ -51,5 +51,5 @@ pub(crate) use selector::Selector;
 pub(crate) use similarity::{Identifiers, SHINGLE, containment};
 pub(crate) use splice::SplicedFile;
 pub(crate) use tokens::CodeTokens;
-pub(crate) use tree::FunctionRow;
 pub use tree::index_tree;
+pub(crate) use tree::{FunctionRow, each_module};

@@ -60,35 +60,55 @@ impl Module {
 /// listed with its error.
 #[must_use]
 pub fn index_tree(root: &Path) -> Vec<(PathBuf, Result<Module>)> {
+    let mut found = Vec::new();
+    each_module(root, |module| module, |path, module| found.push((path, module)));
+    found
+}
+
+/// Parses the same files as [`index_tree`] and passes what `extract` takes from each to `take`, in the order of their
+/// paths. Only the syntax trees that are being read are in memory, one per thread, and the results for a few files.
+pub(crate) fn each_module<T: Send>(
+    root: &Path,
+    extract: impl Fn(Result<Module>) -> T + Sync,
+    mut take: impl FnMut(PathBuf, T),
+) {
+    /// Number of files whose results are in memory.
+    const AT_ONCE: usize = 256;
     if root.is_file() {
         let name = root.file_name().map(PathBuf::from).unwrap_or_default();
-        let module = Module::read(root.parent().unwrap_or(Path::new("")), &name);
-        return vec![(name, module)];
+        let module = extract(Module::read(root.parent().unwrap_or(Path::new("")), &name));
+        return take(name, module);
     }
-    let mut found = Vec::new();
-    let mut paths = Vec::new();
+    let mut paths: Vec<(PathBuf, Option<Error>)> = Vec::new();
     let entries = WalkDir::new(root).into_iter().filter_entry(|entry| entry.depth() == 0 || !is_left_out(entry));
     for entry in entries {
         match entry {
             Ok(entry) if entry.file_type().is_file() && entry.path().extension().is_some_and(|it| it == "py") => {
-                paths.push(entry.path().strip_prefix(root).unwrap_or(entry.path()).to_path_buf());
+                paths.push((entry.path().strip_prefix(root).unwrap_or(entry.path()).to_path_buf(), None));
             }
             Ok(_) => {}
             Err(error) => {
                 let path = error.path().unwrap_or(root).to_path_buf();
                 let problem = Error::machine(format!("failed to read `{}`", path.display())).because(error);
-                found.push((path.strip_prefix(root).map(Path::to_path_buf).unwrap_or(path), Err(problem)));
+                paths.push((path.strip_prefix(root).map(Path::to_path_buf).unwrap_or(path), Some(problem)));
             }
         }
     }
-    found.extend(read_all(root, &paths));
-    found.sort_by(|(a, _), (b, _)| a.cmp(b));
-    found
-}
-
-/// Reads and parses these files, on as many threads as the machine has.
-fn read_all(root: &Path, paths: &[PathBuf]) -> Vec<(PathBuf, Result<Module>)> {
-    paths.par_iter().map(|path| (path.clone(), Module::read(root, path))).collect()
+    paths.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut paths = paths.into_iter();
+    loop {
+        let some: Vec<_> = paths.by_ref().take(AT_ONCE).collect();
+        if some.is_empty() {
+            return;
+        }
+        let read = |(path, problem): (PathBuf, Option<Error>)| {
+            let extracted = extract(problem.map_or_else(|| Module::read(root, &path), Err));
+            (path, extracted)
+        };
+        for (path, extracted) in some.into_par_iter().map(read).collect::<Vec<_>>() {
+            take(path, extracted);
+        }
+    }
 }
 
 fn is_left_out(entry: &DirEntry) -> bool {

@@ -2,13 +2,22 @@
 //! packages, and unpacked suites.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{File, symlink_metadata};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
+use sha2::{Digest, Sha256};
 use walkdir::WalkDir;
+
+use super::searched::Searched;
+use crate::env::default_cache;
+use crate::files::hex;
+
+/// Name of this program's file.
+const NAME: &str = "autoexperiment";
 
 /// The section of the program's file that contains the bundled suite's archives.
 const SECTION: &[u8] = b".autoexperiment\0";
@@ -21,28 +30,54 @@ const SMALLEST: u64 = 1 << 20;
 pub(super) fn below(folder: &Path) -> Vec<PathBuf> {
     static FOUND: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    found.entry(folder.to_owned()).or_insert_with(|| search(folder)).clone()
+    found.entry(folder.to_owned()).or_insert_with(|| found_below(folder)).clone()
 }
 
 /// Whether a file contains a suite.
 pub(super) fn holds(file: &Path) -> bool {
-    !search(file).is_empty()
+    !holders_in(search(file)).is_empty()
+}
+
+/// Searches a folder, or uses the result of an earlier process.
+fn found_below(folder: &Path) -> Vec<PathBuf> {
+    let Ok(cache) = default_cache() else { return holders_in(search(folder)) };
+    let file = cache.join("searched").join(hex(&Sha256::digest(folder.as_os_str().as_encoded_bytes())[..16]));
+    holders_in(Searched::read(&file, folder).unwrap_or_else(|| {
+        let begun = SystemTime::now();
+        let searched = search(folder);
+        searched.store(&file, begun);
+        searched
+    }))
+}
+
+/// Returns what was found by name, and the programs among the candidates.
+fn holders_in(searched: Searched) -> Vec<PathBuf> {
+    let programs = searched.candidates.into_iter().filter(|file| is_program(file));
+    let found: BTreeSet<PathBuf> = searched.found.into_iter().chain(programs).collect();
+    found.into_iter().collect()
 }
 
 /// Reads names alone, but for what may be a renamed program: this looks at whole system folders.
-fn search(folder: &Path) -> Vec<PathBuf> {
-    let mut found = BTreeSet::new();
-    for entry in WalkDir::new(folder).into_iter().flatten().filter(|entry| entry.file_type().is_file()) {
+fn search(folder: &Path) -> Searched {
+    let mut searched = Searched::new(folder);
+    for entry in WalkDir::new(folder).into_iter().flatten() {
         let path = entry.path();
+        if entry.file_type().is_dir() {
+            searched.enter(path);
+        }
+        if !entry.file_type().is_file() {
+            continue;
+        }
         if let Some(root) = suite_of(path) {
-            found.extend(
-                SUITE.map(|part| root.join(part)).into_iter().filter(|part| part.starts_with(folder) && part.exists()),
-            );
-        } else if is_distribution(path) || is_program(&entry) {
-            found.insert(path.to_owned());
+            let parts = SUITE.map(|part| root.join(part)).into_iter();
+            searched.found.extend(parts.filter(|part| part.starts_with(folder) && part.exists()));
+        } else if is_distribution(path) {
+            searched.found.insert(path.to_owned());
+        } else if is_candidate(&entry) {
+            searched.candidates.push(path.to_owned());
         }
     }
-    found.into_iter().collect()
+    searched
 }
 
 /// Returns the folder of the unpacked suite to which a file belongs, if its path is that of gold or of a task.
@@ -66,15 +101,17 @@ fn is_distribution(path: &Path) -> bool {
         && kinds.iter().any(|kind| name.ends_with(kind))
 }
 
-fn is_program(entry: &walkdir::DirEntry) -> bool {
-    // A renamed program is expected where programs are.
+/// Whether a file has the name of this program, or is where a renamed program is expected.
+fn is_candidate(entry: &walkdir::DirEntry) -> bool {
     let folder = entry.path().parent().and_then(Path::file_name).unwrap_or_default();
-    let is_named = entry.file_name() == "autoexperiment";
-    let is_candidate = is_named || folder.as_encoded_bytes().ends_with(b"bin") || entry.depth() == 0;
-    // Versions without the section are recognised by their name.
-    is_candidate
-        && entry.metadata().is_ok_and(|about| about.len() >= SMALLEST)
-        && (is_named || File::open(entry.path()).is_ok_and(|file| has_section(&file).unwrap_or(false)))
+    entry.file_name() == NAME || folder.as_encoded_bytes().ends_with(b"bin") || entry.depth() == 0
+}
+
+/// Whether a candidate is this program. Versions without the section are recognised by their name.
+fn is_program(file: &Path) -> bool {
+    symlink_metadata(file).is_ok_and(|about| about.is_file() && about.len() >= SMALLEST)
+        && (file.file_name().is_some_and(|name| name == NAME)
+            || File::open(file).is_ok_and(|file| has_section(&file).unwrap_or(false)))
 }
 
 /// Whether a 64-bit ELF file contains [`SECTION`].
@@ -125,12 +162,44 @@ mod tests {
         }
         std::fs::write(folder.join("large"), vec![0; 2 << 20]).unwrap();
         std::fs::write(folder.join("elf"), [b"\x7fELF\x02".as_slice(), &vec![0xff; 2 << 20]].concat()).unwrap();
-        let found = search(place.path());
+        let found = holders_in(search(place.path()));
         let suite = place.path().join("suites/mine");
         let mut expected = ["autoexperiment", "autoexperiment-0.1.0-py3-none-any.whl", "renamed"]
             .map(|name| folder.join(name))
             .to_vec();
         expected.extend([deep.join("autoexperiment"), suite.join("papers"), suite.join("repos")]);
         assert_eq!(found, expected);
+    }
+    #[test]
+    fn a_stored_search_is_used_until_a_folder_below_changes_and_programs_are_looked_at_again() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, file) = (place.path().join("root"), place.path().join("stored"));
+        for number in 0..300 {
+            std::fs::create_dir_all(root.join(format!("{}/{number}/bin", number % 7))).unwrap();
+        }
+        let program = root.join("3/3/bin/program");
+        std::fs::write(&program, vec![0; 2 << 20]).unwrap();
+        let stored = |root: &Path| Searched::read(&file, root);
+        search(&root).store(&file, SystemTime::now());
+        assert_eq!(stored(&root), None, "the folders have just been made");
+        let later = SystemTime::now() + std::time::Duration::from_secs(10);
+        search(&root).store(&file, later);
+        assert_eq!(stored(&root), Some(search(&root)));
+        assert_eq!(stored(place.path()), None);
+        assert_eq!(holders_in(stored(&root).unwrap()), Vec::<PathBuf>::new());
+        // Overwriting a file changes no folder.
+        let mut bytes = vec![0; 2 << 20];
+        bytes[..5].copy_from_slice(b"\x7fELF\x02");
+        (bytes[40], bytes[58], bytes[60]) = (64, 64, 1);
+        (bytes[64 + 24], bytes[64 + 32]) = (128, 40);
+        bytes[129..129 + SECTION.len()].copy_from_slice(SECTION);
+        std::fs::write(&program, bytes).unwrap();
+        assert_eq!(holders_in(stored(&root).unwrap()), [program]);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::fs::write(root.join("5/5/bin/autoexperiment-1.whl"), "").unwrap();
+        assert_eq!(stored(&root), None);
+        search(&root).store(&file, later);
+        std::fs::write(&file, &std::fs::read(&file).unwrap()[..1000]).unwrap();
+        assert_eq!(stored(&root), None, "torn");
     }
 }

@@ -17,6 +17,7 @@ mod listener;
 mod local;
 mod program;
 pub mod search;
+mod searched;
 mod setup;
 mod starved;
 mod unconfined;

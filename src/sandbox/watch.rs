@@ -1,10 +1,12 @@
 //! Watches how much a workspace on this machine's own disk grows.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use autoexperiment_init::disk::{WORTH_A_WALK, is_out_of_room, unlinked, usage, used};
-use autoexperiment_init::processes;
+use autoexperiment_init::processes::{self, ProcessTable};
 
 use crate::workspace::OwnDisk;
 
@@ -71,6 +73,28 @@ impl DiskWatch {
 }
 
 async fn measure(folder: PathBuf, init: Option<i32>, enough: u64) -> u64 {
-    let held = move || init.map_or(0, |init| unlinked(processes::below(init).into_iter()).bytes);
+    let held = move || init.map_or(0, |init| unlinked(below(init)).bytes);
     tokio::task::spawn_blocking(move || usage(&folder, enough).saturating_add(held())).await.unwrap_or(0)
+}
+
+/// Returns the pids of the living descendants of a sandbox's first process.
+fn below(init: i32) -> impl Iterator<Item = i32> {
+    processes::descendants_in(&recent_table(), init, &BTreeSet::new()).into_iter().map(|(pid, _)| pid)
+}
+
+/// Returns the table of this machine's processes, read at most [`AGE`] ago. All sandboxes share it, because reading it
+/// takes three system calls for each process of the machine.
+fn recent_table() -> Arc<ProcessTable> {
+    /// Less than the time between two checks of a sandbox, so that each check sees the processes of the one before.
+    const AGE: Duration = Duration::from_millis(100);
+    static RECENT: Mutex<Option<(Instant, Arc<ProcessTable>)>> = Mutex::new(None);
+    let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*recent {
+        Some((read, table)) if read.elapsed() < AGE => Arc::clone(table),
+        _ => {
+            let table = Arc::new(processes::table());
+            *recent = Some((Instant::now(), Arc::clone(&table)));
+            table
+        }
+    }
 }
