@@ -57,7 +57,7 @@ crate::cases! {
         let said = inside.say(&format!("python3 -I -c \"{code}\"")).await?;
         ensure!(said == "/dev/pts/0 hi", "{said}");
         // The child asks on its own terminal and reads the reply there.
-        let child = "print(os.isatty(0), os.ttyname(1), os.tcgetpgrp(0) == os.getpid(), input('ready?'), open('/dev/tty').name)";
+        let child = "print(os.isatty(0), os.ttyname(1), os.tcgetpgrp(0) == os.getpid(), input('ready?'), open('/dev/tty').name, flush=True)";
         let done = inside.exec(in_a_session(child), limits(20.0)).await?;
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         ensure!(said.contains("True /dev/pts/0 True yes /dev/tty"), "{said:?} {done:?}");

@@ -289,6 +289,7 @@ impl<'a> Meter<'a> {
     fn unreadable(&mut self, refusal: Refusal) {
         let (count, last) = &mut self.unreadable;
         *count = count.saturating_add(1);
+        self.budget.refused_requests = *count;
         last.clone_from(&refusal.message);
         if *count <= UNREADABLE {
             self.record_event(&Event::CallRefused { what: refusal.message });
