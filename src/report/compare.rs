@@ -117,7 +117,8 @@ pub struct ContenderComparison {
 #[must_use]
 pub fn contenders(records: &[AttemptRecord]) -> Vec<Contender> {
     let mut found: BTreeMap<(&str, Option<&str>), Contender> = BTreeMap::new();
-    for (record, _) in records.iter().zip(counting(records)).filter(|(_, counts)| *counts) {
+    let counted = records.iter().zip(counting(records)).filter(|(_, counts)| *counts);
+    for (record, _) in counted.filter(|(record, _)| !record.is_stopped()) {
         let contender = found.entry((&record.agent, record.model.as_deref())).or_insert_with(|| {
             let model = record.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
             Contender { name: format!("{}{model}", record.agent), samples: BTreeMap::new() }
