@@ -212,8 +212,8 @@ impl AttemptRecord {
         self.end.is_infrastructure()
     }
 
-    /// Whether the run was stopped during the attempt. Such attempts are no failure of the machine: they are made again
-    /// on resume, like attempts that had not begun.
+    /// Whether the run was stopped during the attempt. The machine did not fail: a stopped attempt is made again on
+    /// resume, like an attempt that had not begun.
     #[must_use]
     pub const fn is_stopped(&self) -> bool {
         matches!(self.end, End::Cancelled)

@@ -47,8 +47,8 @@ pub fn check_gold(gold: &Value) -> Result<(), String> {
     if is_only_markers(gold) { Err("the gold result has no finite value".to_owned()) } else { Ok(()) }
 }
 
-/// Replaces the numbers that are not finite, which a result has as strings in the spelling of the program (`nan`,
-/// `-inf`), by the strings `NaN`, `Infinity` and `-Infinity`. As gold, these markers stand for the numbers.
+/// Replaces each number that is not finite, which a result has as a string in the program's spelling (`nan`, `-inf`), by
+/// one of the markers `NaN`, `Infinity` and `-Infinity`. A marker in gold equals only that number.
 #[must_use]
 pub fn with_markers(result: Value) -> Value {
     match result {
@@ -63,9 +63,15 @@ pub fn with_markers(result: Value) -> Value {
     }
 }
 
-/// Returns the number that a gold value's marker stands for.
+/// Returns the number of a gold value that is a marker.
 fn marked(gold: &Value) -> Option<f64> {
     json::not_finite(gold.as_str()?)
+}
+
+/// Whether two numbers are both NaN, or the same infinity.
+fn is_same_extreme(one: f64, other: f64) -> bool {
+    let same_sign = one.is_sign_negative() == other.is_sign_negative();
+    one.is_nan() && other.is_nan() || one.is_infinite() && other.is_infinite() && same_sign
 }
 
 fn is_only_markers(gold: &Value) -> bool {
@@ -193,9 +199,7 @@ fn is_count(gold: &Value) -> bool {
 fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, tolerance: &Tolerance) -> ValueVerdict {
     let Some(expected) = gold.as_f64() else {
         let pass = match marked(gold) {
-            Some(number) => {
-                got.as_str().and_then(number_in).is_some_and(|it| it == number || it.is_nan() && number.is_nan())
-            }
+            Some(number) => got.as_str().and_then(number_in).is_some_and(|it| is_same_extreme(it, number)),
             None => gold == got,
         };
         let reason = (!pass).then(|| format!("not equal to `{}`", excerpt(&gold.to_string())));

@@ -186,9 +186,10 @@ fn read_item(
             Ok(())
         }
         "tool_search_output" => {
-            let before = offered.tools.len();
+            let known: Vec<String> = offered.tools.iter().map(|tool| tool.name.clone()).collect();
             list(item, "tools").iter().try_for_each(|said| offered.add(said, None))?;
-            let found: Vec<&str> = offered.tools.iter().skip(before).map(|tool| tool.name.as_str()).collect();
+            let names = offered.tools.iter().map(|tool| &tool.name);
+            let found: Vec<&str> = names.filter(|name| !known.contains(name)).map(String::as_str).collect();
             let said = if found.is_empty() {
                 "No further tools were found.".to_owned()
             } else {
