@@ -27,6 +27,7 @@ mod conformance {
     pub mod resources;
     pub mod runner;
     pub mod search;
+    pub mod terminals;
     pub mod visibility;
 }
 

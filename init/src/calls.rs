@@ -101,9 +101,10 @@ const OF_SEVERAL: &[(libc::c_long, u64)] = &[(libc::SYS_setpriority, PRIO_USER),
 const PRIO_USER: u64 = 2;
 const IOPRIO_USER: u64 = 3;
 
-/// Refused `ioctl` requests. The first two push input into a terminal. The others make files immutable, or move them to
+/// Refused `ioctl` requests. The first two push input into a terminal. The third changes a terminal's line discipline,
+/// for which the kernel would load one of many seldom used modules. The others make files immutable, or move them to
 /// another project and so to another quota.
-const REQUESTS: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR];
+const REQUESTS: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR];
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 

@@ -13,7 +13,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::filter::Program;
 use super::wire::{OsBytes, Setup, Surroundings, WorkspaceSource};
-use super::{calls, filter, root};
+use super::{calls, filter, root, terminals};
 use crate::processes;
 
 /// The newest landlock version whose rights are used here. Older kernels enforce the rights that they support.
@@ -179,6 +179,8 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
         // The root contains only what may be read.
         allowed.extend([("/".into(), read), ("/tmp".into(), all), ("/dev/shm".into(), all)]);
         allowed.push((crate::WORKDIR.into(), all));
+        allowed.push((terminals::FOLDER.into(), device | AccessFs::ReadDir));
+        allowed.push((terminals::CONTROLLING.into(), device));
     }
     for name in ["null", "zero", "full", "random", "urandom"] {
         allowed.push((Path::new("/dev").join(name), device));

@@ -42,6 +42,7 @@ mod serve;
 mod sockets;
 mod start;
 pub mod starved;
+mod terminals;
 pub mod tree;
 pub mod wire;
 
@@ -246,7 +247,10 @@ fn start_confined(setup: &Setup) -> io::Result<ProcessRole> {
 /// Adds a watch on memory that no cgroup counts.
 fn weighing(server: JobServer, setup: &Setup, sockets: Option<SocketMeasurement>) -> JobServer {
     match sockets {
-        Some(sockets) => server.weighing(MemoryWatch::new(setup.limits.memory, sockets, setup.memory_cgroup)),
+        Some(sockets) => {
+            let watch = MemoryWatch::new(setup.limits.memory, sockets, setup.memory_cgroup);
+            server.weighing(watch.counting_terminals(setup.place == Surroundings::Container))
+        }
         None => server,
     }
 }

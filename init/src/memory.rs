@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 
 use super::children::Children;
 use super::sockets::{Sockets, most_of_a_pair};
+use super::terminals;
 use crate::processes;
 
 /// Time between checks.
@@ -27,6 +28,8 @@ pub(super) struct MemoryWatch {
     sockets: SocketMeasurement,
     /// Whether a cgroup counts the memory of processes. Version 1 does not count data that waits in connections.
     has_cgroup: bool,
+    /// Whether the number of pseudo-terminals is watched, too, because their file system has no limit.
+    counts_terminals: bool,
 }
 
 /// The way to measure data that waits in sockets.
@@ -42,7 +45,18 @@ impl MemoryWatch {
     /// Allows all processes `limit` bytes together. With a cgroup that counts them, `limit` applies to their sockets
     /// alone.
     pub(super) fn new(limit: u64, sockets: SocketMeasurement, has_cgroup: bool) -> Self {
-        Self { most: limit, next: Cell::new(Instant::now() + BETWEEN_LOOKS), sockets, has_cgroup }
+        Self {
+            most: limit,
+            next: Cell::new(Instant::now() + BETWEEN_LOOKS),
+            sockets,
+            has_cgroup,
+            counts_terminals: false,
+        }
+    }
+
+    /// Also watches the number of pseudo-terminals, if `counts`.
+    pub(super) fn counting_terminals(self, counts: bool) -> Self {
+        Self { counts_terminals: counts, ..self }
     }
 
     /// Time of the next check.
@@ -61,6 +75,9 @@ impl MemoryWatch {
         let looking = Instant::now();
         if looking < self.next.get() {
             return;
+        }
+        if self.counts_terminals && terminals::are_too_many() {
+            kill_all_but(children, job);
         }
         if self.has_cgroup {
             if self.in_sockets(&[], 0) > self.most {

@@ -1,5 +1,6 @@
 //! The file system of a sandbox: a small tmpfs with an allowlist of the host's folders read-only, the workspace, a
-//! private `/tmp`, a fresh `/proc` and five harmless devices. Anything not listed does not exist inside.
+//! private `/tmp`, a fresh `/proc`, five harmless devices and a few pseudo-terminals. Anything not listed does not
+//! exist inside.
 
 use std::fs;
 use std::io;
@@ -13,6 +14,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{chdir, pivot_root};
 
 use super::mount::{NO_DEVICES, NO_SUID, READ_ONLY, attach, clone_tree, set_attributes_at};
+use super::terminals;
 use super::wire::{OsBytes, Setup, WorkspaceSource};
 use crate::WORKDIR;
 
@@ -242,6 +244,8 @@ pub(super) fn enter(setup: &Setup, in_user_namespace: bool, user: (u32, u32)) ->
     fs::create_dir_all(&proc)?;
     let result = mount(Some("proc"), &proc, Some("proc"), flags | MsFlags::MS_NOEXEC, None::<&str>);
     doing("mount /proc", result.map_err(Into::into))?;
+    // A failure is acceptable, because it only makes programs fail that need a terminal.
+    let _ = terminals::provide(&staged(Path::new("/dev")));
     drop((sources, workspace));
 
     chdir(STAGE)?;

@@ -48,6 +48,8 @@ pub struct Budget {
     pub calls: u32,
     /// Replies reused from an earlier run.
     pub cached_replies: u32,
+    /// Requests of an external agent that the gateway cannot pass on.
+    pub refused_requests: u32,
     /// Replies that could not be carried out, at least in part.
     pub format_errors: u32,
     /// Tool time so far.
@@ -77,6 +79,7 @@ impl Budget {
             steps: 0,
             calls: 0,
             cached_replies: 0,
+            refused_requests: 0,
             format_errors: 0,
             tool_time: Duration::ZERO,
             model_time: Duration::ZERO,

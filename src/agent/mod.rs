@@ -120,6 +120,10 @@ pub trait Agent: Send + Sync {
     fn digest(&self) -> Option<String> {
         None
     }
+    /// Version of the agent, if it is another project's program.
+    fn version(&self) -> Option<String> {
+        None
+    }
     /// Grace period to end and complete its record once [`Context::cancel`] is set. With zero, the agent is dropped at
     /// once, in the middle of whatever it does.
     fn winds_down(&self) -> Duration {

@@ -20,7 +20,7 @@ use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
 ///
-/// Refuses results that are NaN, or that vary between repeats by more than their tolerance, unless the tolerance is
+/// Refuses results without a finite number, or that vary between repeats by more than their tolerance, unless the tolerance is
 /// `stochastic`: then the experiment runs at least 96 times, and all its results are kept. With `--check`, records
 /// nothing, and compares the results on this machine, in this env and sandbox, with the recorded gold.
 #[derive(clap::Args)]

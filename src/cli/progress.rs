@@ -89,6 +89,7 @@ struct ProgressCounts {
     passed: usize,
     failed: usize,
     infrastructure: usize,
+    stopped: usize,
     /// Number of attempts that are being tried again.
     retried: usize,
     cost: f64,
@@ -283,7 +284,9 @@ impl ProgressCounts {
         self.finished += 1;
         self.running = self.running.saturating_sub(1);
         self.cost += record.cost;
-        if record.is_infrastructure() {
+        if record.is_stopped() {
+            self.stopped += 1;
+        } else if record.is_infrastructure() {
             self.infrastructure += 1;
         } else if record.pass {
             self.passed += 1;
@@ -296,6 +299,9 @@ impl ProgressCounts {
         let mut line = format!("{} running, {} passed, {} failed", self.running, self.passed, self.failed);
         if self.infrastructure > 0 {
             let _ = write!(line, ", {} lost to infrastructure", self.infrastructure);
+        }
+        if self.stopped > 0 {
+            let _ = write!(line, ", {} stopped", self.stopped);
         }
         if self.retried > 0 {
             let _ = write!(line, ", {} tried again", self.retried);

@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             planned: run.planned.iter().map(|planned| planned.attempts).sum(),
             finished: records.len(),
             passed: records.iter().filter(|record| record.pass).count(),
-            lost: reading.records.iter().filter(|record| record.is_infrastructure()).count(),
+            lost: reading.records.iter().filter(|record| record.is_infrastructure() && !record.is_stopped()).count(),
             cost: reading.records.iter().map(|record| record.cost).sum(),
             being_written: reading.store.is_being_written(),
         });

@@ -53,14 +53,10 @@ pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: boo
         let _ = writeln!(text, "mutation score: {score:.3}");
     }
     text += &verified.evidence.as_ref().map(|evidence| kinds(loaded, evidence)).unwrap_or_default();
-    for (title, functions) in [
-        ("not essential (no experiment changes without it)", named(loaded, &verified.matrix.inessential())),
-        ("fails by value, not by error (something swallows the error)", named(loaded, &verified.matrix.swallowed())),
-    ] {
-        for function in functions {
-            let _ = writeln!(text, "{title}: {}", clean(&function));
-        }
+    for function in named(loaded, &verified.matrix.inessential()) {
+        let _ = writeln!(text, "not essential (no experiment changes without it): {}", clean(&function));
     }
+    text += &swallowed(&named(loaded, &verified.matrix.swallowed()), paper.units.len());
     let all = verified.mutations.iter().flat_map(|it| it.survivors.iter().map(move |survivor| (it, survivor)));
     let count = all.clone().count();
     if survivors {
@@ -77,6 +73,21 @@ pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: boo
         }
     }
     text
+}
+
+/// Names the functions without which experiments give other values instead of an error. If that is so of all of them,
+/// the commands are the reason, as those of test runners that count failures.
+fn swallowed(functions: &[String], all: usize) -> String {
+    match functions {
+        [] => String::new(),
+        every if every.len() == all && all > 1 => format!(
+            "all {all} functions fail by value, not by error: the experiments go on after an error, as test runners do\n"
+        ),
+        some => {
+            let named: Vec<String> = some.iter().map(|function| clean(function)).collect();
+            format!("fails by value, not by error (something swallows the error): {}\n", named.join(", "))
+        }
+    }
 }
 
 /// Same as [`console`], for a paper that was verified earlier, from its files.

@@ -1,5 +1,6 @@
 //! Generates a new paper's `paper.toml`, with comments for the person who completes it.
 
+use super::metadata::PackageFacts;
 use super::propose::MaskingProposal;
 use crate::suite::{Experiment, ResultRule, TODO, ToleranceRule};
 use std::fmt::Write as _;
@@ -20,6 +21,8 @@ pub struct CompiledCode {
 pub struct ManifestInput<'a> {
     /// The paper's title, if its text has one.
     pub title: Option<&'a str>,
+    /// Facts about the package, for what the text does not say.
+    pub facts: &'a PackageFacts,
     /// Folder under `repos/`.
     pub repo: &'a str,
     /// Folder under `envs/`.
@@ -59,11 +62,14 @@ impl ManifestInput<'_> {
     /// Returns the manifest's text.
     #[must_use]
     pub fn manifest(&self) -> String {
-        let title = quoted(self.title.unwrap_or(TODO));
+        let facts = self.facts;
+        let title = quoted(self.title.or(facts.title.as_deref()).unwrap_or(TODO));
+        let authors: Vec<String> = facts.authors.iter().map(|name| quoted(name)).collect();
+        let authors = if authors.is_empty() { quoted(TODO) } else { authors.join(", ") };
+        let year = facts.year.map_or_else(|| format!("0 # {TODO}"), |year| year.to_string());
         let mut text = format!(
-            "title = {title}\nauthors = [{}]\nyear = 0 # {TODO}\nurl = {}\nrepo = {}\nenv = {}\n",
-            quoted(TODO),
-            quoted(TODO),
+            "title = {title}\nauthors = [{authors}]\nyear = {year}\nurl = {}\nrepo = {}\nenv = {}\n",
+            quoted(facts.url.as_deref().unwrap_or(TODO)),
             quoted(self.repo),
             quoted(self.env)
         );
@@ -207,6 +213,7 @@ mod tests {
         };
         let sheet = ManifestInput {
             title: None,
+            facts: &PackageFacts::default(),
             repo: "r",
             env: "e",
             compiled: &CompiledCode {

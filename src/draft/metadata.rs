@@ -30,6 +30,96 @@ pub fn dependencies(repo: &Path) -> Option<PackageDependencies> {
         .or_else(|| found("setup.py", text(repo, "setup.py").and_then(|said| called(&said, "install_requires"))))
 }
 
+/// Facts about a package, for the manifest of its paper.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackageFacts {
+    /// Name and summary.
+    pub title: Option<String>,
+    /// Names of the authors.
+    pub authors: Vec<String>,
+    /// The last year of the licence's copyright notice.
+    pub year: Option<u16>,
+    /// Address of the home page, or else of the sources.
+    pub url: Option<String>,
+}
+
+/// Returns what an sdist's `PKG-INFO` or else `pyproject.toml` says about the package, with the year from its licence.
+#[must_use]
+pub fn facts(repo: &Path) -> PackageFacts {
+    let mut found = match (text(repo, "PKG-INFO"), pyproject(repo)) {
+        (Some(said), _) => facts_of_sdist(&said),
+        (None, Some(table)) => facts_of_project(&table),
+        (None, None) => PackageFacts::default(),
+    };
+    let licence = std::fs::read_dir(repo).into_iter().flatten().flatten().find(|entry| {
+        let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+        name.starts_with("licen") || name.starts_with("copying")
+    });
+    found.year = licence.and_then(|entry| copyright(&std::fs::read_to_string(entry.path()).ok()?));
+    found
+}
+
+fn facts_of_sdist(said: &str) -> PackageFacts {
+    let head = said.split("\n\n").next().unwrap_or_default();
+    let all = |field: &str| {
+        let prefix = format!("{field}:");
+        let lines = head.lines().filter_map(|line| line.strip_prefix(&prefix).map(|value| value.trim().to_owned()));
+        lines.filter(|value| !value.is_empty() && value != "UNKNOWN").collect::<Vec<_>>()
+    };
+    let first = |field: &str| all(field).into_iter().next();
+    let addresses = all("Project-URL").into_iter().filter_map(|entry| {
+        let (label, address) = entry.split_once(',')?;
+        Some((label.trim().to_lowercase(), address.trim().to_owned()))
+    });
+    PackageFacts {
+        title: title(first("Name"), first("Summary")),
+        authors: names(&first("Author").or_else(|| first("Author-email")).unwrap_or_default()),
+        year: None,
+        url: first("Home-page").or_else(|| home_page(addresses)),
+    }
+}
+
+fn facts_of_project(table: &Table) -> PackageFacts {
+    let Some(project) = table.get("project") else { return PackageFacts::default() };
+    let text = |field: &str| Some(project.get(field)?.as_str()?.to_owned());
+    let authors = project.get("authors").and_then(toml::Value::as_array).into_iter().flatten();
+    let addresses = project.get("urls").and_then(toml::Value::as_table).into_iter().flatten();
+    PackageFacts {
+        title: title(text("name"), text("description")),
+        authors: authors.filter_map(|author| Some(author.get("name")?.as_str()?.to_owned())).collect(),
+        year: None,
+        url: home_page(addresses.filter_map(|(label, it)| Some((label.to_lowercase(), it.as_str()?.to_owned())))),
+    }
+}
+
+fn title(name: Option<String>, summary: Option<String>) -> Option<String> {
+    match (name, summary) {
+        (Some(name), Some(summary)) => Some(format!("{name}: {summary}")),
+        (name, summary) => name.or(summary),
+    }
+}
+
+/// Splits a list of authors, without their addresses.
+fn names(said: &str) -> Vec<String> {
+    let name = |part: &str| part.split('<').next().unwrap_or_default().trim().trim_matches('"').to_owned();
+    said.split(',').flat_map(|part| part.split(" and ")).map(name).filter(|name| !name.is_empty()).collect()
+}
+
+/// Chooses among addresses, each with its label in lower case.
+fn home_page(addresses: impl Iterator<Item = (String, String)>) -> Option<String> {
+    const LABELS: [&str; 6] = ["homepage", "home-page", "home", "repository", "source", "documentation"];
+    let all: Vec<(String, String)> = addresses.collect();
+    let labelled = LABELS.iter().find_map(|label| all.iter().find(|(own, _)| own.replace(' ', "-") == *label));
+    labelled.or_else(|| all.first()).map(|(_, address)| address.clone())
+}
+
+/// Returns the last year of a licence's copyright notices.
+fn copyright(licence: &str) -> Option<u16> {
+    let year = Regex::new(r"\b(?:19|20)\d\d\b").ok()?;
+    let notices = licence.lines().filter(|line| line.to_ascii_lowercase().contains("copyright"));
+    notices.flat_map(|line| year.find_iter(line)).filter_map(|found| found.as_str().parse().ok()).max()
+}
+
 /// Returns the Python call behind each console script, from entries such as `name = package.module:function`.
 #[must_use]
 pub fn scripts(repo: &Path) -> BTreeMap<String, String> {
@@ -200,6 +290,33 @@ mod tests {
         assert_eq!(range(&[("setup.cfg", "[options]\npython_requires = >=3.8, <4\n")]).unwrap().0, ">=3.8, <4");
         assert_eq!(range(&[("setup.py", "setup(python_requires='>=3.9')")]).unwrap(), (">=3.9".to_owned(), "setup.py"));
         assert_eq!(range(&[("setup.py", "setup()")]), None);
+    }
+
+    #[test]
+    fn title_authors_year_and_address_come_from_the_package() {
+        let sdist = "Metadata-Version: 2.1\nName: emcee\nSummary: The Python ensemble sampling toolkit for MCMC\n\
+                     Home-page: https://emcee.example.org\nAuthor: Daniel Foreman-Mackey and David W. Hogg\n\
+                     Author-email: d@example.org\n\nAuthor: nobody\n";
+        let licence = "The MIT License\n\nCopyright (c) 2010-2021 the authors\n\nIn 2099 nothing changes.\n";
+        let found = facts(repo(&[("PKG-INFO", sdist), ("LICENSE.txt", licence)]).path());
+        let expected = PackageFacts {
+            title: Some("emcee: The Python ensemble sampling toolkit for MCMC".into()),
+            authors: vec!["Daniel Foreman-Mackey".into(), "David W. Hogg".into()],
+            year: Some(2021),
+            url: Some("https://emcee.example.org".into()),
+        };
+        assert_eq!(found, expected);
+        let newer = "Name: x\nAuthor-email: A B <a@example.org>, \"C D\" <c@example.org>\nHome-page: UNKNOWN\n\
+                     Project-URL: Bug Tracker, https://b.example.org\nProject-URL: Homepage, https://h.example.org\n";
+        let found = facts(repo(&[("PKG-INFO", newer)]).path());
+        assert_eq!((found.authors, found.title.as_deref()), (vec!["A B".into(), "C D".into()], Some("x")));
+        assert_eq!((found.url.as_deref(), found.year), (Some("https://h.example.org"), None));
+        let project = "[project]\nname = 'y'\ndescription = 'Draws.'\nauthors = [{name = 'E F'}, {email = 'g'}]\n\
+                       [project.urls]\nRepository = 'https://r.example.org'\n";
+        let found = facts(repo(&[("pyproject.toml", project)]).path());
+        assert_eq!((found.title.as_deref(), found.authors), (Some("y: Draws."), vec!["E F".to_owned()]));
+        assert_eq!(found.url.as_deref(), Some("https://r.example.org"));
+        assert_eq!(facts(repo(&[]).path()), PackageFacts::default());
     }
 
     #[test]

@@ -22,4 +22,4 @@ pub mod trial;
 
 pub use propose::{MaskingProposal, propose};
 pub use stage::{Draft, require_id};
-pub use trial::{TrialResult, TrialSetup, refuse_scripts, try_command};
+pub use trial::{TrialResult, TrialSetup, refuse_left_out, refuse_missing_runners, refuse_scripts, try_command};

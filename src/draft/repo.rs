@@ -39,8 +39,8 @@ fn set(globs: &[String]) -> Result<GlobSet> {
     set.build().map_err(|error| Error::internal("failed to combine globs").because(error))
 }
 
-/// Copies a repository into the new folder `to`. Returns the paths that were left out (whole folders as one path) with
-/// the reason.
+/// Copies a repository into the new folder `to`. Returns the paths that were left out (whole folders as one path, unless
+/// something in them was kept) with the reason.
 ///
 /// # Errors
 /// Kind `Usage` if `from` is not a folder or contains no Python file, `Machine` if something cannot be read or written.
@@ -52,6 +52,9 @@ pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathB
     }
     let mut left_out: BTreeMap<PathBuf, &'static str> = BTreeMap::new();
     let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
+    // Below folders that are left out: the kept files, and the other ones.
+    let mut kept_below: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut others_below: Vec<(PathBuf, &'static str)> = Vec::new();
     let mut python = false;
     fs::create_dir_all(to).map_err(|error| Error::io("create", to, error))?;
     let walk = WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
@@ -65,8 +68,13 @@ pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathB
         if let Some(reason) = reason.filter(|_| !kept) {
             if above(&left_out, &path).is_none() {
                 left_out.insert(path, reason);
+            } else if !entry.file_type().is_dir() {
+                others_below.push((path, reason));
             }
             continue;
+        }
+        if !entry.file_type().is_dir() && above(&left_out, &path).is_some() {
+            kept_below.insert(path.clone());
         }
         let target = to.join(&path);
         let kind = entry.file_type();
@@ -95,7 +103,20 @@ pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathB
         return Err(Error::usage(format!("the repository `{}` contains no Python file", from.display()))
             .hint("only functions in Python sources can be masked"));
     }
+    left_out.retain(|path, _| !holds(path, &kept_below));
+    for (path, reason) in others_below {
+        if above(&left_out, &path).is_none() {
+            // The outermost folder in which nothing was kept, or else the file itself.
+            let whole = path.ancestors().take_while(|above| !holds(above, &kept_below)).last().unwrap_or(&path);
+            left_out.insert(whole.to_owned(), reason);
+        }
+    }
     Ok(left_out)
+}
+
+/// Whether one of these paths is in the folder.
+fn holds(folder: &Path, paths: &BTreeSet<PathBuf>) -> bool {
+    paths.range(folder.to_owned()..).next().is_some_and(|path| path.starts_with(folder))
 }
 
 /// Returns the reason for leaving out a folder above this path, if any.
@@ -220,7 +241,16 @@ mod tests {
         let choice = CopyRules::new(&["results/in.csv".into(), "tests/".into()], &["paper".into()]).unwrap();
         let (files, left_out) = copied(&folder, &choice);
         assert_eq!(files, ["a.py", "results/in.csv", "tests/test_a.py"]);
-        assert_eq!(left_out, ["paper: as you said", "results: saved results"]);
+        assert_eq!(left_out, ["paper: as you said", "results/out.csv: saved results"]);
+    }
+
+    #[test]
+    fn a_folder_of_which_something_was_kept_is_not_listed_as_left_out() {
+        let folder = repo(&["a.py", "tests/test_a.py", "tests/data/x.csv", "results/deep/a.csv", "results/b/in.csv"]);
+        let all = CopyRules::new(&["tests/**".into(), "results/**/in.csv".into()], &[]).unwrap();
+        let (files, left_out) = copied(&folder, &all);
+        assert_eq!(files, ["a.py", "results/b/in.csv", "tests/data/x.csv", "tests/test_a.py"]);
+        assert_eq!(left_out, ["results/deep: saved results"]);
     }
 
     #[test]

@@ -20,8 +20,8 @@ use crate::score::read_result;
 use crate::suite::{Protocol, ResultRule};
 use crate::workspace::{ChangeKind, ChangeLimits, FileChange, Snapshot, Workspace};
 
-/// Maximum bytes of standard error shown.
-const STDERR_SHOWN: usize = 1500;
+/// Maximum bytes shown of each output stream.
+const SHOWN: usize = 1500;
 
 /// The result of a first run.
 #[derive(Debug, Clone)]
@@ -121,8 +121,14 @@ impl TrialSetup<'_> {
 
 /// Returns why a command failed and what to do; `None` if it succeeded.
 fn failure(exec: &Exec, line: &str, place: &TrialSetup<'_>) -> Option<(String, String)> {
-    let stderr = String::from_utf8_lossy(&exec.stderr);
-    let stderr = tail(stderr.trim_end());
+    let last = |bytes: &[u8]| tail(String::from_utf8_lossy(bytes).trim_end());
+    let (stdout, stderr) = (last(&exec.stdout), last(&exec.stderr));
+    // Test runners report failures on standard output.
+    let said = match (stdout.is_empty(), stderr.is_empty()) {
+        (true, _) => stderr.clone(),
+        (false, true) => format!("its output ends with:\n{stdout}"),
+        (false, false) => format!("{stderr}\nits output ends with:\n{stdout}"),
+    };
     let why = match exec.exit {
         Exit::Code(0) => return None,
         Exit::TimedOut => {
@@ -133,12 +139,13 @@ fn failure(exec: &Exec, line: &str, place: &TrialSetup<'_>) -> Option<(String, S
                     .to_owned(),
             ));
         }
-        Exit::Code(code) => format!("`{line}` ended with exit code {code}\n{stderr}"),
-        Exit::Signal(signal) => format!("`{line}` was killed by signal {signal}\n{stderr}"),
+        Exit::Code(code) => format!("`{line}` ended with exit code {code}\n{said}"),
+        Exit::Signal(signal) => format!("`{line}` was killed by signal {signal}\n{said}"),
         Exit::DiskFull => format!("`{line}` wrote more than the disk limit"),
     };
     let hint = script(&stderr, place.snapshot.tree());
-    let hint = hint.unwrap_or_else(|| next_step(&stderr, place.snapshot.tree(), place.left_out));
+    let said = format!("{stdout}\n{stderr}");
+    let hint = hint.unwrap_or_else(|| next_step(&said, place.snapshot.tree(), place.left_out));
     Some((why.trim_end().to_owned(), hint))
 }
 
@@ -161,6 +168,98 @@ pub fn refuse_scripts(wanted: &[RequestedExperiment], tree: &Path) -> Result<()>
         let name = words.find(|word| word.split_once('=').is_none_or(|(name, _)| name.contains(['/', '.', '-'])))?;
         let hint = call_of(name, tree)?;
         Some(Error::usage(format!("experiment `{}` begins with `{name}`, which does not exist", one.id)).hint(hint))
+    });
+    Error::all(faults.collect()).map_or(Ok(()), Err)
+}
+
+/// Programs that come with a package, by the name of the package. Only the command shows that the repo needs them.
+const RUNNERS: [(&str, &str); 9] = [
+    ("pytest", "pytest"),
+    ("py.test", "pytest"),
+    ("nose2", "nose2"),
+    ("nosetests", "nose"),
+    ("coverage", "coverage"),
+    ("asv", "asv"),
+    ("torchrun", "torch"),
+    ("papermill", "papermill"),
+    ("jupyter", "jupyter"),
+];
+
+/// Fails for commands that name files which were left out of the repo, before anything is built.
+///
+/// # Errors
+/// Kind `Usage`, covering all such commands.
+pub fn refuse_left_out(
+    wanted: &[RequestedExperiment],
+    tree: &Path,
+    left_out: &BTreeMap<PathBuf, &'static str>,
+) -> Result<()> {
+    let faults = wanted.iter().filter_map(|one| {
+        let words = one.command.split(|c: char| c.is_whitespace() || ";&|()\"'=:".contains(c));
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let is_test = words.iter().any(|word| TEST_RUNNERS.contains(word));
+        let named = words.iter().find_map(|word| {
+            let path = Path::new(word.trim_start_matches("./"));
+            // A plain word may mean something else than the folder of that name.
+            let is_path = is_test || word.contains(['/', '.']);
+            let is_meant = is_path && !path.as_os_str().is_empty() && !tree.join(path).exists();
+            left_out.iter().find(|(folder, _)| is_meant && path.starts_with(folder))
+        });
+        // A test runner without a path runs all tests that it finds.
+        let all = || {
+            let is_there = words.iter().any(|word| is_python(Path::new(word)) && tree.join(word).exists());
+            left_out.iter().find(|(_, why)| is_test && **why == "tests" && !is_there && !has_tests(tree))
+        };
+        let (path, why) = named.or_else(all)?;
+        let path = path.display();
+        Some(
+            Error::usage(format!("experiment `{}` uses `{path}`, which was left out of the repo ({why})", one.id))
+                .hint(format!("include it with `--keep '{path}'`; agents can then read it")),
+        )
+    });
+    Error::all(faults.collect()).map_or(Ok(()), Err)
+}
+
+fn is_python(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "py")
+}
+
+/// Programs and modules that run tests.
+const TEST_RUNNERS: [&str; 5] = ["pytest", "py.test", "unittest", "nose2", "nosetests"];
+
+/// Whether a folder has files that test runners find.
+fn has_tests(tree: &Path) -> bool {
+    walkdir::WalkDir::new(tree).into_iter().flatten().any(|entry| {
+        let stem = entry.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        is_python(entry.path()) && (stem.starts_with("test") || stem.ends_with("_test"))
+    })
+}
+
+/// Fails for commands that run a program of a package which the env's files do not name, before the env is built.
+/// `env` is their text.
+///
+/// # Errors
+/// Kind `Usage`, covering all such commands.
+pub fn refuse_missing_runners(wanted: &[RequestedExperiment], env: &str) -> Result<()> {
+    let env = env.to_lowercase();
+    let faults = wanted.iter().filter_map(|one| {
+        let words: Vec<&str> = one
+            .command
+            .split(|c: char| c.is_whitespace() || ";&|()".contains(c))
+            .filter(|word| !word.is_empty())
+            .collect();
+        let (runner, package) = RUNNERS.into_iter().find(|(runner, package)| {
+            let is_run = |(place, word): (usize, &&str)| {
+                let before = place.checked_sub(1).map(|before| words[before]);
+                let begins = before.is_none_or(|word| word == "-m" || word.contains('=') || word == "exec");
+                word == runner && begins
+            };
+            words.iter().enumerate().any(is_run) && !env.contains(package)
+        })?;
+        Some(
+            Error::usage(format!("experiment `{}` runs `{runner}`, but the env has no package `{package}`", one.id))
+                .hint(format!("add it to the packages, as `--requirements ...,{package}`, or to the environment file")),
+        )
     });
     Error::all(faults.collect()).map_or(Ok(()), Err)
 }
@@ -197,7 +296,7 @@ fn home(tree: &Path, module: &str) -> Option<PathBuf> {
     Some(folder.unwrap_or(Path::new(".")).to_owned())
 }
 
-/// Suggests what to do about a failed command, from its standard error.
+/// Suggests what to do about a failed command, from its output.
 fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static str>) -> String {
     static MISSING: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"No module named '?([A-Za-z0-9_.]+)'?").ok());
@@ -239,7 +338,7 @@ fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static st
 
 /// Returns the end of a text, starting at the beginning of a line if possible.
 fn tail(text: &str) -> String {
-    let mut start = text.len().saturating_sub(STDERR_SHOWN);
+    let mut start = text.len().saturating_sub(SHOWN);
     while !text.is_char_boundary(start) {
         start += 1;
     }
@@ -298,10 +397,37 @@ mod tests {
     }
 
     #[test]
+    fn what_a_command_lacks_is_reported_before_anything_is_built() {
+        let folder = tempfile::tempdir().unwrap();
+        let wanted = |command: &str| [crate::draft::command::parse(&format!("one={command}")).unwrap()];
+        let left_out = BTreeMap::from([(PathBuf::from("tests"), "tests"), (PathBuf::from("a/test_b.py"), "tests")]);
+        let lacks =
+            |command: &str| refuse_left_out(&wanted(command), folder.path(), &left_out).map_err(|it| it.message);
+        for command in [
+            "python -m pytest tests/test_a.py::test_x",
+            "cd . && pytest ./tests",
+            "python a/test_b.py",
+            "python -m pytest -q",
+            "python -m unittest",
+        ] {
+            assert!(lacks(command).unwrap_err().contains("was left out of the repo (tests)"), "{command}");
+        }
+        for command in ["python run.py --tests 3", "python run.py --split tests", "python testsuite.py"] {
+            assert_eq!(lacks(command), Ok(()), "{command}");
+        }
+        let runs = |command: &str, env: &str| refuse_missing_runners(&wanted(command), env).map_err(|it| it.message);
+        for command in ["pytest -q", "A=1 py.test", "python -m pytest x", "cd a && python3 -m pytest"] {
+            assert!(runs(command, "numpy==2.0").unwrap_err().contains("no package `pytest`"), "{command}");
+            assert_eq!(runs(command, "  - pytest-xdist==3"), Ok(()), "{command}");
+        }
+        assert_eq!(runs("python pytest.py --runner pytest", "numpy"), Ok(()));
+    }
+
+    #[test]
     fn a_long_message_is_cut_at_a_line() {
         let text = "first é\n".repeat(400) + "last";
         let cut = tail(&text);
-        assert!(cut.starts_with("first") && cut.ends_with("last") && cut.len() <= STDERR_SHOWN, "{cut}");
+        assert!(cut.starts_with("first") && cut.ends_with("last") && cut.len() <= SHOWN, "{cut}");
         assert_eq!(tail("short"), "short");
     }
 }

@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::names::file_name;
 use super::{AgentAction, ExportSource, Turn, turns};
+use crate::agent::{Event, TimedEvent};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
-use crate::model::{Role, Usage};
+use crate::model::{Role, Tool, Usage};
 use crate::run::AttemptRecord;
 
 /// Version of the format.
@@ -27,7 +28,7 @@ pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
     for brief in source.attempts() {
         let record = source.whole(brief)?;
         let lines = source.lines(&record);
-        let trajectory = trajectory(source, &record, &turns(&lines));
+        let trajectory = trajectory(source, &record, (&turns(&lines), &tools(&lines)));
         let text = serde_json::to_vec_pretty(&trajectory)
             .map_err(|error| Error::internal("failed to write a trajectory").because(error))?;
         let name = format!("{}.{}.json", file_name(&record.sample), record.attempt);
@@ -37,9 +38,27 @@ pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-/// Converts an attempt's trajectory.
+/// Returns all tools that the model was offered, in the order in which they were first offered; of several with a name
+/// the last.
 #[must_use]
-pub fn trajectory(source: &ExportSource, record: &AttemptRecord, turns: &[Turn<'_>]) -> Value {
+pub fn tools(lines: &[TimedEvent]) -> Vec<&Tool> {
+    let mut found: Vec<&Tool> = Vec::new();
+    let offered = lines.iter().filter_map(|line| match &line.event {
+        Event::Asked { tools, .. } => tools.as_ref(),
+        _ => None,
+    });
+    for tool in offered.flatten() {
+        match found.iter_mut().find(|known| known.name == tool.name) {
+            Some(known) => *known = tool,
+            None => found.push(tool),
+        }
+    }
+    found
+}
+
+/// Converts an attempt's trajectory, from its turns and the tools that the model was offered.
+#[must_use]
+pub fn trajectory(source: &ExportSource, record: &AttemptRecord, (turns, tools): (&[Turn<'_>], &[&Tool])) -> Value {
     let begun = record.started;
     let at = |seconds: f64| {
         let since = std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default();
@@ -64,8 +83,20 @@ pub fn trajectory(source: &ExportSource, record: &AttemptRecord, turns: &[Turn<'
     for (number, step) in steps.iter_mut().enumerate() {
         step.insert("step_id".to_owned(), (number + 1).into());
     }
-    let version = source.run.sessions.last().map_or("unknown", |session| session.version.as_str());
+    // An agent of this program has the program's version.
+    let own = source.run.sessions.last().map_or("unknown", |session| session.version.as_str());
+    let external = source.run.sessions.iter().rev().find_map(|session| session.agents.get(&record.agent));
+    let version = external.map_or(own, String::as_str);
     let mut agent = object(json!({ "name": record.agent, "version": version }));
+    if !tools.is_empty() {
+        let definition = |tool: &&Tool| {
+            let function = json!({
+                "name": tool.name, "description": tool.description, "parameters": tool.parameters,
+            });
+            json!({ "type": "function", "function": function })
+        };
+        agent.insert("tool_definitions".to_owned(), tools.iter().map(definition).collect());
+    }
     if let Some(model) = &record.model {
         agent.insert("model_name".to_owned(), model.clone().into());
     }

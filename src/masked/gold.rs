@@ -13,7 +13,7 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::run::round;
 use crate::score::redraw::{self, RUNS};
-use crate::score::{Expected, ExperimentVerdict, Tolerance, ValueVerdict, check_gold, score_experiment};
+use crate::score::{Expected, ExperimentVerdict, Tolerance, ValueVerdict, check_gold, score_experiment, with_markers};
 use crate::suite::{
     EnvStamp, Experiment, FEWEST_REPEATS, GOLD_FORMAT, Gold, GoldResult, LoadedPaper, NamedTolerance, Paper, Protocol,
     ToleranceRule,
@@ -48,7 +48,7 @@ const fn never(_: &Experiment) -> bool {
 /// [`FEWEST_REPEATS`] times. Keeps the old gold's results of the other protocol if they are of the same repo and env.
 ///
 /// # Errors
-/// Kind `Baseline`, naming the experiment, if one fails, gives a NaN, or varies by more than its tolerance; numbers of
+/// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance; numbers of
 /// experiments that vary on purpose may vary.
 pub async fn record(
     ready: &ReadyPaper,
@@ -83,10 +83,10 @@ pub async fn record(
     for (place, experiment) in paper.experiments.iter().enumerate() {
         let named = |what: String| Error::new(FailureKind::Baseline, format!("experiment `{}`: {what}", experiment.id));
         let runs = &runs[place];
-        let mut values: Vec<&Value> = Vec::with_capacity(runs.len());
+        let mut values: Vec<Value> = Vec::with_capacity(runs.len());
         for measurement in runs {
             match &measurement.result {
-                Ok(value) => values.push(value),
+                Ok(value) => values.push(with_markers(value.clone())),
                 Err(reason) => {
                     return Err(named(format!("{reason}\n{}", measurement.stderr)).hint(format!(
                         "run `{}` by hand, in a copy of `{}`",
@@ -96,7 +96,7 @@ pub async fn record(
                 }
             }
         }
-        let first = values[0];
+        let first = &values[0];
         check_gold(first).map_err(&named)?;
         let mut spread: f64 = 0.0;
         let is_stochastic = experiment.tolerance.is_stochastic();
@@ -128,7 +128,7 @@ pub async fn record(
                 result: first.clone(),
                 seconds: runs.iter().map(|run| round(run.wall.as_secs_f64())).collect(),
                 spread,
-                repeats: if is_stochastic { values.into_iter().cloned().collect() } else { Vec::new() },
+                repeats: if is_stochastic { values } else { Vec::new() },
             },
         );
     }

@@ -65,6 +65,14 @@ impl Model for CachedModel {
         self.model.name()
     }
 
+    fn provider_name(&self) -> Option<&str> {
+        self.model.provider_name()
+    }
+
+    fn context(&self) -> Option<u64> {
+        self.model.context()
+    }
+
     fn reasons(&self) -> bool {
         self.model.reasons()
     }

@@ -118,8 +118,9 @@ impl Capacity {
         }
     }
 
-    pub(super) fn knows_context(&self) -> bool {
-        self.context.load(Ordering::Relaxed) > 0
+    /// Maximum tokens of prompt and reply together, if known.
+    pub(super) fn context(&self) -> Option<u64> {
+        Some(self.context.load(Ordering::Relaxed)).filter(|context| *context > 0)
     }
 
     /// Learns from a call that was refused although it asked for at most `bound` tokens. `is_wanted` is whether the
@@ -167,8 +168,7 @@ impl Capacity {
         }
         let named = StatedLengths::read(&lower);
         let prompt = named.prompt.unwrap_or_else(|| tokens_read(request) * 3 / MOST_BYTES);
-        let known = Some(self.context.load(Ordering::Relaxed)).filter(|context| *context > 0);
-        prompt < named.context.or(known).unwrap_or(LONG_PROMPT)
+        prompt < named.context.or(self.context()).unwrap_or(LONG_PROMPT)
     }
 }
 

@@ -370,6 +370,14 @@ impl From<ModelError> for QueryFailed {
 pub trait Model: Send + Sync {
     /// Name as the user gave it.
     fn name(&self) -> &str;
+    /// The provider's name of the model, which external agents are given; `None` if it isn't known.
+    fn provider_name(&self) -> Option<&str> {
+        None
+    }
+    /// Maximum tokens of prompt and reply together, as far as it is known.
+    fn context(&self) -> Option<u64> {
+        None
+    }
     /// Whether the provider takes a token budget for reasoning: [`Sampling::reasoning_tokens`].
     fn reasons(&self) -> bool {
         false

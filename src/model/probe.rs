@@ -153,7 +153,7 @@ impl Provider {
         let its = own.or_else(|| entries.first().filter(|_| entries.len() == 1));
         let (context, output) = its.map(limits_in).unwrap_or_default();
         self.capacity.listed(context, output);
-        if its.is_some() && !self.capacity.knows_context() && !self.settings.price.is_free() {
+        if its.is_some() && self.capacity.context().is_none() && !self.settings.price.is_free() {
             self.look_elsewhere(url).await;
         }
         let names: Vec<String> = entries.iter().filter_map(name).collect();

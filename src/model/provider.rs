@@ -251,6 +251,14 @@ impl Model for Provider {
         &self.settings.name
     }
 
+    fn provider_name(&self) -> Option<&str> {
+        Some(&self.settings.target.model)
+    }
+
+    fn context(&self) -> Option<u64> {
+        self.capacity.context()
+    }
+
     fn reasons(&self) -> bool {
         self.settings.target.features.reasoning
     }

@@ -32,7 +32,8 @@ impl Recorder {
     }
 
     fn append(&self, request: &Request, outcome: RecordedOutcome) -> Result<(), ModelError> {
-        let call = RecordedCall { key: recording::key(request), request: request.clone(), outcome };
+        let model = self.model.provider_name().map(str::to_owned);
+        let call = RecordedCall { key: recording::key(request), request: request.clone(), outcome, model };
         self.file.lock().unwrap_or_else(PoisonError::into_inner).append(&call).map_err(|error| {
             let error = ModelError::Denied(format!("failed to write the recording `{}`: {error}", self.path.display()));
             self.failed.get_or_init(|| error).clone()
@@ -44,6 +45,14 @@ impl Recorder {
 impl Model for Recorder {
     fn name(&self) -> &str {
         self.model.name()
+    }
+
+    fn provider_name(&self) -> Option<&str> {
+        self.model.provider_name()
+    }
+
+    fn context(&self) -> Option<u64> {
+        self.model.context()
     }
 
     fn reasons(&self) -> bool {

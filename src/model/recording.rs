@@ -36,6 +36,9 @@ pub(super) struct RecordedCall {
     /// The outcome.
     #[serde(flatten)]
     pub(super) outcome: RecordedOutcome,
+    /// The provider's name of the model. A replay gives it to external agents, whose requests depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<String>,
 }
 
 /// Returns the SHA-256, in hex, of the request as JSON with sorted keys: messages, tools, sampling and number of the

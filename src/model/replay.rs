@@ -20,6 +20,8 @@ const SHOWN: usize = 60;
 pub(super) struct Replay {
     name: String,
     path: PathBuf,
+    /// The provider's name of the recorded model.
+    model: Option<String>,
     calls: HashMap<String, RecordedOutcomes>,
 }
 
@@ -37,7 +39,9 @@ impl Replay {
     /// Kind `Usage` if the file cannot be read, is empty, or, with file and line, is not a recording.
     pub(super) fn load(name: &str, path: &Path) -> Result<Self> {
         let mut calls: HashMap<String, RecordedOutcomes> = HashMap::new();
+        let mut model = None;
         recording::read(path, |call| {
+            model = model.take().or(call.model);
             calls.entry(recording::key(&call.request)).or_default().outcomes.push(call.outcome);
         })?;
         if calls.is_empty() {
@@ -45,7 +49,7 @@ impl Replay {
                 .at(path, None)
                 .hint("give a file that `--record` has written"));
         }
-        Ok(Self { name: name.to_owned(), path: path.to_owned(), calls })
+        Ok(Self { name: name.to_owned(), path: path.to_owned(), model, calls })
     }
 
     /// Explains how a request differs from the most similar one recorded with the same call number. Requests are not
@@ -125,6 +129,10 @@ fn role(role: Role) -> &'static str {
 impl Model for Replay {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn provider_name(&self) -> Option<&str> {
+        self.model.as_deref()
     }
 
     /// Quotes the most expensive of the recorded replies.

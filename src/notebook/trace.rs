@@ -129,7 +129,9 @@ fn count(value: f64) -> u64 {
 /// machine would then fail right solutions.
 pub fn stable(first: &Calls, second: &Calls) -> Calls {
     let is_same = |name: &String, calls: &[f64; 6]| {
-        second.get(name).is_some_and(|other| calls.iter().zip(other).all(|(one, other)| one.to_bits() == other.to_bits()))
+        second
+            .get(name)
+            .is_some_and(|other| calls.iter().zip(other).all(|(one, other)| one.to_bits() == other.to_bits()))
     };
     first.iter().filter(|(name, calls)| is_same(name, calls)).map(|(name, calls)| (name.clone(), *calls)).collect()
 }

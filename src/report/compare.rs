@@ -125,7 +125,8 @@ pub(super) fn contender_name(agent: &str, model: Option<&str>) -> String {
 #[must_use]
 pub fn contenders(records: &[AttemptRecord]) -> Vec<Contender> {
     let mut found: BTreeMap<(&str, Option<&str>), Contender> = BTreeMap::new();
-    for (record, _) in records.iter().zip(counting(records)).filter(|(_, counts)| *counts) {
+    let counted = records.iter().zip(counting(records)).filter(|(_, counts)| *counts);
+    for (record, _) in counted.filter(|(record, _)| !record.is_stopped()) {
         let contender = found.entry((&record.agent, record.model.as_deref())).or_insert_with(|| Contender {
             name: contender_name(&record.agent, record.model.as_deref()),
             samples: BTreeMap::new(),

@@ -124,7 +124,9 @@ fn row(n: Option<usize>, attempts: &[AttemptWithCourse<'_>], options: Intervals)
     let (mut ends, mut lost_ends) = (BTreeMap::new(), BTreeMap::new());
     for (record, _) in attempts {
         let [passed, failed, lost] = passes.entry(&record.sample).or_default();
-        if record.is_infrastructure() {
+        if record.is_stopped() {
+            *lost_ends.entry(record.end).or_default() += 1;
+        } else if record.is_infrastructure() {
             *lost += 1;
             *lost_ends.entry(record.end).or_default() += 1;
         } else {

@@ -63,7 +63,7 @@ pub struct LastEnded {
     pub sample: String,
     /// Number of the attempt.
     pub attempt: u32,
-    /// `pass`, `fail` or `lost`.
+    /// `pass`, `fail`, `lost` or `stopped`.
     pub outcome: &'static str,
     /// Why the attempt stopped.
     pub end: String,
@@ -73,10 +73,11 @@ pub struct LastEnded {
     pub cost: f64,
 }
 
-/// Returns `pass`, `fail` or `lost`.
+/// Returns `pass`, `fail`, `lost` or `stopped`.
 #[must_use]
 pub const fn outcome(record: &AttemptRecord) -> &'static str {
     match (record.end.is_infrastructure(), record.pass) {
+        (true, _) if record.is_stopped() => "stopped",
         (true, _) => "lost",
         (_, true) => "pass",
         _ => "fail",

@@ -71,6 +71,11 @@ impl Summary {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 /// The row of one agent and model, at one n or over all.
 ///
 /// Each attempt counts once: among several records of the same agent, model, sample and attempt, the last one that was
@@ -126,6 +131,9 @@ pub struct SummaryRow {
     pub unsupported: usize,
     /// Attempts lost to infrastructure.
     pub lost: usize,
+    /// Attempts that were under way when the run was stopped, and have not been made again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stopped: usize,
     /// pass@1 if every lost attempt had failed; `None` if none were lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass_at_worst: Option<f64>,
@@ -228,7 +236,7 @@ fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions
     let mut ends = BTreeMap::new();
     let mut usage = Usage::default();
     let mut scored = Vec::with_capacity(records.len());
-    let mut is_reported = true;
+    let (mut is_reported, mut stopped) = (true, 0);
     // Numbers of passed, failed and lost attempts of each sample.
     let mut tries: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     for &(record, counts) in records {
@@ -237,6 +245,10 @@ fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions
             continue;
         }
         *ends.entry(record.end).or_default() += 1;
+        if record.is_stopped() {
+            stopped += 1;
+            continue;
+        }
         let place = if record.is_infrastructure() { 2 } else { usize::from(!record.pass) };
         tries.entry(&record.sample).or_default()[place] += 1;
         if record.is_infrastructure() {
@@ -302,6 +314,7 @@ fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions
         measures: measures(&samples),
         unsupported: scored.iter().filter(|record| record.is_unsupported()).count(),
         lost,
+        stopped,
         pass_at_worst: bound(|[passed, ..]| *passed),
         pass_at_best: bound(|[passed, _, lost]| passed + lost),
         ends,
@@ -426,6 +439,14 @@ fn notes(rows: &[SummaryRow], superseded: usize, records: &[AttemptRecord], opti
             ));
         }
     }
+    let stopped: usize = rows.iter().filter(|row| row.n.is_some()).map(|row| row.stopped).sum();
+    if stopped > 0 {
+        notes.push(format!(
+            "stopped with the run and not scored: {}; `autoexperiment resume` makes {} again",
+            plural(stopped, "attempt"),
+            if stopped == 1 { "it" } else { "them" }
+        ));
+    }
     for row in rows.iter().filter(|row| row.n.is_some()) {
         let label = format!("{}, n = {}", full_name(&row.agent, row.model.as_deref()), row.n.unwrap_or_default());
         if let (Some(worst), Some(best)) = (row.pass_at_worst, row.pass_at_best) {
@@ -439,7 +460,11 @@ fn notes(rows: &[SummaryRow], superseded: usize, records: &[AttemptRecord], opti
         }
         for at in row.pass_at.iter().filter(|at| at.samples < row.samples) {
             let (k, some, all) = (at.k, at.samples, row.samples);
-            notes.push(format!("{label}: pass@{k} is over the {some} of {all} samples with {k} or more attempts"));
+            notes.push(if some == 0 {
+                format!("{label}: there is no pass@{k} yet, because no sample has {k} attempts")
+            } else {
+                format!("{label}: pass@{k} is over the {some} of {all} samples with {k} or more attempts")
+            });
         }
         if row.verified.is_none() && row.attempts > 0 {
             notes.push(format!("{label}: not verified; attempts pass by their reports alone"));

@@ -49,6 +49,7 @@ pub(crate) fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: b
         cached_checks: vec![],
         gpu: None,
         cached_replies: 0,
+        refused_requests: 0,
     }
 }
 
@@ -163,7 +164,7 @@ fn a_single_attempt_gives_a_report() {
     cost per sample: of all attempts at it that count.
 
     Notes
-    - noop, n = 1: pass@5 is over the 0 of 1 samples with 5 or more attempts
+    - noop, n = 1: there is no pass@5 yet, because no sample has 5 attempts
     - noop, n = 1: not verified; attempts pass by their reports alone
     - too few samples for an interval, which takes 3: noop, n = 1
     "#);
@@ -226,6 +227,47 @@ fn the_report_of_half_a_run_names_missing_and_lost_attempts() {
     assert_eq!((row.pass_at[1].rate, row.pass_at[1].samples), (Some(1.0), 1));
     assert_eq!(row.pass_all.iter().map(|all| all.k).collect::<Vec<_>>(), [2]);
     assert_eq!(row.ends, [(End::Answered, 2), (End::StepLimit, 1), (End::ModelError, 1)].into());
+}
+
+#[test]
+fn attempts_that_were_stopped_with_the_run_are_not_losses() {
+    let stopped = |agent: &str, sample: usize, attempt: u32| AttemptRecord {
+        end: End::Cancelled,
+        reported: None,
+        verified: None,
+        ..record(agent, 1, sample, attempt, false)
+    };
+    let records = [
+        record("react", 1, 0, 0, true),
+        stopped("react", 0, 1),
+        stopped("react", 1, 0),
+        record("fixed", 1, 0, 0, true),
+        record("fixed", 1, 0, 1, false),
+        stopped("other", 0, 0),
+    ];
+    let planned =
+        |agent: &str, attempts| PlannedAttempts { agent: agent.into(), model: Some("gpt-x".into()), n: 1, attempts };
+    let planned = vec![planned("react", 8), planned("fixed", 2)];
+    let summary = summarise(&records, &SummaryOptions { planned, ..options(&[1, 8]) });
+    let notes = summary.notes.join("\n");
+    assert!(
+        !notes.contains("infrastructure") && !notes.contains("different numbers") && !notes.contains(" 0 of"),
+        "{notes}"
+    );
+    assert!(
+        notes.contains("stopped with the run and not scored: 3 attempts; `autoexperiment resume` makes them again"),
+        "{notes}"
+    );
+    assert!(notes.contains("react gpt-x, n = 1: 1 of 8 attempts stored as planned, 7 missing"), "{notes}");
+    assert!(notes.contains("fixed gpt-x, n = 1: there is no pass@8 yet, because no sample has 8 attempts"), "{notes}");
+    let row = summary.rows.iter().find(|row| row.agent == "react").unwrap();
+    assert_eq!((row.samples, row.attempts, row.lost, row.stopped, row.pass_at_worst), (1, 1, 0, 2, None));
+    assert_eq!(row.ends, [(End::Answered, 1), (End::Cancelled, 2)].into());
+    // A contender of which nothing has ended is not one that was lost.
+    let names: Vec<String> = contenders(&records).into_iter().map(|contender| contender.name).collect();
+    assert_eq!(names, ["fixed gpt-x", "react gpt-x"]);
+    assert_eq!(outcome(&records[1]), "stopped");
+    assert!(verdict_lines(&records[1])[0].ends_with(": stopped with the run"));
 }
 
 #[test]

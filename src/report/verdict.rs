@@ -20,6 +20,7 @@ const LONGEST: usize = 40;
 #[must_use]
 pub fn verdict_lines(record: &AttemptRecord) -> Vec<String> {
     let outcome = match (record.is_infrastructure(), record.pass, record.is_unsupported()) {
+        (true, ..) if record.is_stopped() => "stopped with the run",
         (true, ..) => "lost to infrastructure",
         (_, true, _) => "pass",
         (_, _, true) => "fail: reported rightly, but not supported by the code",

@@ -230,6 +230,7 @@ impl RunContext {
         record.format_errors = budget.format_errors;
         record.usage = budget.usage;
         record.cached_replies = budget.cached_replies;
+        record.refused_requests = budget.refused_requests;
         record.cost = budget.cost;
         record.tool_seconds = round(budget.tool_time.as_secs_f64());
         record.model_seconds = round(budget.model_time.as_secs_f64());

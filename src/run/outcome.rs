@@ -130,6 +130,7 @@ impl OutcomeLine<'_> {
             cached_checks: Vec::new(),
             gpu: None,
             cached_replies: 0,
+            refused_requests: 0,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::sample::{MASKED, Sample};
 use crate::sandbox::Evidence;
 use crate::score::Verdict;
 
-/// A finished attempt, or one that was lost to infrastructure.
+/// A finished attempt, or one that was stopped or lost to infrastructure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptRecord {
     /// The agent's label in this run, such as `react`.
@@ -106,6 +106,10 @@ pub struct AttemptRecord {
     /// Replies from `--model-cache`, which cost nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_replies: u32,
+    /// Requests of an external agent that the gateway could not pass on, such as those with a tool that the provider
+    /// would have to run. The trajectory has the reasons (`call_refused`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused_requests: u32,
 }
 
 /// Verdicts at the end of a round after which the attempt got feedback, or passed.
@@ -193,6 +197,7 @@ impl AttemptRecord {
             gpu: None,
             cached_checks: Vec::new(),
             cached_replies: 0,
+            refused_requests: 0,
         }
     }
 
@@ -205,6 +210,13 @@ impl AttemptRecord {
     #[must_use]
     pub fn is_infrastructure(&self) -> bool {
         self.end.is_infrastructure()
+    }
+
+    /// Whether the run was stopped during the attempt. The machine did not fail: a stopped attempt is made again on
+    /// resume, like an attempt that had not begun.
+    #[must_use]
+    pub const fn is_stopped(&self) -> bool {
+        matches!(self.end, End::Cancelled)
     }
 
     /// Share of the task that was done, from 0 to 1, in families with partial credit: as verified, or else as reported.

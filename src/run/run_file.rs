@@ -49,6 +49,9 @@ pub struct SessionFacts {
     /// Backend that built the env of each paper: `venv` or `conda`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub envs: BTreeMap<String, String>,
+    /// Version of each external agent, by its label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, String>,
     /// Whether the baseline was checked: the unmasked repos reproduce their gold.
     pub baseline: bool,
     /// Weaknesses of that machine's sandboxes, a sentence each.

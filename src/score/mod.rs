@@ -32,8 +32,8 @@ pub(crate) use json::read_as_python as read_python_json;
 pub use redraw::ExperimentRuns;
 pub(crate) use result::{last_json_line, read_result};
 pub(crate) use shape::{long_shape, shape};
-pub(crate) use strict::check_gold;
 pub use strict::{LEVEL, score_experiment};
+pub(crate) use strict::{check_gold, with_markers};
 
 /// Rule for scoring a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

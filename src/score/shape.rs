@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::json::not_finite;
+
 /// Maximum keys and items of a short shape at each level.
 const MOST: usize = 8;
 
@@ -57,6 +59,8 @@ fn written(value: &Value, most: usize) -> String {
             }
             format!("{{{}}}", parts.join(", "))
         }
+        // A marker of a number that is not finite.
+        Value::String(text) if not_finite(text).is_some() => "x".to_owned(),
         Value::String(_) => "\"text\"".to_owned(),
         Value::Bool(_) => "true or false".to_owned(),
         Value::Null => "null".to_owned(),
@@ -74,6 +78,7 @@ mod tests {
         let value = json!({"a": 0.5, "b": {"c": [1, 2], "d": "n"}, "e": true});
         assert_eq!(shape(&value), "{\"a\": x, \"b\": {\"c\": [x, ...], \"d\": \"text\"}, \"e\": true or false}");
         assert_eq!(long_shape(&value, ""), None);
+        assert_eq!(shape(&json!({"a": "NaN", "b": "-Infinity", "c": "nan."})), "{\"a\": x, \"b\": x, \"c\": \"text\"}");
     }
 
     #[test]

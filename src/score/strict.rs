@@ -37,13 +37,49 @@ pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: 
     }
 }
 
-/// Checks that a result can serve as gold: at least one value, no empty object or list, no null, and only finite
-/// numbers.
+/// Checks that a result can serve as gold: at least one value, no empty object or list, no null, and numbers that are
+/// finite or written as a [marker](with_markers), but not markers alone.
 ///
 /// # Errors
 /// A fragment with the fault and its path.
 pub fn check_gold(gold: &Value) -> Result<(), String> {
-    check_gold_at("", gold)
+    check_gold_at("", gold)?;
+    if is_only_markers(gold) { Err("the gold result has no finite value".to_owned()) } else { Ok(()) }
+}
+
+/// Replaces each number that is not finite, which a result has as a string in the program's spelling (`nan`, `-inf`), by
+/// one of the markers `NaN`, `Infinity` and `-Infinity`. A marker in gold equals only that number.
+#[must_use]
+pub fn with_markers(result: Value) -> Value {
+    match result {
+        Value::String(text) => match number_in(&text).filter(|number| !number.is_finite()) {
+            Some(number) if number.is_nan() => "NaN".into(),
+            Some(number) => if number > 0.0 { "Infinity" } else { "-Infinity" }.into(),
+            None => Value::String(text),
+        },
+        Value::Array(items) => items.into_iter().map(with_markers).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, value)| (key, with_markers(value))).collect(),
+        other => other,
+    }
+}
+
+/// Returns the number of a gold value that is a marker.
+fn marked(gold: &Value) -> Option<f64> {
+    json::not_finite(gold.as_str()?)
+}
+
+/// Whether two numbers are both NaN, or the same infinity.
+fn is_same_extreme(one: f64, other: f64) -> bool {
+    let same_sign = one.is_sign_negative() == other.is_sign_negative();
+    one.is_nan() && other.is_nan() || one.is_infinite() && other.is_infinite() && same_sign
+}
+
+fn is_only_markers(gold: &Value) -> bool {
+    match gold {
+        Value::Array(items) => items.iter().all(is_only_markers),
+        Value::Object(map) => map.values().all(is_only_markers),
+        leaf => marked(leaf).is_some(),
+    }
 }
 
 fn check_gold_at(path: &str, gold: &Value) -> Result<(), String> {
@@ -54,6 +90,7 @@ fn check_gold_at(path: &str, gold: &Value) -> Result<(), String> {
         Value::String(text) if text.starts_with(json::GIVEN_TWICE) => Err(format!("{place} is {}", excerpt(text))),
         Value::String(text) => match text.trim().parse::<f64>() {
             Ok(number) if number.is_finite() => Err(format!("{place} is a number in quotes: `{}`", excerpt(text))),
+            Ok(_) if marked(gold).is_some() => Ok(()),
             Ok(_) => Err(format!("{place} is not finite: `{}`", excerpt(text))),
             Err(_) => Ok(()),
         },
@@ -161,7 +198,10 @@ fn is_count(gold: &Value) -> bool {
 
 fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, tolerance: &Tolerance) -> ValueVerdict {
     let Some(expected) = gold.as_f64() else {
-        let pass = gold == got;
+        let pass = match marked(gold) {
+            Some(number) => got.as_str().and_then(number_in).is_some_and(|it| is_same_extreme(it, number)),
+            None => gold == got,
+        };
         let reason = (!pass).then(|| format!("not equal to `{}`", excerpt(&gold.to_string())));
         return ValueVerdict { path, gold: gold.clone(), got: Some(got.clone()), error: None, pass, reason };
     };

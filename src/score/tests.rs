@@ -136,9 +136,38 @@ fn one_bad_leaf_fails_that_value_and_is_named() {
 }
 
 #[test]
+fn a_gold_value_that_is_not_finite_is_a_marker_that_only_the_same_number_equals() {
+    let read = read_result(
+        &ResultRule::JsonFile("f".into()),
+        b"",
+        Some(b"{\"a\": NaN, \"b\": [-Infinity, 1], \"c\": \"inf\"}"),
+    );
+    let gold = with_markers(read.unwrap());
+    assert_eq!(gold, json!({"a": "NaN", "b": ["-Infinity", 1], "c": "Infinity"}));
+    assert_eq!(check_gold(&gold), Ok(()));
+    let passes = |got: Value| strict(gold.clone(), got).pass;
+    assert!(passes(json!({"a": "nan", "b": ["-inf", 1], "c": "Infinity"})));
+    for (a, b, c) in [
+        (json!(null), json!("-inf"), json!("inf")),
+        (json!("text"), json!("-inf"), json!("inf")),
+        (json!(0.0), json!("-inf"), json!("inf")),
+        (json!("nan"), json!("inf"), json!("inf")),
+        (json!("nan"), json!("-inf"), json!("nan")),
+        (json!("nan"), json!(-1e308), json!("inf")),
+    ] {
+        assert!(!passes(json!({"a": a, "b": [b, 1], "c": c})), "{a} {b} {c}");
+    }
+    let reported = "{\"Experiment 1\": {\"a\": NaN, \"b\": [-Infinity, 1], \"c\": Infinity}}";
+    assert!(score_answer(Rule::Strict, &[expected(1, gold)], Some(reported), &ExperimentRuns::new()).pass);
+    // Nothing could be compared with markers alone.
+    let only = json!({"a": ["NaN", "Infinity"]});
+    assert_eq!(check_gold(&only), Err("the gold result has no finite value".into()));
+    assert!(!strict(only.clone(), only).pass);
+}
+
+#[test]
 fn a_meaningless_gold_value_is_refused_when_it_is_recorded() {
-    for bad in
-        [json!("NaN"), json!("inf"), json!(null), json!([]), json!({"a": {}}), json!([1, "-Infinity"]), json!("0.5")]
+    for bad in [json!("NaN"), json!("inf"), json!(null), json!([]), json!({"a": {}}), json!([1, "-inf"]), json!("0.5")]
     {
         assert!(check_gold(&bad).is_err(), "{bad}");
         assert!(!strict(bad.clone(), bad.clone()).pass, "{bad}");

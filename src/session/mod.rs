@@ -298,7 +298,7 @@ impl Run {
             () = cancel.cancelled() => return Ok(Err(Box::new(Finished::not_started(place.folder(), planned)))),
             prepared = prepare::prepare(items, &agents, &options, observer) => prepared?,
         };
-        let facts = prepare::facts(&items, &options);
+        let facts = prepare::facts(&items, &agents, &options);
         let begun = RunStart {
             configuration: configuration.clone(),
             planned: planned.clone(),

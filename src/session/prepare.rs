@@ -101,13 +101,15 @@ pub(super) fn readable(then: &Digests, family: &dyn Family, items: &[Arc<dyn Ite
 const UNCHECKED: &str = "what `check` calls wrong was not refused (`--unchecked`)";
 
 /// Describes this session for `run.json`.
-pub(super) fn facts(items: &[Box<dyn Ready>], options: &SessionOptions) -> SessionFacts {
+pub(super) fn facts(items: &[Box<dyn Ready>], agents: &[LabelledAgent], options: &SessionOptions) -> SessionFacts {
     let backend = &options.machine.backend;
+    let versions = agents.iter().filter_map(|agent| Some((agent.label.clone(), agent.agent.version()?)));
     SessionFacts {
         started: crate::files::now(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sandbox: backend.name().to_owned(),
         envs: items.iter().map(|ready| (ready.item().id().to_owned(), ready.env().backend.to_owned())).collect(),
+        agents: versions.collect(),
         baseline: options.baseline,
         warnings: backend.warnings().into_iter().chain(options.unchecked.then(|| UNCHECKED.to_owned())).collect(),
         differences: Vec::new(),

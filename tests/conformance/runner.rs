@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use super::fixture::{Case, Fixture};
 use super::{
     confinement, exclusion, files, harness, hoards, kernel, leftovers, listener, probes, processes, resources, search,
-    visibility,
+    terminals, visibility,
 };
 
 const ENOUGH: Duration = Duration::from_mins(5);
@@ -42,6 +42,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         processes::CASES,
         resources::CASES,
         search::CASES,
+        terminals::CASES,
         visibility::CASES,
     ];
     tables.into_iter().flatten()
@@ -83,6 +84,12 @@ fn weaker(backend: &str, case: &str) -> Option<(&'static str, &'static str)> {
             "without a network namespace and a memory cgroup, sockets in messages that nobody has read cannot be seen",
             "passed: Code(0) refused at",
         ),
+        (
+            "landlock",
+            "a_program_gets_a_terminal_and_can_make_it_the_one_that_controls_its_session"
+            | "a_session_with_its_own_terminal_ends_with_its_command_s_time_limit"
+            | "requests_that_reach_beyond_a_terminal_are_refused",
+        ) => ("the host's terminals are not shown, and without namespaces there are no others", "no terminal"),
         _ => return None,
     })
 }

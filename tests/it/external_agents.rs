@@ -140,8 +140,10 @@ fn bash(command: &str) -> Value {
 
 /// Runs sample `tiny_1` with this agent and this provider, at a dollar per 10,000 tokens.
 pub fn run(lab: &Lab, agent: &str, upstream: &Upstream, more: &[&str]) -> crate::support::Ran {
-    let mut arguments =
-        vec!["run", "--sample", "tiny_1", "--agent", agent, "--model", "m", "--base-url", &upstream.url];
+    let mut arguments = vec!["run", "--sample", "tiny_1", "--agent", agent, "--base-url", &upstream.url];
+    if !more.contains(&"--model") {
+        arguments.extend(["--model", "m"]);
+    }
     arguments.extend(["--price", "100,100", "--no-baseline", "-j", "1", "--tries", "1", "--retries", "0"]);
     if !more.contains(&"--name") {
         arguments.extend(["--name", "r"]);
@@ -501,7 +503,7 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
     };
     insta::assert_snapshot!(fails(2, "cli:nobody"), @r"
     error: there is no agent `cli:nobody`
-      hint: there are `cli:aider`, `cli:claude-code`, `cli:codex`, `cli:gemini-cli`, `cli:goose`, `cli:gptme`, `cli:mini-swe-agent`, `cli:opencode`, `cli:qwen-code`, `cli:NAME` for the suite's folder `agents/NAME`, and `cli:FOLDER` (with a `/`) for another folder with an `agent.toml`
+      hint: there are `cli:aider`, `cli:claude-code`, `cli:cline`, `cli:codex`, `cli:copilot`, `cli:droid`, `cli:gemini-cli`, `cli:goose`, `cli:gptme`, `cli:kimi-code`, `cli:mini-swe-agent`, `cli:opencode`, `cli:openhands`, `cli:pi`, `cli:qwen-code`, `cli:NAME` for the suite's folder `agents/NAME`, and `cli:FOLDER` (with a `/`) for another folder with an `agent.toml`
     ");
     insta::assert_snapshot!(fails(2, "cli:gptme,mode=x"), @r"
     error: agent `cli:gptme` has no mode `x`
@@ -556,6 +558,68 @@ fn a_request_that_the_provider_does_not_take_is_the_programs_and_no_end_of_the_r
     let record = &lab.records("r")[0];
     assert_eq!((&record["end"], &record["pass"]), (&json!("refused"), &json!(false)), "{record:#}");
     assert!(record["end_detail"].as_str().unwrap().contains("no such parameter"), "{record:#}");
+}
+
+#[test]
+fn an_agent_gets_the_model_s_own_name_its_context_and_the_effort_where_they_are_known() {
+    let lab = Lab::new();
+    let script = r"
+call()
+listed = json.load(urllib.request.urlopen(os.environ['BASE'] + '/models'))['data'][0]
+print(os.environ['NAME'], os.environ.get('CONTEXT'), os.environ.get('EFFORT'), listed['id'], listed.get('max_model_len'), sys.argv[1:])
+print(open(os.path.dirname(__file__) + '/settings').read().split())
+";
+    own_agent(&lab, script);
+    let manifest = lab.read("agents/own/agent.toml");
+    let settings = "[files]\n\"{scratch}/settings\" = \"a={model}\\nb={context}\\nc={effort}\\n\"\n";
+    let manifest = manifest
+        .replace("agent.py']", "agent.py', '--effort={effort}', '--of={model}']")
+        .replace("{ BASE", "{ NAME = '{model}', CONTEXT = '{context}', EFFORT = '{effort}', BASE")
+        .replace("[files]\n", settings);
+    lab.write("agents/own/agent.toml", &manifest);
+    for (name, more, said) in [
+        (
+            "r",
+            vec!["--model", "some/model:8b"],
+            "some/model:8b None None some/model:8b None ['--of=some/model:8b']\n['a=some/model:8b']\n",
+        ),
+        (
+            "s",
+            vec!["--model", "qwen", "--describe", "context=9000", "--effort", "low"],
+            "qwen 9000 low qwen 9000 ['--effort=low', '--of=qwen']\n['a=qwen', 'b=9000', 'c=low']\n",
+        ),
+    ] {
+        let upstream = Upstream::new(vec![text("no")]);
+        let ran = run(&lab, "cli:own", &upstream, &[&more[..], &["--name", name]].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let lines = lab.read(&format!("runs/{name}/trajectories/own/tiny_1.0.jsonl"));
+        let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(events(&lines, "program")[0]["stdout"], said, "{lines:#?}");
+    }
+}
+
+#[test]
+fn a_request_with_a_tool_of_the_provider_is_refused_and_counted_in_the_record() {
+    let lab = Lab::new();
+    let script = r"
+body = {'messages': [{'role': 'user', 'content': 'hi'}], 'tools': [{'type': 'web_search'}]}
+request = urllib.request.Request(os.environ['BASE'] + '/chat/completions', json.dumps(body).encode())
+try:
+    urllib.request.urlopen(request, timeout=60)
+except urllib.error.HTTPError as error:
+    print(error.code, json.load(error)['error']['message'])
+call()
+answer({'arithmetic': 1, 'geometric': 1})
+";
+    let ran = run(&lab, own_agent(&lab, script), &Upstream::new(vec![text("no")]), &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let record = &lab.records("r")[0];
+    assert_eq!((&record["end"], &record["refused_requests"]), (&json!("answered"), &json!(1)), "{record:#}");
+    let lines = trajectory(&lab, "own");
+    let what = "this gateway cannot pass on the tool `web_search`";
+    assert!(events(&lines, "call_refused")[0]["what"].as_str().unwrap().starts_with(what), "{lines:#?}");
+    let printed = events(&lines, "program")[0]["stdout"].as_str().unwrap();
+    assert!(printed.starts_with(&format!("400 {what}")), "{printed}");
 }
 
 #[test]

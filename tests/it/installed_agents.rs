@@ -99,6 +99,70 @@ fn opencode_solves_a_paper_over_chat_completions() {
 
 #[test]
 #[ignore = "needs npm"]
+fn cline_solves_a_paper_over_chat_completions() {
+    solves("cline", "run_commands", "commands", &json!({}), 0);
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn copilot_solves_a_paper_over_chat_completions_without_an_account() {
+    solves("copilot", "bash", "command", &json!({"description": "runs"}), 0);
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn droid_solves_a_paper_over_chat_completions_without_an_account() {
+    solves("droid", "Execute", "command", &json!({}), 0);
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn kimi_code_solves_a_paper_over_chat_completions() {
+    solves("kimi-code", "Bash", "command", &json!({}), 0);
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn pi_solves_a_paper_over_chat_completions() {
+    solves("pi", "bash", "command", &json!({}), 0);
+}
+
+#[test]
+#[ignore = "needs PyPI and Python 3.12"]
+fn openhands_solves_a_paper_in_its_terminal() {
+    solves("openhands", "terminal", "command", &json!({"security_risk": "LOW", "summary": "runs"}), 0);
+}
+
+#[test]
+#[ignore = "needs npm"]
+fn codex_gets_its_own_prompt_and_tools_for_a_model_that_it_knows() {
+    // Codex runs code that calls its tools, which it sends with the conversation.
+    let code = |command: &str| {
+        let command = json!({"cmd": command}).to_string();
+        json!({"input": format!("const done = await tools.exec_command({command}); text(done.output);")})
+    };
+    let call = |number: usize, command: &str| shell(number, "exec", &code(command));
+    let upstream = Upstream::new(vec![call(0, SOLVE), call(1, REPORT), text("Done.")]);
+    let lab = Lab::new();
+    let ran = run(&lab, "cli:codex", &upstream, &["--cost", "5", "--model", "gpt-5.6-sol"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let record = &lab.records("r")[0];
+    let lines = trajectory(&lab, "codex");
+    assert_eq!((&record["pass"], &record["end"]), (&json!(true), &json!("answered")), "{record:#}\n{lines:#?}");
+    let tools = &events(&lines, "asked")[0]["tools"];
+    let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"exec") && names.iter().any(|name| name.starts_with("collaboration__")), "{names:?}");
+    assert!(record["refused_requests"].is_null(), "{record:#}");
+    // Its exports name the program's version and these tools.
+    lab.ok(&["export", "r", "--format", "atif", "-o", "atif"]);
+    let exported: Value = serde_json::from_str(&lab.read("atif/codex/tiny_1.0.json")).unwrap();
+    assert_eq!(exported["agent"]["version"], "0.169.0");
+    let exported = exported["agent"]["tool_definitions"].as_array().unwrap().len();
+    assert_eq!(exported, names.len());
+}
+
+#[test]
+#[ignore = "needs npm"]
 fn goose_solves_a_paper_over_chat_completions() {
     solves("goose", "shell", "command", &json!({}), 0);
 }
@@ -111,7 +175,23 @@ fn the_agents_that_come_with_the_program_are_listed() {
         listed["agents"].as_array().unwrap().iter().map(|agent| agent["name"].as_str().unwrap()).collect();
     assert_eq!(
         names,
-        ["aider", "claude-code", "codex", "gemini-cli", "goose", "gptme", "mini-swe-agent", "opencode", "qwen-code"]
+        [
+            "aider",
+            "claude-code",
+            "cline",
+            "codex",
+            "copilot",
+            "droid",
+            "gemini-cli",
+            "goose",
+            "gptme",
+            "kimi-code",
+            "mini-swe-agent",
+            "opencode",
+            "openhands",
+            "pi",
+            "qwen-code"
+        ]
     );
     let shown = lab.ok(&["agents"]).stdout;
     assert!(shown.contains("npm: @openai/codex"), "{shown}");

@@ -348,3 +348,69 @@ fn bad_arguments_are_named_before_anything_is_done() {
     "#);
     insta::assert_snapshot!(fault(&new(&[one, one])), @r#"error: experiment `d` is given twice"#);
 }
+
+#[test]
+fn tests_that_were_left_out_and_a_missing_pytest_are_reported_before_anything_is_built() {
+    let lab = found();
+    for command in ["all=python tests/test_walk.py", "all=python -m pytest -q"] {
+        let message = lab.fails(2, &new(&[command]));
+        assert!(message.contains("experiment `all` uses `tests`, which was left out of the repo (tests)"), "{message}");
+        assert!(message.contains("hint: include it with `--keep 'tests'`"), "{message}");
+        assert!(!message.contains("building env"), "{message}");
+    }
+    let kept = [&new(&["all=python -m pytest -q tests"])[..], &["--keep", "tests/**"]].concat();
+    let message = lab.fails(2, &kept);
+    assert!(message.contains("experiment `all` runs `pytest`, but the env has no package `pytest`"), "{message}");
+    assert!(!message.contains("building env"), "{message}");
+    assert_untouched(&lab);
+}
+
+#[test]
+fn a_package_with_tests_and_values_that_are_not_finite_becomes_a_paper() {
+    let lab = found();
+    lab.write(
+        "found/repo/PKG-INFO",
+        "Metadata-Version: 2.1\nName: walk\nSummary: Walks on a ring.\nAuthor: A. Walker\nHome-page: https://walk.example.org\n\n",
+    );
+    lab.write("found/repo/LICENSE", "MIT\n\nCopyright (c) 2012-2014 A. Walker\n");
+    lab.write(
+        "found/repo/tests/run.py",
+        "import sys\nsys.path.insert(0, '.')\nfrom walk.statistics import mean_distance\nfrom walk.ring import walks\n\
+         import json\nmean = mean_distance(walks(40, 23, 50, 0.6, seed=1), 23)\nprint(json.dumps({'mean': mean, 'gap': float('nan'), 'most': float('-inf')}))\n\
+         if '--fail' in sys.argv:\n    print('FAILED tests/run.py: 3 != 4')\n    sys.exit(1)\n",
+    );
+    let keep = ["--keep", "tests/**"];
+    let failing = [&new(&["all=python tests/run.py --fail"])[..], &keep].concat();
+    let message = lab.fails(4, &failing);
+    assert!(message.contains("ended with exit code 1") && message.contains("FAILED tests/run.py: 3 != 4"), "{message}");
+    let ran = lab.ok(&[&new(&["all=python tests/run.py"])[..], &keep].concat());
+    assert!(!ran.stdout.contains("tests (tests)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("what is there is the package's, not the paper's"), "{}", ran.stdout);
+    let manifest = lab.read("papers/walk/paper.toml");
+    let head = "title = \"walk: Walks on a ring.\"\nauthors = [\"A. Walker\"]\nyear = 2014\nurl = \"https://walk.example.org\"\n";
+    assert!(manifest.starts_with(head), "{manifest}");
+    let gold: serde_json::Value = serde_json::from_str(&lab.read("papers/walk/gold.json")).unwrap();
+    let result = &gold["results"]["curtailed"]["all"]["result"];
+    assert_eq!((&result["gap"], &result["most"]), (&serde_json::json!("NaN"), &serde_json::json!("-Infinity")));
+    // The unmasked repo reproduces them, and so passes.
+    let run = [
+        "run",
+        "-p",
+        "walk",
+        "-n",
+        "1",
+        "--limit",
+        "1",
+        "--agent",
+        "gold",
+        "--agent",
+        "noop",
+        "--name",
+        "r",
+        "--unchecked",
+    ];
+    lab.ok(&run);
+    for record in lab.records("r") {
+        assert_eq!(record["pass"], record["agent"] == "gold", "{record}");
+    }
+}

@@ -35,29 +35,46 @@ macro_rules! bundled {
     };
 }
 
-pub(super) const ALL: [BundledFiles; 9] = [
+pub(super) const ALL: [BundledFiles; 15] = [
     bundled!(pip "aider"),
     bundled!(npm "claude-code"),
+    bundled!(npm "cline"),
     bundled!(npm "codex"),
+    bundled!(npm "copilot"),
+    bundled!(npm "droid"),
     bundled!(npm "gemini-cli"),
     bundled!(npm "goose"),
     bundled!(pip "gptme"),
+    bundled!(npm "kimi-code"),
     bundled!(pip "mini-swe-agent"),
     bundled!(npm "opencode"),
+    bundled!(pip "openhands"),
+    bundled!(npm "pi"),
     bundled!(npm "qwen-code"),
 ];
+
+/// Files that name an env's packages, of npm and PyPI.
+pub(super) const NPM: &str = "package.json";
+pub(super) const PYPI: &str = "environment.yml";
+
+/// The package index, and the first package that such a file pins, with its version: "npm: NAME VERSION".
+pub(super) fn source(file: &str, text: &str) -> String {
+    let index = if file == NPM { "npm" } else { "PyPI" };
+    let mark = if index == "npm" { "\": \"" } else { "==" };
+    let is_pin = |line: &&str| {
+        line.split_once(mark).is_some_and(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let (package, version) = text.lines().find(is_pin).and_then(|line| line.split_once(mark)).unwrap_or_default();
+    let package = package.rsplit(['"', ' ']).next().unwrap_or_default();
+    let version = version.split(['"', ' ', ',']).next().unwrap_or_default();
+    format!("{index}: {package} {version}")
+}
 
 impl BundledFiles {
     /// The package index, package and version, such as "npm: NAME VERSION".
     pub(super) fn source(&self) -> String {
         let (name, text) = self.files[0];
-        let index = if name == "package.json" { "npm" } else { "PyPI" };
-        let mark = if index == "npm" { "\": \"" } else { "==" };
-        let line = text.lines().find(|line| line.contains(mark) && line.chars().any(|c| c.is_ascii_digit()));
-        let (package, version) = line.and_then(|line| line.split_once(mark)).unwrap_or_default();
-        let package = package.rsplit(['"', ' ']).next().unwrap_or_default();
-        let version = version.split('"').next().unwrap_or_default();
-        format!("{index}: {package} {version}")
+        source(name, text)
     }
 
     /// Writes the env's files to a folder in the cache that is named by their digest, and returns the folder.

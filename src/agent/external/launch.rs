@@ -12,14 +12,15 @@ use crate::agent::tools::cut_middle;
 use crate::agent::trajectory::seconds;
 use crate::agent::{AttemptEnd, Context, End, Event, Task, prompts};
 use crate::env::Env;
-use crate::model::gateway;
+use crate::model::gateway::{self, ListedModel};
+use crate::model::{Model, plain_effort};
 use crate::sandbox::{Command, EvidenceKind, Exec, ExecLimits, Exit, Fault, OutOfMemory};
 use crate::score::find_answer;
 
 /// Folder for the agent's own files inside the sandbox.
 const SCRATCH: &str = "/tmp/agent";
-/// Model name that agents are given instead of the real one.
-const MODEL: &str = "gateway";
+/// Model name that agents are given if the real one isn't known.
+const UNNAMED: &str = "gateway";
 /// API key that agents are given if no other process can connect to the gateway. The real key never enters a sandbox.
 const KEY: &str = "sandbox";
 /// Maximum bytes read of the program's output, and of its answer.
@@ -62,11 +63,15 @@ pub(super) async fn run(
     };
     let key = if listener.shared { random_key() } else { KEY.to_owned() };
     let place = (listener.address.to_string(), listener.shared);
-    let prepared = match lay(name, manifest, env, task, place, &key, context).await {
+    let prepared = match lay(name, manifest, env, task, place, (model, &key), context).await {
         Ok(prepared) => prepared,
         Err(ended) => return ended,
     };
-    let (gateway, asked) = gateway::serve(listener.connections, Some(key).filter(|_| listener.shared), MODEL);
+    let (gateway, asked) = gateway::serve(
+        listener.connections,
+        Some(key).filter(|_| listener.shared),
+        ListedModel { name: model.provider_name().unwrap_or(UNNAMED).to_owned(), context: model.context() },
+    );
     let limits = ExecLimits { wall: NO_LIMIT, patience: Duration::ZERO, grace: GRACE, output: OUTPUT };
     let ended = CancellationToken::new();
     let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
@@ -181,7 +186,7 @@ async fn lay(
     env: Option<&Env>,
     task: &Task,
     (address, shared): (String, bool),
-    key: &str,
+    (model, key): (&dyn Model, &str),
     context: &mut Context<'_>,
 ) -> Result<PreparedLaunch, AttemptEnd> {
     // If the sandbox shares the host's file system, paths are the host's. A folder beside the workspace is cleaned up
@@ -205,20 +210,35 @@ async fn lay(
             ("node", env.and_then(|env| env.variables.get("NODE").cloned()).unwrap_or_else(|| "node".to_owned())),
             // The processor's name in npm's package names.
             ("processor", if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" }.to_owned()),
-            ("model", MODEL.to_owned()),
+            ("model", model.provider_name().unwrap_or(UNNAMED).to_owned()),
             ("key", key.to_owned()),
             ("openai_url", format!("http://{address}/v1")),
             ("anthropic_url", format!("http://{address}")),
             ("gemini_url", format!("http://{address}")),
         ],
+        perhaps: vec![
+            ("context", model.context().map(|tokens| tokens.to_string())),
+            (
+                "effort",
+                context
+                    .sampling
+                    .effort
+                    .map(plain_effort)
+                    .and_then(|effort| Some(serde_json::to_value(effort).ok()?.as_str()?.to_owned())),
+            ),
+        ],
     };
-    let files = manifest.files.iter().map(|(path, text)| (places.fill(path), places.fill(text)));
+    let files = manifest.files.iter().map(|(path, text)| (places.fill(path), places.fill_lines(text)));
     for (path, text) in files.chain([(task_file, prompt)]) {
         context.sandbox.write(Path::new(&path), text.as_bytes()).await.map_err(|fault| not_started(name, &fault))?;
     }
     let command = Command {
-        argv: manifest.command.iter().map(|argument| places.fill(argument).into()).collect(),
-        variables: manifest.variables.iter().map(|(name, value)| (name.clone(), places.fill(value))).collect(),
+        argv: manifest.command.iter().filter_map(|argument| Some(places.fill_known(argument)?.into())).collect(),
+        variables: manifest
+            .variables
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), places.fill_known(value)?)))
+            .collect(),
         stdin: places.fill(&manifest.stdin).into_bytes(),
         ..Command::default()
     };

@@ -62,6 +62,9 @@ struct AgentMode {
 /// Names and values of the placeholders.
 pub(super) struct Placeholders {
     pub(super) entries: Vec<(&'static str, String)>,
+    /// Placeholders whose value may be unknown. An argument, a variable or a line of a file with an unknown one is left
+    /// out.
+    pub(super) perhaps: Vec<(&'static str, Option<String>)>,
 }
 
 impl Placeholders {
@@ -74,7 +77,8 @@ impl Placeholders {
         'next: while let Some(open) = rest.find('{') {
             filled.push_str(&rest[..open]);
             rest = &rest[open..];
-            for (name, value) in &self.entries {
+            let known = self.perhaps.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+            for (name, value) in self.entries.iter().map(|(name, value)| (name, value)).chain(known) {
                 if let Some(after) = rest[1..].strip_prefix(name).and_then(|after| after.strip_prefix('}')) {
                     filled.push_str(value);
                     rest = after;
@@ -85,6 +89,20 @@ impl Placeholders {
             rest = &rest[1..];
         }
         filled + rest
+    }
+
+    /// Replaces the placeholders in a text; `None` if it has one whose value is unknown.
+    pub(super) fn fill_known(&self, text: &str) -> Option<String> {
+        (!self.has_unknown(text)).then(|| self.fill(text))
+    }
+
+    /// Replaces the placeholders in a file's text, without the lines that have one whose value is unknown.
+    pub(super) fn fill_lines(&self, text: &str) -> String {
+        text.split_inclusive('\n').filter_map(|line| self.fill_known(line)).collect()
+    }
+
+    fn has_unknown(&self, text: &str) -> bool {
+        self.perhaps.iter().any(|(name, value)| value.is_none() && text.contains(&format!("{{{name}}}")))
     }
 }
 
@@ -209,7 +227,18 @@ mod tests {
 
     #[test]
     fn known_placeholders_are_replaced_once_and_other_braces_stay() {
-        let places = Placeholders { entries: vec![("task", "do {key} {x}".into()), ("key", "K".into())] };
+        let entries = vec![("task", "do {key} {x}".into()), ("key", "K".into())];
+        let places = Placeholders { entries, perhaps: Vec::new() };
         assert_eq!(places.fill("{\"a\": \"{key}\"} {task}{"), "{\"a\": \"K\"} do {key} {x}{");
+    }
+
+    #[test]
+    fn lines_variables_and_arguments_with_an_unknown_value_are_left_out() {
+        let perhaps = vec![("context", Some("8192".to_owned())), ("effort", None)];
+        let places = Placeholders { entries: vec![("model", "m".into())], perhaps };
+        let file = "model = \"{model}\"\neffort = \"{effort}\"\nwindow = {context}\n{other}";
+        assert_eq!(places.fill_lines(file), "model = \"m\"\nwindow = 8192\n{other}");
+        assert_eq!(places.fill_known("--effort={effort}"), None);
+        assert_eq!(places.fill_known("--window={context}").as_deref(), Some("--window=8192"));
     }
 }

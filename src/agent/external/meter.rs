@@ -21,7 +21,7 @@ use crate::model::ask::{self, Caller, MadeCall, ReservedCall};
 use crate::model::gateway::{AgentCall, AnsweredCall, GatewayRequest, Refusal, RefusalKind};
 use crate::model::ledger::PayerLedger;
 use crate::model::{
-    Message, Model, ModelError, Pieces, QueryFailed, Quote, Reply, Request, Sampling, Thought, plain_effort,
+    Message, Model, ModelError, Pieces, QueryFailed, Quote, Reply, Request, Sampling, Thought, ToolCall, plain_effort,
 };
 
 /// Refused calls after which an agent that ignores its used-up budget is stopped.
@@ -65,9 +65,9 @@ pub(super) struct Meter<'a> {
     queue: VecDeque<AgentCall>,
     /// Names of request features that were not passed on to the model.
     not_passed: HashSet<String>,
-    /// Reasoning to send back to the provider with a reply, by the id of the reply's first tool call; not every program
-    /// keeps it.
-    thoughts: HashMap<String, Vec<Thought>>,
+    /// Reasoning to send back to the provider with a reply, by the id of the reply's first tool call, and by what it
+    /// calls: not every program keeps the reasoning, and some change the ids. Each entry has that id.
+    thoughts: HashMap<String, (String, Vec<Thought>)>,
     record: RequestRecord,
     refusals: u32,
     first_refusal: Option<Instant>,
@@ -239,7 +239,9 @@ impl<'a> Meter<'a> {
         self.failed = None;
         self.failures = 0;
         if let Some(call) = reply.tool_calls.first().filter(|_| !reply.thoughts.is_empty()) {
-            self.thoughts.insert(call.id.clone(), reply.thoughts.clone());
+            let entry = (call.id.clone(), reply.thoughts.clone());
+            self.thoughts.insert(content_key(call), entry.clone());
+            self.thoughts.insert(call.id.clone(), entry);
         }
         Ok(AnsweredCall { reply, most, refusal: None })
     }
@@ -248,9 +250,16 @@ impl<'a> Meter<'a> {
     /// calls.
     fn put_thoughts_back(&self, messages: &mut [Message]) {
         for message in messages.iter_mut().filter(|message| message.thoughts.is_empty()) {
-            if let Some(thoughts) = message.tool_calls.first().and_then(|call| self.thoughts.get(&call.id)) {
-                message.thoughts.clone_from(thoughts);
-            }
+            let Some(call) = message.tool_calls.first() else { continue };
+            let kept = self.thoughts.get(&call.id).or_else(|| self.thoughts.get(&content_key(call)));
+            let Some((first, thoughts)) = kept else { continue };
+            let renamed = |thought: &Thought| match thought {
+                Thought::Signature { signature, call_id: Some(id) } if id == first => {
+                    Thought::Signature { signature: signature.clone(), call_id: Some(call.id.clone()) }
+                }
+                other => other.clone(),
+            };
+            message.thoughts = thoughts.iter().map(renamed).collect();
         }
     }
 
@@ -289,6 +298,7 @@ impl<'a> Meter<'a> {
     fn unreadable(&mut self, refusal: Refusal) {
         let (count, last) = &mut self.unreadable;
         *count = count.saturating_add(1);
+        self.budget.refused_requests = *count;
         last.clone_from(&refusal.message);
         if *count <= UNREADABLE {
             self.record_event(&Event::CallRefused { what: refusal.message });
@@ -409,6 +419,11 @@ impl Caller for Meter<'_> {
         self.stop(NotAsked::Unrecorded(error.to_string()).into());
         over()
     }
+}
+
+/// Identifies a tool call by what it calls. No id of a provider contains the separator.
+fn content_key(call: &ToolCall) -> String {
+    format!("{}\n{}", call.name, call.arguments)
 }
 
 fn over() -> Refusal {

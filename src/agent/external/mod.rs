@@ -163,6 +163,18 @@ impl Agent for ExternalAgent {
         Some(hex(&Sha256::digest(format!("{manifest}\0{env}"))))
     }
 
+    fn version(&self) -> Option<String> {
+        let source = match &self.home {
+            ManifestLocation::Bundled(bundled) => bundled.source(),
+            ManifestLocation::Folder(folder) => {
+                let text = |name| Some((name, std::fs::read_to_string(folder.join(name)).ok()?));
+                let (name, text) = [bundled::NPM, bundled::PYPI].into_iter().find_map(text)?;
+                bundled::source(name, &text)
+            }
+        };
+        source.rsplit_once(' ').map(|(_, version)| version.to_owned()).filter(|version| !version.is_empty())
+    }
+
     fn winds_down(&self) -> Duration {
         launch::WINDING_DOWN
     }

@@ -19,9 +19,10 @@ use crate::audit::{Bench, MatrixMethod};
 use crate::draft::command::{RequestedExperiment, add_rules, parse, read, validate};
 use crate::draft::entered::{entered, sources};
 use crate::draft::manifest::{ManifestInput, rule};
+use crate::draft::metadata::{self, PackageFacts};
 use crate::draft::{
-    Draft, MaskingProposal, TrialResult, TrialSetup, propose, refuse_scripts, repo, require_id, result, text,
-    try_command,
+    Draft, MaskingProposal, TrialResult, TrialSetup, propose, refuse_left_out, refuse_missing_runners, refuse_scripts,
+    repo, require_id, result, text, try_command,
 };
 use crate::env::{EnvBuildOptions, EnvKind};
 use crate::error::{Error, FailureKind, Result};
@@ -141,7 +142,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let choice = repo::CopyRules::new(&arguments.keep, &arguments.leave_out)?;
     let left_out = repo::copy(&arguments.repo, &draft.suite().repo_dir(draft.id()), &choice)?;
     refuse_scripts(&wanted, &draft.suite().repo_dir(draft.id()))?;
+    refuse_left_out(&wanted, &draft.suite().repo_dir(draft.id()), &left_out)?;
     let plan = arguments.plan_env(&mut draft).await?;
+    refuse_missing_runners(&wanted, &env_files(&draft, &plan.env))?;
     // A new env is locked for a venv on this machine only; for conda it is locked later. Solving for other machines
     // takes minutes, and can wait until the paper is worth it.
     let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, ..EnvBuildOptions::default() };
@@ -174,6 +177,12 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 .hint(format!("what is wrong is said above; then `autoexperiment verify {}`", arguments.paper)))
         }
     }
+}
+
+/// Returns the text of an env's files, which name its packages.
+fn env_files(draft: &Draft, env: &str) -> String {
+    let folder = std::fs::read_dir(draft.suite().env_dir(env)).into_iter().flatten().flatten();
+    folder.filter_map(|entry| std::fs::read_to_string(entry.path()).ok()).collect()
 }
 
 impl Arguments {
@@ -254,8 +263,10 @@ impl Arguments {
             })
             .collect();
         let title = source.and_then(|source| source.title.clone());
+        let facts = metadata::facts(&self.repo);
         let mut sheet = ManifestInput {
             title: title.as_deref(),
+            facts: &facts,
             repo: id,
             env: &plan.env,
             compiled: &compiled,
@@ -437,7 +448,12 @@ impl DraftFindings {
     /// Lists what only a person can do, one sentence each.
     fn todo(&self, arguments: &Arguments, suite: &Suite) -> Result<Vec<String>> {
         let id = &arguments.paper;
-        let mut todo = vec!["paper.toml: title, authors, year and url".to_owned()];
+        let facts = metadata::facts(&arguments.repo);
+        let mut todo = vec![if facts == PackageFacts::default() {
+            "paper.toml: title, authors, year and url".to_owned()
+        } else {
+            "paper.toml: title, authors, year and url: what is there is the package's, not the paper's".to_owned()
+        }];
         todo.push(match (&arguments.text, &self.scrubbed) {
             (Some(path), Some(scrubbed)) => format!(
                 "paper.md: {} of {} numbers were removed as results: see them with `autoexperiment scrub {} --gold \

@@ -53,6 +53,20 @@ def number(value):
     return value if math.isfinite(value) else None
 
 
+def marked(gold):
+    """The number that is not finite for which a gold value stands."""
+    return float(gold) if gold in ("NaN", "Infinity", "-Infinity") else None
+
+
+def equals(expected, got):
+    """Whether a value, bare or in a text, is the same number that is not finite."""
+    try:
+        found = float(got) if isinstance(got, (str, float)) else 0.0
+    except ValueError:
+        return False
+    return found == expected or (math.isnan(found) and math.isnan(expected))
+
+
 def agrees(gold, got, tolerance):
     """Whether every value of gold has its counterpart within tolerance."""
     if isinstance(gold, dict):
@@ -60,6 +74,8 @@ def agrees(gold, got, tolerance):
     if isinstance(gold, list):
         same = isinstance(got, list) and len(got) == len(gold)
         return same and all(agrees(one, other, tolerance) for one, other in zip(gold, got))
+    if isinstance(gold, str) and marked(gold) is not None:
+        return equals(marked(gold), got)
     if not is_number(gold):
         return type(gold) is type(got) and gold == got
     found = number(got)

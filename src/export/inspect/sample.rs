@@ -117,7 +117,8 @@ pub fn write<E>(
     let limit = limit(record.end, log.limits);
     let error = record.is_infrastructure().then(|| {
         let detail = record.end_detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
-        format!("lost to infrastructure: {}{detail}", name(record.end))
+        let what = if record.is_stopped() { "stopped with the run" } else { "lost to infrastructure" };
+        format!("{what}: {}{detail}", name(record.end))
     });
     let output = entries.iter().rev().find_map(|entry| match entry {
         LogEntry::Model(asked) => asked.answer(&model, &pool),

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::protocol::WireProtocol;
-use super::{Refusal, RefusalKind};
+use super::{ListedModel, Refusal, RefusalKind};
 
 pub(super) fn refuse(protocol: WireProtocol, refusal: &Refusal) -> Response {
     json_response(refusal.why.status(), &protocol.error(refusal))
@@ -37,9 +37,16 @@ fn respond(status: u16, kind: &'static str, body: Body) -> Response {
 }
 
 /// Returns a model's entry for the lists of both protocols.
-pub(super) fn listed(name: &str) -> Value {
-    json!({
+pub(super) fn listed(ListedModel { name, context }: &ListedModel) -> Value {
+    let mut entry = json!({
         "id": name, "object": "model", "created": 0, "owned_by": "gateway",
         "type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z",
-    })
+    });
+    if let Some(context) = context {
+        // The names that vLLM, OpenRouter and Anthropic use.
+        for field in ["max_model_len", "context_length", "max_input_tokens"] {
+            entry[field] = json!(context);
+        }
+    }
+    entry
 }

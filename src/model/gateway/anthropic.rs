@@ -55,7 +55,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     Ok(ParsedRequest {
         request: Request {
             messages,
-            tools: list(body, "tools").iter().filter_map(|said| tool(said, &mut reader)).collect(),
+            tools: list(body, "tools").iter().map(tool).collect::<Result<_, _>>()?,
             sampling: Sampling {
                 temperature: body.get("temperature").and_then(Value::as_f64),
                 max_tokens: parts::count(body, "max_tokens"),
@@ -142,13 +142,10 @@ fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut Reque
     Ok(())
 }
 
-/// Reads a tool. Tools without a schema would be run by the provider, which is impossible here, so they are left out.
-fn tool(tool: &Value, reader: &mut RequestReader) -> Option<Tool> {
-    let Some(parameters) = tool.get("input_schema") else {
-        reader.leave_out(format!("the tool `{}`", text(tool, "type")));
-        return None;
-    };
-    Some(Tool { name: text(tool, "name"), description: text(tool, "description"), parameters: parameters.clone() })
+/// Reads a tool. Tools without a schema are run by the provider, or known to its models by their names alone.
+fn tool(tool: &Value) -> Result<Tool, Refusal> {
+    let parameters = tool.get("input_schema").ok_or_else(|| parts::foreign_tool(&text(tool, "type")))?;
+    Ok(Tool { name: text(tool, "name"), description: text(tool, "description"), parameters: parameters.clone() })
 }
 
 /// Reports the tokens of a request.

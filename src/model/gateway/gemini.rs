@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::parts::{self, RequestReader, list, text};
 use super::stream::EventWriter;
-use super::{CallContext, Finish, ParsedRequest, Refusal, RefusalKind, thoughts};
+use super::{CallContext, Finish, ListedModel, ParsedRequest, Refusal, RefusalKind, thoughts};
 use crate::model::{
     Message, Reply, ReplyFormat, ReplyPiece, Request, RequestOptions, Role, Sampling, Tool, ToolCall, ToolCallChoice,
     Usage,
@@ -68,7 +68,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     Ok(ParsedRequest {
         request: Request {
             messages: conversation.messages,
-            tools: list(body, "tools").iter().flat_map(|said| tools(said, &mut reader)).collect(),
+            tools: list(body, "tools").iter().map(tools).collect::<Result<Vec<_>, _>>()?.concat(),
             sampling: Sampling {
                 temperature: settings.get("temperature").and_then(Value::as_f64),
                 max_tokens: parts::count(settings, "maxOutputTokens"),
@@ -162,9 +162,10 @@ impl GeminiConversation {
     }
 }
 
-fn tools(said: &Value, reader: &mut RequestReader) -> Vec<Tool> {
-    for (name, _) in said.as_object().into_iter().flatten().filter(|(name, _)| *name != "functionDeclarations") {
-        reader.leave_out(format!("the tool `{name}`"));
+fn tools(said: &Value) -> Result<Vec<Tool>, Refusal> {
+    let mut names = said.as_object().into_iter().flatten().map(|(name, _)| name);
+    if let Some(name) = names.find(|name| *name != "functionDeclarations") {
+        return Err(parts::foreign_tool(name));
     }
     let function = |said: &Value| Tool {
         name: text(said, "name"),
@@ -175,7 +176,7 @@ fn tools(said: &Value, reader: &mut RequestReader) -> Vec<Tool> {
             .or_else(|| said.get("parameters").map(json_schema))
             .unwrap_or_else(super::openai::no_arguments),
     };
-    list(said, "functionDeclarations").iter().map(function).collect()
+    Ok(list(said, "functionDeclarations").iter().map(function).collect())
 }
 
 /// Converts a schema: Gemini writes the names of types in capitals.
@@ -221,14 +222,14 @@ pub(super) fn count(tokens: u64) -> Value {
 }
 
 /// Lists the model.
-pub(super) fn models(name: &str) -> Value {
-    json!({"models": [model(name)]})
+pub(super) fn models(listed: &ListedModel) -> Value {
+    json!({"models": [model(listed)]})
 }
 
 /// Describes the model.
-pub(super) fn model(name: &str) -> Value {
+pub(super) fn model(ListedModel { name, context }: &ListedModel) -> Value {
     json!({
-        "name": format!("models/{name}"), "displayName": name, "version": "1",
+        "name": format!("models/{name}"), "displayName": name, "version": "1", "inputTokenLimit": context,
         "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
     })
 }

@@ -33,6 +33,15 @@ use super::{Pieces, Reply, Request};
 
 pub use serve::serve;
 
+/// The model that a gateway lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedModel {
+    /// Its name.
+    pub name: String,
+    /// Maximum tokens of prompt and reply together, if known.
+    pub context: Option<u64>,
+}
+
 /// A request of an agent.
 #[derive(Debug)]
 pub enum GatewayRequest {
@@ -130,13 +139,24 @@ struct ParsedRequest {
     left_out: Vec<String>,
 }
 
-/// Kinds of tools in OpenAI's Responses API that are not plain functions.
+/// A tool of OpenAI's Responses API that the model knows as a function, although the agent does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum SpecialTool {
-    /// A tool that takes free text.
+struct SpecialTool {
+    form: ToolForm,
+    namespace: Option<String>,
+    /// The agent's name of the tool.
+    name: String,
+}
+
+/// The form in which an agent wants a tool to be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ToolForm {
+    /// With arguments.
+    Function,
+    /// With free text.
     Custom,
-    /// A function `name` in a namespace.
-    In { namespace: String, name: String },
+    /// The agent's own search for further tools.
+    Search,
 }
 
 /// Why a reply ended, independent of the protocol.

@@ -53,7 +53,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     Ok(ParsedRequest {
         request: Request {
             messages: messages.iter().map(|said| message(said, &mut reader)).collect::<Result<_, _>>()?,
-            tools: list(body, "tools").iter().filter_map(|said| tool(said, &mut reader)).collect(),
+            tools: list(body, "tools").iter().map(tool).collect::<Result<_, _>>()?,
             sampling: Sampling {
                 temperature: body.get("temperature").and_then(Value::as_f64),
                 max_tokens: parts::count(body, "max_completion_tokens").or_else(|| parts::count(body, "max_tokens")),
@@ -112,13 +112,9 @@ fn tool_call(place: usize, call: &Value) -> ToolCall {
     }
 }
 
-fn tool(tool: &Value, reader: &mut RequestReader) -> Option<Tool> {
-    let Some(function) = tool.get("function") else {
-        // Other tools would be run by the provider, which is impossible here.
-        reader.leave_out(format!("the tool `{}`", text(tool, "type")));
-        return None;
-    };
-    Some(Tool {
+fn tool(tool: &Value) -> Result<Tool, Refusal> {
+    let function = tool.get("function").ok_or_else(|| parts::foreign_tool(&text(tool, "type")))?;
+    Ok(Tool {
         name: text(function, "name"),
         description: text(function, "description"),
         parameters: function.get("parameters").cloned().unwrap_or_else(no_arguments),

@@ -87,6 +87,16 @@ impl RequestReader {
     }
 }
 
+/// Refuses a request that offers a tool which the provider would run, or knows by its name alone. Without the tool, the
+/// agent would be another one than the one to be measured.
+pub(super) fn foreign_tool(kind: &str) -> Refusal {
+    let kind: String = kind.chars().take(SHOWN).collect();
+    Refusal::invalid(format!(
+        "this gateway cannot pass on the tool `{kind}`: it passes on tools that the agent runs itself and describes by a \
+         schema, a text or a namespace of these. Turn the tool off in the agent's settings"
+    ))
+}
+
 /// Reads a picture in any protocol's form, if it contains its bytes: there is no network to fetch others from.
 fn picture(part: &Value) -> Option<Image> {
     let text = |pointer: &str| part.pointer(pointer).and_then(Value::as_str);

@@ -22,7 +22,7 @@ use super::coming::{ReplyEvent, ReplyInProgress, write};
 use super::protocol::WireProtocol;
 use super::shared::{GatewayState, LONGEST_NAME};
 use super::stream::Stream;
-use super::{AgentCall, CallContext, GatewayRequest, ParsedRequest, Refusal, anthropic, gemini};
+use super::{AgentCall, CallContext, GatewayRequest, ListedModel, ParsedRequest, Refusal, anthropic, gemini};
 use crate::model::{pieces, quote::tokens_read};
 
 /// Capacity of the queue of calls.
@@ -49,11 +49,11 @@ impl Drop for Gateway {
 }
 
 /// Serves these connections until they end. Calls go to the returned receiver, and so do the refusals of requests that
-/// had the key; once the receiver is dropped, calls are refused. `model` is the only name listed.
+/// had the key; once the receiver is dropped, calls are refused. `model` is the only one listed.
 pub fn serve<C>(
     connections: mpsc::Receiver<C>,
     key: Option<String>,
-    model: &str,
+    model: ListedModel,
 ) -> (Gateway, mpsc::Receiver<GatewayRequest>)
 where
     C: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
@@ -65,7 +65,7 @@ where
         asks,
         parsing,
         key,
-        model: model.to_owned(),
+        model,
         calls: AtomicU64::new(0),
         broken: broken.clone(),
         thoughts: Mutex::default(),
@@ -163,21 +163,21 @@ async fn gemini_models(State(shared): State<Arc<GatewayState>>) -> Response {
     json_response(200, &gemini::models(&shared.model))
 }
 
-async fn gemini_model(Path(name): Path<String>) -> Response {
-    json_response(200, &gemini::model(&name))
+async fn gemini_model(State(shared): State<Arc<GatewayState>>, Path(name): Path<String>) -> Response {
+    json_response(200, &gemini::model(&ListedModel { name, context: shared.model.context }))
 }
 
 /// Lists the model, in a form that fits both OpenAI's and Anthropic's protocol.
 async fn models(State(shared): State<Arc<GatewayState>>) -> Response {
-    let name = &shared.model;
+    let name = &shared.model.name;
     json_response(
         200,
-        &json!({"object": "list", "data": [listed(name)], "first_id": name, "last_id": name, "has_more": false}),
+        &json!({"object": "list", "data": [listed(&shared.model)], "first_id": name, "last_id": name, "has_more": false}),
     )
 }
 
-async fn model_of(Path(name): Path<String>) -> Response {
-    json_response(200, &listed(&name))
+async fn model_of(State(shared): State<Arc<GatewayState>>, Path(name): Path<String>) -> Response {
+    json_response(200, &listed(&ListedModel { name, context: shared.model.context }))
 }
 
 async fn unknown(State(shared): State<Arc<GatewayState>>, request: Request) -> Response {

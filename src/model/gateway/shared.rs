@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 
 use super::broken::PanicFlag;
 use super::protocol::WireProtocol;
-use super::{GatewayRequest, ParsedRequest, Refusal, RefusalKind, thoughts};
+use super::{GatewayRequest, ListedModel, ParsedRequest, Refusal, RefusalKind, thoughts};
 
 /// Maximum bytes of a request.
 const LONGEST: usize = 8 << 20;
@@ -28,7 +28,7 @@ pub(super) struct GatewayState {
     /// The key demanded of every call, if strangers can connect.
     pub(super) key: Option<String>,
     /// The only model listed.
-    pub(super) model: String,
+    pub(super) model: ListedModel,
     pub(super) calls: AtomicU64,
     pub(super) broken: PanicFlag,
     /// The model's thoughts, by the tokens given to the agent.

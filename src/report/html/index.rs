@@ -111,6 +111,7 @@ fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
 #[must_use]
 pub(super) fn state(record: &AttemptRecord) -> &'static str {
     match (record.is_infrastructure(), record.pass, record.is_unsupported()) {
+        (true, ..) if record.is_stopped() => "begun",
         (true, ..) => "lost",
         (_, true, _) => "pass",
         (_, _, true) => "unsupported",

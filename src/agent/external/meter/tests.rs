@@ -179,19 +179,27 @@ async fn requests_that_cannot_be_passed_on_are_counted_and_the_first_of_them_rec
 
 #[tokio::test]
 async fn a_model_s_thoughts_are_put_back_where_a_program_does_not_keep_them() {
-    let thoughts = vec![Thought::Text("I think.".into())];
+    let signed = Thought::Signature { signature: "s".into(), call_id: Some("a".into()) };
+    let thoughts = vec![Thought::Text("I think.".into()), signed];
     let call = ToolCall { id: "a".into(), name: "bash".into(), arguments: json!({}) };
     let model = RespondingModel::new(0, |_| {
         Ok(Reply { tool_calls: vec![call.clone()], thoughts: thoughts.clone(), ..Reply::default() })
     });
     let mut bench = MeterFixture::new(Limits::default());
     let mut meter = bench.meter(&model);
-    let mut request = Request { messages: vec![Message::new(Role::User, "hi")], ..Request::default() };
+    let request = Request { messages: vec![Message::new(Role::User, "hi")], ..Request::default() };
     meter.answer(request.clone()).await.unwrap();
-    request.messages.push(Message { tool_calls: vec![call.clone()], ..Message::new(Role::Assistant, "") });
-    request.messages.push(Message { tool_call_id: Some("a".into()), ..Message::new(Role::Tool, "out") });
-    meter.answer(request).await.unwrap();
-    assert_eq!(model.asked.lock().unwrap()[1].messages[1].thoughts, thoughts);
+    // Some programs give calls ids of their own.
+    for id in ["a", "call_a_0"] {
+        let mut request = request.clone();
+        let call = ToolCall { id: id.into(), ..call.clone() };
+        request.messages.push(Message { tool_calls: vec![call], ..Message::new(Role::Assistant, "") });
+        request.messages.push(Message { tool_call_id: Some(id.into()), ..Message::new(Role::Tool, "out") });
+        meter.answer(request).await.unwrap();
+        let asked = model.asked.lock().unwrap();
+        let signed = Thought::Signature { signature: "s".into(), call_id: Some(id.into()) };
+        assert_eq!(asked.last().unwrap().messages[1].thoughts, [Thought::Text("I think.".into()), signed]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::openai::no_arguments;
 use super::super::parts::{self, RequestReader, list, text};
-use super::super::{HashMap, ParsedRequest, Refusal, SpecialTool, thoughts};
+use super::super::{HashMap, ParsedRequest, Refusal, SpecialTool, ToolForm, thoughts};
 use crate::model::{Message, Request, RequestOptions, Role, Sampling, Tool, ToolCall};
 
 /// Fields that are read or can be ignored.
@@ -35,6 +35,10 @@ const FIELDS: [&str; 24] = [
     "background",
 ];
 
+/// The namespace of tools without a namespace.
+const DEFAULT_NAMESPACE: &str = "functions";
+/// The model's name for the agent's own search for tools.
+const SEARCH: &str = "tool_search";
 /// Separates a namespace from the name of its function, in the single name used with the model.
 const WITHIN: &str = "__";
 
@@ -53,11 +57,11 @@ pub(in super::super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     }
     let mut reader = RequestReader::default();
     reader.leave_out_fields(body, "", &FIELDS);
-    let mut kinds = HashMap::new();
-    let mut tools = Vec::new();
-    for said in list(body, "tools") {
-        tool(said, &mut tools, &mut kinds, &mut reader);
+    if let Some(reasoning) = body.get("reasoning") {
+        reader.leave_out_fields(reasoning, "reasoning.", &["effort", "summary", "generate_summary"]);
     }
+    let mut offered = OfferedTools::default();
+    list(body, "tools").iter().try_for_each(|said| offered.add(said, None))?;
     let mut messages = Vec::new();
     let instructions = text(body, "instructions");
     if !instructions.is_empty() {
@@ -67,7 +71,7 @@ pub(in super::super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
         Some(Value::String(said)) => messages.push(Message::new(Role::User, said.as_str())),
         Some(Value::Array(items)) => {
             for item in items {
-                read_item(item, &mut messages, &mut reader)?;
+                read_item(item, &mut messages, &mut offered, &mut reader)?;
             }
         }
         _ => return Err(Refusal::invalid("`input` is neither a text nor a list of items")),
@@ -75,7 +79,7 @@ pub(in super::super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     Ok(ParsedRequest {
         request: Request {
             messages,
-            tools,
+            tools: offered.tools,
             sampling: Sampling {
                 temperature: body.get("temperature").and_then(Value::as_f64),
                 max_tokens: parts::count(body, "max_output_tokens"),
@@ -98,47 +102,75 @@ pub(in super::super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
         streams: body.get("stream").and_then(Value::as_bool).unwrap_or(false),
         counts: true,
         thinks: true,
-        kinds,
+        kinds: offered.kinds,
         left_out: reader.left_out,
     })
 }
 
-/// Reads a tool: a function, a tool that takes free text, or a namespace of functions.
-fn tool(said: &Value, tools: &mut Vec<Tool>, kinds: &mut HashMap<String, SpecialTool>, reader: &mut RequestReader) {
-    let (name, description) = (text(said, "name"), text(said, "description"));
-    match said.get("type").and_then(Value::as_str) {
-        Some("function") => {
-            let parameters = said.get("parameters").filter(|schema| schema.is_object()).cloned();
-            tools.push(Tool { name, description, parameters: parameters.unwrap_or_else(no_arguments) });
-        }
-        Some("custom") => {
-            let grammar = said.pointer("/format/definition").and_then(Value::as_str);
-            let grammar = grammar.map(|grammar| format!("\n\nThe input keeps to this grammar:\n{grammar}"));
-            let description = description + grammar.as_deref().unwrap_or_default();
-            let input = json!({"type": "string", "description": "The whole input, as it stands."});
-            let parameters = json!({"type": "object", "properties": {"input": input}, "required": ["input"]});
-            kinds.insert(name.clone(), SpecialTool::Custom);
-            tools.push(Tool { name, description, parameters });
-        }
-        Some("namespace") => {
-            for function in list(said, "tools") {
-                let inner = text(function, "name");
-                let known = format!("{name}{WITHIN}{inner}");
-                let parameters = function.get("parameters").filter(|schema| schema.is_object()).cloned();
-                kinds.insert(known.clone(), SpecialTool::In { namespace: name.clone(), name: inner });
-                tools.push(Tool {
-                    name: known,
-                    description: text(function, "description"),
-                    parameters: parameters.unwrap_or_else(no_arguments),
-                });
+/// The tools that a request offers, in the list of tools and among the items of the conversation.
+#[derive(Default)]
+struct OfferedTools {
+    tools: Vec<Tool>,
+    kinds: HashMap<String, SpecialTool>,
+}
+
+impl OfferedTools {
+    /// Adds a tool: a function, a tool that takes free text, the agent's own search for tools, or a namespace of tools.
+    fn add(&mut self, said: &Value, namespace: Option<&str>) -> Result<(), Refusal> {
+        let (name, description) = (text(said, "name"), text(said, "description"));
+        let parameters = said.get("parameters").filter(|schema| schema.is_object()).cloned();
+        let parameters = parameters.unwrap_or_else(no_arguments);
+        let is_agent_s = said.get("execution").and_then(Value::as_str) == Some("client");
+        match said.get("type").and_then(Value::as_str) {
+            Some("function") => self.push(ToolForm::Function, namespace, name, description, parameters),
+            Some("custom") => {
+                let grammar = said.pointer("/format/definition").and_then(Value::as_str);
+                let grammar = grammar.map(|grammar| format!("\n\nThe input keeps to this grammar:\n{grammar}"));
+                let description = description + grammar.as_deref().unwrap_or_default();
+                let input = json!({"type": "string", "description": "The whole input, as it stands."});
+                let parameters = json!({"type": "object", "properties": {"input": input}, "required": ["input"]});
+                self.push(ToolForm::Custom, namespace, name, description, parameters);
             }
+            Some("tool_search") if is_agent_s => {
+                self.push(ToolForm::Search, namespace, SEARCH.to_owned(), description, parameters);
+            }
+            Some("namespace") if namespace.is_none() => {
+                return list(said, "tools").iter().try_for_each(|inner| self.add(inner, Some(&name)));
+            }
+            other => return Err(parts::foreign_tool(other.unwrap_or_default())),
         }
-        other => reader.leave_out(format!("the tool `{}`", other.unwrap_or_default())),
+        Ok(())
+    }
+
+    /// Adds a tool, in place of an earlier one of that name.
+    fn push(&mut self, form: ToolForm, namespace: Option<&str>, name: String, description: String, parameters: Value) {
+        let known = full_name(namespace, &name);
+        self.tools.retain(|tool| tool.name != known);
+        self.kinds.remove(&known);
+        if form != ToolForm::Function || namespace.is_some() {
+            self.kinds.insert(known.clone(), SpecialTool { form, namespace: namespace.map(str::to_owned), name });
+        }
+        self.tools.push(Tool { name: known, description, parameters });
+    }
+}
+
+/// Returns the single name of a tool that is used with the model.
+fn full_name(namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(namespace) if !namespace.is_empty() && namespace != DEFAULT_NAMESPACE => {
+            format!("{namespace}{WITHIN}{name}")
+        }
+        _ => name.to_owned(),
     }
 }
 
 /// Adds an item. The items of one reply are merged into one message.
-fn read_item(item: &Value, messages: &mut Vec<Message>, reader: &mut RequestReader) -> Result<(), Refusal> {
+fn read_item(
+    item: &Value,
+    messages: &mut Vec<Message>,
+    offered: &mut OfferedTools,
+    reader: &mut RequestReader,
+) -> Result<(), Refusal> {
     let kind = item.get("type").and_then(Value::as_str).unwrap_or("message");
     match kind {
         "message" | "agent_message" => read_message(item, messages, reader),
@@ -147,12 +179,27 @@ fn read_item(item: &Value, messages: &mut Vec<Message>, reader: &mut RequestRead
             replied(messages).thoughts.extend(thoughts::placeholder(&token));
             Ok(())
         }
-        "function_call" | "custom_tool_call" => {
-            let name = text(item, "name");
-            let name = match item.get("namespace").and_then(Value::as_str) {
-                Some(namespace) if !namespace.is_empty() => format!("{namespace}{WITHIN}{name}"),
-                _ => name,
+        "additional_tools" => list(item, "tools").iter().try_for_each(|said| offered.add(said, None)),
+        "tool_search_call" => {
+            let (id, arguments) = (text(item, "call_id"), parts::arguments(item.get("arguments")));
+            replied(messages).tool_calls.push(ToolCall { id, name: SEARCH.to_owned(), arguments });
+            Ok(())
+        }
+        "tool_search_output" => {
+            let known: Vec<String> = offered.tools.iter().map(|tool| tool.name.clone()).collect();
+            list(item, "tools").iter().try_for_each(|said| offered.add(said, None))?;
+            let names = offered.tools.iter().map(|tool| &tool.name);
+            let found: Vec<&str> = names.filter(|name| !known.contains(name)).map(String::as_str).collect();
+            let said = if found.is_empty() {
+                "No further tools were found.".to_owned()
+            } else {
+                format!("These tools can be called now: {}.", found.join(", "))
             };
+            messages.push(Message { tool_call_id: Some(text(item, "call_id")), ..Message::new(Role::Tool, said) });
+            Ok(())
+        }
+        "function_call" | "custom_tool_call" => {
+            let name = full_name(item.get("namespace").and_then(Value::as_str), &text(item, "name"));
             let arguments = match item.get("input").and_then(Value::as_str) {
                 Some(input) if kind == "custom_tool_call" => json!({"input": input}),
                 _ => parts::arguments(item.get("arguments")),

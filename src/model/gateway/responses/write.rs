@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::openai::{error, written};
 use super::super::stream::EventWriter;
-use super::super::{CallContext, Finish, Refusal, SpecialTool};
+use super::super::{CallContext, Finish, Refusal, ToolForm};
 use crate::model::{Reply, ReplyPiece, ToolCall, Usage};
 
 /// Writes the reply as one body.
@@ -186,22 +186,32 @@ impl ResponseItems {
 
     fn call(&mut self, call: &ToolCall) -> String {
         let index = self.done.len();
-        let (mut item, delta, kind, key) = match self.head.kinds.get(&call.name) {
-            Some(SpecialTool::Custom) => {
+        let special = self.head.kinds.get(&call.name);
+        let form = special.map_or(ToolForm::Function, |special| special.form);
+        let name = special.map_or(&call.name, |special| &special.name);
+        let (mut item, delta, kind, key) = match form {
+            ToolForm::Search => {
+                let item = json!({
+                    "type": "tool_search_call", "id": self.item_id("tsc"), "call_id": call.id, "execution": "client",
+                    "arguments": call.arguments, "status": "completed",
+                });
+                let begun = json!({"output_index": index, "item": item});
+                return self.event("response.output_item.added", begun) + &self.finish(&item);
+            }
+            ToolForm::Custom => {
                 let input = call.arguments.get("input").and_then(Value::as_str).map(str::to_owned);
                 let input = input.unwrap_or_else(|| written(&call.arguments));
-                let item = json!({"type": "custom_tool_call", "id": self.item_id("ctc"), "name": call.name});
+                let item = json!({"type": "custom_tool_call", "id": self.item_id("ctc"), "name": name});
                 (item, input, "response.custom_tool_call_input", "input")
             }
-            other => {
-                let mut item = json!({"type": "function_call", "id": self.item_id("fc"), "name": call.name});
-                if let Some(SpecialTool::In { namespace, name }) = other {
-                    item["name"] = json!(name);
-                    item["namespace"] = json!(namespace);
-                }
+            ToolForm::Function => {
+                let item = json!({"type": "function_call", "id": self.item_id("fc"), "name": name});
                 (item, written(&call.arguments), "response.function_call_arguments", "arguments")
             }
         };
+        if let Some(namespace) = special.and_then(|special| special.namespace.as_ref()) {
+            item["namespace"] = json!(namespace);
+        }
         item["call_id"] = json!(call.id);
         item[key] = json!("");
         item["status"] = json!("in_progress");

@@ -11,14 +11,15 @@ use tokio::sync::mpsc;
 
 use super::stops::stop_at;
 use super::{
-    AgentCall, AnsweredCall, GatewayRequest, Refusal, RefusalKind, anthropic, gemini, openai, responses, serve,
+    AgentCall, AnsweredCall, GatewayRequest, ListedModel, Refusal, RefusalKind, anthropic, gemini, openai, responses,
+    serve,
 };
 use crate::model::{Reply, ReplyPiece, Role, ToolCall, Usage};
 
 /// Sends one request over a connection of its own; returns status and body. The answerer takes each call.
 async fn post(path: &str, body: &Value, answerer: impl Fn(AgentCall) + Send + 'static) -> (u16, String) {
     let (to, connections) = mpsc::channel::<DuplexStream>(1);
-    let (_gateway, mut asked) = serve(connections, None, "m");
+    let (_gateway, mut asked) = serve(connections, None, listed());
     tokio::spawn(async move {
         while let Some(asked) = asked.recv().await {
             if let GatewayRequest::Call(ask) = asked {
@@ -36,6 +37,10 @@ async fn post(path: &str, body: &Value, answerer: impl Fn(AgentCall) + Send + 's
     ours.read_to_string(&mut text).await.unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+fn listed() -> ListedModel {
+    ListedModel { name: "m".into(), context: Some(8192) }
 }
 
 /// A path of each protocol.
@@ -120,7 +125,7 @@ async fn streams_hold_the_same_as_bodies() {
 async fn replies_are_streamed_to_the_agent() {
     for (path, last) in [("/v1/chat/completions", "data: [DONE]"), ("/v1/messages", "event: message_stop")] {
         let (to, connections) = mpsc::channel::<DuplexStream>(1);
-        let (_gateway, mut asked) = serve(connections, None, "m");
+        let (_gateway, mut asked) = serve(connections, None, listed());
         let (mut ours, theirs) = duplex(1 << 20);
         to.send(theirs).await.unwrap();
         let body = json!({"messages": [], "stream": true, "stop": "END", "stop_sequences": ["END"]}).to_string();
@@ -255,7 +260,7 @@ fn results_of_tools_become_messages_of_their_own() {
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t",
                 "content": [{"type": "text", "text": "out"}]}, {"type": "text", "text": "go on"}]},
         ],
-        "tools": [{"name": "bash", "input_schema": {"type": "object"}}, {"type": "web_search", "name": "w"}],
+        "tools": [{"name": "bash", "input_schema": {"type": "object"}}],
     }))
     .unwrap();
     let roles: Vec<Role> = read.request.messages.iter().map(|message| message.role).collect();
@@ -358,7 +363,7 @@ async fn a_reply_that_the_runs_own_limit_has_cut_ends_for_length() {
 #[tokio::test]
 async fn requests_without_the_key_are_refused_unread_and_not_counted() {
     let (to, connections) = mpsc::channel::<DuplexStream>(1);
-    let (_gateway, mut asked) = serve(connections, Some("secret".into()), "m");
+    let (_gateway, mut asked) = serve(connections, Some("secret".into()), listed());
     let refused = async |path: &str, key: &str| {
         let (mut ours, theirs) = duplex(1 << 20);
         to.send(theirs).await.unwrap();

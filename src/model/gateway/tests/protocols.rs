@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::super::{AgentCall, AnsweredCall, anthropic, gemini, openai, responses};
+use super::super::{AgentCall, AnsweredCall, CallContext, Finish, RefusalKind, anthropic, gemini, openai, responses};
 use super::{PATHS, ask_for};
 use crate::model::{Effort, Reply, ReplyFormat, Request, Role, Thought, ToolCall, ToolCallChoice, Usage};
 
@@ -43,27 +43,26 @@ async fn options_are_parsed_in_every_protocol() {
     let chat = json!({
         "reasoning_effort": "high", "top_p": 0.9, "temperature": 0.3, "max_completion_tokens": 99, "top_k": 4,
         "parallel_tool_calls": false, "tool_choice": {"type": "function", "function": {"name": "bash"}},
-        "tools": [{"type": "function", "function": {"name": "bash", "parameters": schema}}, {"type": "browser"}],
+        "tools": [{"type": "function", "function": {"name": "bash", "parameters": schema}}],
         "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}},
     });
     let messages = json!({
         "output_config": {"effort": "high"}, "thinking": {"type": "adaptive"}, "top_p": 0.9, "temperature": 0.3,
         "max_tokens": 99, "top_k": 4, "tool_choice": {"type": "tool", "name": "bash", "disable_parallel_tool_use": true},
-        "tools": [{"name": "bash", "input_schema": schema, "cache_control": {"type": "ephemeral"}}, {"type": "browser"}],
+        "tools": [{"name": "bash", "input_schema": schema, "cache_control": {"type": "ephemeral"}}],
         "output_format": {"type": "json_schema", "schema": schema},
     });
     let of_responses = json!({
         "reasoning": {"effort": "high", "summary": "auto"}, "top_p": 0.9, "temperature": 0.3, "max_output_tokens": 99,
         "top_k": 4, "parallel_tool_calls": false, "tool_choice": {"type": "function", "name": "bash"},
-        "tools": [{"type": "function", "name": "bash", "parameters": schema}, {"type": "browser"}],
+        "tools": [{"type": "function", "name": "bash", "parameters": schema}],
         "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}, "store": false,
     });
     let contents = json!({
         "generationConfig": {"thinkingConfig": {"thinkingLevel": "HIGH"}, "topP": 0.9, "temperature": 0.3, "topK": 4,
             "maxOutputTokens": 99, "responseJsonSchema": schema},
         "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["bash"]}},
-        "tools": [{"functionDeclarations": [{"name": "bash", "parameters": {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}}]},
-            {"browser": {}}],
+        "tools": [{"functionDeclarations": [{"name": "bash", "parameters": {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}}]}],
     });
     for (path, more) in PATHS.into_iter().zip([chat, messages, of_responses, contents]) {
         let (_, request, left_out) = send_request(path, false, more).await;
@@ -78,14 +77,13 @@ async fn options_are_parsed_in_every_protocol() {
         assert_eq!((request.tools.len(), &request.tools[0].parameters), (1, &schema), "{path}");
         assert_eq!(request.one_call, !path.contains("beta"), "{path}: Gemini has no such field");
         let named = left_out.join(" ");
-        assert!(named.contains("browser"), "{path}: {named}");
         // The Responses API does not have this field.
         assert_eq!(
             (wishes.top_k.is_none(), named.contains("top_k")),
             (path == "/v1/responses", path == "/v1/responses"),
             "{path}: {named}"
         );
-        assert_eq!(left_out.len(), 1 + usize::from(wishes.top_k.is_none()), "{path}: {left_out:?}");
+        assert_eq!(left_out.len(), usize::from(wishes.top_k.is_none()), "{path}: {left_out:?}");
     }
 }
 
@@ -190,6 +188,83 @@ async fn special_tools_are_called_in_their_own_format() {
     let messages = responses::read(&back).unwrap().request.messages;
     assert_eq!(messages[0].tool_calls[0].arguments, json!({"input": "ls"}));
     assert_eq!((messages[1].content.as_str(), messages[2].tool_calls[0].name.as_str()), ("out", "agents__spawn"));
+}
+
+#[tokio::test]
+async fn tools_that_come_with_the_conversation_are_passed_on_and_called_in_their_own_format() {
+    // As Codex sends them for models that it knows.
+    let exec = json!({"type": "custom", "name": "bash", "description": "Runs JavaScript."});
+    let wait = json!({"type": "function", "name": "wait", "parameters": {"type": "object", "properties": {}}});
+    let agents = json!({"type": "namespace", "name": "agents", "tools": [{"type": "function", "name": "spawn"}]});
+    let functions = json!({"type": "namespace", "name": "functions", "tools": [exec, wait]});
+    let additional = json!({"type": "additional_tools", "role": "developer", "tools": [functions, agents]});
+    let said = json!({"type": "message", "role": "user", "content": "hi"});
+    for streams in [false, true] {
+        let more = json!({"input": [additional, said], "reasoning": {"effort": "low", "context": "all_turns"}});
+        let (body, request, left_out) = send_request("/v1/responses", streams, more).await;
+        let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["bash", "wait", "agents__spawn"]);
+        assert_eq!((request.messages.len(), left_out), (1, vec!["`reasoning.context`".to_owned()]));
+        let item = if streams {
+            let events =
+                body.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+            let mut done = events.filter(|event| event["type"] == "response.output_item.done");
+            done.next_back().unwrap()["item"].clone()
+        } else {
+            serde_json::from_str::<Value>(&body).unwrap()["output"][2].clone()
+        };
+        assert_eq!((&item["type"], &item["name"]), (&json!("custom_tool_call"), &json!("bash")));
+        assert_eq!((&item["namespace"], &item["input"]), (&json!("functions"), &json!("{\"command\":\"ls\"}")));
+        // The call comes back as it was made.
+        let output = json!({"type": "custom_tool_call_output", "call_id": item["call_id"], "output": "out"});
+        let back = responses::read(&json!({"input": [additional, said, item, output]})).unwrap().request.messages;
+        assert_eq!(back[1].tool_calls[0].name, "bash");
+    }
+}
+
+#[test]
+fn tools_that_a_search_of_the_agent_finds_are_offered_from_then_on() {
+    let search = json!({"type": "tool_search", "execution": "client", "description": "finds",
+        "parameters": {"type": "object", "properties": {"query": {"type": "string"}}}});
+    let call =
+        json!({"type": "tool_search_call", "call_id": "a", "execution": "client", "arguments": {"query": "mail"}});
+    let found = json!({"type": "namespace", "name": "mail", "tools": [{"type": "function", "name": "send"}]});
+    let output = json!({"type": "tool_search_output", "call_id": "a", "execution": "client", "tools": [found]});
+    let user = json!({"type": "message", "role": "user", "content": "hi"});
+    let read = responses::read(&json!({"tools": [search], "input": [user, call, output]})).unwrap();
+    let names: Vec<&str> = read.request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["tool_search", "mail__send"]);
+    let messages = &read.request.messages;
+    assert_eq!(messages[1].tool_calls[0].arguments, json!({"query": "mail"}));
+    assert_eq!(messages[2].content, "These tools can be called now: mail__send.");
+    let head = CallContext { kinds: read.kinds, ..CallContext::default() };
+    let call = ToolCall { id: "b".into(), name: "tool_search".into(), arguments: json!({"query": "x"}) };
+    let reply = Reply { tool_calls: vec![call], ..Reply::default() };
+    let item = &responses::body(head, &reply, &Finish::ToolCalls)["output"][0];
+    assert_eq!((&item["type"], &item["execution"]), (&json!("tool_search_call"), &json!("client")));
+    assert_eq!((&item["call_id"], &item["arguments"]["query"]), (&json!("b"), &json!("x")));
+}
+
+#[test]
+fn a_request_with_a_tool_that_cannot_be_passed_on_is_refused_by_name() {
+    let contents = json!([{"role": "user", "parts": [{"text": "hi"}]}]);
+    let (messages, input) = (json!([{"role": "user", "content": "hi"}]), json!("hi"));
+    let additional = json!([{"type": "additional_tools", "tools": [{"type": "web_search"}]}]);
+    for (read, what) in [
+        (openai::read(&json!({"messages": messages, "tools": [{"type": "web_search"}]})), "web_search"),
+        (
+            anthropic::read(&json!({"messages": messages, "tools": [{"type": "web_search_20250305", "name": "w"}]})),
+            "web_search_20250305",
+        ),
+        (responses::read(&json!({"input": input, "tools": [{"type": "file_search"}]})), "file_search"),
+        (responses::read(&json!({"input": input, "tools": [{"type": "tool_search"}]})), "tool_search"),
+        (responses::read(&json!({"input": additional})), "web_search"),
+        (gemini::read(&json!({"contents": contents, "tools": [{"googleSearch": {}}]})), "googleSearch"),
+    ] {
+        let refusal = read.unwrap_err();
+        assert_eq!(refusal.why, RefusalKind::Invalid);
+        assert!(refusal.message.contains(&format!("cannot pass on the tool `{what}`")), "{}", refusal.message);
+    }
 }
 
 #[test]
