@@ -478,7 +478,7 @@ fn check(store: &Store, attempts: usize, calls: usize) {
     }
 }
 
-/// Runs `sandboxes` sandboxes that compute for so many `seconds`. Measures this process and their first processes, but not
+/// Runs `sandboxes` sandboxes that compute for `seconds` seconds. Measures this process and their first processes, but not
 /// their commands.
 async fn watched(sandboxes: usize, seconds: usize) -> Measured {
     let backend = choose(SandboxKind::Local).await.unwrap();

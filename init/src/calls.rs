@@ -340,7 +340,7 @@ mod tests {
 
     const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
-    /// What a filter decides about a call: the number and the arguments.
+    /// Returns a filter's action for a call with this number and these arguments.
     fn decide(program: &[(u16, u8, u8, u32)], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
         let mut data = Vec::new();
         for half in [number, architecture, 0, 0] {

@@ -196,7 +196,7 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
         "mapped-only" => return super::kernel::mapped_only(number(0).unsigned_abs()),
         "queued-signals" => return super::kernel::queued_signals(),
         "dig" => dig(number(0)),
-        "terminals" => return super::terminals::act(),
+        "terminals" => return super::terminals::act(rest[0]),
         "terminal-requests" => return super::terminals::request(),
         "hoard" => return super::hoards::act(rest[0], number(1).unsigned_abs() as usize),
         "leave-objects" => {

@@ -1,14 +1,15 @@
 //! Pseudo-terminals: each sandbox has its own, and only a few.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use autoexperiment::sandbox::{Command, Exit};
+use autoexperiment::sandbox::Exit;
 use nix::libc;
-use nix::pty::openpty;
+use nix::pty::{ForkptyResult, forkpty, openpty};
+use nix::sys::signal::{SigHandler, Signal, signal};
 
 use super::fixture::limits;
 use super::runner::survivors;
@@ -19,59 +20,32 @@ const MOST: usize = 64;
 /// Number of terminals that the hostile action tries to open.
 const WANTED: usize = 400;
 
-/// Python code that runs a child in a session with a terminal of its own; `CHILD` is the child's code.
-const IN_A_SESSION: &str = r"
-import os, pty, sys
-try:
-    pid, terminal = pty.fork()
-except OSError as error:
-    sys.exit(f'no terminal: {error}')
-if pid == 0:
-    CHILD
-    os._exit(0)
-said = b''
-while True:
-    try:
-        part = os.read(terminal, 1000)
-    except OSError:
-        break
-    if not part:
-        break
-    said += part
-    if b'?' in part:
-        os.write(terminal, b'yes\n')
-os.waitpid(pid, 0)
-print(said.decode())
-";
-
-fn in_a_session(child: &str) -> Command {
-    let code = IN_A_SESSION.replace("CHILD", &child.replace('\n', "\n    "));
-    Command { argv: vec!["/usr/bin/python3".into(), "-I".into(), "-c".into(), code.into()], ..Command::default() }
-}
-
 crate::cases! {
     a_program_gets_a_terminal_and_can_make_it_the_one_that_controls_its_session(fixture) {
         let mut inside = fixture.start().await?;
-        let code = "import os\ntry:\n  one, other = os.openpty()\nexcept OSError as error:\n  exit(f'no terminal: {error}')\n\
-                    os.write(other, b'hi'); print(os.ttyname(other), os.read(one, 9).decode())";
-        let said = inside.say(&format!("python3 -I -c \"{code}\"")).await?;
-        ensure!(said == "/dev/pts/0 hi", "{said}");
-        // The child asks on its own terminal and reads the reply there.
-        let child = "print(os.isatty(0), os.ttyname(1), os.tcgetpgrp(0) == os.getpid(), input('ready?'), open('/dev/tty').name, flush=True)";
-        let done = inside.exec(in_a_session(child), limits(20.0)).await?;
+        let done = inside.hostile(&["terminals", "talk"], limits(20.0)).await?;
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
-        ensure!(said.contains("True /dev/pts/0 True yes /dev/tty"), "{said:?} {done:?}");
+        ensure!(
+            said == "wrote hi to /dev/pts/0\nasked: true /dev/pts/0 true\nanswered: yes\n",
+            "{said:?} {}", String::from_utf8_lossy(&done.stderr)
+        );
         // Closed terminals are gone.
         ensure!(inside.say("ls /dev/pts").await? == "ptmx", "a terminal is left");
+        let python = "command -v python3 > /dev/null || exit 0; python3 -I -c 'import os, pty; print(os.ttyname(pty.openpty()[1]))'";
+        let said = inside.say(python).await?;
+        ensure!(said.is_empty() || said == "/dev/pts/0", "{said}");
         inside.end().await?;
     }
 
     terminals_of_the_host_and_of_other_sandboxes_do_not_exist(fixture) {
         let host = openpty(None, None).map_err(|error| error.to_string())?;
         let (mut one, mut other) = (fixture.start().await?, fixture.start().await?);
-        let hold = "python3 -I -c 'import os, time; os.openpty(); os.openpty(); print(1, flush=True); time.sleep(1000)' \
-                    > held 2> /dev/null & for i in $(seq 100); do test -s held && break; sleep 0.05; done; ls /dev/pts";
-        let own = one.say(hold).await?;
+        let hold = format!(
+            "'{}' hostile terminals hold > held 2> /dev/null & for i in $(seq 100); do test -s held && break; sleep 0.05; \
+             done; ls /dev/pts",
+            one.exe.display()
+        );
+        let own = one.say(&hold).await?;
         ensure!(own == "0\n1\nptmx" || own.contains("Permission denied"), "{own}");
         let seen = other.say("ls /dev/pts").await?;
         ensure!(seen == "ptmx" || seen.contains("Permission denied"), "{seen}");
@@ -88,7 +62,7 @@ crate::cases! {
     terminals_are_limited(fixture) {
         fixture.limits.memory = 256 << 20;
         let mut inside = fixture.start().await?;
-        let done = inside.hostile(&["terminals"], limits(20.0)).await?;
+        let done = inside.hostile(&["terminals", "hoard"], limits(20.0)).await?;
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         let got = said.trim().parse::<usize>();
         ensure!(
@@ -97,7 +71,7 @@ crate::cases! {
         );
         inside.works().await?;
         // All of them are free again.
-        let again = inside.hostile(&["terminals"], limits(20.0)).await?;
+        let again = inside.hostile(&["terminals", "hoard"], limits(20.0)).await?;
         ensure!(again.exit == done.exit && again.stdout == done.stdout, "{again:?}");
         inside.end().await?;
     }
@@ -105,13 +79,11 @@ crate::cases! {
     a_session_with_its_own_terminal_ends_with_its_command_s_time_limit(fixture) {
         let mut inside = fixture.start().await?;
         let begun = Instant::now();
-        let child = "import signal\nfor name in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT): signal.signal(name, signal.SIG_IGN)\n\
-                     os.execvp('sleep', ['sleep', '1000'])";
-        let done = inside.exec(in_a_session(child), limits(0.8)).await?;
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let done = inside.hostile(&["terminals", "stay"], limits(0.8)).await?;
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
         ensure!(done.exit == Exit::TimedOut, "{said} {:?}", done.exit);
         ensure!(begun.elapsed() < Duration::from_secs(4), "took {:?}", begun.elapsed());
-        let left: Vec<_> = survivors(&fixture.marker).into_iter().filter(|line| line.contains("sleep")).collect();
+        let left: Vec<_> = survivors(&fixture.marker).into_iter().filter(|line| line.contains("terminals")).collect();
         ensure!(left.is_empty(), "{left:?}");
         inside.works().await?;
         ensure!(inside.say("ls /dev/pts").await? == "ptmx", "a terminal is left");
@@ -128,8 +100,89 @@ crate::cases! {
     }
 }
 
+/// Acts on terminals in the way of this name.
+pub fn act(way: &str) -> ExitCode {
+    let result = match way {
+        "talk" => talk(),
+        "stay" => stay(),
+        "hold" => hold(),
+        _ => return hoard(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("no terminal: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Uses a terminal directly, then lets a child ask a question on the terminal that controls its session.
+fn talk() -> io::Result<()> {
+    let pair = openpty(None, None)?;
+    let mut buffer = [0; 200];
+    nix::unistd::write(&pair.slave, b"hi")?;
+    let count = nix::unistd::read(&pair.master, &mut buffer)?;
+    let path = nix::unistd::ttyname(&pair.slave)?;
+    println!("wrote {} to {}", String::from_utf8_lossy(&buffer[..count]), path.display());
+    drop(pair);
+    // SAFETY: this process has one thread.
+    match unsafe { forkpty(None, None) }? {
+        ForkptyResult::Child => {
+            let (own, group) = (nix::unistd::getpid(), nix::unistd::tcgetpgrp(io::stdin()).ok());
+            let path = nix::unistd::ttyname(io::stdin()).unwrap_or_default();
+            println!("asked: {} {} {}", io::stdin().is_terminal(), path.display(), group == Some(own));
+            let mut line = String::new();
+            let controlling = File::options().read(true).write(true).open("/dev/tty");
+            let read = controlling.and_then(|terminal| io::BufReader::new(terminal).read_line(&mut line));
+            println!("answered: {}", if read.is_ok() { line.trim() } else { "no" });
+            std::process::exit(0);
+        }
+        ForkptyResult::Parent { child, master } => {
+            let (mut master, mut said, mut is_answered) = (File::from(master), String::new(), false);
+            while let Ok(count @ 1..) = master.read(&mut buffer) {
+                said.push_str(&String::from_utf8_lossy(&buffer[..count]));
+                if said.contains("asked: ") && said.ends_with('\n') && !is_answered {
+                    is_answered = true;
+                    master.write_all(b"yes\n")?;
+                }
+            }
+            nix::sys::wait::waitpid(child, None)?;
+            // The terminal shows the answer, too.
+            for line in said.lines().filter(|line| *line != "yes") {
+                println!("{}", line.trim_end());
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Waits for a child in a session with its own terminal that ignores every polite signal.
+fn stay() -> io::Result<()> {
+    // SAFETY: this process has one thread.
+    if let ForkptyResult::Parent { child, master } = unsafe { forkpty(None, None) }? {
+        nix::sys::wait::waitpid(child, None)?;
+        drop(master);
+        return Ok(());
+    }
+    for name in [Signal::SIGHUP, Signal::SIGTERM, Signal::SIGINT] {
+        // SAFETY: ignoring a signal runs no code.
+        unsafe { signal(name, SigHandler::SigIgn) }?;
+    }
+    std::thread::sleep(Duration::from_secs(1000));
+    Ok(())
+}
+
+/// Keeps two terminals.
+fn hold() -> io::Result<()> {
+    let _pairs = (openpty(None, None)?, openpty(None, None)?);
+    println!("held");
+    std::thread::sleep(Duration::from_secs(1000));
+    Ok(())
+}
+
 /// Opens terminals until the kernel refuses, keeps them for longer than a watch takes, and prints their number.
-pub fn act() -> ExitCode {
+fn hoard() -> ExitCode {
     let mut kept = Vec::new();
     while kept.len() < WANTED
         && let Ok(pair) = openpty(None, None)
