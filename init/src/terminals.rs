@@ -14,7 +14,7 @@ pub(super) const FOLDER: &str = "/dev/pts";
 /// The terminal that controls the session of the process that opens it.
 pub(super) const CONTROLLING: &str = "/dev/tty";
 /// Maximum number of pseudo-terminals of a sandbox. All sandboxes of a machine together may have 3,072 by default; the
-/// kernel keeps 1,024 more for the host's own mount namespace. Each takes about 40 kB of kernel memory.
+/// kernel keeps 1,024 more for the host's own mount namespace.
 pub(super) const MOST: usize = 64;
 
 /// Mounts a file system of pseudo-terminals at `dev`, the staged `/dev`.
