@@ -490,7 +490,10 @@ async fn watched(sandboxes: usize, seconds: usize) -> Measured {
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..sandboxes {
         let folder = place.path().join(number.to_string());
-        let workspace = Workspace::create(&snapshot, &[], &folder, backend.layers(), backend.owner()).unwrap();
+        let (kind, owner) = (backend.layers(), backend.owner());
+        // As for an attempt, so that the kernel limits the disk where it can.
+        let disk = backend.disk(SandboxLimits::default().disk, place.path());
+        let workspace = Workspace::create_on(&snapshot, &[], &folder, kind, owner, disk).unwrap();
         let mut sandbox = backend.start(&spec(&workspace)).await.unwrap();
         let command = autoexperiment::sandbox::Command::shell(&script);
         let wall = Duration::from_secs(seconds as u64 + 60);

@@ -86,7 +86,7 @@ fn below(init: i32) -> impl Iterator<Item = i32> {
 /// takes three system calls for each process of the machine.
 fn recent_table() -> Arc<ProcessTable> {
     /// Less than the time between two checks of a sandbox, so that each check sees the processes of the one before.
-    const AGE: Duration = Duration::from_millis(100);
+    const AGE: Duration = Duration::from_millis(250);
     static RECENT: Mutex<Option<(Instant, Arc<ProcessTable>)>> = Mutex::new(None);
     let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
     match &*recent {
