@@ -1,10 +1,11 @@
 //! Determines which parts of the repository a solution changed, and which it may change.
 //!
 //! A part is a file (`config.json`, `corpus/**`), a function of a Python file (`tune.py::main`), the code of a Python
-//! file outside of its functions (`tune.py::<module>`), or a file of an installed package
-//! (`site-packages/boruta/boruta_py.py`).
+//! file outside of its functions (`tune.py::<module>`), its import statements alone (`tune.py::<imports>`), or a file of
+//! an installed package (`site-packages/boruta/boruta_py.py`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
@@ -19,8 +20,11 @@ use crate::workspace::{ChangeKind, Changes};
 pub const CHANGES: &str = "changes";
 /// Prefix of files of installed packages.
 pub const PACKAGES: &str = "site-packages/";
-/// Name of the code of a file outside of its functions.
+/// Name of the code of a file outside of its functions; as a permission, it includes [`IMPORTS`].
 const MODULE: &str = "<module>";
+/// Name of a file's import statements outside of functions. What other code in a file needs is an import, more often than
+/// not, and other statements there set what the program computes with.
+const IMPORTS: &str = "<imports>";
 
 /// Parts of the repository that a solution may change.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +68,8 @@ impl PermittedChanges {
     #[must_use]
     pub fn allows_function(&self, part: &str) -> bool {
         let Some((file, function)) = part.split_once("::") else { return self.files.is_match(part) };
-        self.files.is_match(file) || self.functions.get(file).is_some_and(|known| known.contains(function))
+        let allows = |name: &str| self.functions.get(file).is_some_and(|known| known.contains(name));
+        self.files.is_match(file) || allows(function) || (function == IMPORTS && allows(MODULE))
     }
 }
 
@@ -117,7 +122,7 @@ fn is_python(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|ending| ending == "py")
 }
 
-/// Lists the functions of a file whose code differs, ignoring comments and spacing, including [`MODULE`]. New functions
+/// Lists the functions of a file whose code differs, ignoring comments and spacing, including [`MODULE`] and [`IMPORTS`]. New functions
 /// count only if they take the name of an existing one.
 fn changed_functions(original: Vec<u8>, now: Vec<u8>) -> Vec<String> {
     let (Ok(original), Ok(now)) = (Module::parse("a.py", original), Module::parse("a.py", now)) else {
@@ -136,16 +141,37 @@ fn changed_functions(original: Vec<u8>, now: Vec<u8>) -> Vec<String> {
     changed
 }
 
-/// Returns the tokens of each function that is not nested in another one, and of the remaining code.
+/// Returns the positions of the import statements outside of functions and classes.
+fn imports(source: &[u8]) -> Vec<Range<usize>> {
+    let mut parser = tree_sitter::Parser::new();
+    let is_ready = parser.set_language(&tree_sitter_python::LANGUAGE.into()).is_ok();
+    let Some(tree) = parser.parse(source, None).filter(|_| is_ready) else { return Vec::new() };
+    let root = tree.root_node();
+    let kinds = ["import_statement", "import_from_statement", "future_import_statement"];
+    let statements = root.named_children(&mut root.walk()).filter(|node| kinds.contains(&node.kind()));
+    statements.map(|node| node.byte_range()).collect()
+}
+
+/// Returns the tokens of each function that is not nested in another one, of the import statements, and of the remaining
+/// code.
 fn parts(module: &Module) -> BTreeMap<String, Vec<Vec<u8>>> {
     let source = module.source();
     let tokens = CodeTokens::new(source);
     let outer: Vec<_> = module.functions().iter().filter(|function| function.parent.is_none()).collect();
-    let mut parts: BTreeMap<String, Vec<Vec<u8>>> =
-        outer.iter().map(|function| (function.label(), Vec::new())).chain([(MODULE.to_owned(), Vec::new())]).collect();
+    let mut parts: BTreeMap<String, Vec<Vec<u8>>> = outer
+        .iter()
+        .map(|function| (function.label(), Vec::new()))
+        .chain([MODULE, IMPORTS].map(|name| (name.to_owned(), Vec::new())))
+        .collect();
+    let imports = imports(source);
     for range in tokens.ranges() {
         let function = outer.iter().find(|function| function.whole.contains(&range.start));
-        let name = function.map_or_else(|| MODULE.to_owned(), |function| function.label());
+        let is_import = || imports.iter().any(|statement| statement.contains(&range.start));
+        let name = match function {
+            Some(function) => function.label(),
+            None if is_import() => IMPORTS.to_owned(),
+            None => MODULE.to_owned(),
+        };
         let line = source[..range.start].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         let indent = &source[line..range.start];
         let all = parts.entry(name).or_default();
@@ -174,7 +200,7 @@ mod tests {
         assert_eq!(changed(&original.replace("return x", "return x + 1")), "f");
         assert_eq!(changed(&original.replace("    return x", "  return x")), "f");
         assert_eq!(changed(&original.replace("return 1", "return 2")), "A.g");
-        assert_eq!(changed(&original.replace("import os", "import os, sys")), "<module>");
+        assert_eq!(changed(&original.replace("import os", "import os, sys")), "<imports>");
         assert_eq!(changed(&format!("{original}\ndef h():\n    pass\n")), "");
         assert!(changed(&format!("{original}\ndef f(x):\n    return 0\n")).contains('f'));
         assert!(changed(&format!("{original}\nf = print\n")).contains("<module>"));
@@ -196,5 +222,9 @@ mod tests {
             assert_eq!(permitted.allows_file(path, is_new), allowed, "{path}");
         }
         assert!(permitted.allows_function("run.py::main") && !permitted.allows_function("run.py::score"));
+        // Leave to change imports is no leave to change what else stands outside of functions.
+        let imports = PermittedChanges::new(["a.py::<imports>", "b.py::<module>"]).unwrap();
+        assert!(imports.allows_function("a.py::<imports>") && !imports.allows_function("a.py::<module>"));
+        assert!(imports.allows_function("b.py::<imports>") && imports.allows_function("b.py::<module>"));
     }
 }
