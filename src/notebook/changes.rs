@@ -148,7 +148,8 @@ fn imports(source: &[u8]) -> Vec<Range<usize>> {
     let Some(tree) = parser.parse(source, None).filter(|_| is_ready) else { return Vec::new() };
     let root = tree.root_node();
     let kinds = ["import_statement", "import_from_statement", "future_import_statement"];
-    let statements = root.named_children(&mut root.walk()).filter(|node| kinds.contains(&node.kind()));
+    let mut cursor = root.walk();
+    let statements = root.named_children(&mut cursor).filter(|node| kinds.contains(&node.kind()));
     statements.map(|node| node.byte_range()).collect()
 }
 
