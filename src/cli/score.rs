@@ -28,7 +28,7 @@ pub struct Arguments {
     scoring: Option<Rule>,
     #[command(flatten)]
     rates: RateOptions,
-    /// What to print: pass rates by agent and n, the same with samples weighted by their lines of withheld code, or CSV
+    /// View to print: pass rates by agent and n, the same with samples weighted by their lines of withheld code, or CSV
     /// with one row per attempt or per value.
     #[arg(long, value_enum, default_value_t = View::Overview)]
     view: View,

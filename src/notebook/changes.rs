@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(permitted.allows_file(path, is_new), allowed, "{path}");
         }
         assert!(permitted.allows_function("run.py::main") && !permitted.allows_function("run.py::score"));
-        // Leave to change imports is no leave to change what else stands outside of functions.
+        // Permission to change imports does not cover other code outside of functions.
         let imports = PermittedChanges::new(["a.py::<imports>", "b.py::<module>"]).unwrap();
         assert!(imports.allows_function("a.py::<imports>") && !imports.allows_function("a.py::<module>"));
         assert!(imports.allows_function("b.py::<imports>") && imports.allows_function("b.py::<module>"));

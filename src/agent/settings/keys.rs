@@ -11,9 +11,9 @@ use crate::agent::review::MOST_FEEDBACK;
 pub(super) struct SettingKey {
     /// Name after an agent's name and in labels.
     pub(super) name: &'static str,
-    /// What the value is, as in help texts.
+    /// Placeholder of the value in help texts, such as `TOKENS`.
     pub(super) value: &'static str,
-    /// What the setting does and, if there are few, which values it takes.
+    /// Effect of the setting and, if there are few, its values.
     pub(super) help: &'static str,
     /// Parses and sets a value; the error is a hint.
     pub(super) read: fn(&mut Settings, &str) -> Result<(), String>,
@@ -300,11 +300,11 @@ pub fn setting_keys() -> String {
 pub struct SettingHelp {
     /// Name, as in `react:NAME=VALUE`.
     pub key: &'static str,
-    /// What the value is.
+    /// Placeholder of the value, such as `TOKENS`.
     pub value: &'static str,
-    /// The agents that use the setting, each with its default; empty if there is none.
+    /// The agents that use the setting, each with its default (an empty text if it has no default).
     pub agents: Vec<(&'static str, String)>,
-    /// What the setting does.
+    /// Effect of the setting.
     pub help: &'static str,
 }
 

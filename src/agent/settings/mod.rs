@@ -1,8 +1,8 @@
 //! Settings of agents: retrieval, function order, repair and reasoning of `fixed`; prompt, history, tools and protocol
 //! of `react`.
 //!
-//! Settings follow an agent's name on the command line, `fixed:paper=none,repair=2`. The run stores them with the name, and
-//! the settings that apply to all agents beside it: the embedding model and, in runs of earlier versions, any other.
+//! Settings follow an agent's name on the command line, `fixed:paper=none,repair=2`. The run stores them with the name.
+//! Settings of all agents are stored separately: the embedding model and, in runs of earlier versions, any other.
 
 mod embedding;
 mod keys;
