@@ -123,9 +123,10 @@ async fn graphics_processors_are_asked_of_containers_only() {
 
 #[tokio::test]
 async fn a_device_of_its_own_is_shown_in_a_sandbox_and_named_to_its_commands() {
-    // There is no driver here, so another device takes the place of the driver's.
-    let device = PathBuf::from("/dev/tty");
-    let gpu = Gpu { visible: "0".to_owned(), name: "3".to_owned(), devices: vec![device] };
+    // There is no driver here, so another device that sandboxes lack takes the place of the driver's.
+    let others = ["/dev/kmsg", "/dev/fuse", "/dev/console", "/dev/loop-control"];
+    let device = others.into_iter().find(|path| Path::new(path).exists()).unwrap();
+    let gpu = Gpu { visible: "0".to_owned(), name: "3".to_owned(), devices: vec![PathBuf::from(device)] };
     for (gpu, expected) in [(None, "none\n"), (Some(gpu), "0 shown\n")] {
         let dir = tempfile::tempdir().unwrap();
         let backend = LocalBackend::probe().await.unwrap();
@@ -138,8 +139,9 @@ async fn a_device_of_its_own_is_shown_in_a_sandbox_and_named_to_its_commands() {
         }
         let spec = plain(dir.path().to_path_buf(), gpu);
         let mut sandbox = backend.start(&spec).await.unwrap();
-        let script = "[ -c /dev/tty ] && echo $CUDA_VISIBLE_DEVICES shown || echo ${CUDA_VISIBLE_DEVICES-none}";
-        let said = sandbox.exec(&Command::shell(script), &LIMITS).await.unwrap();
+        let script =
+            format!("[ -c {device} ] && echo $CUDA_VISIBLE_DEVICES shown || echo ${{CUDA_VISIBLE_DEVICES-none}}");
+        let said = sandbox.exec(&Command::shell(&script), &LIMITS).await.unwrap();
         assert_eq!(String::from_utf8_lossy(&said.stdout), expected);
         sandbox.destroy().await.unwrap();
     }
