@@ -339,6 +339,11 @@ mod tests {
             .env("NOTE", std::str::from_utf8(SECRET).unwrap())
             .spawn()
             .unwrap();
+        // The kernel lets the parent go on before it has set up the new program's environment.
+        let environment = format!("/proc/{}/environ", child.id());
+        while fs::read(&environment).unwrap().is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
         let mut search = NeedleSearch::new(&wanted);
         search.process(child.id());
         search.memory(child.id());
