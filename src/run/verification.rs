@@ -10,11 +10,13 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::{AttemptInProgress, RunContext};
 use super::check::Measurement;
 use super::family::{AttemptOutput, Ready, Staged};
+use super::gpus::Lease;
 use super::results::CheckKey;
 use super::round;
 use crate::agent::{Event, Trajectory};
 use crate::error::{Error, FailureKind, Result, with_causes};
-use crate::sandbox::{EvidenceKind, Fault, Loss, Sandbox, Spec, evidence_in};
+use crate::sandbox::{EvidenceKind, Fault, Loss, Sandbox, evidence_in};
+use crate::workspace::Workspace;
 
 /// The outcome of verification.
 pub(super) struct Verification {
@@ -136,10 +138,13 @@ impl RunContext {
                 }
                 continue;
             }
-            let workspace = self.workspace(&part, without).map_err(not_made)?;
-            let ignored =
-                tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
-            let mut sandbox = self.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
+            let prepare = || {
+                let workspace = self.workspace(&part, without).map_err(not_made)?;
+                let ignored =
+                    tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
+                Ok((workspace, ignored))
+            };
+            let (workspace, ignored, mut sandbox) = self.start(ready, gpu, prepare).await?;
             let mut measured = None;
             let mut done = |measurement: Measurement| {
                 measured = Some(measurement.clone());
@@ -156,8 +161,8 @@ impl RunContext {
             }
         };
         if ready.repeats(staged, evidence, &found.results) {
-            let workspace = self.workspace(staged, without).map_err(not_made)?;
-            let mut sandbox = self.start(&self.machine.spec(ready.env(), &workspace, gpu)).await?;
+            let prepare = || Ok((self.workspace(staged, without).map_err(not_made)?, ()));
+            let (workspace, (), mut sandbox) = self.start(ready, gpu, prepare).await?;
             let mut done = |measurement: Measurement| keep(measurement, false, false, found, trajectory);
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;
             repeated.map_err(lost)?;
@@ -167,15 +172,24 @@ impl RunContext {
         Ok(VerificationTry { ignored, cached, seconds: begun.elapsed().as_secs_f64() })
     }
 
-    /// Starts a sandbox, in several tries: what comes from outside, such as a kill, strikes once, while files of the
-    /// attempt that a sandbox cannot start with fail it every time.
-    async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
+    /// Starts a sandbox on a workspace, in several tries: what comes from outside, such as a kill, strikes once, while
+    /// files of the attempt that a sandbox cannot start with fail it every time. Each try has a workspace of its own,
+    /// because a first process that is killed takes the disk of its workspace with it.
+    async fn start<T>(
+        &self,
+        ready: &dyn Ready,
+        gpu: Option<&Lease>,
+        prepare: impl Fn() -> Result<(Workspace, T)> + Sync,
+    ) -> Result<(Workspace, T, Box<dyn Sandbox>)> {
         let mut tries = 0;
         loop {
-            match self.machine.backend.start(spec).await {
+            let (workspace, prepared) = prepare()?;
+            match self.machine.backend.start(&self.machine.spec(ready.env(), &workspace, gpu)).await {
+                Ok(sandbox) => return Ok((workspace, prepared, sandbox)),
                 Err(error) if error.kind == FailureKind::Infrastructure && tries < STARTS => tries += 1,
-                started => return started,
+                Err(error) => return Err(error),
             }
+            tokio::task::block_in_place(|| workspace.discard());
         }
     }
 
