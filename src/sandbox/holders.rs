@@ -40,7 +40,8 @@ pub(super) fn holds(file: &Path) -> bool {
 
 /// Searches a folder, or uses the result of an earlier process.
 fn found_below(folder: &Path) -> Vec<PathBuf> {
-    let Ok(cache) = default_cache() else { return holders_in(search(folder)) };
+    // Whether the cache can be used is checked elsewhere, before it is made.
+    let Some(cache) = default_cache().ok().filter(|cache| cache.is_dir()) else { return holders_in(search(folder)) };
     let file = cache.join("searched").join(hex(&Sha256::digest(folder.as_os_str().as_encoded_bytes())[..16]));
     holders_in(Searched::read(&file, folder).unwrap_or_else(|| {
         let begun = SystemTime::now();
