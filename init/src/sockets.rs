@@ -231,7 +231,7 @@ mod tests {
                 one.set_nonblocking(true).unwrap();
                 std::iter::from_fn(|| {
                     let mut one = one;
-                    one.write(&[1; 32 << 10]).ok()
+                    one.write(&vec![1; 32 << 10]).ok()
                 })
                 .sum::<usize>()
             })

@@ -339,9 +339,10 @@ impl Source<'_> {
             if is_bytes && !content.is_ascii() {
                 return Err(self.wrong("bytes hold only ASCII", *node));
             }
-            let content = match prefix.contains('r') {
-                true => content.to_owned(),
-                false => unescaped(content, is_bytes).map_err(|what| self.wrong(&what, *node))?,
+            let content = if prefix.contains('r') {
+                content.to_owned()
+            } else {
+                unescaped(content, is_bytes).map_err(|what| self.wrong(&what, *node))?
             };
             if is_bytes {
                 // The characters of bytes are below 256, see `unescaped`.

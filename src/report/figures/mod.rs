@@ -137,7 +137,7 @@ pub fn figures(source: &FigureInput<'_>) -> Vec<Figure> {
     // A contender looks the same in every chart: by its place among all of them.
     let names = source.summary.rows.iter().map(|row| full_name(&row.agent, row.model.as_deref()));
     let contenders: Vec<String> = names.collect::<BTreeSet<_>>().into_iter().collect();
-    for series in all.iter_mut().flat_map(|figure| figure.chart.as_mut()).flat_map(|chart| &mut chart.series) {
+    for series in all.iter_mut().filter_map(|figure| figure.chart.as_mut()).flat_map(|chart| &mut chart.series) {
         series.style = contenders.iter().position(|name| *name == series.name);
     }
     all
