@@ -423,7 +423,7 @@ mod tests {
                     let seed = draw * 2_654_435_761 + number as usize;
                     let arguments = std::array::from_fn(|argument| choose(seed >> (5 * argument)));
                     // Of several filters that refuse a call, the last one decides.
-                    let decided = library.iter().map(|program| decide(program, architecture, number, arguments));
+                    let mut decided = library.iter().map(|program| decide(program, architecture, number, arguments));
                     let expected = if number > NEWEST {
                         libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32
                     } else {
