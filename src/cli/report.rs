@@ -50,13 +50,13 @@ enum View {
     /// Print how attempts went: how often the first run of code crashed, how often agents recovered, what samples took,
     /// and how much lost attempts could change
     #[command(after_help = "Example:\n  autoexperiment report behaviour fixed dynamic")]
-    Behaviour(Behaviour),
+    Behaviour(ViewOptions),
     /// Print how the pass rate falls with n, where half of all attempts fail, and which functions are hard
     #[command(after_help = "Example:\n  autoexperiment report difficulty latest --json")]
     Difficulty(Difficulty),
     /// Print one row per agent and model, best first: all of k and any of k attempts, cost, and the Pareto front
     #[command(after_help = "Example:\n  autoexperiment report leaderboard runs/*")]
-    Leaderboard(Leaderboard),
+    Leaderboard(ViewOptions),
     /// Print pass rates on tasks that were public before and after each model's knowledge cutoff
     #[command(after_help = "Example:\n  autoexperiment report dates latest --cutoff my-model=2025-03-31")]
     Dates(Dates),
@@ -153,9 +153,9 @@ struct Lines {
     rates: RateOptions,
 }
 
-/// Options of `report behaviour`.
+/// Options of `report behaviour` and `report leaderboard`, which other views share.
 #[derive(clap::Args)]
-struct Behaviour {
+struct ViewOptions {
     #[command(flatten)]
     selection: RunSelection,
     #[command(flatten)]
@@ -169,42 +169,20 @@ struct Behaviour {
 #[derive(clap::Args)]
 struct Difficulty {
     #[command(flatten)]
-    selection: RunSelection,
-    #[command(flatten)]
-    rates: RateOptions,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
+    view: ViewOptions,
     /// Folder of the suite, for the names of functions [default: each run's own].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
-}
-
-/// Options of `report leaderboard`.
-#[derive(clap::Args)]
-struct Leaderboard {
-    #[command(flatten)]
-    selection: RunSelection,
-    #[command(flatten)]
-    rates: RateOptions,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 /// Options of `report dates`.
 #[derive(clap::Args)]
 struct Dates {
     #[command(flatten)]
-    selection: RunSelection,
-    #[command(flatten)]
-    rates: RateOptions,
+    view: ViewOptions,
     /// A model's knowledge cutoff, such as `openai:gpt-5-mini=2024-05`. Can be repeated.
     #[arg(long, value_name = "MODEL=DATE")]
     cutoff: Vec<String>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     /// Folder of the suite, for the dates of papers [default: each run's own].
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
@@ -267,7 +245,7 @@ fn overview(arguments: &Overview) -> Result<()> {
     }
 }
 
-fn leaderboard(arguments: &Leaderboard) -> Result<()> {
+fn leaderboard(arguments: &ViewOptions) -> Result<()> {
     let (records, options) = arguments.rates.records(&mut arguments.selection.read()?);
     let summary = report::summarise(&records, &options);
     let pairs = report::compare(&report::contenders(&records), true, false, options.intervals);
@@ -342,17 +320,17 @@ fn publication_dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &F
 /// Prints pass rates before and after the models' cutoffs.
 fn dates(arguments: &Dates) -> Result<()> {
     let cutoffs = Cutoffs::with(&arguments.cutoff)?;
-    let mut merged = arguments.selection.read()?;
+    let mut merged = arguments.view.selection.read()?;
     let families = Families::standard();
     let dates = publication_dates(&merged.runs, arguments.suite.as_ref(), &families);
-    let (records, options) = arguments.rates.records(&mut merged);
+    let (records, options) = arguments.view.rates.records(&mut merged);
     let since = |record: &AttemptRecord| {
         let item = families.sample(record).ok()?.item().to_owned();
         dates.since.get(&(record.family.clone(), item)).copied()
     };
     let rows = report::by_date(&records, &options, |model| cutoffs.cutoff(model), since);
     let notes: Vec<String> = options.notes.iter().chain(&dates.notes).cloned().collect();
-    if arguments.json {
+    if arguments.view.json {
         return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": notes }));
     }
     print(&report::by_date_console(&rows, &options, &notes))
@@ -438,10 +416,10 @@ fn item(
 
 /// Prints how the pass rate falls with n, and which functions are hard.
 fn difficulty(arguments: &Difficulty) -> Result<()> {
-    let mut merged = arguments.selection.read()?;
+    let mut merged = arguments.view.selection.read()?;
     let families = Families::standard();
     let names = names(&merged.runs, arguments.suite.as_ref(), &families);
-    let (records, options) = arguments.rates.records(&mut merged);
+    let (records, options) = arguments.view.rates.records(&mut merged);
     let withheld = |record: &AttemptRecord| {
         families.get(&record.family).ok().and_then(|family| family.withheld(&family.sample(&record.sample).ok()?))
     };
@@ -450,11 +428,11 @@ fn difficulty(arguments: &Difficulty) -> Result<()> {
     found.words = families.words(records.iter().map(|record| record.family.as_str())).unwrap_or_default();
     found.notes.extend(names.notes);
     found.notes.splice(0..0, options.notes.iter().cloned());
-    if arguments.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
+    if arguments.view.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }
 }
 
 /// Prints how attempts went, from their trajectories.
-fn behaviour(arguments: &Behaviour) -> Result<()> {
+fn behaviour(arguments: &ViewOptions) -> Result<()> {
     let mut merged = arguments.selection.read()?;
     let (records, options) = arguments.rates.records(&mut merged);
     let rows = report::how(&records, options.intervals, |record| {
