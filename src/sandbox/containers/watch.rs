@@ -49,7 +49,6 @@ impl EngineWatch {
                     let actions = ACTIONS.map(str::to_owned).to_vec();
                     let filters = HashMap::from([
                         ("type".to_owned(), vec!["container".to_owned()]),
-                        ("label".to_owned(), vec![LABEL.to_owned()]),
                         ("event".to_owned(), actions),
                     ]);
                     let options = EventsOptionsBuilder::default().filters(&filters).build();
@@ -93,9 +92,11 @@ async fn listen(events: impl Stream<Item = Result<EventMessage, bollard::errors:
     let begun = Instant::now();
     let mut events = std::pin::pin!(events);
     while let Some(Ok(event)) = events.next().await {
-        let id = event.actor.and_then(|actor| actor.id);
-        // Some engines ignore the filter.
-        if let (Some(id), Some(action)) = (id, event.action.filter(|action| ACTIONS.contains(&action.as_str()))) {
+        let Some(actor) = event.actor else { continue };
+        // Podman matches no label without a value, so labels are no part of the filter, and some engines ignore it.
+        let is_ours = actor.attributes.is_some_and(|attributes| attributes.contains_key(LABEL));
+        let action = event.action.filter(|action| ACTIONS.contains(&action.as_str()));
+        if let (true, Some(id), Some(action)) = (is_ours, actor.id, action) {
             locked(seen).stopped.insert(id, action);
         }
     }
