@@ -42,7 +42,7 @@ impl TrialSolution {
     }
 }
 
-/// The family with these solutions for one task.
+/// The notebook family, except that its attempts execute the given trial solutions.
 #[derive(Clone)]
 pub struct TrialFamily {
     trials: Arc<Vec<TrialSolution>>,

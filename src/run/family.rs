@@ -164,15 +164,15 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Same as [`Item::scorable`] and [`Item::require`].
     fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict>;
-    /// Scores an agent's answer in families in which more than the answer counts, for instance how it was found.
+    /// Scores an agent's answer. Overridden by families that score more than the answer, for instance how it was found.
     ///
     /// # Errors
     /// Same as [`Item::reported`].
     fn reported_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
         self.reported(sample, findings.answer)
     }
-    /// Scores verification in families in which more than its results counts, for instance whether they match the
-    /// answer.
+    /// Scores verification. Overridden by families that score more than the verification results, for instance whether
+    /// they match the agent's answer.
     ///
     /// # Errors
     /// Same as [`Item::verified`].
