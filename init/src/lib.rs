@@ -18,6 +18,7 @@ pub mod capture;
 mod channel;
 mod children;
 mod confine;
+pub mod descriptors;
 pub mod disk;
 pub mod files;
 mod filter;
@@ -95,6 +96,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> io::Result<ExitCode> {
+    descriptors::close_inherited();
     let mut channel = Channel::take()?;
     default_signals();
     let _ = setsid();

@@ -167,6 +167,7 @@ enum Verb {
 /// Parses the command line, runs the verb and renders its error, if any.
 #[must_use]
 pub fn main() -> ExitCode {
+    autoexperiment_init::descriptors::keep_from_programs();
     let matches = command().try_get_matches().unwrap_or_else(|error| refuse(&error));
     let arguments = match Arguments::from_arg_matches(&matches) {
         Ok(arguments) => arguments,

@@ -79,4 +79,19 @@ crate::cases! {
         ensure!(hits.is_empty(), "{hits:?}");
         inside.end().await?;
     }
+
+    what_the_harness_has_inherited_from_its_own_caller_is_closed_inside(fixture) {
+        let planted = fixture.host.path().join("open");
+        std::fs::write(&planted, gold()).unwrap();
+        // Like a redirection of a shell, the duplicate stays open in programs that this process starts.
+        let inherited = nix::unistd::dup(std::fs::File::open(&planted).unwrap()).unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&inherited);
+        let mut inside = fixture.start().await?;
+        let said = inside.say(&format!("cat <&{number}")).await?;
+        ensure!(said.contains("Bad file descriptor"), "descriptor {number}: {said:.200}");
+        // The last one is the folder that `ls` reads.
+        let open = inside.say("ls /proc/self/fd | tr '\\n' ' '").await?;
+        ensure!(open == "0 1 2 3", "{open}");
+        inside.end().await?;
+    }
 }

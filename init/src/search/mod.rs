@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::descriptors;
 use crate::needles::{NeedleHits, RollingHash, WINDOW, WantedSecrets};
 
 /// Maximum number of nested layers of compression or encoding.
@@ -123,14 +124,19 @@ impl<'a> NeedleSearch<'a> {
     }
 
     fn file(&mut self, path: &Path) {
-        let Ok(file) = File::open(path) else { return };
+        if let Ok(file) = File::open(path) {
+            self.pieces(&path.display().to_string(), &file);
+        }
+    }
+
+    /// Searches an open file from its beginning.
+    fn pieces(&mut self, name: &str, file: &File) {
         self.found.files += 1;
-        let name = path.display().to_string();
         let mut at = 0;
         loop {
             let mut piece = Vec::new();
-            let Ok(count) = read_at(&file, at, PIECE, &mut piece) else { return };
-            self.bytes(&name, &piece, 0);
+            let Ok(count) = read_at(file, at, PIECE, &mut piece) else { return };
+            self.bytes(name, &piece, 0);
             if count < PIECE || self.is_late() {
                 return;
             }
@@ -157,6 +163,7 @@ impl<'a> NeedleSearch<'a> {
         for pid in &pids {
             self.process(*pid);
         }
+        self.own_descriptors();
         for pid in pids.into_iter().filter(|pid| *pid != own) {
             self.memory(pid);
         }
@@ -173,6 +180,15 @@ impl<'a> NeedleSearch<'a> {
         for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
             if fs::metadata(entry.path()).is_ok_and(|about| about.is_file()) {
                 self.file(&entry.path());
+            }
+        }
+    }
+
+    /// Searches the files that this process has open, which it can read even if their paths are closed to it.
+    fn own_descriptors(&mut self) {
+        for (number, file) in descriptors::duplicates() {
+            if file.metadata().is_ok_and(|about| about.is_file()) {
+                self.pieces(&format!("descriptor {number}"), &file);
             }
         }
     }
@@ -286,6 +302,17 @@ mod tests {
         child.stdin.take()?.write_all(bytes).ok()?;
         let done = child.wait_with_output().ok()?;
         (done.status.success() && !done.stdout.is_empty()).then_some(done.stdout)
+    }
+
+    #[test]
+    fn a_secret_in_an_open_file_without_a_name_is_found() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(SECRET).unwrap();
+        let wanted = wanted();
+        let mut search = NeedleSearch::new(&wanted);
+        search.own_descriptors();
+        let found: Vec<_> = search.found.hits.iter().filter(|(_, at)| at.starts_with("descriptor ")).collect();
+        assert_eq!(found.len(), 1, "{found:?}");
     }
 
     #[test]
