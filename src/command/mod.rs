@@ -19,6 +19,7 @@ mod family;
 pub mod gold;
 mod item;
 mod judge;
+mod measures;
 pub mod loaded;
 pub mod manifest;
 mod observe;

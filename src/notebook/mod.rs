@@ -14,6 +14,7 @@ mod ids;
 mod instructions;
 mod item;
 mod judge;
+mod measures;
 mod layer;
 mod loaded;
 mod manifest;

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::board::{agents_by_models, board, by_paper};
 use super::headline::headline;
 use super::material::Material;
+use super::measures::{measures, meanings_of_n};
 use super::template::render;
 use super::words::{percent, with_interval};
 use crate::error::Result;
@@ -80,6 +81,9 @@ pub fn overview(material: &Material) -> Result<String> {
             cross => Serde(agents_by_models(material, &places)),
             papers => Serde(by_paper(material, &places)),
             group => summary.group,
+            axis => material.axis.clone(),
+            meanings_of_n => Serde(meanings_of_n(material)),
+            measures => Serde(measures(material, &summary, &places)),
             results => Serde(without_empty(&results(&summary.rows))),
             took => Serde(without_empty(&took(&summary.rows))),
             first_figure => Serde(drawn),
@@ -100,7 +104,7 @@ fn n_of(n: Option<usize>) -> String {
 }
 
 /// Removes the columns that are empty in every row.
-fn without_empty(table: &NumberTable) -> NumberTable {
+pub(super) fn without_empty(table: &NumberTable) -> NumberTable {
     let is_filled = |place: usize| table.rows.iter().any(|row| !matches!(row[place].as_str(), "" | "–" | "-"));
     let kept: Vec<usize> = (0..table.columns.len()).filter(|&place| is_filled(place)).collect();
     let of = |row: &Vec<String>| kept.iter().map(|&place| row[place].clone()).collect();

@@ -1,6 +1,7 @@
 //! The tables of docs/statistics.md.
 
 use super::IntervalCounts;
+use super::exact::{SINGLE_SAMPLES, exact_coverages};
 use super::baseline::{Baseline, RestoreChances};
 use super::grid::{Chances, Estimand, Pairing, Shape, simulate};
 use super::quick::promised_and_seen;
@@ -244,6 +245,9 @@ fn the_tables_of_coverage() {
             shapes(&[2, 4, 10], &[5, 12]).into_iter().map(|shape| Shape { uneven: true, ..shape }).collect();
         print("Held out, papers of different sizes", &measures(&other, &[1, 4], &[3.0, 20.0]), &uneven, runs);
     }
+    if is_asked("exact") {
+        print_exact();
+    }
     if is_asked("slopes") {
         let few = shapes(&[1, 2, 3, 6], &[2, 3, 4, 8, 24]);
         print("Slopes", &[slopes("k = 1", 1), slopes("k = 3", 3), slopes("k = 5", 5)], &few, runs);
@@ -253,6 +257,17 @@ fn the_tables_of_coverage() {
     }
     if is_asked("power") {
         print_power(runs);
+    }
+}
+
+/// Prints the exact coverage of single attempts, a row per number of samples.
+fn print_exact() {
+    println!("\nSingle attempts at the samples of one paper, exact\n\n| samples | lowest | at the rate | below 93 |");
+    for samples in SINGLE_SAMPLES {
+        let covered = exact_coverages(samples, 5000);
+        let (rate, lowest) = covered.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+        let below = covered.iter().filter(|(_, coverage)| *coverage < 0.93).count();
+        println!("| {samples} | {:.2} | {rate:.4} | {below} of {} |", 100.0 * lowest, covered.len());
     }
 }
 
