@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::context::LAYERS;
 use super::item::CommandItem;
-use super::measures::MEASURES;
 use super::loaded::{LoadedCommands, ids};
+use super::measures::MEASURES;
 use super::sample_id::parts;
 use crate::error::{Error, Result};
 use crate::run::family::{Family, Item, MeasureFacts, ScoringBasis, Words};

@@ -7,7 +7,10 @@ pub const MEASURES: [MeasureFacts; 24] = [
     MeasureFacts::share("verified_kind", "the program is of the kind that was asked for"),
     MeasureFacts::share("verified_ran", "it ends with exit code 0"),
     MeasureFacts::share("verified_arguments", "it has set all the arguments that were asked for, and no wrong ones"),
-    MeasureFacts::share("verified_outcome", "its result is that of the right program, where the instruction expects one"),
+    MeasureFacts::share(
+        "verified_outcome",
+        "its result is that of the right program, where the instruction expects one",
+    ),
     MeasureFacts::share("verified_shipped", "ML-Bench's rule as published: kind, arguments and execution together"),
     MeasureFacts::share("verified_shipped_kind", "ML-Bench's kind: `.py ` or `.sh ` is somewhere in the program"),
     MeasureFacts::share("verified_shipped_arguments", "ML-Bench's arguments: each value is a substring of the program"),

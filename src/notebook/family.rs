@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::measures::MEASURES;
 use super::ids::{NOTEBOOK, sample, withheld};
 use super::loaded::{LoadedTask, task_ids};
+use super::measures::MEASURES;
 use super::task::{Solutions, TaskItem};
 use crate::error::{Error, Result};
 use crate::run::family::{Family, Item, MeasureFacts, ScoringBasis, Words};

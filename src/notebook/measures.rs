@@ -24,6 +24,9 @@ pub const MEASURES: [MeasureFacts; 10] = [
     MeasureFacts::share("reported_accuracy", "SUPER's accuracy of the submission, as published"),
     MeasureFacts::share("reported_landmarks", "SUPER's landmarks, as published: found in any output"),
     MeasureFacts::share("reported_script", "SUPER's \"script executed\", as published: named in a cell of ten seconds"),
-    MeasureFacts::share("reported_landmarks_floor", "the same landmarks in the output of the cells before the agent began"),
+    MeasureFacts::share(
+        "reported_landmarks_floor",
+        "the same landmarks in the output of the cells before the agent began",
+    ),
     MeasureFacts::share("reported_script_floor", "the same \"script executed\" by the cells before the agent began"),
 ];

@@ -340,7 +340,7 @@ pub(super) fn p_phrase(p: f64) -> String {
 pub(super) fn p_value(p: f64) -> String {
     match p {
         p if p.is_nan() => "-".to_owned(),
-        p if p < 0.0001 => "<1e-4".to_owned(),
+        p if p < 0.0001 => "<.0001".to_owned(),
         p => format!("{p:.4}"),
     }
 }

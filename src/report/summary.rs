@@ -148,7 +148,7 @@ pub struct SummaryRow {
     pub pass_at_best: Option<f64>,
     /// Number of attempts by end, including lost ones.
     pub ends: BTreeMap<End, usize>,
-    /// Mean number of model replies per attempt.
+    /// Mean number of steps per attempt: model replies or, of an agent without a model, the calls that it made.
     pub steps: Option<f64>,
     /// Mean number of unreadable replies per attempt.
     pub format_errors: Option<f64>,

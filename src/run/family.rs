@@ -47,7 +47,7 @@ impl Default for Words {
 }
 
 /// A measure of a family's verdicts, for reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MeasureFacts {
     /// Its name in tables, with the verdict that it is from: `verified_landmarks`.
     pub name: &'static str,

@@ -71,12 +71,29 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// [`FEWEST_PAPERS`](super::FEWEST_PAPERS).
 #[must_use]
 pub fn difference_interval(samples: &[SampleValue<'_>], trials: f64, how: Intervals) -> Option<Interval> {
+    let StudentDifference { mean, interval, flipped } = student_difference(samples, trials, how)?;
+    Some(in_agreement(interval, mean, &flipped, 1.0 - how.level))
+}
+
+/// A mean difference with Student's interval, before that agrees with the test.
+pub(super) struct StudentDifference {
+    mean: f64,
+    pub(super) interval: Interval,
+    /// The sums whose signs the test flips, each with its number of samples: samples, or whole papers.
+    flipped: Vec<(f64, usize)>,
+}
+
+/// Computes the interval of [`difference_interval`] without regard to the test.
+pub(super) fn student_difference(
+    samples: &[SampleValue<'_>],
+    trials: f64,
+    how: Intervals,
+) -> Option<StudentDifference> {
     let mean = Mean::over(samples, how.population)?;
     if !is_enough(&mean, how.population, FEWEST_PAIRS) {
         return None;
     }
     let draws = mean.draws as f64;
-    // The sums whose signs the test flips, each with its number of samples: samples, or whole papers.
     let flipped: Vec<(f64, usize)> = if mean.papers.is_empty() {
         mean.strata.concat().into_iter().map(|value| (value, 1)).collect()
     } else {
@@ -94,7 +111,7 @@ pub fn difference_interval(samples: &[SampleValue<'_>], trials: f64, how: Interv
         two_sided(how.level, Some(mean.freedom)) * variance.sqrt()
     };
     let interval = Interval { low: (mean.value - half).max(-1.0), high: (mean.value + half).min(1.0) };
-    Some(in_agreement(interval, mean.value, &flipped, 1.0 - how.level))
+    Some(StudentDifference { mean: mean.value, interval, flipped })
 }
 
 /// Moves the bound next to 0 so that the interval contains 0 exactly if the sign-flip test doesn't reject it at this

@@ -28,6 +28,13 @@ pub(super) struct MeasuresSection {
     meanings: Vec<(String, String)>,
 }
 
+impl MeasuresSection {
+    /// Whether there is nothing to show.
+    pub(super) fn is_empty(&self) -> bool {
+        self.shares.rows.is_empty() && self.counts.rows.is_empty()
+    }
+}
+
 /// Makes the section; its tables have no rows if no attempt was measured.
 pub(super) fn measures(material: &Material, summary: &Summary, places: &[LeaderboardRow]) -> MeasuresSection {
     let rows = &summary.rows;
@@ -82,7 +89,7 @@ fn table(
         ns.remove(0);
     }
     let heading = |n: &Option<usize>| n.map_or_else(|| "all n".to_owned(), |n| format!("n = {n}"));
-    let columns = ["measure", "agent", "model"].map(str::to_owned).into_iter().chain(ns.iter().map(heading)).collect();
+    let columns = ["agent", "model", "measure"].map(str::to_owned).into_iter().chain(ns.iter().map(heading)).collect();
     let mut table = NumberTable { columns, rows: Vec::new() };
     for measure in measures {
         for place in places {
@@ -95,7 +102,7 @@ fn table(
                 continue;
             }
             let model = place.model.clone().unwrap_or_else(|| "–".to_owned());
-            table.rows.push([measure.clone(), place.agent.clone(), model].into_iter().chain(values).collect());
+            table.rows.push([place.agent.clone(), model, measure.clone()].into_iter().chain(values).collect());
         }
     }
     without_empty(&table)
@@ -105,7 +112,8 @@ fn table(
 pub(super) fn meanings_of_n(material: &Material) -> Vec<(usize, String)> {
     let mut found: BTreeMap<usize, BTreeSet<&str>> = BTreeMap::new();
     for facts in material.samples.values() {
-        let is_number = facts.extent.starts_with(&format!("{} ", facts.n)) || facts.extent == format!("n = {}", facts.n);
+        let is_number =
+            facts.extent.starts_with(&format!("{} ", facts.n)) || facts.extent == format!("n = {}", facts.n);
         if !is_number {
             found.entry(facts.n).or_default().insert(&facts.extent);
         }

@@ -41,6 +41,6 @@ fn single_attempts_at_3_to_60_samples_are_covered_at_every_rate() {
         }
         // Intervals aren't wider than they must be.
         let mean = covered.iter().map(|(_, coverage)| coverage).sum::<f64>() / covered.len() as f64;
-        assert!(mean <= 0.99, "{mean} with {samples} samples");
+        assert!(mean <= 0.995, "{mean} with {samples} samples");
     }
 }
