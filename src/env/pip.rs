@@ -365,7 +365,7 @@ async fn run(
         Error::suite(format!("failed to {what}: a download does not match its hash in the lock file\n{text}")).hint(
             "if you trust the lock file, stop here, because the index served another file; otherwise lock the env again",
         )
-    } else if let Some(retry) = retries.last() {
+    } else if let Some(retry) = retries.iter().rev().find(|line| line.contains("total=0,")) {
         Error::machine(format!("failed to {what}: the package index does not answer ({})", unanswered(retry))).hint(
             "connect this machine to a network, or give pip an index, a proxy or certificates in its own configuration",
         )
@@ -389,7 +389,7 @@ fn unanswered(warning: &str) -> &str {
         Some(if before.ends_with("0x") { after.split_once(": ")?.1 } else { after })
     });
     let reason = reason.unwrap_or(after);
-    reason.rsplit_once("')").map_or(reason, |(reason, _)| reason).trim_matches(['\'', '"', ' '])
+    reason.rsplit_once(")': ").map_or(reason, |(reason, _)| reason).trim_matches(['\'', '"', ' '])
 }
 
 /// Whether the disk that contains a path has less than 1 MiB left.
@@ -430,9 +430,9 @@ mod tests {
         assert!(is_retry(named));
         assert_eq!(unanswered(named), "[Errno -3] Temporary failure in name resolution");
         let newer = "WARNING: Retrying (Retry(total=1, connect=None, read=None, redirect=None, status=None)) after connection \
-                     broken by 'NameResolutionError(\"HTTPSConnection(host='x', port=443): Failed to resolve 'x' ([Errno -2] \
-                     Name or service not known)\")': /simple/numpy/";
-        assert!(unanswered(newer).contains("Failed to resolve 'x'"), "{}", unanswered(newer));
+                     broken by 'NameResolutionError(\"<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f1c2>: Failed \
+                     to resolve 'x' ([Errno -2] Name or service not known)\")': /simple/numpy/";
+        assert_eq!(unanswered(newer), "Failed to resolve 'x' ([Errno -2] Name or service not known)");
         assert!(!is_retry("ERROR: No matching distribution found for numpy==1"));
     }
 }

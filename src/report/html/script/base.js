@@ -35,7 +35,7 @@ const h = (tag, properties, ...children) => {
 const breakable = (name) => name.split(/(?<=[/_:+=@\-|](?=\p{L})|[^/_:+=@\-|\s]{32})/u).flatMap((part, place) => (place > 0 ? [document.createElement('wbr'), part] : [part]));
 const sideways = () => h('p', { class: 'sideways', 'aria-hidden': 'true' }, 'scroll sideways for more →');
 /** Marks the tables that are wider than the window. */
-const markCut = () => { for (const one of document.querySelectorAll('.scroll')) one.classList.toggle('cut', one.scrollWidth > one.clientWidth + 1); };
+const markCut = () => { for (const one of document.querySelectorAll('.scroll')) if (one.clientWidth > 0) one.classList.toggle('cut', one.scrollWidth > one.clientWidth + 1); };
 const text = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 1));
 const short = (value, most) => (value.length > most ? value.slice(0, most - 1) + '…' : value);
 const seconds = (value) => (value >= 90 ? `${(value / 60).toFixed(1)} min` : `${(value || 0).toFixed(1)} s`);

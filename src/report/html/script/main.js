@@ -19,6 +19,7 @@ const route = async () => {
   if (!page) {
     overview.hidden = false;
     $('page').hidden = true;
+    markCut();
     document.body.dataset.shown = location.hash;
     const target = sectionOf(location.hash);
     if (target) {
