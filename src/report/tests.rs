@@ -525,7 +525,7 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     assert_eq!(text.lines().count(), 1 + 8);
     insta::assert_snapshot!(text.lines().take(2).collect::<Vec<_>>().join("\n"), @r#"
     agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,tokens_per_second,verify_seconds,pass^5,pass^5_low,pass^5_high,pass@1_worst,pass@1_best
-    fixed,gpt-x,1,10,50,15,0.3,0.18229752436781538,0.441654739855859,10,1,0.7219425933819474,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,9.917355371900827,2,0,0,0.2780574066180523,,
+    fixed,gpt-x,1,10,50,15,0.3,0.18229752436781474,0.4416547398558592,10,1,0.7219425933819474,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,9.917355371900827,2,0,0,0.2780574066180523,,
     "#);
 }
 

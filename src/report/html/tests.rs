@@ -330,7 +330,7 @@ fn every_table_begins_with_the_best_contender_and_what_failed_comes_before_what_
         for i in 0..12_u32 {
             let paper = if i < 6 { "hard" } else { "light" };
             let one = record(agent, &format!("{paper}_{i}"), 0, 12 - i <= passes);
-            records.push(AttemptRecord { model: Some("m".to_owned()), n: (1 + i % 2) as usize, ..one });
+            records.push(AttemptRecord { model: Some("m".to_owned()), n: (1 + i % 2) as usize, cost: 0.1, ..one });
         }
     }
     let html = overview(&material(records)).unwrap();
