@@ -33,6 +33,8 @@ const h = (tag, properties, ...children) => {
 };
 /** A name that may continue on the next line after its joints, so that no word in it is broken unless it is very long. */
 const breakable = (name) => name.split(/(?<=[/_:+=@\-|](?=\p{L})|[^/_:+=@\-|\s]{32})/u).flatMap((part, place) => (place > 0 ? [document.createElement('wbr'), part] : [part]));
+/** Text in which what is between backticks is code; a last backtick without a partner stays. */
+const prose = (value) => value.split('`').map((part, place, all) => (place % 2 === 0 ? part : place + 1 < all.length ? h('code', {}, part) : `\`${part}`));
 const sideways = () => h('p', { class: 'sideways', 'aria-hidden': 'true' }, 'scroll sideways for more →');
 /** Marks the tables that are wider than the window. */
 const markCut = () => { for (const one of document.querySelectorAll('.scroll')) if (one.clientWidth > 0) one.classList.toggle('cut', one.scrollWidth > one.clientWidth + 1); };
