@@ -1,5 +1,6 @@
 //! The page's templates, embedded in the program.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use minijinja::{Environment, HtmlEscape, Value, escape_formatter};
@@ -25,11 +26,13 @@ fn prose(text: &str) -> Value {
     for (place, part) in parts.iter().enumerate() {
         // A last backtick without a partner stays.
         let is_last = place + 1 == parts.len();
-        html.push_str(&match (place % 2 == 1, is_last) {
-            (true, false) => format!("<code>{}</code>", HtmlEscape(part)),
-            (true, true) => format!("`{}", HtmlEscape(part)),
-            (false, _) => HtmlEscape(part).to_string(),
-        });
+        let part = HtmlEscape(part);
+        // Writing to a string does not fail.
+        let _ = match (place % 2 == 1, is_last) {
+            (true, false) => write!(html, "<code>{part}</code>"),
+            (true, true) => write!(html, "`{part}"),
+            (false, _) => write!(html, "{part}"),
+        };
     }
     Value::from_safe_string(html)
 }
