@@ -125,7 +125,8 @@ impl RunProgress {
         JobProgress {
             planned: self.run.iter().flat_map(|run| &run.planned).map(|it| it.attempts).sum(),
             finished: counted().filter(|record| !record.is_infrastructure()).count(),
-            lost: counted().filter(|record| record.is_infrastructure()).count(),
+            // An attempt that the user stopped is not lost: it is made again like one that had not begun.
+            lost: counted().filter(|record| record.is_infrastructure() && !record.is_stopped()).count(),
             tasks: states,
         }
     }
@@ -165,6 +166,18 @@ fn start_of(name: &str, shard: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::End;
+
+    #[test]
+    fn attempts_that_the_user_stopped_are_not_lost() {
+        let ended = |end: End, attempt: u32| AttemptRecord {
+            end,
+            ..AttemptRecord::blank("a", &crate::sample::masked("x_0"), attempt)
+        };
+        let records = vec![ended(End::Answered, 0), ended(End::Cancelled, 1), ended(End::SandboxLost, 2)];
+        let progress = RunProgress { run: None, records, names: Vec::new() }.job_progress(&Tasks::new());
+        assert_eq!((progress.finished, progress.lost), (1, 1));
+    }
 
     #[test]
     fn a_shards_last_start_is_found_among_all() {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::context::LAYERS;
 use super::item::CommandItem;
 use super::loaded::{LoadedCommands, ids};
+use super::measures::MEASURES;
 use super::sample_id::parts;
 use crate::error::{Error, Result};
-use crate::run::family::{Family, Item, ScoringBasis, Words};
+use crate::run::family::{Family, Item, MeasureFacts, ScoringBasis, Words};
 use crate::sample::{COMMAND, Sample};
 
 /// The family of instructions to commands.
@@ -30,6 +31,10 @@ impl Family for Commands {
 
     fn extent(&self, n: usize) -> String {
         LAYERS.get(n).map_or_else(|| format!("n = {n}"), |layer| format!("context: {layer}"))
+    }
+
+    fn measures(&self) -> &'static [MeasureFacts] {
+        &MEASURES
     }
 
     fn sentence(&self, sample: &Sample) -> String {

@@ -21,6 +21,7 @@ mod item;
 mod judge;
 pub mod loaded;
 pub mod manifest;
+mod measures;
 mod observe;
 mod program;
 pub mod ready;

@@ -342,13 +342,18 @@ async fn run(
         on_progress(BuildProgress::Detail(name.split(" (from").next().unwrap_or(name).to_owned()));
     };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (stdout, stderr, status) = tokio::join!(last_lines(stdout, say), last_lines(stderr, |_| {}), child.wait());
+    let warn = |line: &str| {
+        if is_retry(line) {
+            on_progress(BuildProgress::Detail("the package index does not answer: trying again".to_owned()));
+        }
+    };
+    let (stdout, stderr, status) = tokio::join!(last_lines(stdout, say), last_lines(stderr, warn), child.wait());
     let status = status.map_err(|error| Error::io("wait for", python, error))?;
     if status.success() {
         return Ok(());
     }
     let said = if stderr.is_empty() { stdout } else { stderr };
-    let said: Vec<String> = said.into();
+    let (retries, said): (Vec<String>, Vec<String>) = said.into_iter().partition(|line| is_retry(line));
     let text = said.join("\n");
     // A full disk isn't always reported as such, in particular if a venv fails to get its pip.
     let places = arguments.iter().map(Path::new).filter(|path| path.is_absolute());
@@ -361,11 +366,31 @@ async fn run(
             "do not install this download if you trust the lock file: the index served another file; lock the env again only \
              if the index replaced the package",
         )
+    } else if let Some(retry) = retries.iter().rev().find(|line| line.contains("total=0,")) {
+        Error::machine(format!("failed to {what}: the package index does not answer ({})", unanswered(retry))).hint(
+            "connect this machine to a network, or give pip an index, a proxy or certificates in its own configuration",
+        )
     } else {
         Error::machine(format!("failed to {what} ({status})\n{text}"))
             .hint("see pip's output above; usual causes are a version that does not exist for this Python, or no network (pip uses its own configuration of index, proxy and certificates)")
     };
     Err(error)
+}
+
+/// Whether a line of pip's output is the warning that a request to an index is repeated.
+fn is_retry(line: &str) -> bool {
+    line.contains("Retrying (Retry(total=")
+}
+
+/// The reason in such a warning, without the names of pip's own objects.
+fn unanswered(warning: &str) -> &str {
+    let after = warning.split_once("connection broken by ").map_or(warning, |(_, after)| after);
+    let reason = ["Failed to establish a new connection: ", "object at 0x"].into_iter().find_map(|before| {
+        let (_, after) = after.split_once(before)?;
+        Some(if before.ends_with("0x") { after.split_once(": ")?.1 } else { after })
+    });
+    let reason = reason.unwrap_or(after);
+    reason.rsplit_once(")': ").map_or(reason, |(reason, _)| reason).trim_matches(['\'', '"', ' '])
 }
 
 /// Whether the disk that contains a path has less than 1 MiB left.
@@ -392,4 +417,23 @@ async fn last_lines(stream: Option<impl AsyncRead + Unpin>, tell: impl Fn(&str))
         }
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_request_is_told_by_its_reason_alone() {
+        let named = "WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection \
+                     broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f1c2>: Failed \
+                     to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/numpy/";
+        assert!(is_retry(named));
+        assert_eq!(unanswered(named), "[Errno -3] Temporary failure in name resolution");
+        let newer = "WARNING: Retrying (Retry(total=1, connect=None, read=None, redirect=None, status=None)) after connection \
+                     broken by 'NameResolutionError(\"<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f1c2>: Failed \
+                     to resolve 'x' ([Errno -2] Name or service not known)\")': /simple/numpy/";
+        assert_eq!(unanswered(newer), "Failed to resolve 'x' ([Errno -2] Name or service not known)");
+        assert!(!is_retry("ERROR: No matching distribution found for numpy==1"));
+    }
 }

@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::names::file_name;
 use super::{AgentAction, ExportSource, Turn, turns};
-use crate::agent::{Event, TimedEvent};
+use crate::agent::spec::labelled;
+use crate::agent::tools::ToolSet;
+use crate::agent::{AgentSpec, Event, TimedEvent};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::model::{Role, Tool, Usage};
@@ -88,6 +90,7 @@ pub fn trajectory(source: &ExportSource, record: &AttemptRecord, (turns, tools):
     let external = source.run.sessions.iter().rev().find_map(|session| session.agents.get(&record.agent));
     let version = external.map_or(own, String::as_str);
     let mut agent = object(json!({ "name": record.agent, "version": version }));
+    let tools = if tools.is_empty() { own_tools(source, record) } else { tools.to_vec() };
     if !tools.is_empty() {
         let definition = |tool: &&Tool| {
             let function = json!({
@@ -126,6 +129,17 @@ pub fn trajectory(source: &ExportSource, record: &AttemptRecord, (turns, tools):
         },
         "steps": steps,
     })
+}
+
+/// The tools of an agent of this program whose trajectories don't list them: `react` offers the same ones at each step.
+/// Unknown, so empty, if another version of the program made the attempt.
+fn own_tools(source: &ExportSource, record: &AttemptRecord) -> Vec<&'static Tool> {
+    let set = &source.run.configuration;
+    let is_ours = source.run.sessions.iter().all(|session| session.version == env!("CARGO_PKG_VERSION"));
+    let agents = labelled(&set.agents, &set.settings);
+    let Some((_, agent)) = agents.into_iter().find(|(label, _)| *label == record.agent) else { return Vec::new() };
+    let settings = agent.settings(&set.settings).filter(|_| is_ours && matches!(agent, AgentSpec::React(_)));
+    settings.map(|settings| ToolSet::from_choice(settings.tools).definitions().iter().collect()).unwrap_or_default()
 }
 
 /// Converts an agent's step. Steps without a model call may not have metrics.

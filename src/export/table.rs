@@ -53,7 +53,7 @@ pub struct AttemptRow {
     pub verified: Option<bool>,
     /// Whether the report is right but verification failed.
     pub unsupported: bool,
-    /// Number of model replies.
+    /// Number of steps: model replies or, of an agent without a model, the calls that it made.
     pub steps: u64,
     /// Number of replies that could not be parsed.
     pub format_errors: u64,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::ids::{NOTEBOOK, sample, withheld};
 use super::loaded::{LoadedTask, task_ids};
+use super::measures::MEASURES;
 use super::task::{Solutions, TaskItem};
 use crate::error::{Error, Result};
-use crate::run::family::{Family, Item, ScoringBasis, Words};
+use crate::run::family::{Family, Item, MeasureFacts, ScoringBasis, Words};
 use crate::sample::{Sample, Withheld};
 
 /// The family of notebook tasks.
@@ -33,6 +34,10 @@ impl Family for Notebook {
             1 => "1 withheld block".to_owned(),
             _ => format!("{n} withheld blocks"),
         }
+    }
+
+    fn measures(&self) -> &'static [MeasureFacts] {
+        &MEASURES
     }
 
     fn sample(&self, id: &str) -> Result<Sample> {

@@ -17,6 +17,7 @@ mod judge;
 mod layer;
 mod loaded;
 mod manifest;
+mod measures;
 mod ready;
 pub mod soundness;
 mod task;

@@ -276,7 +276,7 @@ fn legend(how: Intervals) -> String {
     };
     format!(
         "difference: second minus first, in points, with its {:.0}% interval ({}). flipped: samples whose first attempt \
-         only the first / only the second passes. p: sign-flip permutation test over {flips}, all attempts included; with \
+         only the first / only the second passes. p: sign-flip permutation test over {flips}, all attempts included, which also decides whether the interval contains 0; with \
          single attempts it is McNemar's exact test. Holm p: adjusted for all rows.",
         100.0 * how.level,
         how.legend()
@@ -284,7 +284,6 @@ fn legend(how: Intervals) -> String {
 }
 
 impl ContenderComparison {
-    /// Formats the difference and its interval in percentage points, as `+10.0 [-1.2, +21.2]`.
     /// Returns the contender that is ahead of the other, if that is more than chance: `adjusted_p` below 0.05.
     #[must_use]
     pub fn leader(&self) -> Option<&str> {
@@ -292,6 +291,7 @@ impl ContenderComparison {
         (self.samples > 0 && self.adjusted_p < SIGNIFICANT && self.difference != 0.0).then_some(leader)
     }
 
+    /// Formats the difference and its interval in percentage points, as `+10.0 [-1.2, +21.2]`.
     pub(super) fn shown_difference(&self) -> String {
         if self.samples == 0 {
             return "-".to_owned();
@@ -340,7 +340,7 @@ pub(super) fn p_phrase(p: f64) -> String {
 pub(super) fn p_value(p: f64) -> String {
     match p {
         p if p.is_nan() => "-".to_owned(),
-        p if p < 0.0001 => "<1e-4".to_owned(),
+        p if p < 0.0001 => "<.0001".to_owned(),
         p => format!("{p:.4}"),
     }
 }

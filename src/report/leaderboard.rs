@@ -37,7 +37,7 @@ pub struct LeaderboardRow {
     pub cost: Option<f64>,
     /// Dollars per attempt that passes; `None` without a model or if no attempt passes.
     pub cost_per_pass: Option<f64>,
-    /// Mean number of model replies per attempt.
+    /// Mean number of model replies per attempt; `None` for agents without a model.
     pub steps: Option<f64>,
     /// Whether no other contender passes more often for the same cost or as often for less; false if the cost is
     /// unknown.

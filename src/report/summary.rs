@@ -110,6 +110,9 @@ pub struct SummaryRow {
     /// without verification, as reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// Confidence interval of `score`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_interval: Option<Interval>,
     /// Pass rate weighted by the withheld lines of code of each sample, over the samples whose number of lines is
     /// known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,6 +130,9 @@ pub struct SummaryRow {
     /// The family's measures by name (see [`AttemptRecord::measures`]), averaged over samples.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, f64>,
+    /// Confidence intervals of the measures whose values are all from 0 to 1.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub measure_intervals: BTreeMap<String, Interval>,
     /// Attempts whose reported results are right but whose code doesn't produce them.
     pub unsupported: usize,
     /// Attempts lost to infrastructure.
@@ -142,7 +148,7 @@ pub struct SummaryRow {
     pub pass_at_best: Option<f64>,
     /// Number of attempts by end, including lost ones.
     pub ends: BTreeMap<End, usize>,
-    /// Mean number of model replies per attempt.
+    /// Mean number of steps per attempt: model replies or, of an agent without a model, the calls that it made.
     pub steps: Option<f64>,
     /// Mean number of unreadable replies per attempt.
     pub format_errors: Option<f64>,
@@ -281,6 +287,8 @@ fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions
     let samples: Vec<SampleCounts<'_>> = samples.into_iter().map(|(_, tally)| tally).collect();
 
     let (pass_at, pass_all) = pass_rates(&samples, options);
+    let score = MeasuredMean::over(&samples, options.intervals, |tally| Some((tally.score, tally.graded)));
+    let measures = measures(&samples, options.intervals);
     let mean = |value: fn(&AttemptRecord) -> f64| average(scored.iter().map(|record| value(record)));
     let spent: f64 = scored.iter().map(|record| record.cost).sum();
     let waited: f64 = records.iter().map(|(record, _)| record.model_seconds).sum();
@@ -306,12 +314,14 @@ fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions
                 .filter(|tally| tally.verifiable > 0)
                 .map(|tally| tally.verified as f64 / tally.verifiable as f64),
         ),
-        score: average(samples.iter().filter(|tally| tally.graded > 0).map(|tally| tally.score / tally.graded as f64)),
+        score: score.mean,
+        score_interval: score.interval,
         score_lines: score_lines(&samples),
         score_lines_interval: score_lines_interval(&samples, options.intervals),
         after_rounds: after_rounds(&scored),
         lines: samples.iter().filter_map(|tally| tally.lines).reduce(|sum, lines| sum + lines),
-        measures: measures(&samples),
+        measures: measures.iter().filter_map(|(name, it)| Some((name.clone(), it.mean?))).collect(),
+        measure_intervals: measures.iter().filter_map(|(name, it)| Some((name.clone(), it.interval?))).collect(),
         unsupported: scored.iter().filter(|record| record.is_unsupported()).count(),
         lost,
         stopped,
@@ -368,14 +378,41 @@ fn after_rounds(scored: &[&AttemptRecord]) -> Vec<f64> {
     (0..most).filter_map(rate).collect()
 }
 
-/// Mean of each measure over the samples that have it.
-fn measures(samples: &[SampleCounts<'_>]) -> BTreeMap<String, f64> {
-    let mut all: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for (name, (sum, count)) in samples.iter().flat_map(|tally| &tally.measures) {
-        all.entry(name).or_default().push(sum / *count as f64);
+/// Mean of a measure over the samples that have it.
+struct MeasuredMean {
+    mean: Option<f64>,
+    interval: Option<Interval>,
+}
+
+impl MeasuredMean {
+    /// Averages over samples. `of` returns the sum and the number of a sample's values.
+    fn over<'a>(
+        samples: &[SampleCounts<'a>],
+        how: Intervals,
+        of: impl Fn(&SampleCounts<'a>) -> Option<(f64, usize)>,
+    ) -> Self {
+        let mut measured = Vec::with_capacity(samples.len());
+        let mut attempts = 0;
+        for tally in samples {
+            if let Some((sum, count)) = of(tally).filter(|(_, count)| *count > 0) {
+                measured.push(SampleValue { paper: tally.paper, n: tally.n, value: sum / count as f64 });
+                attempts += count;
+            }
+        }
+        let is_share = measured.iter().all(|sample| (0.0..=1.0).contains(&sample.value));
+        let trials = attempts as f64 / measured.len().max(1) as f64;
+        Self {
+            mean: average(measured.iter().map(|sample| sample.value)),
+            interval: rate_interval(&measured, trials, how).filter(|_| is_share),
+        }
     }
-    let mean = |(name, values): (&str, Vec<f64>)| Some((name.to_owned(), average(values.into_iter())?));
-    all.into_iter().filter_map(mean).collect()
+}
+
+/// Each measure, averaged over samples.
+fn measures(samples: &[SampleCounts<'_>], how: Intervals) -> BTreeMap<String, MeasuredMean> {
+    let names: BTreeSet<&String> = samples.iter().flat_map(|tally| tally.measures.keys()).collect();
+    let mean = |name: &String| MeasuredMean::over(samples, how, |tally| tally.measures.get(name).copied());
+    names.into_iter().map(|name| (name.clone(), mean(name))).collect()
 }
 
 /// Computes the mean; `None` without values.

@@ -91,13 +91,13 @@ fn the_console_report_of_a_whole_run_fits_100_columns_and_says_what_is_in_it() {
     insta::assert_snapshot!(text, @r#"
     Pass rates
     agent          n  samples  attempts  passed             pass@1               pass@5  pass^5  lost
-    fixed gpt-x    1       10        50      15  30.0 [18.4, 44.0]  100.0 [72.2, 100.0]     0.0     0
-                   2       10        50      10   20.0 [9.0, 36.2]    80.0 [45.4, 97.1]     0.0     0
-                   3       10        50       5   10.0 [2.6, 25.6]    50.0 [18.7, 81.3]     0.0     0
-                 all       30       150      30  20.0 [14.3, 26.9]    76.7 [59.2, 89.1]     0.0     0
-    react gpt-x    1       10        50      45  90.0 [74.4, 97.4]  100.0 [72.2, 100.0]    50.0     0
-                   2       10        50      40  80.0 [63.5, 91.1]  100.0 [72.2, 100.0]    20.0     0
-                   3       10        50      35  70.0 [56.5, 81.3]  100.0 [72.2, 100.0]     0.0     0
+    fixed gpt-x    1       10        50      15  30.0 [18.2, 44.2]  100.0 [72.2, 100.0]     0.0     0
+                   2       10        50      10   20.0 [8.9, 36.2]    80.0 [43.3, 97.6]     0.0     0
+                   3       10        50       5   10.0 [2.5, 25.6]    50.0 [17.3, 82.7]     0.0     0
+                 all       30       150      30  20.0 [14.3, 26.9]    76.7 [58.9, 89.3]     0.0     0
+    react gpt-x    1       10        50      45  90.0 [74.4, 97.5]  100.0 [72.2, 100.0]    50.0     0
+                   2       10        50      40  80.0 [63.5, 91.3]  100.0 [72.2, 100.0]    20.0     0
+                   3       10        50      35  70.0 [56.3, 81.4]  100.0 [72.2, 100.0]     0.0     0
                  all       30       150     120  80.0 [73.1, 85.7]  100.0 [88.6, 100.0]    23.3     0
     pass@k: chance in percent that one of k attempts passes, averaged over samples, with its 95%
     interval (over samples of these papers). pass^k: that all of k attempts pass. lost: attempts lost to
@@ -525,7 +525,7 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
     assert_eq!(text.lines().count(), 1 + 8);
     insta::assert_snapshot!(text.lines().take(2).collect::<Vec<_>>().join("\n"), @r#"
     agent,model,n,samples,attempts,passed,pass@1,pass@1_low,pass@1_high,pass@1_samples,pass@5,pass@5_low,pass@5_high,pass@5_samples,reported,verified,unsupported,lost,ends,steps,format_errors,cost_per_sample,cost,input_tokens,output_tokens,tool_seconds,model_seconds,tokens_per_second,verify_seconds,pass^5,pass^5_low,pass^5_high,pass@1_worst,pass@1_best
-    fixed,gpt-x,1,10,50,15,0.3,0.1836485229749821,0.4401890715752348,10,1,0.7224672001371115,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,9.917355371900827,2,0,0,0.27753279986288854,,
+    fixed,gpt-x,1,10,50,15,0.3,0.18229752436781474,0.4416547398558592,10,1,0.7219425933819474,1,10,0.32,0.30000000000000004,1,0,answered 15; step_limit 35,12,0.4,0.06249999999999998,0.6249999999999998,75000,15000,12.5,30.25,9.917355371900827,2,0,0,0.2780574066180523,,
     "#);
 }
 

@@ -46,6 +46,31 @@ impl Default for Words {
     }
 }
 
+/// A measure of a family's verdicts, for reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MeasureFacts {
+    /// Its name in tables, with the verdict that it is from: `verified_landmarks`.
+    pub name: &'static str,
+    /// Its meaning, as a fragment.
+    pub meaning: &'static str,
+    /// Whether its values are counts, rather than shares from 0 to 1.
+    pub is_count: bool,
+}
+
+impl MeasureFacts {
+    /// Describes a measure whose values are from 0 to 1.
+    #[must_use]
+    pub const fn share(name: &'static str, meaning: &'static str) -> Self {
+        Self { name, meaning, is_count: false }
+    }
+
+    /// Describes a measure whose values are counts.
+    #[must_use]
+    pub const fn count(name: &'static str, meaning: &'static str) -> Self {
+        Self { name, meaning, is_count: true }
+    }
+}
+
 /// Default name of the axis n.
 pub const WITHHELD: &str = "withheld units";
 
@@ -64,6 +89,11 @@ pub trait Family: Send + Sync {
     /// A value of n in words: "3 masked functions".
     fn extent(&self, n: usize) -> String {
         format!("n = {n}")
+    }
+    /// The measures of its verdicts, the most important first. Pages show them in this order with their meanings;
+    /// measures that are not listed come last, without a meaning.
+    fn measures(&self) -> &'static [MeasureFacts] {
+        &[]
     }
     /// Describes a sample in one sentence; used if nothing else describes the task.
     fn sentence(&self, sample: &Sample) -> String {

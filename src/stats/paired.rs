@@ -62,32 +62,106 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// matched-pairs data", 2004). If all differences are equal, the interval extends to both sides by the upper bound of a
 /// share with no success among as many samples.
 ///
+/// Whether 0 is inside is decided by [`sign_flip`] at the same level, so that interval and p never contradict each
+/// other. If the test doesn't reject 0 and Student's interval ends before it, the bound is 0. If the test rejects 0 and
+/// Student's interval contains it, the bound is the difference nearest to 0 that the same test doesn't reject as the
+/// true one.
+///
 /// `None` with fewer samples than [`FEWEST_PAIRS`] or, for other papers, fewer papers than
 /// [`FEWEST_PAPERS`](super::FEWEST_PAPERS).
 #[must_use]
 pub fn difference_interval(samples: &[SampleValue<'_>], trials: f64, how: Intervals) -> Option<Interval> {
+    let StudentDifference { mean, interval, flipped } = student_difference(samples, trials, how)?;
+    Some(in_agreement(interval, mean, &flipped, 1.0 - how.level))
+}
+
+/// A mean difference with Student's interval, before that agrees with the test.
+pub(super) struct StudentDifference {
+    mean: f64,
+    pub(super) interval: Interval,
+    /// The sums whose signs the test flips, each with its number of samples: samples, or whole papers.
+    flipped: Vec<(f64, usize)>,
+}
+
+/// Computes the interval of [`difference_interval`] without regard to the test.
+pub(super) fn student_difference(
+    samples: &[SampleValue<'_>],
+    trials: f64,
+    how: Intervals,
+) -> Option<StudentDifference> {
     let mean = Mean::over(samples, how.population)?;
     if !is_enough(&mean, how.population, FEWEST_PAIRS) {
         return None;
     }
     let draws = mean.draws as f64;
+    let flipped: Vec<(f64, usize)> = if mean.papers.is_empty() {
+        mean.strata.concat().into_iter().map(|value| (value, 1)).collect()
+    } else {
+        mean.papers.clone()
+    };
     // Attempts behind each draw: those of a sample, or those of a paper.
     let trials = trials.max(1.0) * mean.count as f64 / draws;
     let half = if mean.freedom == 0 || mean.variance < 1e-15 {
         share_interval(0.0, draws, how.level).high
     } else {
-        // The draws: samples, or whole papers.
-        let drawn: Vec<f64> = if mean.papers.is_empty() {
-            mean.strata.concat()
-        } else {
-            mean.papers.iter().map(|&(sum, of)| sum / of as f64).collect()
-        };
-        let apart: Vec<f64> = drawn.iter().filter(|value| value.abs() > 1e-9).map(|value| value * value).collect();
+        let drawn = flipped.iter().map(|&(sum, of)| sum / of as f64);
+        let apart: Vec<f64> = drawn.filter(|value| value.abs() > 1e-9).map(|value| value * value).collect();
         let typical = (apart.iter().sum::<f64>() / apart.len().max(1) as f64).max(1.0 / trials);
         let variance = (mean.variance * draws * draws + 2.0 * typical) / (draws + 2.0).powi(2);
         two_sided(how.level, Some(mean.freedom)) * variance.sqrt()
     };
-    Some(Interval { low: (mean.value - half).max(-1.0), high: (mean.value + half).min(1.0) })
+    let interval = Interval { low: (mean.value - half).max(-1.0), high: (mean.value + half).min(1.0) };
+    Some(StudentDifference { mean: mean.value, interval, flipped })
+}
+
+/// Moves the bound next to 0 so that the interval contains 0 exactly if the sign-flip test doesn't reject it at this
+/// error rate.
+fn in_agreement(interval: Interval, mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> Interval {
+    let Interval { low, high } = interval;
+    match (is_rejected(flipped, 0.0, error_rate), low > 0.0 || high < 0.0) {
+        (false, true) => Interval { low: low.min(0.0), high: high.max(0.0) },
+        (true, false) => {
+            let nearest = mean.signum() * nearest_kept(mean, flipped, error_rate);
+            if mean > 0.0 { Interval { low: nearest, high } } else { Interval { low, high: nearest } }
+        }
+        _ => interval,
+    }
+}
+
+/// Whether the sign-flip test rejects this true difference at this error rate.
+fn is_rejected(flipped: &[(f64, usize)], difference: f64, error_rate: f64) -> bool {
+    let shifted: Vec<f64> = flipped.iter().map(|&(sum, of)| sum - difference * of as f64).collect();
+    let seen = shifted.iter().sum::<f64>().abs();
+    let squares = shifted.iter().map(|value| value * value).sum::<f64>();
+    // A sum beyond this has at most this probability (Hoeffding, 1963). One up to the root of the squares has at least a
+    // tenth (Oleszkiewicz, "On the Stein property of Rademacher sequences", 1996).
+    let far = (2.0 * squares * (2.0 / error_rate).ln()).sqrt();
+    if seen > far * (1.0 + 1e-9) {
+        return true;
+    }
+    let is_near = error_rate <= 0.1 && seen <= squares.sqrt() * (1.0 - 1e-9);
+    !is_near && sign_flip(&shifted) < error_rate
+}
+
+/// Number of samples up to which the bound of [`nearest_kept`] is searched in the finer steps.
+const FINE_SAMPLES: usize = 300;
+
+/// The smallest distance from 0, towards the mean, of a true difference that the test doesn't reject; above 0, and at
+/// most that of the mean.
+fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
+    // Shares of up to seven attempts are multiples of such a step, so that the test stays exact.
+    let steps = if flipped.len() <= FINE_SAMPLES { f64::from(MOST_PARTS) } else { 60.0 };
+    let (mut rejected, mut kept) = (0_u32, (mean.abs() * steps).ceil().max(1.0) as u32);
+    while kept - rejected > 1 {
+        let middle = rejected.midpoint(kept);
+        if is_rejected(flipped, mean.signum() * f64::from(middle) / steps, error_rate) {
+            rejected = middle;
+        } else {
+            kept = middle;
+        }
+    }
+    // The bound is between the two; the lower one may be 0, which is rejected.
+    (f64::from(rejected).max(0.5) / steps).min(mean.abs())
 }
 
 /// Maximum denominator in which differences are counted; those that need more (from odd numbers of attempts) are

@@ -203,6 +203,9 @@ impl RunReader {
         if let Some(words) = self.families.words(families) {
             gathered.material.options.intervals.group = words.group;
         }
+        let families: BTreeSet<&str> = gathered.material.records.iter().map(|record| record.family.as_str()).collect();
+        let families = families.into_iter().filter_map(|name| self.families.get(name).ok());
+        gathered.material.measures = families.flat_map(|family| family.measures()).copied().unique().collect();
         let one = gathered.axes.first().filter(|_| gathered.axes.len() == 1);
         one.copied().unwrap_or(WITHHELD).clone_into(&mut gathered.material.axis);
         gathered.material.title = match runs.as_slice() {

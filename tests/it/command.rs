@@ -1,7 +1,7 @@
 //! The family `command`: gold is recorded and checked, programs are run and judged by the arguments that their parsers
 //! got, and programs that only look right pass the published measures but not ours.
 
-use crate::support::{Lab, json_lines};
+use crate::support::{Lab, json_lines, undescribed_measures};
 use serde_json::{Value, json};
 
 const MANIFEST: &str = r#"
@@ -117,6 +117,16 @@ fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
         }
     }
     assert!(ran.stdout.contains("verified_shipped"), "{}", ran.stdout);
+    assert_eq!(undescribed_measures("command", &records), [""; 0].map(str::to_owned).into());
+    lab.ok(&["report", "r", "--html", "r.html"]);
+    let page = lab.read("r.html");
+    let (_, section) = page.split_once("id=\"measures\"").unwrap();
+    let (section, _) = section.split_once("</section>").unwrap();
+    for part in
+        ["verified_<wbr>arguments", ">n = 3<", "n = 0: context: oracle segment.", "n = 3: context: instruction only."]
+    {
+        assert!(section.contains(part), "{part}: {section}");
+    }
 
     // The runs can be listed, shown, exported and scored again, also by the published rules.
     let listed: Value = serde_json::from_str(&lab.ok(&["list", "--family", "command", "--json"]).stdout).unwrap();

@@ -220,6 +220,23 @@ fn harbors_models_take_the_trajectories() {
     assert_eq!(found["trajectories"]["gold/tiny_0.0"]["steps"], json!(["agent"]));
 }
 
+#[test]
+fn trajectories_of_react_define_the_tools_that_it_was_offered() {
+    export("atif", "atif-tools");
+    let agent = |path: &str| {
+        let text = ran().read(&format!("atif-tools/{path}/tiny_0.0.json"));
+        serde_json::from_str::<Value>(&text).unwrap()["agent"].take()
+    };
+    let react = agent("react");
+    let tools = react["tool_definitions"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+    for name in ["command_line", "read_file", "final_answer"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(tools.iter().all(|tool| tool["function"]["parameters"]["type"] == "object"), "{tools:?}");
+    assert_eq!(agent("gold")["tool_definitions"], Value::Null);
+}
+
 /// Reads every file below a folder as text.
 fn texts(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();

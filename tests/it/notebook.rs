@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Lab;
+use crate::support::{Lab, undescribed_measures};
 
 const MANIFEST: &str = r#"
 family = "notebook"
@@ -148,6 +148,17 @@ fn gold_does_it_noop_does_nothing_and_forger_fools_the_published_measures_alone(
     assert!(shown.contains("cell before the agent began: done") && shown.contains("converted 3 rows"), "{shown}");
     let report = lab.ok(&["report", "r"]).stdout;
     assert!(report.contains("verified_accuracy") && report.contains("reported_landmarks_floor"), "{report}");
+    // The page has them too, each with its meaning.
+    assert_eq!(undescribed_measures("notebook", &records), [""; 0].map(str::to_owned).into());
+    lab.ok(&["report", "r", "--html", "r.html"]);
+    let page = lab.read("r.html");
+    let (_, section) = page.split_once("id=\"measures\"").unwrap();
+    let (section, _) = section.split_once("</section>").unwrap();
+    for part in
+        ["verified_<wbr>accuracy", "reported_<wbr>script", ">n = 0<", ">n = 3<", "n = 0: everything is executed"]
+    {
+        assert!(section.contains(part), "{part}: {section}");
+    }
     // Scoring the stored run again gives the same verdicts.
     let verdicts = |records: Vec<Value>| -> Vec<Value> { records.iter().map(|it| it["verified"].clone()).collect() };
     lab.ok(&["score", "r"]);

@@ -281,3 +281,102 @@ fn hostile_names_are_harmless_in_every_table() {
         }
     });
 }
+
+/// Words of headings, names and ids that are spread over two lines.
+const BROKEN_WORDS: &str = "[...document.querySelectorAll('main:not([hidden]) :is(h1, h2, h3, th, td:first-child, td a)')].filter((one) => one.offsetParent).flatMap((one) => { const broken = []; const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT); while (walker.nextNode()) for (const word of walker.currentNode.data.matchAll(/[\\p{L}\\p{N}]+/gu)) { const range = document.createRange(); range.setStart(walker.currentNode, word.index); range.setEnd(walker.currentNode, word.index + word[0].length); if (new Set([...range.getClientRects()].map((it) => Math.round(it.top))).size > 1) broken.push(word[0]); } return broken; })";
+
+#[test]
+#[ignore = "needs chromium and chromedriver"]
+fn words_stay_whole_the_first_chart_is_above_the_fold_and_what_is_cut_says_so() {
+    let lab = lab();
+    board(&lab, "calibration-of-models", "react+tools=super", 24);
+    let address = page(&lab, &["calibration-of-models", "r"]);
+    block_on(async {
+        let browser = Browser::start().await;
+        for (width, height) in [(1280, 800), (390, 844)] {
+            browser.look(width, height, false).await;
+            browser.open(&address).await;
+            for hash in ["#/", "#/samples", "#/compare"] {
+                browser.go(hash).await;
+                browser.run("for (const fold of document.querySelectorAll('details')) fold.open = true").await;
+                assert_eq!(browser.eval(BROKEN_WORDS).await, json!([]), "{hash} at {width}");
+            }
+            browser.open(&address).await;
+            browser.go("#/").await;
+            // Whatever can be scrolled sideways shows a line that says so, where it does not fit.
+            let silent = "[...document.querySelectorAll('#overview :is(.scroll, .chart)')].filter((one) => one.offsetParent && one.scrollWidth > one.clientWidth + 1 && !(one.nextElementSibling.className === 'sideways' && one.nextElementSibling.offsetHeight > 0)).length";
+            if width == 390 {
+                assert_eq!(browser.eval(silent).await, json!(0));
+                let cut = "document.querySelectorAll('#overview .scroll.cut').length";
+                assert!(browser.eval(cut).await.as_f64().unwrap() > 0.0);
+            } else {
+                let bottom = "document.querySelector('.first svg').getBoundingClientRect().bottom";
+                let bottom = browser.eval(bottom).await.as_f64().unwrap();
+                assert!(bottom <= f64::from(height), "the first chart ends at {bottom}");
+            }
+            let shown = "[...document.querySelectorAll('.toc a')].every((one) => document.getElementById(one.getAttribute('href').slice(1)))";
+            assert_eq!(browser.eval(shown).await, json!(true));
+            browser.run("document.querySelector('.toc a[href=\"#ends\"]').click()").await;
+            browser.until("Math.abs(document.querySelector('#ends').getBoundingClientRect().top) < 200").await;
+        }
+        assert_eq!(browser.complaints().await, [""; 0]);
+    });
+}
+
+#[test]
+#[ignore = "needs chromium and chromedriver"]
+fn samples_are_filtered_by_n_end_and_agent_and_sorted_by_any_column() {
+    let lab = lab();
+    board(&lab, "board", "react", 24);
+    let lines = lab.read("runs/board/attempts.jsonl");
+    let changed = lines.lines().enumerate().map(|(number, line)| {
+        let mut one: Value = serde_json::from_str(line).unwrap();
+        if one["agent"] == "fixed" && number % 5 == 0 {
+            one["end"] = "step_limit".into();
+            one["pass"] = false.into();
+        }
+        one
+    });
+    let changed: Vec<Value> = changed.collect();
+    lab.write("runs/board/attempts.jsonl", &crate::support::json_lines(&changed));
+    let wanted = changed.iter().filter(|one| one["agent"] == "fixed" && one["end"] == "step_limit" && one["n"] == 2);
+    let wanted = wanted.filter(|one| one["model"] == "large-model").map(|one| one["sample"].to_string());
+    let wanted: std::collections::BTreeSet<String> = wanted.collect();
+    let address = page(&lab, &["board"]);
+    block_on(async {
+        let browser = Browser::start().await;
+        browser.look(1280, 900, false).await;
+        browser.open(&address).await;
+        browser.go("#/samples").await;
+        let rows = "[...document.querySelectorAll('#page tbody tr')].map((row) => row.cells[0].querySelector('a').textContent)";
+        assert_eq!(browser.eval(rows).await.as_array().unwrap().len(), 24);
+        for (label, value) in
+            [("Which n", "2"), ("How attempts ended", "step_limit"), ("Which agent", "fixed large-model")]
+        {
+            let choose = format!(
+                "(() => {{ const one = document.querySelector('select[aria-label=\"{label}\"]'); one.value = '{value}'; one.dispatchEvent(new Event('change')); }})()"
+            );
+            browser.run(&choose).await;
+        }
+        let found = browser.eval(rows).await;
+        let found: std::collections::BTreeSet<String> =
+            found.as_array().unwrap().iter().map(Value::to_string).collect();
+        assert!(!wanted.is_empty() && found == wanted, "{found:?}, wanted {wanted:?}");
+        assert_eq!(browser.eval("document.querySelectorAll('#page thead th').length").await, json!(3));
+        // The address holds the filters.
+        let hash = browser.eval("location.hash").await;
+        browser.open("about:blank").await;
+        browser.open(&format!("{address}{}", hash.as_str().unwrap())).await;
+        browser.until("document.querySelector('#page tbody tr')").await;
+        assert_eq!(browser.eval(rows).await.as_array().unwrap().len(), wanted.len());
+        browser.go("#/samples").await;
+        browser.until("document.querySelectorAll('#page tbody tr').length === 24").await;
+        for column in 0..3 {
+            let click = format!("document.querySelectorAll('#page thead th button')[{column}].click()");
+            browser.run(&click).await;
+            let way = format!("document.querySelectorAll('#page thead th')[{column}].getAttribute('aria-sort')");
+            assert_eq!(browser.eval(&way).await, json!("ascending"));
+        }
+        assert_eq!(browser.complaints().await, [""; 0]);
+    });
+}

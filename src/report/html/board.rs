@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use itertools::Itertools as _;
 use serde::Serialize;
 
 use super::material::Material;
@@ -25,6 +26,13 @@ pub(super) struct LinkedTable {
     hrefs: Vec<String>,
     /// Number of contenders without a column.
     left_out: usize,
+}
+
+impl LinkedTable {
+    /// Whether there is nothing to show.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.rows.is_empty()
+    }
 }
 
 /// One row per contender.
@@ -68,8 +76,9 @@ pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -
         let rate = place.pass.map_or_else(|| "–".to_owned(), percent);
         cells.entry((agent(place), model(place))).or_default().push(rate);
     }
-    let agents: BTreeSet<&String> = cells.keys().map(|(agent, _)| agent).collect();
-    let models: BTreeSet<&String> = cells.keys().map(|(_, model)| model).collect();
+    // The names of the best contenders come first.
+    let agents: Vec<String> = places.iter().map(agent).unique().collect();
+    let models: Vec<String> = places.iter().map(model).unique().collect();
     if agents.len() < 2 || models.len() < 2 {
         return NumberTable::default();
     }
@@ -81,10 +90,10 @@ pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -
     } else {
         ("agent", &agents, &models, false)
     };
-    let columns = std::iter::once(corner.to_owned()).chain(across.iter().map(|name| (*name).clone())).collect();
-    let row = |name: &&String| {
-        let cell = |other: &&String| if is_turned { of(other, name) } else { of(name, other) };
-        std::iter::once((*name).clone()).chain(across.iter().map(cell)).collect()
+    let columns = std::iter::once(corner.to_owned()).chain(across.iter().cloned()).collect();
+    let row = |name: &String| {
+        let cell = |other: &String| if is_turned { of(other, name) } else { of(name, other) };
+        std::iter::once(name.clone()).chain(across.iter().map(cell)).collect()
     };
     NumberTable { columns, rows: down.iter().map(row).collect() }
 }
@@ -111,7 +120,14 @@ pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> Linked
         let (_, counts) = samples.entry(sample).or_insert((*n, [0, 0]));
         *counts = [counts[0] + usize::from(*pass), counts[1] + 1];
     }
-    let papers: BTreeSet<&str> = found.keys().map(|key| key.0).collect();
+    let mut papers: Vec<&str> = found.keys().map(|key| key.0).dedup().collect();
+    // What was solved most often, by all contenders together, comes first.
+    let solved = |paper: &str| {
+        let counts = found.iter().filter(|(key, _)| key.0 == paper).flat_map(|(_, samples)| samples.values());
+        let (passed, all) = counts.fold((0, 0), |sum, (_, [passed, all])| (sum.0 + passed, sum.1 + all));
+        passed as f64 / all.max(1) as f64
+    };
+    papers.sort_by(|a, b| solved(b).total_cmp(&solved(a)));
     if papers.len() < 2 {
         return LinkedTable::default();
     }

@@ -6,8 +6,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::material::{Material, Origin, SampleDetails};
+use crate::agent::End;
 use crate::error::{Error, Result};
-use crate::report::full_name;
+use crate::report::{end_name, full_name};
 use crate::run::{AttemptRecord, counting};
 
 /// Callback for the details of a sample, by its index in [`samples`].
@@ -65,6 +66,8 @@ pub struct AttemptEntry {
     pub attempt: u32,
     /// Outcome: `pass`, `fail`, `unsupported`, `lost` or `begun`.
     pub state: &'static str,
+    /// Why it ended; `None` without a record.
+    pub end: Option<End>,
     /// Index in the material's records.
     pub record: Option<usize>,
     /// Index in the material's attempts without a record.
@@ -138,6 +141,7 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
             contender,
             attempt: record.attempt,
             state: state(record),
+            end: Some(record.end),
             record: Some(place),
             begun: None,
         });
@@ -149,6 +153,7 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
             contender: contender_of(&contenders, begun).unwrap_or_default(),
             attempt: begun.attempt,
             state: "begun",
+            end: None,
             record: None,
             begun: Some(place),
         });
@@ -178,10 +183,15 @@ pub fn papers_text(material: &Material, place: usize) -> Option<Value> {
 /// Outcomes of attempts; the index stores positions in this list.
 const STATES: [&str; 5] = ["pass", "fail", "unsupported", "lost", "begun"];
 
+/// Stands for the end of an attempt without a record.
+const UNENDED: &str = "not_finished";
+
 /// Data that the page's script has from the start.
 #[derive(Debug, Serialize)]
 pub struct Index {
     states: [&'static str; 5],
+    /// Ends of attempts; [`UNENDED`] for attempts without a record.
+    ends: Vec<String>,
     contenders: Vec<Value>,
     samples: Vec<IndexedSample>,
     papers: serde_json::Map<String, Value>,
@@ -204,7 +214,7 @@ struct IndexedSample {
     /// Indexes of the units that it withholds; the units' names are stored with the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     units: Vec<usize>,
-    /// Contender, number and state of each attempt, flattened.
+    /// Contender, number, state and end of each attempt, flattened.
     tries: Vec<usize>,
 }
 
@@ -220,11 +230,18 @@ pub fn index(material: &Material) -> Index {
             json!({ "name": shown_name(contender), "run": origin.map(|origin| origin.run), "own": own })
         })
         .collect();
-    let samples = samples(material)
+    let samples = samples(material);
+    let end_of = |entry: &AttemptEntry| entry.end.map_or_else(|| UNENDED.to_owned(), end_name);
+    let ends: BTreeSet<String> = samples.iter().flat_map(|sample| &sample.attempts).map(end_of).collect();
+    let ends: Vec<String> = ends.into_iter().collect();
+    let samples = samples
         .into_iter()
         .map(|sample| {
             let number = |state| STATES.iter().position(|it| *it == state).unwrap_or_default();
-            let of = |entry: &AttemptEntry| [entry.contender, entry.attempt as usize, number(entry.state)];
+            let of = |entry: &AttemptEntry| {
+                let end = ends.iter().position(|end| *end == end_of(entry)).unwrap_or_default();
+                [entry.contender, entry.attempt as usize, number(entry.state), end]
+            };
             let tries = sample.attempts.iter().flat_map(of).collect();
             let facts = material.samples.get(&sample.id);
             let extent = facts.map_or_else(|| format!("n = {}", sample.n), |facts| facts.extent.clone());
@@ -249,5 +266,5 @@ pub fn index(material: &Material) -> Index {
             (id.clone(), facts)
         })
         .collect();
-    Index { states: STATES, contenders, samples, papers, live: None, beside: None }
+    Index { states: STATES, ends, contenders, samples, papers, live: None, beside: None }
 }

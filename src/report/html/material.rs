@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::report::SummaryOptions;
 use crate::report::figures::Condition;
 use crate::run::AttemptRecord;
-use crate::run::family::{ItemFacts, WrittenPart};
+use crate::run::family::{ItemFacts, MeasureFacts, WrittenPart};
 use crate::run::reading::LinePosition;
 
 /// Runs and everything shown about them, including runs that could only be read in part.
@@ -33,6 +33,8 @@ pub struct Material {
     pub samples: BTreeMap<String, SampleFacts>,
     /// Name of what n counts.
     pub axis: String,
+    /// The measures of the runs' families, in the order shown.
+    pub measures: Vec<MeasureFacts>,
     /// Settings of agents, by label.
     pub conditions: BTreeMap<String, Condition>,
     /// Short name of each agent within its run, by label.

@@ -13,6 +13,7 @@ mod document;
 mod headline;
 mod index;
 mod material;
+mod measures;
 mod overview;
 mod pack;
 mod template;

@@ -9,13 +9,14 @@ use serde_json::json;
 use super::board::{agents_by_models, board, by_paper};
 use super::headline::headline;
 use super::material::Material;
+use super::measures::{meanings_of_n, measures};
 use super::template::render;
 use super::words::{percent, with_interval};
 use crate::error::Result;
-use crate::report::compare::p_value;
+use crate::report::compare::{contender_name, p_value};
 use crate::report::figures::chart::{Canvas, INK, draw};
 use crate::report::figures::{COST, FigureInput, NumberTable, figures};
-use crate::report::leaderboard::{leaderboard, legend};
+use crate::report::leaderboard::{LeaderboardRow, leaderboard, legend};
 use crate::report::summary::SummaryRow;
 use crate::report::{Contender, ContenderComparison, compare, contenders, end_name, summarise};
 
@@ -56,13 +57,36 @@ pub fn overview(material: &Material) -> Result<String> {
         .iter()
         .map(|run| json!({ "name": run.name, "created": run.created, "facts": run.facts }))
         .collect();
-    let (comparisons, comparison_legend) = comparisons(material);
-    // The first chart goes above the tables, and the cost chart next to the contenders' table.
+    // The first chart goes above the tables, and the cost chart next to the table of costs.
     let (priced, mut drawn): (Vec<_>, Vec<_>) = drawn.into_iter().partition(|figure| figure["id"] == COST);
     let further = drawn.split_off(drawn.len().min(1));
     let pairs = compare(&contenders(&material.records), true, false, material.options.intervals);
     let places = leaderboard(&summary, &pairs);
-    let several = places.len() > 1;
+    let (comparisons, comparison_legend) = comparisons(material, &places);
+    let board = if places.len() > 1 { without_empty(&board(&places)) } else { NumberTable::default() };
+    let (cross, papers) = (agents_by_models(material, &places), by_paper(material, &places));
+    let measures = measures(material, &summary, &places);
+    let rows = best_first(&summary.rows, &places);
+    let mut contents = Vec::new();
+    let mut list = |id: &str, title: &str, is_there: bool| {
+        contents.extend(is_there.then(|| (id.to_owned(), title.to_owned())));
+    };
+    let title_of = |figure: &serde_json::Value, key: &str| figure[key].as_str().unwrap_or_default().to_owned();
+    list("leaderboard", "Leaderboard", !board.rows.is_empty());
+    list("results", "Results by n", true);
+    list("measures", "Measures of the task", !measures.is_empty());
+    list("agents-models", "Agents by models", !cross.rows.is_empty());
+    list("papers", &format!("Results by {}", summary.group), !papers.is_empty());
+    list("differences", "Differences", !comparisons.rows.is_empty());
+    list("ends", "What ended attempts", true);
+    for figure in &further {
+        list(&title_of(figure, "id"), &title_of(figure, "title"), true);
+    }
+    list("took", "What attempts took", true);
+    for figure in &priced {
+        list(&title_of(figure, "id"), &title_of(figure, "title"), true);
+    }
+    list("runs", "Settings of the runs", !runs.is_empty());
     render(
         "overview.html",
         context! {
@@ -74,19 +98,23 @@ pub fn overview(material: &Material) -> Result<String> {
             runs => Serde(runs),
             whiskers,
             headline => Serde(headline(material, &summary, &pairs, &places)),
-            board => Serde(if several { without_empty(&board(&places)) } else { NumberTable::default() }),
+            contents => Serde(contents),
+            board => Serde(board),
             board_legend => legend(&summary),
             priced => Serde(priced),
-            cross => Serde(agents_by_models(material, &places)),
-            papers => Serde(by_paper(material, &places)),
+            cross => Serde(cross),
+            papers => Serde(papers),
             group => summary.group,
-            results => Serde(without_empty(&results(&summary.rows))),
-            took => Serde(without_empty(&took(&summary.rows))),
+            axis => material.axis.clone(),
+            meanings_of_n => Serde(meanings_of_n(material)),
+            measures => Serde(measures),
+            results => Serde(without_empty(&results(&rows))),
+            took => Serde(without_empty(&took(&rows))),
             first_figure => Serde(drawn),
             figures => Serde(further),
             comparisons => Serde(without_empty(&comparisons)),
             comparison_legend,
-            ends => Serde(without_empty(&ends(&summary.rows))),
+            ends => Serde(without_empty(&ends(&rows))),
         },
     )
 }
@@ -100,7 +128,7 @@ fn n_of(n: Option<usize>) -> String {
 }
 
 /// Removes the columns that are empty in every row.
-fn without_empty(table: &NumberTable) -> NumberTable {
+pub(super) fn without_empty(table: &NumberTable) -> NumberTable {
     let is_filled = |place: usize| table.rows.iter().any(|row| !matches!(row[place].as_str(), "" | "–" | "-"));
     let kept: Vec<usize> = (0..table.columns.len()).filter(|&place| is_filled(place)).collect();
     let of = |row: &Vec<String>| kept.iter().map(|&place| row[place].clone()).collect();
@@ -112,8 +140,15 @@ fn key(row: &SummaryRow) -> Vec<String> {
     vec![row.agent.clone(), row.model.clone().unwrap_or_else(|| "–".to_owned()), n_of(row.n)]
 }
 
+/// The rows with the best contender first, each contender's by n.
+fn best_first<'a>(rows: &'a [SummaryRow], places: &[LeaderboardRow]) -> Vec<&'a SummaryRow> {
+    let mut sorted: Vec<&SummaryRow> = rows.iter().collect();
+    sorted.sort_by_key(|row| places.iter().position(|place| place.agent == row.agent && place.model == row.model));
+    sorted
+}
+
 /// Rates with their sample sizes: one row for each agent, model and n.
-fn results(rows: &[SummaryRow]) -> NumberTable {
+fn results(rows: &[&SummaryRow]) -> NumberTable {
     let mut columns = cells(["agent", "model", "n"]);
     let ks: Vec<usize> = rows.first().map(|row| row.pass_at.iter().map(|at| at.k).collect()).unwrap_or_default();
     columns.extend(ks.iter().map(|k| format!("pass@{k} %")));
@@ -132,38 +167,38 @@ fn results(rows: &[SummaryRow]) -> NumberTable {
         cells.extend([row.samples, row.attempts].map(|count| count.to_string()));
         cells
     };
-    NumberTable { columns, rows: rows.iter().map(of).collect() }
+    NumberTable { columns, rows: rows.iter().map(|row| of(row)).collect() }
 }
 
-/// Outcomes of the two checks, and the resources that attempts used.
-fn took(rows: &[SummaryRow]) -> NumberTable {
-    let mut columns = cells(["agent", "model", "n", "reported %", "verified %", "unsupported", "steps"]);
+/// The resources that attempts used.
+fn took(rows: &[&SummaryRow]) -> NumberTable {
+    let mut columns = cells(["agent", "model", "n", "steps"]);
     columns.extend(cells(["$ a sample", "$ in all", "tool s", "model s", "tokens/s"]));
     let number =
         |value: Option<f64>, digits: usize| value.map_or_else(|| "–".to_owned(), |it| format!("{it:.digits$}"));
     let of = |row: &SummaryRow| {
         let mut cells = key(row);
-        cells.extend([row.reported, row.verified].map(|rate| rate.map_or_else(|| "–".to_owned(), percent)));
-        cells.extend([row.unsupported.to_string(), number(row.steps, 1)]);
-        cells.extend([number(row.cost_per_sample, 4), format!("{:.2}", row.cost)]);
+        cells.extend([number(row.steps, 1), number(row.cost_per_sample, 4), format!("{:.2}", row.cost)]);
         cells.extend([row.tool_seconds, row.model_seconds, row.tokens_per_second].map(|value| number(value, 1)));
         cells
     };
-    NumberTable { columns, rows: rows.iter().map(of).collect() }
+    NumberTable { columns, rows: rows.iter().map(|row| of(row)).collect() }
 }
 
-/// Number of attempts by end.
-fn ends(rows: &[SummaryRow]) -> NumberTable {
+/// Outcomes of the two checks, and the number of attempts by end.
+fn ends(rows: &[&SummaryRow]) -> NumberTable {
     let mut totals: BTreeMap<_, usize> = BTreeMap::new();
     for (end, count) in rows.iter().filter(|row| row.n.is_some()).flat_map(|row| &row.ends) {
         *totals.entry(*end).or_default() += count;
     }
-    let mut columns = cells(["agent", "model", "n"]);
+    let mut columns = cells(["agent", "model", "n", "reported %", "verified %", "unsupported"]);
     columns.extend(totals.keys().map(|&end| end_name(end).replace('_', " ")));
     let rows = rows
         .iter()
         .map(|row| {
             let mut cells = key(row);
+            cells.extend([row.reported, row.verified].map(|rate| rate.map_or_else(|| "–".to_owned(), percent)));
+            cells.push(row.unsupported.to_string());
             cells.extend(totals.keys().map(|end| row.ends.get(end).copied().unwrap_or_default().to_string()));
             cells
         })
@@ -172,9 +207,14 @@ fn ends(rows: &[SummaryRow]) -> NumberTable {
 }
 
 /// Compares contenders on the samples they share; returns the table and its legend.
-fn comparisons(material: &Material) -> (NumberTable, String) {
+///
+/// The contenders come in the order of the leaderboard, so that the first of each pair is the one that passes more often.
+fn comparisons(material: &Material, places: &[LeaderboardRow]) -> (NumberTable, String) {
+    let mut found = contenders(&material.records);
+    let names: Vec<String> = places.iter().map(|place| contender_name(&place.agent, place.model.as_deref())).collect();
+    found.sort_by_key(|contender| names.iter().position(|name| *name == contender.name));
     let (all, absent): (Vec<Contender>, Vec<Contender>) =
-        contenders(&material.records).into_iter().partition(|contender| contender.all_lost_note().is_none());
+        found.into_iter().partition(|contender| contender.all_lost_note().is_none());
     let how = material.options.intervals;
     let every_pair = all.len() <= EVERY_PAIR;
     let found = compare(&all, every_pair, false, how);
@@ -182,8 +222,8 @@ fn comparisons(material: &Material) -> (NumberTable, String) {
         "first",
         "second",
         "samples",
-        "first %",
-        "second %",
+        "first pass@1 %",
+        "second pass@1 %",
         "difference, points",
         "only first",
         "only second",
@@ -209,10 +249,11 @@ fn comparisons(material: &Material) -> (NumberTable, String) {
             ]
         })
         .collect();
-    let which = if every_pair { "Every pair" } else { "The first agent with each of the others" };
+    let which = if every_pair { "Every pair" } else { "The best contender with each of the others" };
     let mut legend = format!(
         "{which}, on the samples that both attempted: pass@1 of the second minus that of the first, with its {:.0}% interval ({}). p: \
-         sign-flip permutation test over samples; Holm p: adjusted for all rows; only first, only second: samples whose \
+         sign-flip permutation test over samples, which also decides whether the interval contains 0; Holm p: adjusted for all \
+         rows, decides the ranks and the first lines, and can be above 0.05 beside an interval without 0; only first, only second: samples whose \
          first attempt passes for that contender only; McNemar p: the exact test on these. It is not checked here whether the runs \
          had the same suite, gold and budgets; `autoexperiment compare` does so.",
         100.0 * how.level,

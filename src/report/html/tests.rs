@@ -259,3 +259,125 @@ fn bidirectional_and_invisible_characters_are_escaped() {
     }
     assert!(html.contains("a\\u{202e}b") && !html.contains("<b>&"));
 }
+
+/// One section of the overview.
+fn section_of(html: &str, id: &str) -> String {
+    let (_, after) = html.split_once(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no `{id}` in {html}"));
+    after.split_once("</section>").unwrap().0.to_owned()
+}
+
+#[test]
+fn the_measures_of_a_family_are_shown_with_intervals_by_n_and_with_their_meanings() {
+    use crate::run::family::MeasureFacts;
+    use crate::score::Verdict;
+    let mut records = Vec::new();
+    for (agent, hit) in [("weak", 2), ("strong", 7)] {
+        for i in 0..16_u32 {
+            let measures = [("landmarks", f64::from(u8::from(i % 8 < hit))), ("parameters", 3.0), ("novel", 0.5)];
+            let measures = measures.map(|(name, value)| (name.to_owned(), value)).into();
+            let verdict = Verdict { score: Some(0.25), measures, ..Verdict::default() };
+            let mut one = record(agent, &format!("x_{i}"), 0, i % 8 < hit);
+            one.n = (i / 8) as usize;
+            one.verified = Some(verdict);
+            records.push(one);
+        }
+    }
+    let mut material = material(records);
+    material.axis = "withheld layers".to_owned();
+    material.measures = vec![
+        MeasureFacts::share("verified_landmarks", "landmarks that were <reached>"),
+        MeasureFacts::share("verified_absent", "nothing has it"),
+        MeasureFacts::count("verified_parameters", "arguments"),
+    ];
+    for (sample, n, extent) in [("x_0", 0, "context: all of it"), ("x_8", 1, "1 withheld layer")] {
+        let facts = SampleFacts {
+            item: "x".to_owned(),
+            cluster: "x".to_owned(),
+            n,
+            extent: extent.to_owned(),
+            units: Vec::new(),
+        };
+        material.samples.insert(sample.to_owned(), facts);
+    }
+    let html = overview(&material).unwrap();
+    let section = section_of(&html, "measures");
+    let rows: Vec<&str> = section.split("<tr>").filter(|row| row.contains("<td")).collect();
+    // The score comes first, then the family's measures in its order, then one that it does not describe; the better
+    // contender comes first.
+    let names = ["credit", "credit", "verified_<wbr>landmarks", "verified_<wbr>landmarks", "verified_<wbr>novel"];
+    assert!(rows.iter().zip(names).all(|(row, name)| row.contains(&format!(">{name}<"))), "{rows:?}");
+    assert!(rows[2].contains(">strong<") && rows[2].contains("<td>87.5 [") && rows[3].contains(">weak<"), "{rows:?}");
+    assert!(section.contains(">all n<") && section.contains(">n = 0<") && section.contains(">n = 1<"), "{section}");
+    assert!(
+        section.contains("landmarks that were &lt;reached&gt;") && !section.contains("nothing has it"),
+        "{section}"
+    );
+    // Counts are no percentages.
+    assert!(rows.last().unwrap().contains("<td>3.00</td>"), "{rows:?}");
+    for id in ["measures", "results"] {
+        let section = section_of(&html, id);
+        assert!(section.contains("n = 0: context: all of it.") && !section.contains("n = 1: 1 withheld"), "{section}");
+    }
+    assert!(section_of(&html, "results").contains("the number of withheld layers"));
+    // Without measures there is no section.
+    assert!(!overview(&several("react")).unwrap().contains("id=\"measures\""));
+}
+
+#[test]
+fn every_table_begins_with_the_best_contender_and_what_failed_comes_before_what_it_cost() {
+    let mut records = Vec::new();
+    for (agent, passes) in [("a-weak", 1), ("b-strong", 11), ("c-middle", 6)] {
+        for i in 0..12_u32 {
+            let paper = if i < 6 { "hard" } else { "light" };
+            let one = record(agent, &format!("{paper}_{i}"), 0, 12 - i <= passes);
+            records.push(AttemptRecord { model: Some("m".to_owned()), n: (1 + i % 2) as usize, cost: 0.1, ..one });
+        }
+    }
+    let html = overview(&material(records)).unwrap();
+    for id in ["leaderboard", "results", "ends", "took"] {
+        let section = section_of(&html, id);
+        let place = |agent: &str| section.find(&format!(">{agent}<")).unwrap_or_else(|| panic!("{agent}: {section}"));
+        let (best, middle, worst) = (place("b-<wbr>strong"), place("c-<wbr>middle"), place("a-<wbr>weak"));
+        assert!(best < middle && middle < worst, "{id}: {section}");
+    }
+    let papers = section_of(&html, "papers");
+    assert!(papers.find(">light<").unwrap() < papers.find(">hard<").unwrap(), "{papers}");
+    let differences = section_of(&html, "differences");
+    let first = differences.split("<td>").nth(1).unwrap();
+    assert!(first.starts_with("b-<wbr>strong m<"), "{differences}");
+    let place = |id: &str| html.find(&format!("id=\"{id}\"")).unwrap();
+    assert!(place("ends") < place("took") && place("took") < place("cost-accuracy"));
+    // The table of contents names each section that there is, and nothing else.
+    let contents = html.split_once("class=\"toc\"").unwrap().1.split_once("</ul>").unwrap().0;
+    let linked: Vec<&str> = contents.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(linked.len() >= 7 && linked.iter().all(|id| html.contains(&format!("id=\"{id}\""))), "{linked:?}");
+}
+
+#[test]
+fn the_page_has_no_literal_backticks_and_writes_small_p_values_in_digits() {
+    let mut records = Vec::new();
+    for (agent, passes) in [("good", true), ("bad", false)] {
+        records.extend((0..40).map(|i| record(agent, &format!("x_{i}"), 0, passes)));
+    }
+    let mut material = material(records);
+    material.notes.push("see `autoexperiment <resume>`".to_owned());
+    let html = overview(&material).unwrap();
+    assert!(!html.contains('`') && html.contains("<code>autoexperiment &lt;resume&gt;</code>"), "{html}");
+    assert!(html.contains("p &lt; 0.0001") && !html.contains("1e-4"), "{html}");
+    let differences = section_of(&html, "differences");
+    assert!(differences.contains("<td>&lt;.0001</td>") && differences.contains("first pass@1 %"), "{differences}");
+}
+
+#[test]
+fn the_index_says_how_each_attempt_ended() {
+    let mut gave_up = record("a", "x_0", 1, false);
+    gave_up.end = End::GaveUp;
+    let mut material = material(vec![record("a", "x_0", 0, true), gave_up]);
+    let origin = Origin { run: 0, agent: "a".into(), line: None };
+    let sample = "x_0".to_owned();
+    material.begun.push(UnrecordedAttempt { origin, agent: "a".to_owned(), model: None, sample, attempt: 2 });
+    let index = serde_json::to_value(index(&material)).unwrap();
+    assert_eq!(index["ends"], serde_json::json!(["answered", "gave_up", "not_finished"]));
+    // Contender, number, state, end.
+    assert_eq!(index["samples"][0]["tries"], serde_json::json!([0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 4, 2]));
+}

@@ -3,7 +3,7 @@
 use super::baseline::{Baseline, RestoreChances};
 use super::grid::{Chances, Estimand, Pairing, Shape, differences, simulate};
 use crate::stats::uniform::Uniform;
-use crate::stats::{ComparisonGoal, Design, Population, Spread, sign_flip};
+use crate::stats::{ComparisonGoal, Design, Intervals, Population, Spread, difference_interval, sign_flip};
 
 fn coverage(asked: Estimand, shape: Shape, chances: Chances, runs: usize) -> f64 {
     simulate(asked, shape, chances, runs, 7).coverage()
@@ -46,6 +46,38 @@ fn intervals_of_many_samples_are_no_wider_than_they_must_be() {
     for (chances, asked) in [(Chances::Same(0.3), Estimand::Any(1)), (Chances::Beta(1.0, 4.0), Estimand::Any(3))] {
         let coverage = coverage(asked, Shape::even(6, 24, 5), chances, 500);
         assert!((0.925..=0.98).contains(&coverage), "{coverage} of {asked:?}");
+    }
+}
+
+#[test]
+fn the_interval_of_a_difference_contains_0_exactly_if_the_test_does_not_reject_it() {
+    let mut uniform = Uniform(5);
+    for (papers, samples, k) in [(1, 4, 1), (1, 8, 1), (1, 8, 5), (1, 48, 1), (1, 48, 5), (8, 3, 2)] {
+        for mean in [0.3, 0.5, 0.7] {
+            for population in [Population::Suite, Population::Papers] {
+                if population == Population::Papers && papers == 1 {
+                    continue;
+                }
+                let how = Intervals { population, ..Intervals::default() };
+                for _ in 0..300 {
+                    let both = [Chances::varying(0.3), Chances::varying(mean)];
+                    let drawn = differences(Shape::even(papers, samples, k), both, Pairing::Apart, &mut uniform);
+                    let mut sums = std::collections::BTreeMap::<&str, f64>::new();
+                    for sample in &drawn {
+                        *sums.entry(sample.paper).or_default() += sample.value;
+                    }
+                    let flipped: Vec<f64> = match population {
+                        Population::Suite => drawn.iter().map(|sample| sample.value).collect(),
+                        Population::Papers => sums.into_values().collect(),
+                    };
+                    let (p, interval) = (sign_flip(&flipped), difference_interval(&drawn, k as f64, how).unwrap());
+                    let contains = (interval.low..=interval.high).contains(&0.0);
+                    assert_eq!(contains, p >= 0.05, "p = {p}, {interval:?} of {drawn:?}");
+                    let value = drawn.iter().map(|sample| sample.value).sum::<f64>() / drawn.len() as f64;
+                    assert!((interval.low - 1e-12..=interval.high + 1e-12).contains(&value), "{value} in {interval:?}");
+                }
+            }
+        }
     }
 }
 

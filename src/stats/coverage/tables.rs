@@ -2,9 +2,12 @@
 
 use super::IntervalCounts;
 use super::baseline::{Baseline, RestoreChances};
-use super::grid::{Chances, Estimand, Pairing, Shape, simulate};
+use super::exact::{SINGLE_SAMPLES, exact_coverages};
+use super::grid::{Chances, Estimand, Pairing, Shape, differences, simulate};
 use super::quick::promised_and_seen;
-use crate::stats::Population;
+use crate::stats::paired::student_difference;
+use crate::stats::uniform::Uniform;
+use crate::stats::{Intervals, Population, difference_interval, sign_flip};
 
 /// Label, estimated quantity and distribution of the samples' probabilities.
 type CoverageColumn = (String, Estimand, Chances);
@@ -244,6 +247,12 @@ fn the_tables_of_coverage() {
             shapes(&[2, 4, 10], &[5, 12]).into_iter().map(|shape| Shape { uneven: true, ..shape }).collect();
         print("Held out, papers of different sizes", &measures(&other, &[1, 4], &[3.0, 20.0]), &uneven, runs);
     }
+    if is_asked("exact") {
+        print_exact();
+    }
+    if is_asked("agreement") {
+        print_agreement(20 * runs);
+    }
     if is_asked("slopes") {
         let few = shapes(&[1, 2, 3, 6], &[2, 3, 4, 8, 24]);
         print("Slopes", &[slopes("k = 1", 1), slopes("k = 3", 3), slopes("k = 5", 5)], &few, runs);
@@ -254,6 +263,60 @@ fn the_tables_of_coverage() {
     if is_asked("power") {
         print_power(runs);
     }
+}
+
+/// Prints the exact coverage of single attempts, a row per number of samples.
+fn print_exact() {
+    println!("\nSingle attempts at the samples of one paper, exact\n\n| samples | lowest | at the rate | below 93 |");
+    for samples in SINGLE_SAMPLES {
+        let covered = exact_coverages(samples, 5000);
+        let (rate, lowest) = covered.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+        let below = covered.iter().filter(|(_, coverage)| *coverage < 0.93).count();
+        println!("| {samples} | {:.2} | {rate:.4} | {below} of {} |", 100.0 * lowest, covered.len());
+    }
+}
+
+/// Prints how often the interval of a difference and p contradict each other: for Student's interval alone, and for the
+/// interval of reports.
+fn print_agreement(runs: usize) {
+    println!("\nIntervals that exclude 0 at p >= 0.05, and that contain it at p < 0.05, in percent; coverage; width\n");
+    for samples in [8, 48] {
+        for k in [1, 5] {
+            for difference in [0.0, 0.2, 0.4] {
+                let both = [Chances::varying(0.3), Chances::varying(0.3 + difference)];
+                let mut uniform = Uniform(7);
+                let mut counts = [AgreementCounts::default(); 2];
+                for _ in 0..runs {
+                    let drawn = differences(Shape::even(1, samples, k), both, Pairing::Apart, &mut uniform);
+                    let p = sign_flip(&drawn.iter().map(|sample| sample.value).collect::<Vec<_>>());
+                    let how = Intervals::default();
+                    let student = student_difference(&drawn, k as f64, how).unwrap().interval;
+                    let shown = difference_interval(&drawn, k as f64, how).unwrap();
+                    for (counts, interval) in counts.iter_mut().zip([student, shown]) {
+                        let contains = (interval.low..=interval.high).contains(&0.0);
+                        counts.excluding += usize::from(!contains && p >= 0.05);
+                        counts.containing += usize::from(contains && p < 0.05);
+                        counts.intervals.count(Some(interval), difference);
+                    }
+                }
+                let told = counts.map(|it| {
+                    let share = |count: usize| 100.0 * count as f64 / runs as f64;
+                    let width = it.intervals.width / runs as f64;
+                    let coverage = 100.0 * it.intervals.coverage();
+                    format!("{:.2} | {:.2} | {coverage:.1} | {width:.3}", share(it.excluding), share(it.containing))
+                });
+                println!("| {samples} | {k} | {difference} | {} | {} |", told[0], told[1]);
+            }
+        }
+    }
+}
+
+/// Counts of contradictions between intervals and p.
+#[derive(Clone, Copy, Default)]
+struct AgreementCounts {
+    excluding: usize,
+    containing: usize,
+    intervals: IntervalCounts,
 }
 
 fn print_baseline(runs: usize) {

@@ -170,3 +170,19 @@ pub fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// Returns the measures in these records that their family does not describe.
+pub fn undescribed_measures(family: &str, records: &[serde_json::Value]) -> std::collections::BTreeSet<String> {
+    let families = autoexperiment::run::family::Families::standard();
+    let known: Vec<&str> = families.get(family).unwrap().measures().iter().map(|measure| measure.name).collect();
+    let of = |record: &serde_json::Value| -> Vec<String> {
+        let of_verdict = |verdict: &str| {
+            let measures = record[verdict]["measures"].as_object().cloned().unwrap_or_default();
+            measures.into_iter().map(|(name, _)| format!("{verdict}_{name}")).collect::<Vec<_>>()
+        };
+        [of_verdict("reported"), of_verdict("verified")].concat()
+    };
+    let found: std::collections::BTreeSet<String> = records.iter().flat_map(of).collect();
+    assert!(found.len() > 3, "{found:?}");
+    found.into_iter().filter(|name| !known.contains(&name.as_str())).collect()
+}

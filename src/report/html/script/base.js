@@ -1,10 +1,10 @@
 // Everything that a model, an agent or a repo wrote is put into the page as text, never as markup.
 
-/** The index as it comes, with the attempts of each sample, which come as numbers: contender, attempt, state. */
+/** The index as it comes, with the attempts of each sample, which come as numbers: contender, attempt, state, end. */
 const widened = (index) => {
   for (const sample of index.samples) {
     sample.attempts = [];
-    for (let i = 0; i < sample.tries.length; i += 3) sample.attempts.push({ c: sample.tries[i], a: sample.tries[i + 1], s: index.states[sample.tries[i + 2]] });
+    for (let i = 0; i < sample.tries.length; i += 4) sample.attempts.push({ c: sample.tries[i], a: sample.tries[i + 1], s: index.states[sample.tries[i + 2]], e: index.ends[sample.tries[i + 3]] });
   }
   return index;
 };
@@ -31,6 +31,13 @@ const h = (tag, properties, ...children) => {
   if (/\b(scroll|code|text|sides)\b/.test(element.className)) element.tabIndex = 0;
   return element;
 };
+/** A name that may continue on the next line after its joints, so that no word in it is broken unless it is very long. */
+const breakable = (name) => name.split(/(?<=[/_:+=@\-|](?=\p{L})|[^/_:+=@\-|\s]{32})/u).flatMap((part, place) => (place > 0 ? [document.createElement('wbr'), part] : [part]));
+/** Text in which what is between backticks is code; a last backtick without a partner stays. */
+const prose = (value) => value.split('`').map((part, place, all) => (place % 2 === 0 ? part : place + 1 < all.length ? h('code', {}, part) : `\`${part}`));
+const sideways = () => h('p', { class: 'sideways', 'aria-hidden': 'true' }, 'scroll sideways for more →');
+/** Marks the tables that are wider than the window. */
+const markCut = () => { for (const one of document.querySelectorAll('.scroll')) if (one.clientWidth > 0) one.classList.toggle('cut', one.scrollWidth > one.clientWidth + 1); };
 const text = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 1));
 const short = (value, most) => (value.length > most ? value.slice(0, most - 1) + '…' : value);
 const seconds = (value) => (value >= 90 ? `${(value / 60).toFixed(1)} min` : `${(value || 0).toFixed(1)} s`);

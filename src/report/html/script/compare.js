@@ -57,9 +57,9 @@ const comparePage = async (first, second, id) => {
   const matched = groups.reduce((count, group) => count + group.length, 0);
   const marks = (sample, c) => h('td', { class: 'marks' }, sample.attempts.filter((it) => it.c === c).map((it) => sign(it.s)));
   const table = (samples) => h('div', { class: 'scroll' }, h('table', { class: 'list' },
-    h('thead', {}, h('tr', {}, h('th', {}, 'sample'), h('th', { class: 'number' }, 'n'), [one, two].map((c) => h('th', { class: 'name' }, contender(c))))),
+    h('thead', {}, h('tr', {}, h('th', {}, 'sample'), h('th', { class: 'number' }, 'n'), [one, two].map((c) => h('th', { class: 'name' }, breakable(contender(c)))))),
     h('tbody', {}, samples.slice(0, 500).map((sample) => h('tr', { class: sample.id === id ? 'chosen' : null },
-      h('td', {}, h('a', { href: at(one, two, sample.id) }, sample.id), unitsLine(sample)), h('td', { class: 'number' }, sample.n), marks(sample, one), marks(sample, two))))),
+      h('td', {}, h('a', { href: at(one, two, sample.id) }, breakable(sample.id)), unitsLine(sample)), h('td', { class: 'number' }, sample.n), marks(sample, one), marks(sample, two))))),
   samples.length > 500 && h('p', { class: 'missing' }, `and ${samples.length - 500} more`));
   const list = groups.map((samples, order) => h('details', { class: order < 2 ? 'flipped' : null, open: order < 2 && id === undefined },
     h('summary', {}, `${names[order]}: ${samples.length}`), samples.length > 0 ? table(samples) : h('p', { class: 'missing' }, 'No sample.')));

@@ -1,10 +1,16 @@
 // Which page is shown, and, for a run under way, what has changed.
 let turn = 0;
+/** The section of the overview that an address names; null if it names none. */
+const sectionOf = (hash) => {
+  const id = hash.replace(/^#\/?/, '');
+  const found = id && document.getElementById(id);
+  return found && $('overview').contains(found) ? found : null;
+};
 const route = async () => {
   const mine = ++turn;
   const parts = location.hash.replace(/^#\/?/, '').split('/').map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
   const pages = {
-    samples: () => samplesPage(parts[1], parts[2]),
+    samples: () => samplesPage(...parts.slice(1)),
     sample: () => samplePage(parts[1], parts[2]),
     compare: () => comparePage(Number(parts[1] || NaN), Number(parts[2] || NaN), parts[3]),
   };
@@ -13,9 +19,13 @@ const route = async () => {
   if (!page) {
     overview.hidden = false;
     $('page').hidden = true;
+    markCut();
     document.body.dataset.shown = location.hash;
-    const target = parts[0] && document.getElementById(parts[0]);
-    if (target && overview.contains(target)) target.scrollIntoView();
+    const target = sectionOf(location.hash);
+    if (target) {
+      if (target.tagName === 'DETAILS') target.open = true;
+      target.scrollIntoView();
+    }
     return;
   }
   let content;
@@ -29,6 +39,7 @@ const route = async () => {
   $('page').replaceChildren(content);
   $('page').hidden = false;
   overview.hidden = true;
+  markCut();
   document.body.dataset.shown = location.hash;
 };
 
@@ -160,6 +171,6 @@ addEventListener('afterprint', () => {
 });
 
 dressTables(document);
-addEventListener('hashchange', async () => { await route(); arrive(); if (!/^#\/(results|took|pass|scaling|context|ends|diff|leader|cost|agents|papers)/.test(location.hash)) scrollTo(0, 0); });
+addEventListener('hashchange', async () => { await route(); arrive(); if (!sectionOf(location.hash)) scrollTo(0, 0); });
 route().then(arrive);
 if (index.live) follow();

@@ -12,7 +12,7 @@ const paperBlock = (paper, id) => {
     } catch (error) { fold.append(h('p', { class: 'missing' }, `The text cannot be shown: ${error.message}.`)); }
   });
   return h('section', {}, h('p', {}, h('b', {}, paper.title || id), ' ', paper.authors || '', paper.year ? ` (${paper.year}) ` : ' ', link(paper.url)),
-    paper.problem && h('p', { class: 'missing' }, paper.problem), paper.chunk && fold,
+    paper.problem && h('p', { class: 'missing' }, prose(paper.problem)), paper.chunk && fold,
     paper.experiments && h('details', {}, h('summary', {}, `Experiments (${paper.experiments.length})`),
       h('ol', {}, paper.experiments.map((one) => h('li', {}, h('b', {}, one.id), ` ${one.description} `, h('code', {}, one.command))))));
 };
@@ -20,7 +20,7 @@ const paperBlock = (paper, id) => {
 /** What an attempt wrote in place of each masked function. */
 const writtenBlocks = (details, functions) => (functions || []).map((one, place) => {
   const mine = (details.written || [])[place];
-  if (mine === undefined || mine === null) return h('p', { class: 'missing' }, `${one.at}: ${details.unwritten || 'not found in what the attempt left'}`);
+  if (mine === undefined || mine === null) return h('p', { class: 'missing' }, `${one.at}: `, prose(details.unwritten || 'not found in what the attempt left'));
   if (mine === one.masked) return h('p', { class: 'missing' }, `${one.at}: left as it was masked`);
   return h('details', { open: mine !== one.original }, h('summary', {}, h('code', {}, one.at), mine === one.original ? ' the same as the original' : ' against the original (−) as written (+)'),
     diffBlock(one.original, mine));
@@ -71,7 +71,7 @@ const samplePage = async (id, chosen) => {
   return h('div', {}, h('h1', {}, `Sample ${id}`), h('p', { class: 'quiet' }, sample.extent, masked && `: ${masked}`),
     h('p', { class: 'steps' }, step(-1, 'Previous'), step(1, 'Next')),
     paperBlock(index.papers[sample.item], sample.item),
-    details.problem && h('p', { class: 'missing' }, `What happened at this sample cannot be shown: ${details.problem}.`),
+    details.problem && h('p', { class: 'missing' }, prose(`What happened at this sample cannot be shown: ${details.problem}.`)),
     details.asked && [h('h2', {}, 'What was asked'), h('pre', {}, details.asked)],
     (details.functions || []).length > 0 && [h('h2', {}, details.heading), details.functions.map((one) => h('details', { open: true }, h('summary', {}, h('code', {}, one.at), ' original (−) and as masked (+)'), diffBlock(one.original, one.masked)))],
     h('h2', {}, 'Attempts'), attemptButtons(sample, current && keyOf(current)),

@@ -1,5 +1,5 @@
 // Tables: numbers to the right, and buttons that copy them.
-const isNumber = (cell) => /^[-+]?[$]?[\d.,]+%?( \[.*\])?$/.test(cell);
+const isNumber = (cell) => /^[-+<]?[$]?[\d.,]+%?( \[.*\]| too few)?$/.test(cell);
 
 /** Which columns hold numbers alone, or nothing. */
 const numberColumns = (rows) => rows[0].map((_, place) => rows.length > 1 && rows.slice(1).every((row) => row[place] === '' || row[place] === '–' || isNumber(row[place])));
@@ -21,7 +21,7 @@ const tableName = (table) => `${(table.closest('section[id]') || { id: '' }).id}
 const sortTable = (table, { column, way }) => {
   const body = table.tBodies[0];
   const key = (row) => cellText(row.cells[column]);
-  const number = (text) => (/^[-+$]*[\d.]/.test(text) ? Number.parseFloat(text.replace(/[$,+]/g, '')) : NaN);
+  const number = (text) => (/^[-+<$]*[\d.]/.test(text) ? Number.parseFloat(text.replace(/[$,+<]/g, '')) : NaN);
   const compare = (a, b) => {
     const [one, other] = [key(a), key(b)];
     const [x, y] = [number(one), number(other)];
@@ -38,7 +38,7 @@ const sortTable = (table, { column, way }) => {
 const makeSortable = (table) => {
   const name = tableName(table);
   [...table.tHead.rows[0].cells].forEach((head, column) => {
-    const label = head.textContent;
+    const label = [...head.childNodes];
     head.replaceChildren(h('button', {
       type: 'button',
       title: 'Sort',
@@ -104,6 +104,9 @@ const dressTables = (root) => {
         say((await copy(what)) ? `copied as ${format}` : 'this browser does not let the page copy');
       },
     }, format);
-    table.parentElement.after(h('div', { class: 'tools' }, h('span', { class: 'quiet' }, 'Copy as'), Object.keys(formats).map(button)));
+    const below = table.parentElement.nextElementSibling;
+    (below && below.className === 'sideways' ? below : table.parentElement).after(h('div', { class: 'tools' }, h('span', { class: 'quiet' }, 'Copy as'), Object.keys(formats).map(button)));
   }
+  markCut();
 };
+addEventListener('resize', () => markCut());

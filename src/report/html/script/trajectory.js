@@ -145,7 +145,7 @@ const trajectory = (events, problems) => {
     h('div', { class: 'tools' }, search, jump,
       h('button', { type: 'button', onclick: fold(true) }, 'Unfold all'),
       h('button', { type: 'button', onclick: fold(false) }, 'Fold all'), found),
-    (problems || []).map((problem) => h('p', { class: 'missing' }, problem)), nothing, list);
+    (problems || []).map((problem) => h('p', { class: 'missing' }, prose(problem))), nothing, list);
   section.grow = (now) => {
     if (now.length < events.length) return false;
     const fresh = now.slice(events.length);

@@ -1,0 +1,122 @@
+//! The families' own measures of attempts, by n, and the meanings of the values of n.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::material::Material;
+use super::overview::without_empty;
+use super::words::with_interval;
+use crate::report::figures::NumberTable;
+use crate::report::leaderboard::LeaderboardRow;
+use crate::report::summary::{Summary, SummaryRow};
+use crate::run::family::MeasureFacts;
+
+/// Name of the score in the table.
+const CREDIT: &str = "credit";
+/// The score as a measure.
+const SCORE: MeasureFacts = MeasureFacts::share(CREDIT, "the share of the task that was done, partial credit included");
+
+/// The section on measures.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct MeasuresSection {
+    /// Shares in percent with their intervals, a row per measure and contender.
+    shares: NumberTable,
+    /// Means of counts, a row per measure and contender.
+    counts: NumberTable,
+    /// Each measure with its meaning.
+    meanings: Vec<(String, String)>,
+}
+
+impl MeasuresSection {
+    /// Whether there is nothing to show.
+    pub(super) fn is_empty(&self) -> bool {
+        self.shares.rows.is_empty() && self.counts.rows.is_empty()
+    }
+}
+
+/// Makes the section; its tables have no rows if no attempt was measured.
+pub(super) fn measures(material: &Material, summary: &Summary, places: &[LeaderboardRow]) -> MeasuresSection {
+    let rows = &summary.rows;
+    let measured: BTreeSet<&str> = rows.iter().flat_map(|row| row.measures.keys()).map(String::as_str).collect();
+    let listed = || std::iter::once(&SCORE).chain(&material.measures);
+    let mut found: Vec<(&str, Option<&MeasureFacts>)> =
+        listed().filter(|it| it.name == CREDIT || measured.contains(it.name)).map(|it| (it.name, Some(it))).collect();
+    found.retain(|(name, _)| *name != CREDIT || rows.iter().any(|row| row.score.is_some()));
+    let unlisted = measured.into_iter().filter(|name| listed().all(|it| it.name != *name));
+    found.extend(unlisted.map(|name| (name, None)));
+    let is_share = |name: &str, facts: Option<&MeasureFacts>| {
+        // A family that does not describe a measure may count something: only a share has an interval.
+        facts.map_or_else(
+            || rows.iter().all(|row| !row.measures.contains_key(name) || row.measures[name] <= 1.0),
+            |facts| !facts.is_count,
+        )
+    };
+    let (shares, counts): (Vec<_>, Vec<_>) = found.iter().partition(|(name, facts)| is_share(name, *facts));
+    let names = |of: Vec<(&str, Option<&MeasureFacts>)>| of.into_iter().map(|(name, _)| name.to_owned()).collect();
+    let shares: Vec<String> = names(shares);
+    let counts: Vec<String> = names(counts);
+    MeasuresSection {
+        shares: table(rows, places, &shares, |row, name| {
+            let (mean, interval) = if name == CREDIT {
+                (row.score, row.score_interval)
+            } else {
+                (row.measures.get(name).copied(), row.measure_intervals.get(name).copied())
+            };
+            with_interval(mean, interval)
+        }),
+        counts: table(rows, places, &counts, |row, name| {
+            row.measures.get(name).map_or_else(|| "–".to_owned(), |mean| format!("{mean:.2}"))
+        }),
+        meanings: found
+            .iter()
+            .filter_map(|(name, facts)| Some(((*name).to_owned(), (*facts)?.meaning.to_owned())))
+            .collect(),
+    }
+}
+
+/// One row per measure and contender, the contenders in the order of the leaderboard; a column for all n and one for
+/// each n.
+fn table(
+    rows: &[SummaryRow],
+    places: &[LeaderboardRow],
+    measures: &[String],
+    cell: impl Fn(&SummaryRow, &str) -> String,
+) -> NumberTable {
+    let mut ns: Vec<Option<usize>> = rows.iter().map(|row| row.n).collect::<BTreeSet<_>>().into_iter().collect();
+    // `None` sorts first: all n.
+    if ns.len() == 2 && ns[0].is_none() {
+        ns.remove(0);
+    }
+    let heading = |n: &Option<usize>| n.map_or_else(|| "all n".to_owned(), |n| format!("n = {n}"));
+    let columns = ["agent", "model", "measure"].map(str::to_owned).into_iter().chain(ns.iter().map(heading)).collect();
+    let mut table = NumberTable { columns, rows: Vec::new() };
+    for measure in measures {
+        for place in places {
+            let own = |n: &Option<usize>| {
+                let row = rows.iter().find(|row| row.agent == place.agent && row.model == place.model && row.n == *n);
+                row.map_or_else(|| "–".to_owned(), |row| cell(row, measure))
+            };
+            let values: Vec<String> = ns.iter().map(own).collect();
+            if values.iter().all(|value| value == "–") {
+                continue;
+            }
+            let model = place.model.clone().unwrap_or_else(|| "–".to_owned());
+            table.rows.push([place.agent.clone(), model, measure.clone()].into_iter().chain(values).collect());
+        }
+    }
+    without_empty(&table)
+}
+
+/// The values of n that mean more than their number, each with its meaning in the families of these samples.
+pub(super) fn meanings_of_n(material: &Material) -> Vec<(usize, String)> {
+    let mut found: BTreeMap<usize, BTreeSet<&str>> = BTreeMap::new();
+    for facts in material.samples.values() {
+        let is_number =
+            facts.extent.starts_with(&format!("{} ", facts.n)) || facts.extent == format!("n = {}", facts.n);
+        if !is_number {
+            found.entry(facts.n).or_default().insert(&facts.extent);
+        }
+    }
+    found.into_iter().map(|(n, extents)| (n, extents.into_iter().collect::<Vec<_>>().join("; or "))).collect()
+}
