@@ -63,11 +63,6 @@ pub struct GoldResult {
     pub repeats: Vec<Value>,
 }
 
-/// Minimum repeats for gold of a stochastic experiment. With 96, the smallest possible p-value of a single reported
-/// result is well below the level of the report's test, so an invented number is refused (docs/statistics.md), and 95%
-/// of all golds leave a right solution a chance of 90% or more.
-pub const FEWEST_REPEATS: usize = 96;
-
 impl GoldResult {
     /// Whether all repeats gave the same result, and the experiment is not stochastic.
     #[must_use]
