@@ -6,9 +6,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Protocol;
+use super::{Experiment, Protocol};
 use crate::error::{Error, Result};
 use crate::files::write_durably;
+use crate::tolerance::Tolerance;
 
 /// The only format version of gold files that this program writes and reads.
 pub const GOLD_FORMAT: u32 = 1;
@@ -61,6 +62,15 @@ pub struct GoldResult {
     /// Result of each repeat, kept only for stochastic experiments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<Value>,
+}
+
+impl Experiment {
+    /// Returns the bounds of a comparison with gold. Without gold there are no repeats, and a stochastic experiment has
+    /// the default bounds.
+    #[must_use]
+    pub fn bounds(&self, gold: Option<&GoldResult>) -> Tolerance {
+        self.declared_tolerance().bounds(gold.map_or(&[], |gold| &gold.repeats))
+    }
 }
 
 impl GoldResult {

@@ -6,10 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dates::PartialDate;
-use super::gold::GoldResult;
 use super::spans::ManifestPart;
 use crate::code::Bounds;
-use crate::tolerance::{DeclaredTolerance, Tolerance, ToleranceRule};
+use crate::tolerance::{DeclaredTolerance, ToleranceRule};
 
 /// A paper's manifest.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -355,13 +354,6 @@ impl Experiment {
     /// Returns everything that the manifest says about tolerances.
     pub(crate) const fn declared_tolerance(&self) -> DeclaredTolerance {
         DeclaredTolerance { rule: self.tolerance, counts: self.count_tolerance, absolute: self.absolute_tolerance }
-    }
-
-    /// Returns the bounds of a comparison with gold. Without gold there are no repeats, and a stochastic experiment has
-    /// the default bounds.
-    #[must_use]
-    pub fn bounds(&self, gold: Option<&GoldResult>) -> Tolerance {
-        self.declared_tolerance().bounds(gold.map_or(&[], |gold| &gold.repeats))
     }
 
     /// Fills the protocol's parameters into the command.

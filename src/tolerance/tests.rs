@@ -2,6 +2,10 @@ use serde_json::json;
 
 use super::*;
 
+/// Every rule, with two numbers for the relative one.
+const RULES: [ToleranceRule; 3] =
+    [ToleranceRule::Relative(0.05), ToleranceRule::Relative(1e-3), ToleranceRule::Named(NamedTolerance::Stochastic)];
+
 /// Asks the Python comparison whether each number is close to a gold value.
 fn in_python(cases: &[(Value, f64)], tolerance: &Tolerance) -> Vec<bool> {
     let code = "import json, sys\nfrom tolerance import is_close\ncases, tolerance = json.load(sys.stdin)\n\
@@ -34,7 +38,7 @@ fn numbers_are_compared_alike_in_rust_and_in_python() {
         .filter(|(_, got)| got.is_finite())
         .collect();
     let mut seen = std::collections::BTreeSet::new();
-    for rule in [ToleranceRule::default(), ToleranceRule::Relative(1e-3)] {
+    for rule in RULES {
         for (counts, absolute) in [(0.0, default_absolute()), (0.05, 0.1)] {
             let tolerance = DeclaredTolerance { rule, counts, absolute }.bounds(&[]);
             let ours: Vec<bool> = cases
@@ -45,7 +49,7 @@ fn numbers_are_compared_alike_in_rust_and_in_python() {
             seen.insert(ours);
         }
     }
-    assert_eq!(seen.len(), 4, "each rule accepts other numbers");
+    assert_eq!(seen.len(), 4, "two relative tolerances and two of counts accept four sets of numbers");
 }
 
 #[test]
@@ -54,9 +58,7 @@ fn a_rule_is_read_back_from_the_value_that_a_manifest_gets() {
     struct Declared {
         tolerance: ToleranceRule,
     }
-    for rule in
-        [ToleranceRule::default(), ToleranceRule::Relative(1e-3), ToleranceRule::Named(NamedTolerance::Stochastic)]
-    {
+    for rule in RULES {
         let text = format!("tolerance = {}", rule.in_toml());
         assert_eq!(toml::from_str::<Declared>(&text).unwrap().tolerance, rule, "{text}");
     }
