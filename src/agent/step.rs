@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use super::experiment::answer_raw;
 use super::prompts::dynamic;
-use super::protocol::{self, ParsedCall};
 use super::tool_calling::ToolCalling;
 use super::tools::{
     AnswerMethod, AnyTool, OBSERVATION_LIMIT, Session, ToolFailure, ToolOutput, cut_middle, final_answer,
 };
 use super::trajectory::seconds;
 use super::{AttemptEnd, Context, End, Event};
+use crate::agent::protocol::{self, ParsedCall};
 use crate::model::{Message, Reply, Role};
 
 /// The continuation after a step.

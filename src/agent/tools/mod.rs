@@ -32,9 +32,9 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::account::{Asker, Unanswered};
 use super::history::History;
 use super::{Budget, Context};
+use crate::agent::budget::account::{Asker, Unanswered};
 use crate::model::{self, Message, ModelError, Request};
 use crate::sandbox::{Command, Exec, Exit, Fault, Loss};
 
