@@ -18,7 +18,7 @@ use crate::tolerance::{NumberComparison, Tolerance};
 pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: &Tolerance) -> ExperimentVerdict {
     let mut walk = ValueComparison { tolerance, values: Vec::new(), warnings: Vec::new(), reason: None };
     let repeats: Vec<&Value> = tolerance.repeats.iter().collect();
-    walk.compare(String::new(), (gold, &repeats), got.map_or(Counterpart::Missing, Counterpart::Value));
+    walk.compare(String::new(), gold, &repeats, got.map_or(Counterpart::Missing, Counterpart::Value));
     if got.is_none() {
         walk.reason = Some("no result".into());
     }
@@ -121,19 +121,19 @@ struct ValueComparison<'a> {
 
 impl ValueComparison<'_> {
     /// Compares the values at `path`. `repeats` are the values of gold's repeats there.
-    fn compare(&mut self, path: String, (gold, repeats): (&Value, &[&Value]), got: Counterpart<'_>) {
+    fn compare(&mut self, path: String, gold: &Value, repeats: &[&Value], got: Counterpart<'_>) {
         match gold {
-            Value::Object(gold) => self.compare_objects(&path, (gold, repeats), got),
-            Value::Array(gold) => self.compare_lists(&path, (gold, repeats), got),
+            Value::Object(gold) => self.compare_objects(&path, gold, repeats, got),
+            Value::Array(gold) => self.compare_lists(&path, gold, repeats, got),
             leaf => self.values.push(match got {
-                Counterpart::Value(got) => score_leaf(path, (leaf, repeats), got, self.tolerance),
+                Counterpart::Value(got) => score_leaf(path, leaf, repeats, got, self.tolerance),
                 Counterpart::Missing => failed(path, leaf, None, "missing".into()),
                 Counterpart::WrongShape(reason) => failed(path, leaf, None, reason.to_owned()),
             }),
         }
     }
 
-    fn compare_objects(&mut self, path: &str, (gold, repeats): (&Map<String, Value>, &[&Value]), got: Counterpart<'_>) {
+    fn compare_objects(&mut self, path: &str, gold: &Map<String, Value>, repeats: &[&Value], got: Counterpart<'_>) {
         let unwrapped = unwrap_text(got);
         let wrong;
         let (map, otherwise) = match unwrapped.as_ref().map_or(got, Counterpart::Value) {
@@ -147,14 +147,14 @@ impl ValueComparison<'_> {
         for (key, gold) in gold {
             let got = map.and_then(|map| map.get(key)).map_or(otherwise, Counterpart::Value);
             let repeats: Vec<&Value> = repeats.iter().filter_map(|one| one.get(key)).collect();
-            self.compare(join(path, key), (gold, &repeats), got);
+            self.compare(join(path, key), gold, &repeats, got);
         }
         for key in map.into_iter().flat_map(Map::keys).filter(|key| !gold.contains_key(*key)) {
             self.warnings.push(format!("extra value `{}`", excerpt(&join(path, key))));
         }
     }
 
-    fn compare_lists(&mut self, path: &str, (gold, repeats): (&[Value], &[&Value]), got: Counterpart<'_>) {
+    fn compare_lists(&mut self, path: &str, gold: &[Value], repeats: &[&Value], got: Counterpart<'_>) {
         let unwrapped = unwrap_text(got);
         let wrong;
         let (items, otherwise) = match unwrapped.as_ref().map_or(got, Counterpart::Value) {
@@ -173,7 +173,7 @@ impl ValueComparison<'_> {
         for (index, gold) in gold.iter().enumerate() {
             let got = items.and_then(|items| items.get(index)).map_or(otherwise, Counterpart::Value);
             let repeats: Vec<&Value> = repeats.iter().filter_map(|one| one.get(index)).collect();
-            self.compare(format!("{path}[{index}]"), (gold, &repeats), got);
+            self.compare(format!("{path}[{index}]"), gold, &repeats, got);
         }
     }
 }
@@ -188,7 +188,7 @@ fn unwrap_text(got: Counterpart<'_>) -> Option<Value> {
     }
 }
 
-fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, tolerance: &Tolerance) -> ValueVerdict {
+fn score_leaf(path: String, gold: &Value, repeats: &[&Value], got: &Value, tolerance: &Tolerance) -> ValueVerdict {
     let Value::Number(expected) = gold else {
         let pass = match marked(gold) {
             Some(number) => got.as_str().and_then(number_in).is_some_and(|it| is_same_extreme(it, number)),

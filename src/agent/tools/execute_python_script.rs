@@ -20,7 +20,7 @@ impl TypedTool for ExecutePythonScript {
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<ToolOutput, ToolFailure> {
-        let ran = session.script("python", &path, (&arguments, timeout_seconds), context).await?;
+        let ran = session.script("python", &path, &arguments, timeout_seconds, context).await?;
         Ok(ToolOutput::Observation(ran.show()))
     }
 }

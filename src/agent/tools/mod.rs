@@ -248,7 +248,8 @@ impl Session {
         &mut self,
         interpreter: &str,
         path: &str,
-        (arguments, seconds): (&[String], Option<f64>),
+        arguments: &[String],
+        seconds: Option<f64>,
         context: &mut Context<'_>,
     ) -> Result<FinishedCommand, ToolFailure> {
         let path = self.path(context, path).await?;

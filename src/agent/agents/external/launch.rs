@@ -46,6 +46,16 @@ struct PreparedLaunch {
     _scratch: Option<tempfile::TempDir>,
 }
 
+/// The model as the agent reaches it.
+struct ModelEndpoint<'a> {
+    /// Address in the sandbox.
+    address: String,
+    /// Whether the sandbox shares the host's network and file system, so that other processes can connect too.
+    shared: bool,
+    key: &'a str,
+    model: &'a dyn Model,
+}
+
 /// Runs one attempt.
 pub(super) async fn run(
     name: &str,
@@ -62,8 +72,8 @@ pub(super) async fn run(
         Err(fault) => return not_started(name, &fault),
     };
     let key = if listener.shared { random_key() } else { KEY.to_owned() };
-    let place = (listener.address.to_string(), listener.shared);
-    let prepared = match lay(name, manifest, env, task, place, (model, &key), context).await {
+    let endpoint = ModelEndpoint { address: listener.address.to_string(), shared: listener.shared, key: &key, model };
+    let prepared = match lay(name, manifest, env, task, endpoint, context).await {
         Ok(prepared) => prepared,
         Err(ended) => return ended,
     };
@@ -185,10 +195,10 @@ async fn lay(
     manifest: &AgentManifest,
     env: Option<&Env>,
     task: &Task,
-    (address, shared): (String, bool),
-    (model, key): (&dyn Model, &str),
+    endpoint: ModelEndpoint<'_>,
     context: &mut Context<'_>,
 ) -> Result<PreparedLaunch, AttemptEnd> {
+    let ModelEndpoint { address, shared, key, model } = endpoint;
     // If the sandbox shares the host's file system, paths are the host's. A folder beside the workspace is cleaned up
     // with it if this process is killed.
     let beside = context.sandbox.workdir().parent().unwrap_or(Path::new("/tmp"));

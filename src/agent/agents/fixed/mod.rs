@@ -17,7 +17,7 @@ use async_trait::async_trait;
 
 use crate::agent::experiment::{self, ReplicationOutcome};
 use crate::agent::plain_chat::{NoReply, PlainChat};
-use crate::agent::prompts::fixed::Missing;
+use crate::agent::prompts::fixed::{Missing, ShownFile};
 use crate::agent::retrieval::{Code, CodeChoice, Passage, RetrievalQuery, Retriever};
 use crate::agent::settings::{Fill, Settings};
 use crate::agent::{Agent, AttemptEnd, Context, End, Replication, Task, TaskFunction, prompts, repo};
@@ -208,7 +208,7 @@ impl Fixed {
         }
 
         let path = wanted.file.display().to_string();
-        let shown = (path.as_str(), file.as_str(), left_out.as_slice());
+        let shown = ShownFile { path: &path, text: &file, left_out: &left_out };
         let told = prompts::fixed::function(work.task, function, &missing_one, shown, &passages, &snippets);
         let broken = repair.map(|wrong| {
             let now = source(function, &work.code).unwrap_or_default();

@@ -87,7 +87,7 @@ async fn work(
     talk.add_message(Role::User, prompts::sort(&shown), context);
     let order = talk.ask(None, context).await?.text;
     for repo in sorted(found, &order) {
-        let program = attempt(repo, (task, reach), model, context).await?;
+        let program = attempt(repo, task, reach, model, context).await?;
         if program.is_some() {
             return Ok(program);
         }
@@ -106,7 +106,8 @@ fn sorted<'a>(found: Vec<&'a ShownRepo>, reply: &str) -> Vec<&'a ShownRepo> {
 /// Plans and writes the program for one repo; `None` if the model rejects the repo.
 async fn attempt(
     repo: &ShownRepo,
-    (task, reach): (&OneReply, MlAgentLimits),
+    task: &OneReply,
+    reach: MlAgentLimits,
     model: &dyn Model,
     context: &mut Context<'_>,
 ) -> Result<Option<String>, NoReply> {
