@@ -63,7 +63,7 @@ pub async fn traced(
 ///
 /// # Errors
 /// Returns the errors of [`traced`].
-pub async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
+pub(super) async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
     gold_of(bench.loaded(), Protocol::Curtailed).map_err(|error| vec![error])?;
     let mut errors = Vec::new();
     for (experiment, task) in bench.ready().experiments.iter().enumerate() {

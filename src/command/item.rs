@@ -24,7 +24,7 @@ use crate::score::{Rule, Tolerance, Verdict};
 use crate::suite::PartialDate;
 
 /// A repo with its instructions.
-pub struct CommandItem {
+pub(super) struct CommandItem {
     /// The loaded instructions.
     pub loaded: Arc<LoadedCommands>,
     /// Strict or published scoring.

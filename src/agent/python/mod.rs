@@ -42,7 +42,7 @@ pub async fn cell(code: &str, context: &mut Context<'_>) -> Result<CellOutput, F
 ///
 /// # Errors
 /// Same as [`cell`].
-pub async fn to_end(code: &str, context: &mut Context<'_>) -> Result<CellOutput, Fault> {
+pub(super) async fn to_end(code: &str, context: &mut Context<'_>) -> Result<CellOutput, Fault> {
     let mut shown = cell(code, context).await?;
     while shown.state == CellState::Running {
         shown = wait_on(context).await?;

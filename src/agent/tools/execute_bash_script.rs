@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Runs a shell script.
-pub struct ExecuteBashScript;
+pub(super) struct ExecuteBashScript;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -6,7 +6,7 @@ use super::execute_bash_script::Arguments;
 use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Runs a Python script.
-pub struct ExecutePythonScript;
+pub(super) struct ExecutePythonScript;
 
 #[async_trait]
 impl TypedTool for ExecutePythonScript {

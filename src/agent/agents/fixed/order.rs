@@ -6,7 +6,7 @@ use crate::code::Module;
 /// Returns the indices of the task's functions, callees first and otherwise in task order; cycles are broken by task
 /// order. Only the call graph is taken from the original functions, nothing else.
 #[must_use]
-pub fn callees_first(task: &Replication) -> Vec<usize> {
+pub(super) fn callees_first(task: &Replication) -> Vec<usize> {
     let calls: Vec<Vec<String>> = task.functions.iter().map(|function| calls(task, function)).collect();
     let names: Vec<String> = task.functions.iter().map(|function| last(&function.at).to_owned()).collect();
     let mut order = Vec::with_capacity(names.len());

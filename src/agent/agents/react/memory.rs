@@ -24,7 +24,7 @@ const DOWN_TO: f64 = 0.75;
 
 /// Keeps one conversation in the form that its history demands.
 #[derive(Debug)]
-pub struct ConversationMemory {
+pub(super) struct ConversationMemory {
     history: History,
     /// Context size of the model in tokens, input and output together.
     context: Option<u64>,
