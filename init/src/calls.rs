@@ -95,8 +95,8 @@ const OF_A_PROCESS: &[libc::c_long] = &[
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
 ];
-/// Calls that do the same for a process, a group or a user. The first argument selects one of the three, and the second
-/// is its id. The pair's second value selects a user.
+/// Calls that change the priority of a process, a group or a user. The first argument selects one of the three, and the
+/// second is its id. The pair's second value selects a user.
 const OF_SEVERAL: &[(libc::c_long, u64)] = &[(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_USER)];
 const PRIO_USER: u64 = 2;
 const IOPRIO_USER: u64 = 3;

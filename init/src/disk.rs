@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_counted_however_deep_and_whatever_its_permissions_and_no_link_is_followed() {
+    fn deep_and_closed_folders_are_counted_and_links_are_not_followed() {
         let place = tempfile::tempdir().unwrap();
         let (tree, outside) = (place.path().join("tree"), place.path().join("outside"));
         for folder in [&tree, &outside] {

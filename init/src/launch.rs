@@ -31,7 +31,7 @@ pub(super) struct Launch<'a> {
     pub(super) address_space: Option<u64>,
 }
 
-/// The same as pointers, and the error of the child.
+/// A [`Launch`] as raw pointers; the child writes the error of a failed call to `error`.
 struct ChildPlan {
     program: *const c_char,
     arguments: *const *const c_char,

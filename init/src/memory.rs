@@ -42,8 +42,8 @@ pub(super) enum SocketMeasurement {
 }
 
 impl MemoryWatch {
-    /// Allows all processes `limit` bytes together. With a cgroup that counts them, `limit` applies to their sockets
-    /// alone.
+    /// Limits the memory of all processes together to `limit` bytes. If a cgroup already limits the processes' memory,
+    /// `limit` applies only to data in their sockets, which cgroup version 1 does not count.
     pub(super) fn new(limit: u64, sockets: SocketMeasurement, has_cgroup: bool) -> Self {
         Self {
             most: limit,

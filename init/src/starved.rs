@@ -99,7 +99,7 @@ fn ran_of_children(pid: i32) -> u64 {
     ticks * 10_000_000
 }
 
-/// Returns the same for this process's own children.
+/// Returns the nanoseconds that this process's own reaped children and their descendants ran.
 fn ran_of_own_children() -> u64 {
     use nix::sys::resource::{UsageWho, getrusage};
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return 0 };

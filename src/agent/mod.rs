@@ -66,7 +66,7 @@ pub trait Agent: Send + Sync {
     fn only(&self) -> Option<&'static str> {
         None
     }
-    /// Whether it follows a family's forgery, which not every family has.
+    /// Whether the agent carries out [`Task::forgery`], which only some families provide.
     fn forges(&self) -> bool {
         false
     }

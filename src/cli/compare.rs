@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         talk!("{}", clean(difference));
     }
     if !differences.is_empty() && !arguments.force {
-        return Err(Error::usage("the runs are not alike in what their attempts were measured by")
+        return Err(Error::usage("the runs scored their attempts under different conditions, listed above")
             .hint("`--force` compares them anyway"));
     }
     if all.len() < 2 {

@@ -18,8 +18,8 @@ pub struct Arguments {
     shell: Shell,
 }
 
-/// The function that bash calls: offers names if there are any, else what clap generated. Bash splits words at `:` and
-/// `=`, so the common beginning is cut off.
+/// Bash's completion function. Offers the names printed by `complete`, or clap's completions if none are printed. Bash
+/// splits words at `:` and `=`, so the part of the word up to the last of these is cut off the names.
 const BASH: &str = r#"
 _autoexperiment() {
     local line="${COMP_LINE:0:COMP_POINT}" names word cut

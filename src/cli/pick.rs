@@ -122,7 +122,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         print(&verifiers_console(&rows, how))?;
     }
     ended.map_err(|error| match error.kind {
-        FailureKind::CostLimit => error.hint("what was judged is kept: give more to go on from there"),
+        FailureKind::CostLimit => {
+            error.hint("the judgements are stored: repeat the command with a higher `--max-cost` to continue")
+        }
         _ if error.hint.is_none() => error.hint("the judgements are stored: repeat the command to continue"),
         _ => error,
     })

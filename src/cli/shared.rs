@@ -164,9 +164,14 @@ impl FreshOptions {
     }
 }
 
+/// Maximum number of threads for calls that block. A thousand attempts that begin at once wait for the same disk, and a
+/// thread for each would only take memory.
+const BLOCKING_THREADS: usize = 48;
+
 /// Runs a verb's future on a new runtime.
 pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_multi_thread()
+        .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
         .build()
         .map_err(|error| Error::machine("failed to start the runtime").because(error))?

@@ -129,7 +129,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 let bench = Arc::new(bench.without_memory());
                 let again = recheck(&bench, RecheckShare { fraction, seed }, &progress).await;
                 progress.finish();
-                again.map(|again| tell_again(id, again, begun, &mut documents))
+                again.map(|again| print_recheck(id, again, begun, &mut documents))
             }
             (Ok(bench), None) => {
                 let verified = verify(bench, arguments.measures(), &progress).await;
@@ -278,8 +278,8 @@ fn print_measurement(id: &str, verified: &PaperMeasurement, begun: Instant) {
     talk!("{id}: {} trials, {:.1} s of CPU time in {seconds:.1} s; {wrote}", verified.made, verified.cpu);
 }
 
-/// Prints what was measured again; returns the disagreements with the stored results.
-fn tell_again(id: &str, again: RecheckResult, begun: Instant, documents: &mut Vec<serde_json::Value>) -> Vec<Error> {
+/// Prints the counts of a recheck and adds them to `documents`; returns the disagreements with the stored results.
+fn print_recheck(id: &str, again: RecheckResult, begun: Instant, documents: &mut Vec<serde_json::Value>) -> Vec<Error> {
     let seconds = begun.elapsed().as_secs_f64();
     let RecheckResult { pairs, mutants, disagreements } = again;
     talk!("{id}: {pairs} pairs and {mutants} mutants again in {seconds:.1} s, {} not as stored", disagreements.len());

@@ -38,7 +38,7 @@ impl VerificationFaults {
             Some(kind) => {
                 let (count, names) = (self.items.len(), self.items.join(", "));
                 Err(Error::new(kind, format!("{count} of {all} {what}: {names}"))
-                    .hint("what is wrong with each is said above; the others were measured"))
+                    .hint("see the errors above for each; the others were measured"))
             }
         }
     }

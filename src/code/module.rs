@@ -44,9 +44,11 @@ impl Module {
         let Contents { mut functions, calls, unreadable_name, bad_block } =
             walk::walk(&tree, &source, |bytes| encoding.name(bytes));
         if let Some(line) = unreadable_name {
-            return Err(Error::suite("a name with letters beyond ASCII in an encoding other than UTF-8 or Latin-1")
-                .at(&path, Some(line))
-                .hint("save the file as UTF-8"));
+            return Err(Error::suite(
+                "cannot decode a non-ASCII name: names are read only from UTF-8 and Latin-1 files",
+            )
+            .at(&path, Some(line))
+            .hint("save the file as UTF-8"));
         }
         if let Some((line, what)) = bad_block {
             return Err(Error::suite(format!("syntax error: {what}")).at(&path, Some(line)).hint(REFUSED));

@@ -32,9 +32,10 @@ pub enum ArgumentSource {
     Calls,
     /// The arguments of the programs that it started.
     Programs,
-    /// The program's result, for programs without recorded arguments.
+    /// The program's result, if nothing was recorded about the arguments.
     Outcome,
-    /// The program's text.
+    /// The program's source text, used if nothing was recorded about the arguments and the instruction expects no
+    /// result.
     Text,
 }
 

@@ -74,7 +74,7 @@ pub async fn entered(
         let why = if doubts.is_empty() { String::new() } else { format!("\n{}", doubts.join("\n")) };
         return Err(Error::new(
             FailureKind::Baseline,
-            format!("paper `{}`: its experiments enter no Python function of the repo{why}", paper.id),
+            format!("paper `{}`: its experiments do not call any Python function of the repo{why}", paper.id),
         )
         .hint(
             "do they run a copy of the package that is installed in the env, or compiled code? Let them import the repo's \

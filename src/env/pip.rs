@@ -358,7 +358,8 @@ async fn run(
             .hint("make room, or put the cache elsewhere with `--cache DIR`; `autoexperiment env prune` removes envs")
     } else if text.contains("DO NOT MATCH THE HASHES") {
         Error::suite(format!("failed to {what}: a download does not match its hash in the lock file\n{text}")).hint(
-            "if you trust the lock file, stop here, because the index served another file; otherwise lock the env again",
+            "do not install this download if you trust the lock file: the index served another file; lock the env again only \
+             if the index replaced the package",
         )
     } else {
         Error::machine(format!("failed to {what} ({status})\n{text}"))

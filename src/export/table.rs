@@ -271,7 +271,7 @@ fn attempt_row(run: &str, (record, counts): (AttemptRecord, bool), measures: &[S
     }
 }
 
-/// Returns the table of values.
+/// Returns the table of scored values: one row for each value in each attempt's verdicts.
 #[must_use]
 pub fn values(source: &ExportSource) -> ExportTable<'_, ValueRow> {
     // Only one record's rows are in memory at a time.

@@ -19,7 +19,7 @@ const SAME_SOURCE: f64 = 0.9;
 /// A published function located in the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFunction {
-    /// Number of the function in the paper.
+    /// Id of the function in the published `functions.jsonl` (`func_id`), usually a number.
     pub number: String,
     /// Selector of the function.
     pub selector: String,

@@ -58,7 +58,7 @@ pub struct PublishedPaper {
 /// A published function.
 #[derive(Debug, Clone, Default)]
 pub struct PublishedFunction {
-    /// Number of the function in the paper.
+    /// Id of the function in the published `functions.jsonl` (`func_id`), usually a number.
     pub number: String,
     /// Path of its file in the code.
     pub file: String,

@@ -124,7 +124,7 @@ fn refuse_provider_options(spec: &str, options: &ModelAccess) -> Result<()> {
         (None, None, None) => return Ok(()),
     };
     Err(Error::usage(format!("`{given}` does not go with `{spec}`"))
-        .hint("scripts and recordings say themselves what a reply costs, and need no server and no cache"))
+        .hint("leave it out: scripts and recordings contain their replies and prices"))
 }
 
 /// A provider that this program knows.
@@ -280,7 +280,7 @@ fn checked_base_url(url: &str) -> Result<String> {
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     if host.is_none_or(|host| host.is_empty() || host.starts_with('/') || host.chars().any(char::is_whitespace)) {
         return Err(Error::usage(format!("`--base-url {url}` is not an HTTP address"))
-            .hint("give it up to and with the version, as in `--base-url http://127.0.0.1:8080/v1`"));
+            .hint("give an address that ends with the API version, such as `--base-url http://127.0.0.1:8080/v1`"));
     }
     Ok(format!("{}/", url.trim_end_matches('/')))
 }

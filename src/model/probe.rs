@@ -39,11 +39,11 @@ const LONGEST_NAME: usize = 60;
 /// Phrases, in lower case, for a missing model in an answer with status 404.
 const NO_MODEL: [&str; 5] = ["model_not_found", "no such model", "unknown model", "model not found", "invalid model"];
 
-/// The verdict of a list of models on this one.
+/// Result of looking up the model in the server's list of models.
 enum ListVerdict {
-    /// Nothing against it.
+    /// The model is listed, or the server gave no usable list.
     Fine,
-    /// It is missing, but others are listed.
+    /// The list does not contain the model; the names are those it contains.
     Lacks(Vec<String>),
     /// The server denies the list, as it would deny a request.
     Denied,

@@ -49,7 +49,9 @@ impl PermittedChanges {
             }
             files.add(Glob::new(part).map_err(|error| Error::suite(format!("`{part}` is not a glob")).because(error))?);
         }
-        let files = files.build().map_err(|error| Error::suite("too many globs").because(error))?;
+        let files = files.build().map_err(|error| {
+            Error::suite("failed to compile the globs of the parts that a solution may change").because(error)
+        })?;
         Ok(Self { files, functions })
     }
 

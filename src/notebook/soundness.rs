@@ -25,7 +25,7 @@ pub const REPEATS: u32 = 3;
 
 /// Returns the family with right solutions that lack the first withheld block.
 pub fn incomplete_solutions() -> impl Family + 'static {
-    NotebookWith(|loaded, basis: ScoringBasis| {
+    NotebookWith(|loaded: LoadedTask, basis: ScoringBasis| {
         Ok(TaskItem { loaded: Arc::new(loaded), rule: basis.rule, solutions: Solutions::LeftOut })
     })
 }

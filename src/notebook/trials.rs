@@ -41,10 +41,10 @@ impl TrialSolution {
     }
 }
 
-/// Returns the family with these solutions for one task, one per attempt.
+/// Returns the notebook family, except that its attempts execute the given trial solutions.
 pub fn trial_family(trials: Vec<TrialSolution>) -> impl Family + Clone + 'static {
     let trials = Arc::new(trials);
-    NotebookWith(move |loaded, basis: ScoringBasis| {
+    NotebookWith(move |loaded: LoadedTask, basis: ScoringBasis| {
         let solutions = Solutions::Trials(Arc::clone(&trials));
         Ok(TaskItem { loaded: Arc::new(loaded), rule: basis.rule, solutions })
     })

@@ -98,7 +98,7 @@ pub struct ContenderComparison {
     pub interval: Option<Interval>,
     /// Attempts of the first contender lost to infrastructure, at samples that both attempted.
     pub first_lost: usize,
-    /// The same for the second contender.
+    /// Attempts of the second contender lost to infrastructure, at samples that both attempted.
     pub second_lost: usize,
     /// Smallest and largest possible difference, assuming that all lost attempts of one contender would have failed and
     /// all of the other's passed; `None` if none were lost.

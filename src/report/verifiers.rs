@@ -206,7 +206,7 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Intervals) -> String {
 }
 
 impl VerifierRow {
-    /// Formats the closed share of the gap in percent, with its interval.
+    /// Formats [`Self::gap_closed`] in percent, with its interval.
     pub(super) fn gap(&self) -> String {
         let Some(share) = self.gap_closed else { return "-".to_owned() };
         let bounds = self.gap_interval.map(|it| format!("[{:.0}, {:.0}]", 100.0 * it.low, 100.0 * it.high));

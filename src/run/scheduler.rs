@@ -307,7 +307,7 @@ struct Scheduler<'a, A, W> {
     next: Option<AttemptJob>,
     /// Lost attempts to be tried again after all others.
     again: VecDeque<AttemptJob>,
-    /// Whether other processes may leave more work later.
+    /// Whether work or money that other processes hold may become available later.
     may_come: bool,
     /// Whether the message that the session is waiting was sent.
     has_waited: bool,

@@ -83,7 +83,7 @@ fn own_folder(path: &Path) -> Result<PathBuf> {
     let is_own = about.uid() == nix::unistd::geteuid().as_raw();
     let is_link = path.symlink_metadata().map_err(failed)?.is_symlink();
     if !about.is_dir() || !is_own || is_link && in_shared_folder(path) {
-        return Err(Error::new(FailureKind::Place, format!("`{}` is not a folder of this user's own", path.display()))
+        return Err(Error::new(FailureKind::Place, format!("`{}` is not a folder owned by this user", path.display()))
             .hint("remove it, or name another folder with `--scratch`"));
     }
     if about.mode() & WRITABLE_FOR_OTHERS != 0 {
@@ -139,7 +139,7 @@ mod tests {
         if nix::unistd::geteuid().is_root() {
             std::os::unix::fs::chown(&made, Some(65_534), Some(65_534)).unwrap();
             let error = Scratch::create(&made).map(drop).unwrap_err();
-            assert!(error.message.contains("not a folder of this user's own"), "{error}");
+            assert!(error.message.contains("not a folder owned by this user"), "{error}");
         }
     }
 }

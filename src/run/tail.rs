@@ -34,7 +34,7 @@ const KEPT: u64 = 1 << 14;
 pub struct LinePosition {
     /// Index of its file in the [`Tail`].
     pub(super) file: usize,
-    /// Byte offset in the file.
+    /// Byte offset of the line in the file.
     pub(super) at: u64,
 }
 

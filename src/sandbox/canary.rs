@@ -22,8 +22,8 @@ const CHANGE: &str = "test \"$(cat file)\" = before && echo after > file && mv f
 /// Looks for evidence that the machine failed, after an attempt's sandbox has died and is gone: tries whether a fresh
 /// sandbox works within `wall`. Its workspace is in the folder `place`, on the same disk as the attempts' workspaces.
 pub(super) async fn examine(backend: &dyn Backend, place: &Path, wall: Duration) -> Option<Evidence> {
-    // The file stays: what is left beside it is measured after the command. Blocks that a file system reserves for root
-    // would hold it even on a full disk.
+    // Keep the file, because the free space is measured after the command. Writing it proves nothing: blocks reserved
+    // for root can hold it even on a full disk.
     let script = format!("{CHANGE} && head -c {ROOM} /dev/zero > room");
     match tokio::time::timeout(wall, run(backend, place, &script)).await {
         Ok(Ok(())) => None,

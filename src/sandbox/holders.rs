@@ -51,14 +51,14 @@ fn found_below(folder: &Path) -> Vec<PathBuf> {
     }))
 }
 
-/// Returns what was found by name, and the programs among the candidates.
+/// Returns the paths found by name, and those candidates that are programs with a bundled suite.
 fn holders_in(searched: Searched) -> Vec<PathBuf> {
     let programs = searched.candidates.into_iter().filter(|file| is_program(file));
     let found: BTreeSet<PathBuf> = searched.found.into_iter().chain(programs).collect();
     found.into_iter().collect()
 }
 
-/// Reads names alone, but for what may be a renamed program: this looks at whole system folders.
+/// Searches by name, and reads only files that may be a renamed program, because whole system folders are searched.
 fn search(folder: &Path) -> Searched {
     let mut searched = Searched::new(folder);
     for entry in WalkDir::new(folder).into_iter().flatten() {

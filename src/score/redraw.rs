@@ -17,7 +17,7 @@ use crate::stats::{DrawPool, ROUNDING, Uniform, adjusted_p, standard_error};
 /// Assignments of draws to groups that a test tries, beside the observed one.
 const ASSIGNMENTS: usize = 9_999;
 
-/// The same where many tests are simulated.
+/// Same as [`ASSIGNMENTS`], for simulations of many tests.
 const ASSIGNMENTS_IN_SIMULATIONS: usize = 999;
 
 /// Simulated solutions from which a chance to pass is estimated.
@@ -31,8 +31,8 @@ pub const RUNS: usize = 5;
 struct DrawTest {
     /// The chance of a right solution to fail.
     level: f64,
-    /// [`DrawPool::furthest`]. Means of several runs show more of a small bias where wild draws count little; one draw that is
-    /// invented can only be told from the others by its distance.
+    /// [`DrawPool::furthest`]. A low limit reveals small biases in the means of several runs, because wild draws count
+    /// little. A single invented draw differs only by its distance, which needs a high limit.
     furthest: f64,
 }
 

@@ -111,7 +111,7 @@ fn an_extra_metric_passes_with_a_warning_and_is_ignored_by_the_reference() {
 }
 
 #[test]
-fn a_sample_without_gold_passes_in_the_reference_and_is_an_error_here() {
+fn a_sample_without_gold_passes_the_reference_rule_but_fails_the_strict_rule() {
     assert!(score_answer(Rule::Reference, &[], Some("{\"anything\": 1}"), &ExperimentRuns::new()).pass);
     let verdict = score_answer(Rule::Strict, &[], Some("{\"anything\": 1}"), &ExperimentRuns::new());
     assert!(!verdict.pass);

@@ -332,7 +332,7 @@ pub(super) async fn verify_run(
 fn named(case: &ChoiceCase<'_>, candidates: &[Candidate], place: usize) -> Result<u32> {
     candidates.get(place).map(|candidate| candidate.attempt).ok_or_else(|| {
         Error::internal(format!(
-            "verifier `{}` names candidate {} of {} at sample `{}`",
+            "verifier `{}` chose candidate {}, but there are only {} at sample `{}`",
             case.verifier,
             place + 1,
             candidates.len(),
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(named(&case, &candidates, 1).unwrap(), 4);
         let error = named(&case, &candidates, 2).unwrap_err();
         assert_eq!(error.kind, FailureKind::Internal);
-        assert_eq!(error.message, "verifier `v` names candidate 3 of 2 at sample `x_1`");
+        assert_eq!(error.message, "verifier `v` chose candidate 3, but there are only 2 at sample `x_1`");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::snapshot::{Node, Snapshot, file_mode, link, set_owner_and_mode};
 use super::{ChangeKind, ChangeLimits, Changes, Disk, FileChange, Layers, LayersKind};
 use crate::error::{Error, Result};
 
-/// How long whoever discards a workspace waits for its removal.
+/// Time that discarding a workspace waits for its removal.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// A masked tree that one attempt may change freely.

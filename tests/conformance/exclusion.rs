@@ -11,7 +11,7 @@ use crate::ensure;
 
 const PROGRAMS: &str = include_str!("../exclusion/programs.txt");
 /// Environment variable; `all` runs all programs instead of a sample.
-const WHICH: &str = "AUTOEXPERIMENT_EXCLUSION";
+pub const WHICH: &str = "AUTOEXPERIMENT_EXCLUSION";
 /// Number of cases below, each of which runs an equal part of the programs.
 const PARTS: usize = 10;
 /// Time limit of a program.

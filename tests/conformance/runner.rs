@@ -279,7 +279,7 @@ fn as_ordinary_user(own: &Path, words: &[&str]) -> Vec<String> {
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .env(ORDINARY, "1")
-        .envs(std::env::var_os(WITHOUT_OVERLAY).map(|value| (WITHOUT_OVERLAY, value)))
+        .envs([WITHOUT_OVERLAY, exclusion::WHICH].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
         .current_dir("/")
         .uid(ORDINARY_USER)
         .gid(ORDINARY_USER)

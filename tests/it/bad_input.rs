@@ -74,7 +74,7 @@ fn check_names_unwritten_parts_and_missing_or_old_locks() {
 }
 
 #[test]
-fn a_file_that_is_not_there_has_one_exit_code_whoever_was_to_read_it() {
+fn a_missing_script_or_recording_is_a_usage_error_for_agents_and_models() {
     let lab = Lab::new();
     lab.fails(2, &["run", "--agent", "scripted:nowhere"]);
     for model in ["scripted:nowhere", "replay:nowhere"] {

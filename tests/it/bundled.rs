@@ -65,7 +65,7 @@ fn a_folder_without_a_suite_has_the_bundled_one_whole_and_read_only() {
 }
 
 #[test]
-fn a_suite_around_or_named_comes_before_the_bundled_one() {
+fn an_enclosing_or_named_suite_takes_precedence_over_the_bundled_one() {
     let lab = Lab::new();
     let said = lab.ok(&["list"]).stdout;
     assert!(said.contains(&format!("suite: `{}`", lab.path("").display()).replace("/`", "`")), "{said}");

@@ -132,7 +132,7 @@ fn functions_have_the_names_of_their_own_run_s_suite() {
 }
 
 #[test]
-fn a_suite_that_is_named_has_to_be_there_for_power_and_one_that_is_not_is_left_out() {
+fn power_refuses_a_missing_named_suite_and_works_without_a_default_one() {
     let lab = Lab::new();
     let rows = |more: &[&str]| {
         json(&lab.ok(&[&["power", "--diff", "0.2", "--json"], more].concat()).stdout)["rows"][0]["available"].clone()

@@ -550,7 +550,7 @@ fn a_provider_that_denies_everything_stops_the_run_and_the_agent() {
 }
 
 #[test]
-fn a_request_that_the_provider_does_not_take_is_the_programs_and_no_end_of_the_run() {
+fn a_request_refused_by_the_provider_fails_the_attempt_but_not_the_run() {
     let lab = Lab::new();
     let agent = own_agent(&lab, "print(call())\n");
     let ran = run(&lab, agent, &Upstream::refusing(400, "no such parameter"), &[]);

@@ -133,7 +133,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "doctor --probe nope", "does not say which provider", "`openai:NAME`"),
     (2, "env lock nope", "no env `nope`", "`envs`"),
     (2, "image build nope", "no paper `nope`", "the papers are"),
-    (12, "clean --scratch file", "not a folder of this user's own", "`--scratch`"),
+    (12, "clean --scratch file", "not a folder owned by this user", "`--scratch`"),
     (2, "completions nope", "'nope' for '<SHELL>'", "bash"),
     (5, "man --output file", "failed to create `file`", "this one exists already"),
     (2, "list --json --json", "cannot be used multiple times", "--help"),

@@ -37,19 +37,19 @@ static TURN: Mutex<()> = Mutex::new(());
 
 #[test]
 #[ignore = "masks every function of the standard library, which takes minutes"]
-fn python_finds_every_function_of_its_standard_library_masked_rightly() {
+fn python_confirms_the_mask_of_every_function_of_its_standard_library() {
     judge("the standard library", "python3".as_ref(), &[standard_library()], 20_000);
 }
 
 #[test]
-fn python_finds_every_function_of_two_of_its_packages_masked_rightly() {
+fn python_confirms_the_mask_of_every_function_of_two_of_its_packages() {
     let roots = ["email", "json"].map(|package| standard_library().join(package));
     judge("two packages", "python3".as_ref(), &roots, 300);
 }
 
 #[test]
 #[ignore = "installs numpy and scikit-learn from PyPI and masks every function of theirs, which takes minutes"]
-fn python_finds_every_function_of_numpy_and_scikit_learn_masked_rightly() {
+fn python_confirms_the_mask_of_every_function_of_numpy_and_scikit_learn() {
     let python3 = environment();
     let place = "import numpy, sklearn; print(numpy.__path__[0], sklearn.__path__[0], sep='\\n', end='')";
     let places = python(&python3, place).expect("numpy and scikit-learn are installed");

@@ -265,7 +265,7 @@ fn commands_that_enter_no_function_or_none_worth_masking_are_refused() {
     recording curtailed gold of `walk`: 0 of 3 experiments
     tracing `walk`: 0 of 1 experiments
     nothing was written: correct what is wrong and repeat the command
-    error: paper `walk`: its experiments enter no Python function of the repo
+    error: paper `walk`: its experiments do not call any Python function of the repo
         experiment `echo` may enter more functions than were seen: no Python process was traced
       hint: do they run a copy of the package that is installed in the env, or compiled code? Let them import the repo's own sources, as with `PYTHONPATH=src:$PYTHONPATH`
     "#);

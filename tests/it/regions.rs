@@ -200,13 +200,13 @@ proptest! {
 }
 
 #[test]
-fn python_finds_every_proposed_region_of_a_package_masked_rightly() {
+fn python_confirms_the_mask_of_every_proposed_region_of_a_package() {
     judge(&[standard_library().join("json")], 80);
 }
 
 #[test]
 #[ignore = "masks regions of every function of a large package, which takes a minute"]
-fn python_finds_every_proposed_region_of_a_large_package_masked_rightly() {
+fn python_confirms_the_mask_of_every_proposed_region_of_a_large_package() {
     judge(&[standard_library().join("email")], 300);
 }
 

@@ -99,7 +99,7 @@ fn a_stored_value_that_the_rule_does_not_give_is_named() {
 }
 
 #[test]
-fn a_masked_tasks_script_score_is_recomputed_where_its_steps_determine_it() {
+fn stored_script_scores_that_contradict_the_recorded_steps_are_reported() {
     let attempt = |task: &str, stored: u8, seconds: Value, traceback: bool| {
         let step = json!({"scripts": ["run.py"], "python_m": false, "seconds": seconds, "traceback": traceback, "arg_error": []});
         json!({"task_id": task, "set": "masked", "query_scripts": ["run.py"], "script_steps": [step],

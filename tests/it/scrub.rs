@@ -165,7 +165,7 @@ fn every_digit_of_a_text_belongs_to_a_number_of_the_audit() {
 
 /// The papers of this repository contain no results, so scrubbing must not remove any of their numbers.
 #[test]
-fn nothing_is_taken_from_the_papers_of_this_repository() {
+fn scrubbing_the_papers_of_this_repository_removes_no_number() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("papers");
     let mut wrong = String::new();
     let mut papers = 0;

@@ -128,7 +128,7 @@ pub fn write(missing: &Missing) -> String {
     render("fixed_write", context! { called, header, fence => fence(header) })
 }
 
-/// Renders the note that the function was asked for before, and why the reply was unusable.
+/// Renders a repeated request for the function, with the reason why the previous reply was unusable.
 #[must_use]
 pub fn again(fault: &str) -> String {
     render("fixed_again", context! { fault })

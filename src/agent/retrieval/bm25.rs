@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_score_is_that_of_the_formula() {
+    fn scores_match_the_bm25_formula() {
         let index = Bm25::new(["red apple", "green apple apple", "blue sky over the sea"]);
         let scores = index.scores("apple");
         // N = 3, n = 2, mean length 10/3.

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_cannot_be_read_and_a_failed_report_are_observations() {
+    async fn an_unreadable_answer_or_a_failed_submission_is_shown_to_the_model() {
         let broken = format!("echo {MARKER}; echo it works");
         let failed = format!("echo {MARKER}; cat missing.json");
         let attempt = AttemptFixture::new(vec![bash(&broken), bash(&failed)]).await.react_with("tools=bash").await;

@@ -174,7 +174,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         None => Ok(()),
         Some(kind) => {
             Err(Error::new(kind, format!("paper `{}` was written, but could not be verified", arguments.paper))
-                .hint(format!("what is wrong is said above; then `autoexperiment verify {}`", arguments.paper)))
+                .hint(format!("correct the errors listed above, then run `autoexperiment verify {}`", arguments.paper)))
         }
     }
 }

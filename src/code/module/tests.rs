@@ -43,7 +43,7 @@ fn a_plain_name_of_several_functions_is_ambiguous() {
 }
 
 #[test]
-fn the_number_1_is_allowed_for_a_single_function() {
+fn selector_suffix_1_is_accepted_for_a_unique_name() {
     let module = parse("def f(): pass\n");
     assert_eq!(module.find("f#1").unwrap(), 0);
     assert_eq!(module.find("f#2").unwrap_err().message, "there is no `f#2`, only one `f`");

@@ -63,7 +63,7 @@ pub enum MutantKind {
     Name,
     /// The last of several equal values instead of the first.
     Tie,
-    /// A value on an edge counted to the other side.
+    /// A value equal to an edge counted on the wrong side: `side="right"` for `side="left"`.
     Side,
     /// n - 1 instead of n.
     Degree,
@@ -75,7 +75,7 @@ pub enum MutantKind {
     Step,
     /// Two steps swapped, so that the second reads an old value, or the first a new one.
     Order,
-    /// A change relative to the other one of two values.
+    /// A relative difference divided by the wrong value: `(a - b) / b` for `(a - b) / a`.
     Relative,
     /// An argument or an option ignored, with its default used instead.
     Argument,

@@ -16,8 +16,8 @@ pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static
     }
     if holds(&["hash mismatch"]) {
         return Error::suite(format!("{what}: a download does not match its hash")).because(error).hint(
-            "if you trust the lock file, stop here, because the channel served another file or it was damaged on its \
-             way; otherwise lock the env again",
+            "do not install this download if you trust the lock file: the channel served another file, or the download was \
+             damaged; lock the env again only if the channel replaced the package",
         );
     }
     // The hash is compared only at the end, so a damaged archive fails to unpack before that.

@@ -196,7 +196,7 @@ fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
             _ => (!record.results.is_empty()).then(|| Value::Object(record.results.clone()).to_string()),
         };
         let mut metadata = json!({ "experiments": verdict.experiments, "warnings": verdict.warnings });
-        // Only families with partial credit have these.
+        // Only families with partial credit set `score` and `measures`.
         if let Some(score) = verdict.score {
             metadata["score"] = score.into();
         }

@@ -30,7 +30,7 @@ pub struct RescoredMeans {
     pub submitted: Option<f64>,
     /// Mean accuracy.
     pub accuracy: Option<f64>,
-    /// Mean share of landmarks.
+    /// Mean share of a task's landmarks that the attempt reached.
     pub landmarks: Option<f64>,
     /// Share of attempts that executed the script.
     pub script: Option<f64>,

@@ -45,7 +45,7 @@ impl Remote {
         };
         if let Some(url) = url.filter(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
             return Err(Error::usage(format!("`--embedding-url {url}` is not an HTTP address"))
-                .hint("give it up to and with the version, as `http://127.0.0.1:8080/v1`"));
+                .hint("give an address that ends with the API version, such as `http://127.0.0.1:8080/v1`"));
         }
         let endpoint = url.map(|url| format!("{}/", url.trim_end_matches('/')));
         let name = format!("{}{model}", endpoint.as_deref().unwrap_or("openai:"));

@@ -46,7 +46,7 @@ async fn a_text_is_embedded_once_also_by_the_next_process_and_after_a_torn_write
 }
 
 #[tokio::test]
-async fn an_endpoint_is_asked_as_openai_is_and_its_order_is_put_right() {
+async fn endpoints_are_called_with_openais_protocol_and_vectors_are_reordered_by_index() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {

@@ -10,7 +10,8 @@ use crate::model::{
     Usage,
 };
 
-/// Fields that are read or can be ignored; for instance, the gateway places its own cache marks.
+/// Request fields that the gateway reads or may ignore; any other field is reported as left out. The gateway ignores
+/// cache marks, because it places its own.
 const FIELDS: [&str; 17] = [
     "messages",
     "system",

@@ -10,7 +10,7 @@ use crate::model::{
     Usage,
 };
 
-/// Fields that are read or can be ignored.
+/// Request fields that the gateway reads or may ignore; any other field is reported as left out.
 const FIELDS: [&str; 9] = [
     "contents",
     "systemInstruction",

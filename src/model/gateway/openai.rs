@@ -7,7 +7,7 @@ use super::stream::EventWriter;
 use super::{CallContext, Finish, ParsedRequest, Refusal, RefusalKind};
 use crate::model::{Message, Reply, ReplyPiece, Request, RequestOptions, Role, Sampling, Tool, ToolCall, Usage};
 
-/// Fields that are read or can be ignored.
+/// Request fields that the gateway reads or may ignore; any other field is reported as left out.
 const FIELDS: [&str; 26] = [
     "messages",
     "model",

@@ -111,7 +111,7 @@ async fn geminis_signatures_go_back_with_their_calls() {
 }
 
 #[tokio::test]
-async fn reasoning_content_goes_back_beside_calls_and_else_stays_away() {
+async fn reasoning_content_is_sent_back_only_with_tool_calls() {
     let call = json!({"id": "a", "type": "function", "function": {"name": "list_files", "arguments": "{}"}});
     let reply = |calls: Value| {
         let mut body = openai_text("Next.");

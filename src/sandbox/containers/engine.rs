@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_boot_is_over_only_where_the_engine_is_on_this_machine() {
+    fn owners_of_an_earlier_boot_are_dead_only_on_a_local_engine() {
         let earlier = Owner { boot: "earlier".into(), namespace: "pid:[1]".into(), ..Owner::this() };
         assert!(earlier.is_dead(true));
         assert!(!earlier.is_dead(false));

@@ -191,7 +191,7 @@ impl Drop for Cgroup {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        // A process is still alive, which none may be after a sandbox.
+        // A process is still alive. Kill it, because no process may outlive its sandbox.
         kill_all(&self.folders);
         for folder in &self.folders {
             let _ = fs::remove_dir(folder);

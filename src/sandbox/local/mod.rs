@@ -294,7 +294,7 @@ impl LocalBackend {
         let folder = folder.map_err(|error| Error::io("create a folder in", &base, error))?;
         self.owner
             .map_or(Ok(()), |(uid, gid)| chown(folder.path(), Some(uid), Some(gid)))
-            .map_err(|error| Error::io("hand over", folder.path(), error))?;
+            .map_err(|error| Error::io("change the owner of", folder.path(), error))?;
         Ok(folder)
     }
 }

@@ -197,7 +197,7 @@ fn signature(module: &Module, index: usize) -> String {
     format!("`{}{parameters}`{words}", module.functions()[index].name)
 }
 
-/// All other files, complete.
+/// Returns the paths and complete texts of all Python files except `own`.
 pub(super) fn others(code: &Code, own: &Path) -> Vec<(String, String)> {
     let others = code.modules.iter().filter(|(path, _)| path.as_path() != own);
     others

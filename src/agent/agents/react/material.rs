@@ -1,4 +1,4 @@
-//! Retrieved material in the task of an agent that works by itself.
+//! Retrieves passages and code snippets that `react` shows to the model after the task.
 
 use crate::agent::retrieval::{Code, CodeChoice, PaperChoice, Passage, RetrievalQuery, Retriever, passages};
 use crate::agent::{AttemptEnd, Context, End, Replication, Task, prompts, repo};

@@ -7,7 +7,7 @@ use super::super::parts::{self, RequestReader, list, text};
 use super::super::{HashMap, ParsedRequest, Refusal, SpecialTool, ToolForm, thoughts};
 use crate::model::{Message, Request, RequestOptions, Role, Sampling, Tool, ToolCall};
 
-/// Fields that are read or can be ignored.
+/// Request fields that the gateway reads or may ignore; any other field is reported as left out.
 const FIELDS: [&str; 24] = [
     "input",
     "instructions",

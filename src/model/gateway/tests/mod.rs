@@ -158,7 +158,7 @@ async fn replies_are_streamed_to_the_agent() {
 }
 
 #[tokio::test]
-async fn a_used_up_budget_is_a_last_reply_in_every_protocol() {
+async fn a_used_up_budget_is_answered_with_a_normal_reply_in_every_protocol() {
     for path in PATHS {
         for streams in [true, false] {
             let refuse = |ask: AgentCall| {
