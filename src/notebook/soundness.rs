@@ -17,7 +17,7 @@ use crate::error::{Error, FailureKind, Result};
 use crate::run::AttemptRecord;
 use crate::run::family::{Family, ScoringBasis};
 use crate::run::soundness::{Soundness, UnitProof, why};
-use crate::sample::{Sample, Withheld};
+use crate::sample::Withheld;
 use crate::workspace::repo_digest;
 
 /// Number of times that gold must reach everything.

@@ -17,7 +17,7 @@ const UNPACKING: &str = ".unpacking-";
 
 /// A suite as an archive inside the program.
 #[derive(Debug, Clone, Copy)]
-struct PackedSuite(&'static [u8]);
+pub struct PackedSuite(&'static [u8]);
 
 /// The bundled suite.
 pub const BUNDLED: PackedSuite = PackedSuite(&SUITE);

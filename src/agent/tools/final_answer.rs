@@ -9,7 +9,7 @@ use super::{AnyTool, Context, Session, ToolFailure, ToolOutput, schema, signatur
 use crate::score::parse_answer;
 
 /// Reports the results.
-struct ReportResults {
+pub(super) struct ReportResults {
     /// Name of the tool for the model.
     pub name: &'static str,
 }
