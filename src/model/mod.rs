@@ -385,7 +385,7 @@ pub trait Model: Send + Sync {
     }
     /// Whether the provider takes a token budget for reasoning: [`Sampling::reasoning_tokens`].
     fn reasons(&self) -> bool {
-        self.inner().is_some_and(|model| model.reasons())
+        self.inner().is_some_and(Model::reasons)
     }
     /// Lists, in words, the parts of a request that are not sent, because the provider does not support them or would
     /// refuse the request.
