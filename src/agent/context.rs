@@ -8,9 +8,10 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::account::{Account, Asker, NotAsked, Unanswered};
 use super::review::{ReviewRequest, Reviewer};
-use super::{AttemptEnd, Budget, Event, PythonSession, Trajectory, conversation};
+use crate::agent::budget::account::{Account, Asker, NotAsked, Unanswered};
+use crate::agent::trajectory::conversation;
+use crate::agent::{AttemptEnd, Budget, Event, PythonSession, Trajectory};
 use crate::model::{self, Message, Model, Reply, Request, Sampling};
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, FolderEntry, Sandbox, patience};
 

@@ -11,7 +11,7 @@ pub const PAPER: &str = "paper.txt";
 /// The experiments to run and report.
 pub const EXPERIMENTS: &str = "experiments.md";
 /// Script that runs all experiments.
-pub const RUN_EXPERIMENTS: &str = "run_experiments.sh";
+const RUN_EXPERIMENTS: &str = "run_experiments.sh";
 
 /// Returns paths and contents of a task's files: [`PAPER`], [`EXPERIMENTS`], [`RUN_EXPERIMENTS`].
 #[must_use]

@@ -34,7 +34,7 @@ impl History {
     /// Whether the next model call shows this observation of an earlier step in full. The last reply in `messages` is
     /// the one being carried out.
     #[must_use]
-    pub fn still_shows(self, messages: &[Message], observation: &str) -> bool {
+    pub(super) fn still_shows(self, messages: &[Message], observation: &str) -> bool {
         let kept = match self {
             Self::Full | Self::Super => 0,
             // This many replies are kept, including the newest.

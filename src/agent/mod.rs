@@ -1,51 +1,26 @@
 //! Agents, which attempt samples: the [`Agent`] trait, the task an agent is given and the context it works in.
 //!
 //! An agent acts only through its [`Context`]: a sandbox, a model, a budget that it cannot exceed, and a trajectory
-//! that records what it does.
+//! that records what it does. The agents themselves are in `agents`; the files beside this one are what they share.
 
-mod account;
+mod agents;
 mod budget;
-mod check;
 mod context;
-pub mod conversation;
-mod copycat;
 mod end;
 mod experiment;
-mod external;
 pub(crate) mod files;
-mod fixed;
-mod forger;
-mod function;
-mod gold;
 pub(crate) mod history;
-mod live_usage;
-mod material;
 pub(crate) mod measure;
-mod memory;
-mod ml_agent;
-mod ml_agent_limits;
-mod mutant;
-mod noop;
-mod one_reply;
 mod plain_chat;
 pub(crate) mod prompts;
 pub(crate) mod protocol;
 pub(crate) mod python;
-mod python_session;
-mod random;
-mod react;
-mod reflexion;
-mod replication;
 mod repo;
-mod request_record;
 pub(crate) mod retrieval;
 pub(crate) mod review;
-mod scripted;
 pub(crate) mod settings;
-mod single;
 pub(crate) mod spec;
 mod step;
-mod super_preset;
 pub(crate) mod tail;
 mod task;
 #[cfg(test)]
@@ -53,7 +28,6 @@ mod tests;
 mod tool_calling;
 pub(crate) mod tools;
 mod trajectory;
-mod transcript;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -63,21 +37,22 @@ use async_trait::async_trait;
 use crate::env::OnProgress;
 use crate::error::Result;
 
+pub(crate) use agents::external::{bundled_names, list_bundled};
+pub(crate) use agents::one_reply::{OneReply, ShownRepo};
+pub use budget::live_usage::LiveUsage;
 pub use budget::{Budget, Limits};
-pub use check::Check;
 pub use context::Context;
 pub use end::{AttemptEnd, End};
-pub(crate) use external::{bundled_names, list_bundled};
-pub use live_usage::LiveUsage;
-pub(crate) use one_reply::{OneReply, ShownRepo};
-pub(crate) use python_session::PythonSession;
-pub use replication::{Replication, TaskExperiment, TaskFunction, TaskRegion};
+pub(crate) use python::session::PythonSession;
 pub(crate) use settings::setting_keys;
 pub(crate) use settings::written;
 pub use settings::{SettingHelp, Settings, describe_settings};
 pub use spec::AgentSpec;
 pub(crate) use spec::NAMES as AGENTS;
+pub use task::check::Check;
+pub use task::replication::{Replication, TaskExperiment, TaskFunction, TaskRegion};
 pub use task::{Solution, Task};
+pub use trajectory::conversation;
 pub use trajectory::{Event, TimedEvent, Trajectory};
 
 /// A method of attempting samples. Shared by all attempts of a run; holds no state of any attempt.

@@ -1,8 +1,8 @@
 //! A conversation with the model without tools: the `fixed` agent's work, and the thoughts of `react` before its first
 //! step.
 
-use super::account::{Asker, NotAsked, Unanswered};
 use super::{AttemptEnd, Context, End, Event};
+use crate::agent::budget::account::{Asker, NotAsked, Unanswered};
 use crate::model::{Message, Model, Reply, Request, Role};
 
 /// Tokens of reasoning too few to be worth another call.

@@ -14,7 +14,7 @@ const LARGEST: u64 = 1 << 20;
 ///
 /// # Errors
 /// [`Fault::Lost`] if the sandbox died, [`Fault::Refused`] if the time is used up.
-pub async fn python_files(context: &mut Context<'_>) -> Result<Code, Fault> {
+pub(super) async fn python_files(context: &mut Context<'_>) -> Result<Code, Fault> {
     let mut folders = vec![PathBuf::new()];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {

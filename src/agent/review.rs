@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::sandbox::{Sandbox, evidence_in};
 
 /// The highest level of feedback.
-pub const MOST_FEEDBACK: u32 = 4;
+pub(super) const MOST_FEEDBACK: u32 = 4;
 
 /// Evaluates an attempt's work between its rounds.
 #[async_trait]

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::external::{ExternalAgent, ExternalAgentSpec};
-use super::function::{FunctionAgent, FunctionSpec};
 use super::settings::{AgentKind, Overrides, Settings};
-use super::{Agent, copycat, fixed, forger, gold, ml_agent, mutant, noop, random, react, scripted, single};
+use crate::agent::Agent;
+use crate::agent::agents::external::{ExternalAgent, ExternalAgentSpec};
+use crate::agent::agents::function::{FunctionAgent, FunctionSpec};
+use crate::agent::agents::one_reply::{ml_agent, single};
+use crate::agent::agents::{copycat, fixed, forger, gold, mutant, noop, random, react, scripted};
 use crate::error::{Error, Result};
 
 /// The accepted forms of an agent's name.

@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use super::experiment::answer_raw;
 use super::prompts::dynamic;
-use super::protocol::{self, ParsedCall};
 use super::tool_calling::ToolCalling;
 use super::tools::{
     AnswerMethod, AnyTool, OBSERVATION_LIMIT, Session, ToolFailure, ToolOutput, cut_middle, final_answer,
 };
 use super::trajectory::seconds;
 use super::{AttemptEnd, Context, End, Event};
+use crate::agent::protocol::{self, ParsedCall};
 use crate::model::{Message, Reply, Role};
 
 /// The continuation after a step.
@@ -158,7 +158,7 @@ pub(super) async fn use_tool(
 
 /// Answers the open calls after an answer, because providers demand a result for every call: the first unanswered call
 /// gets `told`.
-pub fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
+pub(super) fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
     let since = messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or_default();
     let is_open = |id: &str| !messages[since..].iter().any(|message| message.tool_call_id.as_deref() == Some(id));
     let open: Vec<String> =
@@ -176,7 +176,7 @@ pub fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, co
 
 /// Carries out the last reply, in which only an answer counts. The answer is taken as it is: no step is left to correct
 /// it, and scoring judges it.
-pub fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &mut Context<'_>) -> AfterStep {
+pub(super) fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &mut Context<'_>) -> AfterStep {
     let what = match tool_calling.tools.answering() {
         AnswerMethod::Tool(name) => match tool_calling.calls(reply) {
             Ok(calls) => match calls.iter().find(|call| call.name == name) {

@@ -1,7 +1,7 @@
 //! The tools of a model, the protocol it calls them by, and the calls in a reply.
 
-use super::protocol::{self, ParsedCall, ToolProtocol};
 use super::tools::ToolSet;
+use crate::agent::protocol::{self, ParsedCall, ToolProtocol};
 use crate::model::{self, Reply};
 
 /// A tool set with the protocol for calling the tools.

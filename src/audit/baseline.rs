@@ -9,10 +9,10 @@ use super::trace::{Trace, TracedFunction, trace};
 use super::trial::{Bench, ExperimentOutcome, Trial, TrialJob};
 use crate::agent::TaskExperiment;
 use crate::error::{Error, FailureKind, Result};
-use crate::masked::gold::{VARIES, differences, gold_of, tolerance};
+use crate::masked::gold::{VARIES, differences, gold_of};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::sandbox::Exit;
-use crate::score::{Tolerance, score_experiment};
+use crate::score::score_experiment;
 use crate::suite::Protocol;
 
 /// Traces all experiments in parallel; results are in the manifest's order. A run that the tracer disturbs is marked as
@@ -63,7 +63,7 @@ pub async fn traced(
 ///
 /// # Errors
 /// Returns the errors of [`traced`].
-pub async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
+pub(super) async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
     gold_of(bench.loaded(), Protocol::Curtailed).map_err(|error| vec![error])?;
     let mut errors = Vec::new();
     for (experiment, task) in bench.ready().experiments.iter().enumerate() {
@@ -103,7 +103,7 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
     for (outcome, experiment) in outcomes.iter().zip(&bench.loaded().paper.experiments) {
         let Some(gold) = gold.get(&experiment.id) else { continue };
         if !experiment.tolerance.is_stochastic() {
-            let tolerance = tolerance(experiment, Some(gold));
+            let tolerance = experiment.bounds(Some(gold));
             let verdict = score_experiment(&experiment.id, &gold.result, outcome.result.as_ref().ok(), &tolerance);
             worst = verdict.values.iter().filter_map(|value| value.error).fold(worst, f64::max);
         }
@@ -171,8 +171,7 @@ async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Res
     let wrong =
         |what: String| Error::new(FailureKind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", known.id));
     if let (Ok(one), Some(Ok(other))) = (&first.result, second.as_ref().map(|second| &second.result)) {
-        let varies = known.tolerance.is_stochastic();
-        let close = if varies { Tolerance::any_number() } else { tolerance(known, None) };
+        let close = known.declared_tolerance().bounds_between_runs();
         let verdict = score_experiment(&known.id, one, Some(other), &close);
         if let Some(odd) = verdict.values.iter().find(|value| !value.pass) {
             let got = odd.got.as_ref().map_or("nothing".to_owned(), ToString::to_string);

@@ -82,7 +82,7 @@ impl Mutation {
     }
 
     /// Copies the figures to the evidence to be stored.
-    pub fn write_to(&self, evidence: &mut FunctionEvidence) {
+    pub(super) fn write_to(&self, evidence: &mut FunctionEvidence) {
         evidence.mutants = self.made;
         evidence.killed = self.killed();
         evidence.equivalent = self.equivalent;

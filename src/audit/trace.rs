@@ -70,7 +70,7 @@ impl Trace {
     /// Whether this function may have been called. For a generator or coroutine this is `true` as soon as its file was
     /// imported, because a call enters nothing before the first step.
     #[must_use]
-    pub fn may_call(&self, module: &Module, function: usize) -> bool {
+    pub(super) fn may_call(&self, module: &Module, function: usize) -> bool {
         let place = TracedFunction::locate(module, function);
         let it = &module.functions()[function];
         self.blind.is_some()

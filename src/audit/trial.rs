@@ -126,7 +126,7 @@ impl Bench {
     }
 
     /// Replaces the stored dependency matrix with a newly measured one.
-    pub fn set_dependencies(&mut self, dependencies: Dependencies) {
+    pub(super) fn set_dependencies(&mut self, dependencies: Dependencies) {
         Arc::make_mut(&mut self.ready.loaded).dependencies = Some(dependencies);
     }
 
@@ -206,7 +206,7 @@ impl Bench {
     ///
     /// # Errors
     /// Returns the errors of [`Bench::run`].
-    pub async fn run_again(&self, trial: &Trial<'_>) -> Result<ExperimentOutcome> {
+    pub(super) async fn run_again(&self, trial: &Trial<'_>) -> Result<ExperimentOutcome> {
         let (mut outcome, _) = self.make_anew(trial, None).await?;
         for _ in 1..self.runs(trial) {
             let Ok(first) = &outcome.result else { break };

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 
 /// Embedding model of the run.
 #[derive(clap::Args)]
-pub struct EmbeddingOptions {
+pub(super) struct EmbeddingOptions {
     /// Embedding model, for agents whose retrieval uses one: the folder of a static one, `openai:NAME`, or NAME with
     /// --embedding-url [default: the folder `embedding` in the cache].
     #[arg(long, value_name = "MODEL", env = "AUTOEXPERIMENT_EMBEDDING", help_heading = "Agents and models")]

@@ -4,7 +4,7 @@ use crate::env::{EnvBuildOptions, EnvKind};
 
 /// How envs are built.
 #[derive(clap::Args)]
-pub struct EnvOptions {
+pub(super) struct EnvOptions {
     /// How to build envs: `conda`, `venv`, or `auto`, which uses conda if the env is locked for it and its channels
     /// answer, and a venv otherwise.
     #[arg(long = "env", value_name = "KIND", default_value = "auto", global = true, help_heading = "Environment")]

@@ -7,7 +7,7 @@ use crate::report::outcome;
 use crate::run::event::RunEvent;
 
 /// Prints an event. Write errors, such as a closed pipe, do not stop the run.
-pub fn print_event(event: &RunEvent) {
+pub(super) fn print_event(event: &RunEvent) {
     match event {
         // The stage's text is made here, so it is borrowed only for this line.
         RunEvent::Stage(stage) => print_line(EventPayload::Stage { what: &stage.to_string() }),
@@ -21,7 +21,7 @@ pub fn print_event(event: &RunEvent) {
 
 /// Prints the end of the session: `complete`, `lost`, `interrupted`, `cost_limit`, or `unverified` if a verifier
 /// failed.
-pub fn print_end(run: &str, outcome: &str) {
+pub(super) fn print_end(run: &str, outcome: &str) {
     print_line(EventPayload::Ended { run, outcome });
 }
 

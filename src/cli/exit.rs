@@ -44,7 +44,7 @@ impl ProgramExit {
     }
 
     /// Maps the outcome of a session to an exit code. `failed` is whether an attempt failed that was required to pass.
-    pub const fn from_outcome(outcome: &RunOutcome, failed: bool) -> Self {
+    pub(super) const fn from_outcome(outcome: &RunOutcome, failed: bool) -> Self {
         match outcome {
             RunOutcome::Complete | RunOutcome::Left(_) if failed => Self::Failed,
             RunOutcome::Complete | RunOutcome::Left(_) => Self::Done,

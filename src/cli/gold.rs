@@ -16,7 +16,7 @@ use crate::notebook::{Notebook, RECORD};
 use crate::run::family::Family as _;
 use crate::sample::{COMMAND, MASKED};
 use crate::soundness::ProofSetup;
-use crate::suite::{LoadedPaper, Protocol, ToleranceRule};
+use crate::suite::{LoadedPaper, Protocol};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
 ///
@@ -175,10 +175,7 @@ fn print_comparisons(checks: &[(String, Env, Vec<GoldComparison>)], sandbox: &st
                     one.values.to_string(),
                     one.equal.to_string(),
                     one.worst.map_or("-".to_owned(), |worst| format!("{worst:.1e}")),
-                    match one.tolerance {
-                        ToleranceRule::Relative(relative) => format!("{relative:.0e}"),
-                        ToleranceRule::Named(_) => one.tolerance.to_string(),
-                    },
+                    one.tolerance.short(),
                     if one.pass { "yes".to_owned() } else { one.reason.clone().unwrap_or_default() },
                 ]
             })

@@ -21,7 +21,7 @@ const FILES: [&str; 4] = ["paper.toml", "paper.md", "gold.json", "dependencies.j
 
 /// The cached rows.
 #[derive(Serialize, Deserialize)]
-pub struct RowCache<Row> {
+pub(super) struct RowCache<Row> {
     format: String,
     /// By the paper's folder.
     papers: BTreeMap<PathBuf, CachedRow<Row>>,

@@ -10,7 +10,7 @@ use crate::run::{ModelChoice, VerifierSpec};
 
 /// A model and how to reach it.
 #[derive(Clone, clap::Args)]
-pub struct ModelOptions {
+pub(super) struct ModelOptions {
     /// Model: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, NAME with --base-url, `scripted:FILE` or `replay:FILE`.
     #[arg(short, long, help_heading = "Agents and models")]
     model: Option<String>,
@@ -66,7 +66,7 @@ impl ModelOptions {
 
 impl ModelOptions {
     /// Refuses `--base-url` without `--model`: the run would be stored with a server that it never asks.
-    pub fn refuse_server_alone(&self) -> Result<()> {
+    pub(super) fn refuse_server_alone(&self) -> Result<()> {
         if self.base_url.is_none() || self.model.is_some() {
             return Ok(());
         }
@@ -129,7 +129,7 @@ pub struct GivenPrice {
     pub cache: Option<(f64, f64)>,
 }
 
-pub fn parse_price(text: &str) -> Result<GivenPrice, String> {
+pub(super) fn parse_price(text: &str) -> Result<GivenPrice, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|price| price.is_finite() && *price >= 0.0);
     let numbers: Option<Vec<f64>> = text.split(',').map(number).collect();
     match numbers.as_deref() {
@@ -143,7 +143,7 @@ pub fn parse_price(text: &str) -> Result<GivenPrice, String> {
     }
 }
 
-pub fn parse_time(text: &str) -> Result<f64, String> {
+pub(super) fn parse_time(text: &str) -> Result<f64, String> {
     if let Ok(seconds) = text.parse::<f64>() {
         return if seconds > 0.0 && seconds.is_finite() { Ok(seconds) } else { Err("must be more than 0".to_owned()) };
     }

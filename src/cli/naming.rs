@@ -16,7 +16,7 @@ const LATEST: &str = "latest";
 ///
 /// # Errors
 /// Kind `Usage` if it does not exist.
-pub fn run_folder(run: &str, runs: &Path) -> Result<PathBuf> {
+pub(super) fn run_folder(run: &str, runs: &Path) -> Result<PathBuf> {
     let named = runs.join(run);
     if Path::new(run).join("run.json").exists() {
         return Ok(PathBuf::from(run));
@@ -45,7 +45,7 @@ pub fn run_folder(run: &str, runs: &Path) -> Result<PathBuf> {
 const MAKE_ONE: &str = "make one with `autoexperiment run`, or name the folder of runs with `--runs DIR`";
 
 /// Returns the folders of all stored runs, each with its run file, newest first.
-pub fn stored_runs(runs: &Path) -> Vec<(PathBuf, RunFile)> {
+pub(super) fn stored_runs(runs: &Path) -> Vec<(PathBuf, RunFile)> {
     let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries
         .filter(|entry| entry.path().join("run.json").is_file())
@@ -63,7 +63,7 @@ fn newest(runs: &Path) -> Option<PathBuf> {
 ///
 /// # Errors
 /// Kind `Usage` if a run does not exist, or is named twice, as its attempts would count twice.
-pub fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<PathBuf>> {
     let mut real = BTreeSet::new();
     let latest = [LATEST.to_owned()];
     let folder = |name: &String| {
@@ -86,7 +86,7 @@ pub fn intervals<'a>(population: Population, records: impl IntoIterator<Item = &
 }
 
 /// Returns the options for a run's summary, with the given values of k, or 1 and the number of attempts.
-pub fn report_options(
+pub(super) fn report_options(
     records: &[AttemptRecord],
     planned: &[PlannedAttempts],
     attempts: u32,

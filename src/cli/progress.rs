@@ -120,7 +120,7 @@ impl ProgressDisplay {
     }
 
     /// Creates an observer that, if `json`, also prints every event on stdout, one JSON object per line.
-    pub fn with_json(json: bool) -> Self {
+    pub(super) fn with_json(json: bool) -> Self {
         Self { json, ..Self::new(false) }
     }
 

@@ -84,7 +84,7 @@ struct RunSelection {
 
 /// Values of k, and the scope of the intervals.
 #[derive(clap::Args)]
-pub struct RateOptions {
+pub(super) struct RateOptions {
     /// Values of k in pass@k [default: 1 and the number of attempts].
     #[arg(short, value_name = "K", value_delimiter = ',', value_parser = parse_k)]
     pub k: Vec<usize>,
@@ -116,7 +116,7 @@ struct Overview {
 
 /// Format of pass rates by agent and n.
 #[derive(clap::Args)]
-pub struct SummaryFormat {
+pub(super) struct SummaryFormat {
     /// Print JSON.
     #[arg(long, group = "format")]
     json: bool,
@@ -453,12 +453,12 @@ fn behaviour(arguments: &ViewOptions) -> Result<()> {
 }
 
 /// Parses a k of pass@k.
-pub fn parse_k(text: &str) -> Result<usize, String> {
+pub(super) fn parse_k(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&k| k > 0).ok_or_else(|| format!("k is a whole number from 1 up, not `{text}`"))
 }
 
 /// Parses `suite` or `papers`.
-pub fn parse_population(text: &str) -> Result<Population, String> {
+pub(super) fn parse_population(text: &str) -> Result<Population, String> {
     match text {
         "suite" => Ok(Population::Suite),
         "papers" => Ok(Population::Papers),

@@ -43,7 +43,7 @@ pub fn html(reader: &mut RunReader, file: &Path) -> Result<()> {
 }
 
 /// Writes the figures of these runs to a folder, each as SVG, PDF and PNG, and its numbers as CSV.
-pub fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()> {
+pub(super) fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()> {
     let gathered = reader.gather()?;
     let material = &gathered.material;
     let intervals = material.options.intervals;

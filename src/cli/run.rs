@@ -164,7 +164,7 @@ pub struct Arguments {
 
 /// How and where sandboxes run.
 #[derive(clap::Args)]
-pub struct MachineArguments {
+pub(super) struct MachineArguments {
     /// Sandbox: `local`, `docker`, `podman`, or `none` for no protection at all.
     #[arg(long, value_name = "KIND", default_value = "local", help_heading = "Running")]
     pub sandbox: SandboxKind,
@@ -361,18 +361,18 @@ fn is_plain(name: &str) -> bool {
     name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.')) && name.starts_with(char::is_alphanumeric)
 }
 
-pub fn default_jobs() -> usize {
+pub(super) fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Parses a number of parallel attempts, limited because each has processes, files and memory of its own.
-pub fn parse_jobs(text: &str) -> Result<usize, String> {
+pub(super) fn parse_jobs(text: &str) -> Result<usize, String> {
     let parsed = text.parse::<usize>().ok().filter(|jobs| (1..=4096).contains(jobs));
     parsed.ok_or_else(|| format!("`{text}` is not a number of attempts at once: give one from 1 to 4096"))
 }
 
 /// Parses a number of dollars: finite, 0 or more.
-pub fn parse_dollars(text: &str) -> Result<f64, String> {
+pub(super) fn parse_dollars(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|dollars| dollars.is_finite() && *dollars >= 0.0);
     parsed.ok_or_else(|| format!("`{text}` is not a number of dollars"))
 }
@@ -389,7 +389,7 @@ fn parse_temperature(text: &str) -> Result<f64, String> {
     parsed.ok_or_else(|| format!("`{text}` is not a temperature: give a number from 0"))
 }
 
-pub fn parse_rule(text: &str) -> Result<Rule, String> {
+pub(super) fn parse_rule(text: &str) -> Result<Rule, String> {
     match text {
         "strict" => Ok(Rule::Strict),
         "reference" => Ok(Rule::Reference),

@@ -11,7 +11,7 @@ use crate::sample::{MASKED, UnitChoice, parse_n};
 
 /// Which samples to draw.
 #[derive(clap::Args, Debug)]
-pub struct DrawOptions {
+pub(super) struct DrawOptions {
     /// Kind of task.
     #[arg(long, value_name = "FAMILY", default_value = MASKED, help_heading = "Samples")]
     pub family: String,

@@ -45,7 +45,7 @@ pub async fn show(run: Run, shown: &SessionOutput) -> Result<ProgramExit> {
 }
 
 /// Plans a run for other processes to work on, and prints how to do that.
-pub async fn show_plan(run: Run) -> Result<ProgramExit> {
+pub(super) async fn show_plan(run: Run) -> Result<ProgramExit> {
     let Some(folder) = plan(run).await? else { return Ok(ProgramExit::Interrupted) };
     let folder = folder.display();
     talk!("work on it with `autoexperiment resume {folder} --shard I/N`");

@@ -9,7 +9,7 @@ use crate::session::Shards;
 
 /// Which part of a run this process makes.
 #[derive(clap::Args)]
-pub struct ShardOptions {
+pub(super) struct ShardOptions {
     /// Work on the run of this name together with other processes, on this machine or on others that share its folder,
     /// as shard I of N. Each process begins with its own part and then takes attempts that no other has begun or that a
     /// dead one has left. Can also be given by `AUTOEXPERIMENT_SHARD`; in a Slurm job array, the default is the task's
@@ -41,7 +41,7 @@ impl ShardOptions {
     }
 
     /// Whether sandboxes may give weaker or stronger protection than where the run began.
-    pub const fn is_mixed(&self) -> bool {
+    pub(super) const fn is_mixed(&self) -> bool {
         self.mixed_sandboxes
     }
 

@@ -10,7 +10,7 @@ use crate::suite::{Suite, bundled, is_bundled};
 
 /// Location of the suite.
 #[derive(Default, clap::Args)]
-pub struct SuiteOptions {
+pub(super) struct SuiteOptions {
     /// Folder of the suite, with `papers`, `repos` and `envs` [default: this folder, or the nearest parent that has
     /// them; else the bundled suite].
     #[arg(long, value_name = "DIR", env = "AUTOEXPERIMENT_SUITE")]
@@ -29,7 +29,7 @@ impl SuiteOptions {
     }
 
     /// Opens a suite to write to, which excludes the bundled one.
-    pub fn open_own(&self) -> Result<Suite> {
+    pub(super) fn open_own(&self) -> Result<Suite> {
         Suite::open(&self.own_folder()?)
     }
 
@@ -132,7 +132,7 @@ impl PlaceOptions {
     }
 
     /// Returns the scratch folder, if it is named.
-    pub fn named_scratch(&self) -> Option<PathBuf> {
+    pub(super) fn named_scratch(&self) -> Option<PathBuf> {
         self.scratch.clone()
     }
 
@@ -144,7 +144,7 @@ impl PlaceOptions {
 
 /// Whether known results are reused.
 #[derive(clap::Args)]
-pub struct FreshOptions {
+pub(super) struct FreshOptions {
     /// Run every check of the baseline and of verification again, even if the cache has a result for the same code.
     #[arg(long, env = "AUTOEXPERIMENT_FRESH", value_parser = clap::builder::BoolishValueParser::new(), help_heading = "Scoring")]
     fresh: bool,
@@ -189,7 +189,7 @@ pub fn print(text: &str) -> Result<()> {
 }
 
 /// Writes data as pretty JSON to stdout.
-pub fn print_json(value: &impl serde::Serialize) -> Result<()> {
+pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::internal("failed to serialise output").because(error))?;
     print(&(text + "\n"))

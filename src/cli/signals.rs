@@ -10,7 +10,7 @@ use crate::error::{Error, FailureKind, Result};
 
 /// Runs a long verb. On Ctrl-C or a termination signal, drops the future in order, so that no sandbox or folder stays
 /// behind. Results that the verb has already stored are kept.
-pub fn block_on_work<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+pub(super) fn block_on_work<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     block_on(async {
         let stop = stop_on_signals();
         tokio::select! {
@@ -24,7 +24,7 @@ pub fn block_on_work<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// Returns a token that is cancelled by the first Ctrl-C or termination signal; the second ends the process at once,
 /// and the sandboxes with it.
-pub fn stop_on_signals() -> CancellationToken {
+pub(super) fn stop_on_signals() -> CancellationToken {
     use tokio::signal::unix::{SignalKind, signal};
     let cancel = CancellationToken::new();
     let told = cancel.clone();

@@ -16,7 +16,7 @@ use crate::session::Run;
 /// Settings of the Slurm job.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Slurm")]
-pub struct SlurmOptions {
+pub(super) struct SlurmOptions {
     /// Submit the run as a Slurm job array and show its progress. Tasks that are preempted, time out or are lost with
     /// their node are submitted again. The array continues when this command ends: `resume RUN --slurm` watches it
     /// again, `status` shows it, `cancel` ends it.
@@ -63,7 +63,7 @@ impl SlurmOptions {
     }
 
     /// Whether to only show the script.
-    pub const fn is_dry(&self) -> bool {
+    pub(super) const fn is_dry(&self) -> bool {
         self.dry_run
     }
 
@@ -93,7 +93,7 @@ impl SlurmOptions {
 }
 
 /// Prints the script and how it would be submitted.
-pub fn show_script(folder: &Path, job: &SlurmJob) -> Result<ProgramExit> {
+pub(super) fn show_script(folder: &Path, job: &SlurmJob) -> Result<ProgramExit> {
     let folder = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
     print(&script(&folder, job))?;
     talk!("sbatch --parsable --array=1-{} {}", job.shards, folder.join("slurm/job.sh").display());
@@ -101,7 +101,7 @@ pub fn show_script(folder: &Path, job: &SlurmJob) -> Result<ProgramExit> {
 }
 
 /// Plans a run, submits it and watches it.
-pub async fn submit_new(run: Run, job: SlurmJob) -> Result<ProgramExit> {
+pub(super) async fn submit_new(run: Run, job: SlurmJob) -> Result<ProgramExit> {
     let Some(folder) = super::session::plan(run).await? else { return Ok(ProgramExit::Interrupted) };
     submit(&folder, job).await
 }

@@ -13,7 +13,7 @@ use crate::report::clean;
 use crate::suite::{FunctionEvidence, GoldResult, LoadedPaper, Paper, PaperEvidence};
 
 /// Describes, in one line, how well stochastic gold detects biased results; `None` if no experiment is stochastic.
-pub fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Option<String> {
+pub(super) fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Option<String> {
     let power = power(paper, gold);
     let parts: Vec<String> =
         power.iter().map(|(bias, chance)| format!("{:.0}% of those off by {bias}", 100.0 * chance)).collect();
@@ -179,7 +179,7 @@ pub fn score(verified: &PaperMeasurement) -> Option<f64> {
 }
 
 /// Same as [`score`], from stored evidence.
-pub fn evidence_score(evidence: &PaperEvidence) -> Option<f64> {
+pub(super) fn evidence_score(evidence: &PaperEvidence) -> Option<f64> {
     let functions = &evidence.functions;
     let real: usize = functions.values().map(|it| it.mutants - it.equivalent.min(it.mutants)).sum();
     let killed: usize = functions.values().map(|it| it.killed).sum();

@@ -14,7 +14,7 @@ use crate::soundness::{ProofSetup, SoundnessScope, items, prove};
 
 /// Faults found, over all papers or tasks.
 #[derive(Default)]
-pub struct VerificationFaults {
+pub(super) struct VerificationFaults {
     first: Option<FailureKind>,
     items: Vec<String>,
 }

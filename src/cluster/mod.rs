@@ -126,7 +126,7 @@ impl JobArray {
 
     /// Path of the batch script.
     #[must_use]
-    pub fn script_path(&self) -> PathBuf {
+    fn script_path(&self) -> PathBuf {
         self.folder().join("job.sh")
     }
 

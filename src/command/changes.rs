@@ -130,7 +130,7 @@ pub async fn search(
 ///
 /// # Errors
 /// Kind `Infrastructure` if the sandbox is lost.
-pub async fn noticed_by(
+pub(super) async fn noticed_by(
     ready: &ReadyCommands,
     instruction: &Instruction,
     gold: &GoldRun,

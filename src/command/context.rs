@@ -14,7 +14,7 @@ const WINDOW: usize = 10;
 const MOST: usize = 1000;
 
 /// Names of the layers by n.
-pub const LAYERS: [&str; 4] = ["oracle segment", "BM25 passage", "README", "instruction only"];
+pub(super) const LAYERS: [&str; 4] = ["oracle segment", "BM25 passage", "README", "instruction only"];
 
 /// The n at which the whole documentation is given, as text and as files.
 pub const README: usize = 2;

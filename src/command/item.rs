@@ -17,14 +17,14 @@ use super::task::describe_task;
 use crate::error::{Error, FailureKind, Result};
 use crate::run::SampleDraw;
 use crate::run::event::Observer;
-use crate::run::family::{CheckFacts, Item, ItemFacts, Question, Ready, SampleNames, SampleParts};
+use crate::run::family::{CheckFacts, Item, ItemFacts, Question, Ready, SampleNames, SampleParts, ScoringInput};
 use crate::run::machine::Machine;
 use crate::sample::{COMMAND, Nesting, Sample, draw};
 use crate::score::{Rule, Tolerance, Verdict};
 use crate::suite::PartialDate;
 
 /// A repo with its instructions.
-pub struct CommandItem {
+pub(super) struct CommandItem {
     /// The loaded instructions.
     pub loaded: Arc<LoadedCommands>,
     /// Strict or published scoring.
@@ -92,12 +92,12 @@ impl Item for CommandItem {
         self.instruction(sample).map(drop)
     }
 
-    fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
-        Ok(self.judge(sample)?.reported(answer))
+    fn reported(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict> {
+        Ok(self.judge(sample)?.reported(input.answer))
     }
 
-    fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
-        Ok(self.judge(sample)?.verified(results))
+    fn verified(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict> {
+        Ok(self.judge(sample)?.verified(input.results))
     }
 
     async fn prepare(

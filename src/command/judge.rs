@@ -430,7 +430,7 @@ impl InstructionJudge<'_> {
 }
 
 /// Scores a result: numbers with the instruction's tolerance, whole numbers and texts exactly.
-pub fn score_outcome(id: &str, gold: &Value, got: Option<&Value>, expect: &Expect) -> ExperimentVerdict {
+pub(super) fn score_outcome(id: &str, gold: &Value, got: Option<&Value>, expect: &Expect) -> ExperimentVerdict {
     let tolerance = Tolerance { relative: expect.relative(), ..Tolerance::default() };
     let mut verdict = score_experiment(id, gold, got, &tolerance);
     for one in verdict.values.iter_mut().filter(|one| one.pass && expect.tolerance.is_none()) {

@@ -137,7 +137,7 @@ pub struct LooseTolerance {
 
 /// Default relative tolerance of numbers in the result of a deterministic program. Whole numbers and texts must be
 /// equal.
-pub const EXACT: f64 = 1e-9;
+const EXACT: f64 = 1e-9;
 
 fn root() -> String {
     ".".to_owned()
@@ -156,7 +156,7 @@ impl Instruction {
     ///
     /// # Errors
     /// The fault, as a fragment.
-    pub fn required_arguments(&self) -> Result<Vec<Argument>, String> {
+    pub(super) fn required_arguments(&self) -> Result<Vec<Argument>, String> {
         read_arguments(&Value::Object(self.arguments.clone()))
     }
 }

@@ -216,7 +216,7 @@ pub async fn observe(
 ///
 /// # Errors
 /// [`Fault::Lost`] if the sandbox died.
-pub async fn observe_shifted(
+pub(super) async fn observe_shifted(
     sandbox: &mut dyn Sandbox,
     program: &Program,
     instruction: &Instruction,
@@ -251,7 +251,7 @@ impl<'a> RecordingPlan<'a> {
 
     /// Returns the plan for a right program whose calls are not known yet.
     #[must_use]
-    pub fn of_gold(set: &'a CommandSet, kind: ProgramKind) -> Self {
+    pub(super) fn of_gold(set: &'a CommandSet, kind: ProgramKind) -> Self {
         let named = || set.functions.iter().map(|name| (name.clone(), None)).collect();
         let watch = (kind == ProgramKind::Bash).then(named);
         Self { set, watch, started: kind == ProgramKind::Bash, stops: false, shift: None, shifts: None }

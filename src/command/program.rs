@@ -34,7 +34,7 @@ pub const fn file_name(kind: ProgramKind) -> &'static str {
 
 /// The kind of program in a file with a default name.
 #[must_use]
-pub fn kind_of_file(name: &str) -> Option<ProgramKind> {
+pub(super) fn kind_of_file(name: &str) -> Option<ProgramKind> {
     let last = name.rsplit('/').next().unwrap_or(name);
     [ProgramKind::Bash, ProgramKind::Python].into_iter().find(|&kind| file_name(kind) == last)
 }

@@ -49,7 +49,7 @@ pub fn task(
 }
 
 /// Describes the repo, the instruction, how the program is run, and the documentation of this n.
-pub fn describe_task(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
+pub(super) fn describe_task(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
     format!("You work with the repository of {}. {}", loaded.set.title, order(loaded, instruction, n))
 }
 

@@ -65,7 +65,7 @@ type CaseShares = [f64; 3];
 impl Agreement {
     /// Counts cases. The bootstrap has a fixed seed, so equal cases give equal intervals.
     #[must_use]
-    pub fn from_cases(cases: &[SolutionCase]) -> Self {
+    pub(super) fn from_cases(cases: &[SolutionCase]) -> Self {
         let mut groups: BTreeMap<&str, (CaseShares, f64)> = BTreeMap::new();
         let mut this = Self::default();
         for case in cases {
@@ -113,7 +113,7 @@ impl Agreement {
 
     /// Whether precision and recall are both at least `goal`.
     #[must_use]
-    pub fn meets(&self, goal: f64) -> bool {
+    pub(super) fn meets(&self, goal: f64) -> bool {
         [self.precision, self.recall].iter().all(|rate| rate.is_some_and(|rate| rate.value >= goal))
     }
 }

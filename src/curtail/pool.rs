@@ -106,7 +106,7 @@ impl SolutionPool {
     /// Indexes of the solutions that can affect an experiment: the unchanged code, and those that change functions it
     /// needs.
     #[must_use]
-    pub fn affecting(&self, bench: &Bench, experiment: usize) -> Vec<usize> {
+    pub(super) fn affecting(&self, bench: &Bench, experiment: usize) -> Vec<usize> {
         let bears = |attempt: &PooledSolution| {
             attempt.functions.is_empty() || bench.loaded().tests(&attempt.functions).contains(&experiment)
         };

@@ -18,7 +18,6 @@ use crate::agent::TaskExperiment;
 use crate::audit::trial::limited;
 use crate::audit::{Bench, ExperimentOutcome, Trial, TrialJob};
 use crate::error::Result;
-use crate::masked::gold::tolerance;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::score::{check_gold, score_experiment};
 use crate::suite::{CurtailedEvidence, Protocol};
@@ -363,7 +362,7 @@ impl CurtailSearch<'_> {
         };
         let outcomes = self.bench.run_all(attempts.iter().map(job).collect(), |_| {}).await?;
         let experiment = &self.bench.loaded().paper.experiments[place];
-        let tolerance = tolerance(experiment, None);
+        let tolerance = experiment.bounds(None);
         let agrees = |outcome: &ExperimentOutcome| {
             let result = outcome.result.as_ref().ok();
             result.is_some() && score_experiment(&experiment.id, &candidate.gold, result, &tolerance).pass

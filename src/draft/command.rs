@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 use crate::error::{Error, FailureKind, Result};
 use crate::files::from_toml;
-use crate::suite::{Parameters, ResultRule, ToleranceRule};
+use crate::suite::{Parameters, ResultRule};
+use crate::tolerance::{ToleranceRule, default_absolute};
 
 /// A requested experiment: like the manifest's, but description and result rule are optional.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -197,7 +198,7 @@ impl RequestedExperiment {
             parameters: self.parameters.clone(),
             result,
             tolerance: self.tolerance.unwrap_or_default(),
-            absolute_tolerance: 1e-9,
+            absolute_tolerance: default_absolute(),
             count_tolerance: 0.0,
             time_limit: None,
         }

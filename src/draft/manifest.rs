@@ -2,7 +2,8 @@
 
 use super::metadata::PackageFacts;
 use super::propose::MaskingProposal;
-use crate::suite::{Experiment, ResultRule, TODO, ToleranceRule};
+use crate::suite::{Experiment, ResultRule, TODO};
+use crate::tolerance::ToleranceRule;
 use std::fmt::Write as _;
 
 /// Compiled code of a repo.
@@ -140,11 +141,7 @@ impl ManifestInput<'_> {
             }
             let _ = writeln!(text, "result = {}", rule(&experiment.result));
             if experiment.tolerance != ToleranceRule::default() {
-                let value = match experiment.tolerance {
-                    ToleranceRule::Relative(relative) => toml::Value::Float(relative).to_string(),
-                    ToleranceRule::Named(_) => quoted(&experiment.tolerance.to_string()),
-                };
-                let _ = writeln!(text, "tolerance = {value}");
+                let _ = writeln!(text, "tolerance = {}", experiment.tolerance.in_toml());
             }
         }
         text

@@ -167,7 +167,7 @@ pub fn requires_python(repo: &Path) -> Option<(String, &'static str)> {
 
 /// Returns `[build-system] requires`.
 #[must_use]
-pub fn build_requires(repo: &Path) -> Vec<String> {
+pub(super) fn build_requires(repo: &Path) -> Vec<String> {
     let table = pyproject(repo).unwrap_or_default();
     let listed = table.get("build-system").and_then(|system| system.get("requires")).and_then(toml::Value::as_array);
     listed.into_iter().flatten().filter_map(|one| one.as_str().map(str::to_owned)).collect()
@@ -175,7 +175,7 @@ pub fn build_requires(repo: &Path) -> Vec<String> {
 
 /// Returns `[build-system] build-backend`.
 #[must_use]
-pub fn build_backend(repo: &Path) -> Option<String> {
+pub(super) fn build_backend(repo: &Path) -> Option<String> {
     pyproject(repo)?.get("build-system")?.get("build-backend")?.as_str().map(str::to_owned)
 }
 

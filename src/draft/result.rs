@@ -23,7 +23,7 @@ pub struct Unreadable {
 ///
 /// # Errors
 /// Fails if there is neither, or if several files qualify.
-pub fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<(ResultRule, Value), Unreadable> {
+pub(super) fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<(ResultRule, Value), Unreadable> {
     let line = ResultRule::JsonLine(Stdout::Stdout);
     if let Ok(value) = read_result(&line, stdout, None)
         && values(&value) > 0

@@ -78,7 +78,7 @@ pub fn title(text: &str) -> Option<String> {
 /// Converts LaTeX headings to Markdown, because passages are referred to by heading; other markup stays. Removes the
 /// preamble, and comments, which may contain forgotten results.
 #[must_use]
-pub fn from_latex(source: &str) -> String {
+fn from_latex(source: &str) -> String {
     let text: String = source.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
     let mut text = expanded(&text);
     let heading = title(&text).map(|title| format!("# {title}\n\n"));

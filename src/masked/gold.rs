@@ -13,25 +13,9 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::run::round;
 use crate::score::redraw::{self, RUNS};
-use crate::score::{Expected, ExperimentVerdict, Tolerance, ValueVerdict, check_gold, score_experiment, with_markers};
-use crate::suite::{
-    EnvStamp, Experiment, FEWEST_REPEATS, GOLD_FORMAT, Gold, GoldResult, LoadedPaper, NamedTolerance, Paper, Protocol,
-    ToleranceRule,
-};
-
-/// The tolerance of comparing an experiment's values with its gold. Without gold there are no repeats, and the default
-/// tolerance applies.
-#[must_use]
-pub fn tolerance(experiment: &Experiment, gold: Option<&GoldResult>) -> Tolerance {
-    let (absolute, counts) = (experiment.absolute_tolerance, experiment.count_tolerance);
-    let usual = Tolerance { absolute, counts, ..Tolerance::default() };
-    match experiment.tolerance {
-        ToleranceRule::Relative(relative) => Tolerance { relative, ..usual },
-        ToleranceRule::Named(NamedTolerance::Stochastic) => {
-            Tolerance { repeats: gold.map(|gold| gold.repeats.clone()).unwrap_or_default(), ..usual }
-        }
-    }
-}
+use crate::score::{Expected, ExperimentVerdict, ValueVerdict, check_gold, score_experiment, with_markers};
+use crate::suite::{EnvStamp, Experiment, GOLD_FORMAT, Gold, GoldResult, LoadedPaper, Paper, Protocol};
+use crate::tolerance::{FEWEST_REPEATS, ToleranceRule};
 
 /// Number of runs of an experiment for a comparison with gold.
 #[must_use]
@@ -100,7 +84,7 @@ pub async fn record(
         check_gold(first).map_err(&named)?;
         let mut spread: f64 = 0.0;
         let is_stochastic = experiment.tolerance.is_stochastic();
-        let close = if is_stochastic { Tolerance::any_number() } else { tolerance(experiment, None) };
+        let close = experiment.declared_tolerance().bounds_between_runs();
         for [one, other] in values.iter().array_combinations() {
             let verdict = score_experiment(&experiment.id, one, Some(other), &close);
             if let Some(odd) = verdict.values.iter().find(|value| !value.pass) {
@@ -252,7 +236,7 @@ async fn more_runs(ready: &ReadyPaper, place: usize, first: Value, machine: &Mac
 /// purpose is compared at a level at which the unmasked repo fails once in a thousand times.
 #[must_use]
 pub fn verdict(experiment: &Experiment, gold: &GoldResult, runs: &[Value]) -> ExperimentVerdict {
-    let tolerance = tolerance(experiment, Some(gold));
+    let tolerance = experiment.bounds(Some(gold));
     if tolerance.repeats.is_empty() {
         return score_experiment(&experiment.id, &gold.result, runs.first(), &tolerance);
     }
@@ -272,7 +256,7 @@ pub fn power(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Vec<(f64, f6
         .filter_map(|experiment| {
             let gold = gold.get(&experiment.id)?;
             let (id, key) = (experiment.id.clone(), String::new());
-            Some(Expected { id, key, gold: gold.result.clone(), tolerance: tolerance(experiment, Some(gold)) })
+            Some(Expected { id, key, gold: gold.result.clone(), tolerance: experiment.bounds(Some(gold)) })
         })
         .collect();
     BIASES.iter().filter_map(|&bias| Some((bias, redraw::chance_to_pass(&expected, bias)?))).collect()

@@ -113,16 +113,12 @@ impl Item for PaperItem {
         self.functions(sample).map(drop)
     }
 
-    fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
-        self.judge().reported(&self.functions(sample)?, answer, &Map::new())
+    fn reported(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict> {
+        self.judge().reported(&self.functions(sample)?, input.answer, input.results)
     }
 
-    fn reported_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
-        self.judge().reported(&self.functions(sample)?, findings.answer, findings.results)
-    }
-
-    fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
-        self.judge().verified(&self.functions(sample)?, results)
+    fn verified(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict> {
+        self.judge().verified(&self.functions(sample)?, input.results)
     }
 
     async fn prepare(

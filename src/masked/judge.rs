@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::gold::{gold_of, tolerance};
+use super::gold::gold_of;
 use super::ready::experiment_key;
 use crate::error::Result;
 use crate::score::{Expected, ExperimentRuns, Rule, Verdict, score_answer, score_results};
@@ -38,7 +38,7 @@ impl PaperJudge<'_> {
                     id: experiment.id.clone(),
                     key: experiment_key(place),
                     gold: gold.result.clone(),
-                    tolerance: tolerance(experiment, Some(gold)),
+                    tolerance: experiment.bounds(Some(gold)),
                 })
             })
             .collect())

@@ -5,7 +5,7 @@
 ///
 /// # Errors
 /// The reason if this is impossible: the file was deleted or is binary now, or the diff is of another text.
-pub fn patched(patch: &str, path: &str, before: &str) -> Result<String, String> {
+pub(super) fn patched(patch: &str, path: &str, before: &str) -> Result<String, String> {
     let Some(section) = section(patch, path) else { return Ok(before.to_owned()) };
     if section.iter().any(|line| line.starts_with("deleted file mode")) {
         return Err("the file was deleted".to_owned());

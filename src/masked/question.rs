@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use itertools::Itertools;
 use serde_json::{Map, Value};
 
-use super::gold::tolerance;
 use super::ready::experiment_key;
 use crate::run::family::Question;
 use crate::sample::Sample;
@@ -60,7 +59,7 @@ fn expected(loaded: &LoadedPaper, functions: &[usize]) -> Vec<Expected> {
         .map(|place| {
             let experiment = &loaded.paper.experiments[place];
             let (id, key) = (experiment.id.clone(), experiment_key(place));
-            Expected { id, key, gold: Value::Null, tolerance: tolerance(experiment, None) }
+            Expected { id, key, gold: Value::Null, tolerance: experiment.bounds(None) }
         })
         .collect()
 }

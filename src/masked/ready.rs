@@ -83,7 +83,7 @@ impl ReadyPaper {
     ///
     /// # Errors
     /// Kind `Infrastructure` if the sandbox is lost.
-    pub async fn measure_original(
+    pub(super) async fn measure_original(
         &self,
         protocol: Protocol,
         machine: &Machine,
@@ -112,7 +112,7 @@ impl ReadyPaper {
 
     /// The check of an experiment with a time limit generous enough for any machine.
     #[must_use]
-    pub fn original_check(&self, place: usize, protocol: Protocol) -> Check {
+    pub(super) fn original_check(&self, place: usize, protocol: Protocol) -> Check {
         let given = given_limit(&self.loaded.paper.experiments[place], protocol);
         Check { time_limit: given.unwrap_or(ORIGINAL_TIME_LIMIT), ..self.experiments[place].check() }
     }
@@ -121,7 +121,7 @@ impl ReadyPaper {
     ///
     /// # Errors
     /// Same as [`ReadyPaper::measure_original`].
-    pub async fn measure_one(&self, place: usize, check: &Check, machine: &Machine) -> Result<Measurement> {
+    pub(super) async fn measure_one(&self, place: usize, check: &Check, machine: &Machine) -> Result<Measurement> {
         let gpu = machine.graphics.take().await?;
         let workspace = machine.workspace(&self.snapshot, &[])?;
         let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace, gpu.as_ref())).await?;
@@ -190,7 +190,7 @@ fn described(experiment: &Experiment, shape: Option<&str>) -> String {
 
 /// The key in answers of the experiment at this index of the manifest, from 0.
 #[must_use]
-pub fn experiment_key(place: usize) -> String {
+pub(super) fn experiment_key(place: usize) -> String {
     format!("Experiment {}", place + 1)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Model, Pieces, ProbeCost, QueryFailed, Quote, Reply, Request, recording};
+use super::{Model, Pieces, QueryFailed, Reply, Request, recording};
 use crate::files::{DiskCache, PartsDigest};
 
 /// A model with a cache of replies.
@@ -65,29 +65,8 @@ impl Model for CachedModel {
         self.model.name()
     }
 
-    fn provider_name(&self) -> Option<&str> {
-        self.model.provider_name()
-    }
-
-    fn context(&self) -> Option<u64> {
-        self.model.context()
-    }
-
-    fn reasons(&self) -> bool {
-        self.model.reasons()
-    }
-
-    fn leaves_out(&self, request: &Request) -> Vec<String> {
-        self.model.leaves_out(request)
-    }
-
-    /// Quotes an actual call: the cache is looked up only when the model is asked.
-    fn quote(&self, request: &Request) -> Quote {
-        self.model.quote(request)
-    }
-
-    async fn probe(&self) -> Result<ProbeCost, QueryFailed> {
-        self.model.probe().await
+    fn inner(&self) -> Option<&dyn Model> {
+        Some(self.model.as_ref())
     }
 
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {

@@ -23,7 +23,7 @@ use crate::error::with_causes;
 use super::{ModelError, Usage, lengths, wire};
 
 /// Longest wait that a provider may ask for; if it asks for more, the call fails.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(10);
+const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// Number of characters of a provider's answer that an error quotes.
 const QUOTED: usize = 400;

@@ -370,31 +370,39 @@ impl From<ModelError> for QueryFailed {
 pub trait Model: Send + Sync {
     /// Name as the user gave it.
     fn name(&self) -> &str;
+    /// The model that this one asks, if it only adds something to it, such as a cache. By default, everything but replies
+    /// is that model's.
+    fn inner(&self) -> Option<&dyn Model> {
+        None
+    }
     /// The provider's name of the model, which external agents are given; `None` if it isn't known.
     fn provider_name(&self) -> Option<&str> {
-        None
+        self.inner()?.provider_name()
     }
     /// Maximum tokens of prompt and reply together, as far as it is known.
     fn context(&self) -> Option<u64> {
-        None
+        self.inner()?.context()
     }
     /// Whether the provider takes a token budget for reasoning: [`Sampling::reasoning_tokens`].
     fn reasons(&self) -> bool {
-        false
+        self.inner().is_some_and(Model::reasons)
     }
     /// Lists, in words, the parts of a request that are not sent, because the provider does not support them or would
     /// refuse the request.
-    fn leaves_out(&self, _request: &Request) -> Vec<String> {
-        Vec::new()
+    fn leaves_out(&self, request: &Request) -> Vec<String> {
+        self.inner().map(|model| model.leaves_out(request)).unwrap_or_default()
     }
     /// Estimates what this call may cost, before it is made.
-    fn quote(&self, _request: &Request) -> Quote {
-        Quote::default()
+    fn quote(&self, request: &Request) -> Quote {
+        self.inner().map(|model| model.quote(request)).unwrap_or_default()
     }
     /// Checks that the provider can be reached, accepts the key and has the model. Asks the model itself only if the
     /// provider's list of models casts doubt on it. Returns the cost of doing so.
     async fn probe(&self) -> Result<ProbeCost, QueryFailed> {
-        Ok(ProbeCost::default())
+        match self.inner() {
+            Some(model) => model.probe().await,
+            None => Ok(ProbeCost::default()),
+        }
     }
     /// Sends a request, with retries inside. A failure may have a cost, to be charged like that of a reply.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed>;

@@ -210,7 +210,7 @@ fn provider_settings(
     });
     let given = options.price.map(|price| (price, options.cache_price)).or(described);
     let price = match (given, &base_url) {
-        (Some((price, cache)), _) => Price::given(price, cache)?,
+        (Some(((input, output), cache)), _) => Price::given(input, output, cache)?,
         (None, None) => Price::listed(provider.listed, model)?,
         (None, Some(url)) => {
             return Err(Error::new(FailureKind::Model, format!("the price of `{model}` at `{url}` is unknown"))

@@ -43,7 +43,7 @@ impl Price {
     ///
     /// # Errors
     /// Kind `Usage` if a price is negative or not a number.
-    pub(super) fn given((input, output): (f64, f64), cache: Option<(f64, f64)>) -> Result<Self> {
+    pub(super) fn given(input: f64, output: f64, cache: Option<(f64, f64)>) -> Result<Self> {
         let (cached, cache_written) = cache.unwrap_or((input, input));
         if [input, output, cached, cache_written].iter().all(|price| price.is_finite() && *price >= 0.0) {
             Ok(Self::Given { input, output, cached, cache_written })

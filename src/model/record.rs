@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use async_trait::async_trait;
 
 use super::recording::{self, RecordedCall, RecordedOutcome};
-use super::{Model, ModelError, Pieces, ProbeCost, QueryFailed, Quote, Reply, Request};
+use super::{Model, ModelError, Pieces, QueryFailed, Reply, Request};
 use crate::error::{Error, Result};
 use crate::files::Appender;
 
@@ -47,28 +47,8 @@ impl Model for Recorder {
         self.model.name()
     }
 
-    fn provider_name(&self) -> Option<&str> {
-        self.model.provider_name()
-    }
-
-    fn context(&self) -> Option<u64> {
-        self.model.context()
-    }
-
-    fn reasons(&self) -> bool {
-        self.model.reasons()
-    }
-
-    fn leaves_out(&self, request: &Request) -> Vec<String> {
-        self.model.leaves_out(request)
-    }
-
-    fn quote(&self, request: &Request) -> Quote {
-        self.model.quote(request)
-    }
-
-    async fn probe(&self) -> Result<ProbeCost, QueryFailed> {
-        self.model.probe().await
+    fn inner(&self) -> Option<&dyn Model> {
+        Some(self.model.as_ref())
     }
 
     /// Fails without calling the model if the recording cannot be written, because the caller would pay for replies

@@ -17,9 +17,9 @@ use crate::suite::GoldValues;
 use crate::workspace::{ChangeKind, Changes};
 
 /// Id of the result of verification that lists the changed parts.
-pub const CHANGES: &str = "changes";
+pub(super) const CHANGES: &str = "changes";
 /// Prefix of files of installed packages.
-pub const PACKAGES: &str = "site-packages/";
+pub(super) const PACKAGES: &str = "site-packages/";
 /// Name of the code of a file outside of its functions; as a permission, it includes [`IMPORTS`].
 const MODULE: &str = "<module>";
 /// Name of a file's import statements outside of functions. What other code in a file needs is an import, more often than
@@ -57,7 +57,7 @@ impl PermittedChanges {
 
     /// Whether a change of this file is used in verification. New files are, unless Python could import them.
     #[must_use]
-    pub fn allows_file(&self, path: &str, is_new: bool) -> bool {
+    pub(super) fn allows_file(&self, path: &str, is_new: bool) -> bool {
         let is_code = || {
             let name = path.rsplit('/').next().unwrap_or(path);
             let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -68,7 +68,7 @@ impl PermittedChanges {
 
     /// Whether a solution may change this function, given as `file::Class.method`.
     #[must_use]
-    pub fn allows_function(&self, part: &str) -> bool {
+    pub(super) fn allows_function(&self, part: &str) -> bool {
         let Some((file, function)) = part.split_once("::") else { return self.files.is_match(part) };
         let allows = |name: &str| self.functions.get(file).is_some_and(|known| known.contains(name));
         self.files.is_match(file) || allows(function) || (function == IMPORTS && allows(MODULE))
@@ -77,7 +77,7 @@ impl PermittedChanges {
 
 /// Lists the parts that a solution changed: in the given files, except prose, and in the files of installed packages.
 /// New files are not listed; [`PermittedChanges::allows_file`] decides about them.
-pub fn changed_parts(tree: &Path, changes: &Changes, patches: &Map<String, Value>) -> Vec<String> {
+pub(super) fn changed_parts(tree: &Path, changes: &Changes, patches: &Map<String, Value>) -> Vec<String> {
     let mut parts = Vec::new();
     for change in
         changes.files.iter().filter(|change| Path::new(&change.path).extension().is_none_or(|ending| ending != "md"))
@@ -96,7 +96,7 @@ pub fn changed_parts(tree: &Path, changes: &Changes, patches: &Map<String, Value
 }
 
 /// Splits changed files of installed packages into those that may be changed, and the names of the others.
-pub fn permitted_patches(
+pub(super) fn permitted_patches(
     patches: &Map<String, Value>,
     permitted: &PermittedChanges,
 ) -> (Map<String, Value>, Vec<String>) {
@@ -107,7 +107,12 @@ pub fn permitted_patches(
 }
 
 /// Reports Python files of a solution that contain values of the gold answer, as fragments.
-pub fn written_answers(tree: &Path, changes: &Changes, permitted: &PermittedChanges, gold: &Value) -> Vec<String> {
+pub(super) fn written_answers(
+    tree: &Path,
+    changes: &Changes,
+    permitted: &PermittedChanges,
+    gold: &Value,
+) -> Vec<String> {
     let gold = GoldValues::collect("answer", gold);
     let mut found = Vec::new();
     for change in changes.files.iter().filter(|change| is_python(&change.path)) {

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::sample::{Sample, Withheld};
 
 /// Name of the family.
-pub const NOTEBOOK: &str = "notebook";
+pub(super) const NOTEBOOK: &str = "notebook";
 
 /// Parses a sample id into the task and the indices of its withheld blocks.
 ///

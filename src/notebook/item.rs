@@ -58,21 +58,12 @@ impl Item for TaskItem {
         self.blocks(sample).map(drop)
     }
 
-    fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
-        let (observed, results) = (&Map::new(), &Map::new());
-        self.reported_by(sample, &ScoringInput { answer, observed, results })
-    }
-
-    fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
-        self.verified_by(sample, &ScoringInput { answer: None, observed: &Map::new(), results })
-    }
-
-    fn reported_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
+    fn reported(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
         self.blocks(sample)?;
         judge::reported(&self.loaded, self.rule, findings.answer, findings.observed)
     }
 
-    fn verified_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
+    fn verified(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
         judge::verified(&self.loaded, self.rule, &self.blocks(sample)?, findings)
     }
 

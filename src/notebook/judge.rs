@@ -19,10 +19,10 @@ pub const ENTRY: &str = "entry";
 /// Name of the check that the program is the original one, and really ran.
 pub const PROGRAM: &str = "program";
 /// Id of the repetition of the agent's cells.
-pub const REPLAY: &str = "replay";
+pub(super) const REPLAY: &str = "replay";
 
 /// Returns the id of a landmark's check.
-pub fn landmark_id(id: &str) -> String {
+pub(super) fn landmark_id(id: &str) -> String {
     format!("landmark:{id}")
 }
 

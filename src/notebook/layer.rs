@@ -11,7 +11,7 @@ use crate::sandbox::{Command, Fault};
 use crate::score::last_json_line;
 
 /// The layer's folder in the sandbox, outside of the workspace.
-pub const LAYER: &str = "/tmp/notebook-env";
+const LAYER: &str = "/tmp/notebook-env";
 /// Time limit for creating, capturing or restoring the layer.
 const WALL: Duration = Duration::from_mins(10);
 /// Maximum bytes of the script's output, which includes the texts of changed files.

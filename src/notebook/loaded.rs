@@ -71,7 +71,7 @@ pub struct LoadedTask {
 ///
 /// # Errors
 /// Kind `Suite` if there is no `tasks` folder, `Machine` if they cannot be read.
-pub fn task_ids(suite: &Path) -> Result<Vec<String>> {
+pub(super) fn task_ids(suite: &Path) -> Result<Vec<String>> {
     let folder = suite.join("tasks");
     if !folder.is_dir() {
         return Err(Error::suite(format!("no tasks in `{}`: there is no folder `tasks`", suite.display()))
@@ -199,7 +199,7 @@ impl LoadedTask {
 
     /// Returns the cells of the blocks that a sample withholds (`inside`), or of the other blocks, in order.
     #[must_use]
-    pub fn cells_of(&self, withheld: &[usize], inside: bool) -> Vec<String> {
+    pub(super) fn cells_of(&self, withheld: &[usize], inside: bool) -> Vec<String> {
         let blocks = self.cells.iter().enumerate();
         blocks.filter(|(place, _)| withheld.contains(place) == inside).flat_map(|(_, cells)| cells.clone()).collect()
     }

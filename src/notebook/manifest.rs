@@ -289,7 +289,7 @@ impl TaskManifest {
     }
 
     /// Returns the landmarks of these blocks.
-    pub fn landmarks_of(&self, blocks: &[usize]) -> impl Iterator<Item = &Landmark> {
+    pub(super) fn landmarks_of(&self, blocks: &[usize]) -> impl Iterator<Item = &Landmark> {
         let ids: BTreeSet<&str> = blocks.iter().map(|&place| self.blocks[place].id.as_str()).collect();
         self.landmarks.iter().filter(move |landmark| ids.contains(landmark.block.as_str()))
     }

@@ -33,7 +33,7 @@ use crate::workspace::Snapshot;
 const PROBE: Duration = Duration::from_mins(2);
 
 /// A task with its repo, env and wheelhouse.
-pub struct ReadyTask {
+pub(super) struct ReadyTask {
     item: Arc<TaskItem>,
     snapshot: Snapshot,
     env: Env,

@@ -2,11 +2,12 @@
 //! forger reaches nothing by our measures, no cell hits a landmark before its block, and every block matters.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::changes::CHANGES;
-use super::family::Notebook;
+use super::family::NotebookWith;
 use super::ids::sample;
 use super::judge::{ENTRY, landmark_id};
 use super::loaded::{GoldRecord, LoadedTask};
@@ -14,35 +15,19 @@ use super::task::{Solutions, TaskItem};
 use super::trace::{TRACE, stable};
 use crate::error::{Error, FailureKind, Result};
 use crate::run::AttemptRecord;
-use crate::run::family::{Family, Item, ScoringBasis};
+use crate::run::family::{Family, ScoringBasis};
 use crate::run::soundness::{Soundness, UnitProof, why};
-use crate::sample::{Sample, Withheld};
+use crate::sample::Withheld;
 use crate::workspace::repo_digest;
 
 /// Number of times that gold must reach everything.
 pub const REPEATS: u32 = 3;
 
-/// The family with right solutions that lack the first withheld block.
-#[derive(Debug, Clone, Copy)]
-pub struct IncompleteSolutions;
-
-impl Family for IncompleteSolutions {
-    fn name(&self) -> &'static str {
-        Notebook.name()
-    }
-
-    fn sample(&self, id: &str) -> Result<Sample> {
-        Notebook.sample(id)
-    }
-
-    fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>> {
-        Notebook.items(suite, asked)
-    }
-
-    fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<std::sync::Arc<dyn Item>> {
-        let loaded = std::sync::Arc::new(LoadedTask::load(suite, item)?);
-        Ok(std::sync::Arc::new(TaskItem { loaded, rule: basis.rule, solutions: Solutions::LeftOut }))
-    }
+/// Returns the family with right solutions that lack the first withheld block.
+pub fn incomplete_solutions() -> impl Family + 'static {
+    NotebookWith(|loaded: LoadedTask, basis: ScoringBasis| {
+        Ok(TaskItem { loaded: Arc::new(loaded), rule: basis.rule, solutions: Solutions::LeftOut })
+    })
 }
 
 /// The attempts that show whether a task is sound, and their judgement.

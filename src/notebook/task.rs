@@ -72,7 +72,7 @@ impl TaskItem {
     }
 
     /// Whether only a pass is of interest.
-    pub const fn is_trial(&self) -> bool {
+    pub(super) const fn is_trial(&self) -> bool {
         matches!(self.solutions, Solutions::Trials(_))
     }
 

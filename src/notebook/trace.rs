@@ -16,7 +16,7 @@ use crate::run::check::{Measurement, measure_with_output};
 use crate::sandbox::{Fault, Sandbox};
 
 /// Id of the record among the results of verification.
-pub const TRACE: &str = "trace";
+pub(super) const TRACE: &str = "trace";
 const RECORDER: &str = include_str!("recorder.py");
 /// Folder of the recorder and its output, in the workspace of verification.
 const FOLDER: &str = ".recorder";

@@ -8,23 +8,22 @@ use sha2::{Digest, Sha256};
 
 use super::changes::PermittedChanges;
 use super::constants;
-use super::family::Notebook;
+use super::family::NotebookWith;
 use super::loaded::{GoldRecord, LoadedTask};
 use super::manifest::Category;
 use super::task::{Solutions, TaskItem, TrialSolution};
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::kernel::split_cells;
-use crate::run::family::{Family, Item, ScoringBasis};
+use crate::run::family::{Family, ScoringBasis};
 use crate::run::soundness::{Soundness, TrialOutcome};
-use crate::sample::Sample;
 use crate::score::Rule;
 use crate::workspace::repo_digest;
 
 impl TrialSolution {
     /// Creates a solution from the gold cells of a task, with other cells in place of some blocks. Blocks that only run
     /// the experiment are left to verification, and gold is submitted, unless such a block is among the replaced ones.
-    pub fn from_gold(task: &LoadedTask, name: String, replaced: &[usize], cells: Vec<String>) -> Self {
+    pub(super) fn from_gold(task: &LoadedTask, name: String, replaced: &[usize], cells: Vec<String>) -> Self {
         let blocks = &task.manifest.blocks;
         let is_goal = |place: &usize| blocks[*place].category == Category::Goal;
         let mut all = Vec::new();
@@ -42,69 +41,29 @@ impl TrialSolution {
     }
 }
 
-/// The notebook family, except that its attempts execute the given trial solutions.
-#[derive(Clone)]
-pub struct TrialFamily {
-    trials: Arc<Vec<TrialSolution>>,
-}
-
-impl TrialFamily {
-    /// Creates the family; each attempt uses one of these solutions.
-    #[must_use]
-    pub fn new(trials: Vec<TrialSolution>) -> Self {
-        Self { trials: Arc::new(trials) }
-    }
-}
-
-impl Family for TrialFamily {
-    fn name(&self) -> &'static str {
-        Notebook.name()
-    }
-
-    fn sample(&self, id: &str) -> Result<Sample> {
-        Notebook.sample(id)
-    }
-
-    fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>> {
-        Notebook.items(suite, asked)
-    }
-
-    fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<Arc<dyn Item>> {
-        let loaded = Arc::new(LoadedTask::load(suite, item)?);
-        Ok(Arc::new(TaskItem { loaded, rule: basis.rule, solutions: Solutions::Trials(Arc::clone(&self.trials)) }))
-    }
+/// Returns the notebook family, except that its attempts execute the given trial solutions.
+pub fn trial_family(trials: Vec<TrialSolution>) -> impl Family + Clone + 'static {
+    let trials = Arc::new(trials);
+    NotebookWith(move |loaded: LoadedTask, basis: ScoringBasis| {
+        let solutions = Solutions::Trials(Arc::clone(&trials));
+        Ok(TaskItem { loaded: Arc::new(loaded), rule: basis.rule, solutions })
+    })
 }
 
 /// Number of gold runs that a record is made from.
 pub const RECORDED: u32 = 2;
 
-/// The family for recording gold's run: the task need not have a record yet, and every change is permitted.
-#[derive(Debug, Clone, Copy)]
-pub struct GoldRecordingFamily;
-
-impl Family for GoldRecordingFamily {
-    fn name(&self) -> &'static str {
-        Notebook.name()
-    }
-
-    fn sample(&self, id: &str) -> Result<Sample> {
-        Notebook.sample(id)
-    }
-
-    fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>> {
-        Notebook.items(suite, asked)
-    }
-
-    fn load(&self, suite: &Path, item: &str, _: ScoringBasis) -> Result<Arc<dyn Item>> {
-        let mut loaded = LoadedTask::load(suite, item)?;
+/// Returns the family for recording gold's run: the task need not have a record yet, and every change is permitted.
+pub fn gold_recording_family() -> impl Family + 'static {
+    NotebookWith(|mut loaded: LoadedTask, _| {
         loaded.permitted = PermittedChanges::new(["**"])?;
         loaded.record = Some(GoldRecord::default());
         loaded.answer.get_or_insert_with(|| serde_json::json!({ "unrecorded": true }));
         // Verification runs the experiment itself.
         let gold = TrialSolution::from_gold(&loaded, "gold".to_owned(), &[], Vec::new());
         let solutions = Solutions::Trials(Arc::new(vec![gold; RECORDED as usize]));
-        Ok(Arc::new(TaskItem { loaded: Arc::new(loaded), rule: Rule::Strict, solutions }))
-    }
+        Ok(TaskItem { loaded: Arc::new(loaded), rule: Rule::Strict, solutions })
+    })
 }
 
 /// Solutions to try, with the expected verdict of each.

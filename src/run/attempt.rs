@@ -102,9 +102,9 @@ impl RunContext {
             started: Some(record.started),
         });
         let under = AttemptInProgress { ready, staged: &staged, job, gpu: gpu.as_ref() };
-        match self.work((under, so_far), agent, &mut trajectory, &mut record, cancel).await {
+        match self.work(under, so_far, agent, &mut trajectory, &mut record, cancel).await {
             Ok(Some((changes, work))) => {
-                self.judge(under, (&changes, &work), &mut trajectory, &mut record, cancel).await?;
+                self.judge(under, &changes, &work, &mut trajectory, &mut record, cancel).await?;
             }
             Ok(None) => {}
             Err(error) if is_fatal(&error) => return Err(error),
@@ -135,7 +135,8 @@ impl RunContext {
     /// Runs the agent. Returns `None` if the attempt was lost to infrastructure.
     async fn work(
         &self,
-        (under, so_far): (AttemptInProgress<'_>, &Arc<LiveUsage>),
+        under: AttemptInProgress<'_>,
+        so_far: &Arc<LiveUsage>,
         agent: &LabelledAgent,
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
@@ -254,13 +255,14 @@ impl RunContext {
     async fn judge(
         &self,
         under: AttemptInProgress<'_>,
-        (changes, work): (&Changes, &Collected),
+        changes: &Changes,
+        work: &Collected,
         trajectory: &mut Trajectory,
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
     ) -> Result<()> {
         let AttemptInProgress { ready, job, .. } = under;
-        let reported = ready.item().reported_by(&job.sample, &ScoringInput::from_record(record))?;
+        let reported = ready.item().reported(&job.sample, &ScoringInput::from_record(record))?;
         record.pass = reported.pass;
         record.reported = Some(reported);
         if !self.configuration.verify {
@@ -273,12 +275,11 @@ impl RunContext {
                 record.ignored = verification.ignored;
                 record.results = verification.results;
                 record.cached_checks = verification.cached;
-                let mut verified: Verdict =
-                    ready.item().verified_by(&job.sample, &ScoringInput::from_record(record))?;
+                let mut verified: Verdict = ready.item().verified(&job.sample, &ScoringInput::from_record(record))?;
                 verified.warnings.extend(left_behind(record));
                 // Score the report again: if a check varies on purpose, the report is compared with verification's
                 // results.
-                let reported = ready.item().reported_by(&job.sample, &ScoringInput::from_record(record))?;
+                let reported = ready.item().reported(&job.sample, &ScoringInput::from_record(record))?;
                 record.pass = reported.pass && verified.pass;
                 record.reported = Some(reported);
                 record.verified = Some(verified);

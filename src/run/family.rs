@@ -183,32 +183,16 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Kind `Usage`.
     fn require(&self, sample: &Sample) -> Result<()>;
-    /// Scores an agent's answer.
+    /// Scores an agent's answer, in some families by more than the answer, for instance by how it was found.
     ///
     /// # Errors
     /// Same as [`Item::scorable`] and [`Item::require`].
-    fn reported(&self, sample: &Sample, answer: Option<&str>) -> Result<Verdict>;
-    /// Scores the results of verification: `{"result": ...}` or `{"error": "..."}` by the check's id; several results
-    /// under `runs` if a check ran several times.
+    fn reported(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict>;
+    /// Scores the results of verification, in some families together with the answer.
     ///
     /// # Errors
     /// Same as [`Item::scorable`] and [`Item::require`].
-    fn verified(&self, sample: &Sample, results: &Map<String, Value>) -> Result<Verdict>;
-    /// Scores an agent's answer. Overridden by families that score more than the answer, for instance how it was found.
-    ///
-    /// # Errors
-    /// Same as [`Item::reported`].
-    fn reported_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
-        self.reported(sample, findings.answer)
-    }
-    /// Scores verification. Overridden by families that score more than the verification results, for instance whether
-    /// they match the agent's answer.
-    ///
-    /// # Errors
-    /// Same as [`Item::verified`].
-    fn verified_by(&self, sample: &Sample, findings: &ScoringInput<'_>) -> Result<Verdict> {
-        self.verified(sample, findings.results)
-    }
+    fn verified(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict>;
     /// Prepares the item on this machine. With `baseline`, also checks that the right results can be reproduced here.
     ///
     /// # Errors
@@ -363,7 +347,8 @@ pub struct ScoringInput<'a> {
     pub answer: Option<&'a str>,
     /// Data about its work: [`Collected::observed`].
     pub observed: &'a Map<String, Value>,
-    /// Results of verification by the check's id; empty before verification.
+    /// Results of verification: `{"result": ...}` or `{"error": "..."}` by the check's id; several results under `runs` if
+    /// a check ran several times. Empty before verification.
     pub results: &'a Map<String, Value>,
 }
 
@@ -601,11 +586,11 @@ pub fn rescored(item: &dyn Item, sample: &Sample, record: &AttemptRecord) -> Res
     if record.is_infrastructure() {
         return Ok(again);
     }
-    let reported = item.reported_by(sample, &ScoringInput::from_record(record))?;
+    let reported = item.reported(sample, &ScoringInput::from_record(record))?;
     again.pass = reported.pass;
     again.reported = Some(reported);
     if record.verified.is_some() {
-        let verified = item.verified_by(sample, &ScoringInput::from_record(record))?;
+        let verified = item.verified(sample, &ScoringInput::from_record(record))?;
         again.pass &= verified.pass;
         again.verified = Some(verified);
     }

@@ -101,7 +101,8 @@ impl Graphics {
         if let Some(pool) = self.pool.get() {
             return Ok(Some(pool));
         }
-        let gpus = choose(wanted, |name| std::env::var(name).ok(), &found(Path::new("/dev")))?;
+        let (numbers, devices) = found(Path::new("/dev"));
+        let gpus = choose(wanted, |name| std::env::var(name).ok(), &numbers, &devices)?;
         let folder = self.scratch.join("gpus");
         std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
         Ok(Some(self.pool.get_or_init(|| GpuPool { gpus, folder, freed: Arc::default() })))
@@ -154,7 +155,8 @@ fn found(dev: &Path) -> (Vec<u32>, Vec<PathBuf>) {
 fn choose(
     wanted: Option<u32>,
     variable: impl Fn(&str) -> Option<String>,
-    (numbers, devices): &(Vec<u32>, Vec<PathBuf>),
+    numbers: &[u32],
+    devices: &[PathBuf],
 ) -> Result<Vec<Gpu>> {
     let list = |name: &str| -> Option<Vec<String>> {
         let text = variable(name)?;
@@ -183,7 +185,7 @@ fn choose(
     // A job that sees only its own devices numbers them from 0, while Slurm uses the machine's numbers.
     let names = by_slurm.filter(|names| names.len() == visible.len()).unwrap_or_else(|| visible.clone());
     let gpus = visible.into_iter().zip(names).take(count.unwrap_or(usize::MAX));
-    Ok(gpus.map(|(visible, name)| Gpu { visible, name, devices: devices.clone() }).collect())
+    Ok(gpus.map(|(visible, name)| Gpu { visible, name, devices: devices.to_vec() }).collect())
 }
 
 #[cfg(test)]
@@ -193,7 +195,7 @@ mod tests {
     fn chosen(wanted: Option<u32>, variables: &[(&str, &str)], numbers: &[u32]) -> Result<Vec<(String, String)>> {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        let gpus = choose(wanted, variable, &(numbers.to_vec(), Vec::new()))?;
+        let gpus = choose(wanted, variable, numbers, &[])?;
         Ok(gpus.into_iter().map(|gpu| (gpu.visible, gpu.name)).collect())
     }
 

@@ -88,10 +88,9 @@ impl Review<'_> {
             stderr = verification.stderr;
             results = verification.results;
             let findings = ScoringInput { answer, observed: &observed, results: &results };
-            verified = Some(item.verified_by(&job.sample, &findings)?);
+            verified = Some(item.verified(&job.sample, &findings)?);
         }
-        let reported =
-            item.reported_by(&job.sample, &ScoringInput { answer, observed: &observed, results: &results })?;
+        let reported = item.reported(&job.sample, &ScoringInput { answer, observed: &observed, results: &results })?;
         let pass = reported.pass && verified.as_ref().is_none_or(|verdict| verdict.pass);
         let round = Round {
             pass,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 /// The accepted spellings of a [`VerifierSpec`].
-pub const VERIFIER_FORMS: &str = "`none`, `majority`, `execution`, `model`, `model:NAME`, `execution+model`, `oracle`";
+const VERIFIER_FORMS: &str = "`none`, `majority`, `execution`, `model`, `model:NAME`, `execution+model`, `oracle`";
 
 /// A method of choosing one of the attempts at a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -24,7 +24,7 @@ fn gcd(a: u128, b: u128) -> u128 {
 
 /// Returns the combination of `n` of `m` with this rank, from 0; `None` if the rank is too large.
 #[must_use]
-pub fn unrank(m: usize, n: usize, mut place: u128) -> Option<Vec<usize>> {
+pub(super) fn unrank(m: usize, n: usize, mut place: u128) -> Option<Vec<usize>> {
     if place >= count(m, n)? {
         return None;
     }

@@ -34,7 +34,7 @@ pub fn read_as_python(text: &str) -> Result<Value, String> {
 }
 
 /// Returns the number that a string from [`read_as_python`] represents.
-pub fn not_finite(text: &str) -> Option<f64> {
+pub(super) fn not_finite(text: &str) -> Option<f64> {
     match text {
         "NaN" => Some(f64::NAN),
         "Infinity" => Some(f64::INFINITY),

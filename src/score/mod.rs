@@ -32,8 +32,10 @@ pub(crate) use json::read_as_python as read_python_json;
 pub use redraw::ExperimentRuns;
 pub(crate) use result::{last_json_line, read_result};
 pub(crate) use shape::{long_shape, shape};
-pub use strict::{LEVEL, score_experiment};
+pub use strict::score_experiment;
 pub(crate) use strict::{check_gold, with_markers};
+
+pub use crate::tolerance::Tolerance;
 
 /// Rule for scoring a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,37 +46,6 @@ pub enum Rule {
     Strict,
     /// The published implementation's rule on the mean loss, faults included.
     Reference,
-}
-
-/// How far a value may be from gold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tolerance {
-    /// Maximum difference, relative to |gold|.
-    pub relative: f64,
-    /// Maximum absolute difference if gold is 0.
-    pub absolute: f64,
-    /// Maximum difference, relative to |gold|, if gold is a whole number such as a count.
-    #[serde(default)]
-    pub counts: f64,
-    /// Results of gold's repeats, for stochastic experiments only: the other tolerances then apply only to values that
-    /// never varied.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub repeats: Vec<Value>,
-}
-
-impl Default for Tolerance {
-    /// 5%, as in the paper, and 1e-9 if gold is 0; whole numbers must be equal.
-    fn default() -> Self {
-        Self { relative: 0.05, absolute: 1e-9, counts: 0.0, repeats: Vec::new() }
-    }
-}
-
-impl Tolerance {
-    /// Accepts any number in place of a number, so that only the shape is compared.
-    #[must_use]
-    pub const fn any_number() -> Self {
-        Self { relative: f64::INFINITY, absolute: f64::INFINITY, counts: f64::INFINITY, repeats: Vec::new() }
-    }
 }
 
 /// An experiment of a sample, with its expected result.

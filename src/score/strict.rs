@@ -3,11 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::json::{self, excerpt};
-use super::{ExperimentVerdict, Tolerance, ValueVerdict};
-use crate::stats::{Interval, prediction_interval};
-
-/// Probability that another repeat of gold is inside the interval that serves as a tolerance.
-pub const LEVEL: f64 = 0.95;
+use super::{ExperimentVerdict, ValueVerdict};
+use crate::tolerance::{NumberComparison, Tolerance};
 
 /// Scores one experiment's result against a single gold result. The experiment passes if every leaf of gold has its
 /// counterpart within tolerance.
@@ -21,7 +18,7 @@ pub const LEVEL: f64 = 0.95;
 pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: &Tolerance) -> ExperimentVerdict {
     let mut walk = ValueComparison { tolerance, values: Vec::new(), warnings: Vec::new(), reason: None };
     let repeats: Vec<&Value> = tolerance.repeats.iter().collect();
-    walk.compare(String::new(), (gold, &repeats), got.map_or(Counterpart::Missing, Counterpart::Value));
+    walk.compare(String::new(), gold, &repeats, got.map_or(Counterpart::Missing, Counterpart::Value));
     if got.is_none() {
         walk.reason = Some("no result".into());
     }
@@ -124,19 +121,19 @@ struct ValueComparison<'a> {
 
 impl ValueComparison<'_> {
     /// Compares the values at `path`. `repeats` are the values of gold's repeats there.
-    fn compare(&mut self, path: String, (gold, repeats): (&Value, &[&Value]), got: Counterpart<'_>) {
+    fn compare(&mut self, path: String, gold: &Value, repeats: &[&Value], got: Counterpart<'_>) {
         match gold {
-            Value::Object(gold) => self.compare_objects(&path, (gold, repeats), got),
-            Value::Array(gold) => self.compare_lists(&path, (gold, repeats), got),
+            Value::Object(gold) => self.compare_objects(&path, gold, repeats, got),
+            Value::Array(gold) => self.compare_lists(&path, gold, repeats, got),
             leaf => self.values.push(match got {
-                Counterpart::Value(got) => score_leaf(path, (leaf, repeats), got, self.tolerance),
+                Counterpart::Value(got) => score_leaf(path, leaf, repeats, got, self.tolerance),
                 Counterpart::Missing => failed(path, leaf, None, "missing".into()),
                 Counterpart::WrongShape(reason) => failed(path, leaf, None, reason.to_owned()),
             }),
         }
     }
 
-    fn compare_objects(&mut self, path: &str, (gold, repeats): (&Map<String, Value>, &[&Value]), got: Counterpart<'_>) {
+    fn compare_objects(&mut self, path: &str, gold: &Map<String, Value>, repeats: &[&Value], got: Counterpart<'_>) {
         let unwrapped = unwrap_text(got);
         let wrong;
         let (map, otherwise) = match unwrapped.as_ref().map_or(got, Counterpart::Value) {
@@ -150,14 +147,14 @@ impl ValueComparison<'_> {
         for (key, gold) in gold {
             let got = map.and_then(|map| map.get(key)).map_or(otherwise, Counterpart::Value);
             let repeats: Vec<&Value> = repeats.iter().filter_map(|one| one.get(key)).collect();
-            self.compare(join(path, key), (gold, &repeats), got);
+            self.compare(join(path, key), gold, &repeats, got);
         }
         for key in map.into_iter().flat_map(Map::keys).filter(|key| !gold.contains_key(*key)) {
             self.warnings.push(format!("extra value `{}`", excerpt(&join(path, key))));
         }
     }
 
-    fn compare_lists(&mut self, path: &str, (gold, repeats): (&[Value], &[&Value]), got: Counterpart<'_>) {
+    fn compare_lists(&mut self, path: &str, gold: &[Value], repeats: &[&Value], got: Counterpart<'_>) {
         let unwrapped = unwrap_text(got);
         let wrong;
         let (items, otherwise) = match unwrapped.as_ref().map_or(got, Counterpart::Value) {
@@ -176,7 +173,7 @@ impl ValueComparison<'_> {
         for (index, gold) in gold.iter().enumerate() {
             let got = items.and_then(|items| items.get(index)).map_or(otherwise, Counterpart::Value);
             let repeats: Vec<&Value> = repeats.iter().filter_map(|one| one.get(index)).collect();
-            self.compare(format!("{path}[{index}]"), (gold, &repeats), got);
+            self.compare(format!("{path}[{index}]"), gold, &repeats, got);
         }
     }
 }
@@ -191,13 +188,8 @@ fn unwrap_text(got: Counterpart<'_>) -> Option<Value> {
     }
 }
 
-/// Whether gold's number is a count: written without a decimal point or an exponent.
-fn is_count(gold: &Value) -> bool {
-    gold.is_i64() || gold.is_u64()
-}
-
-fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, tolerance: &Tolerance) -> ValueVerdict {
-    let Some(expected) = gold.as_f64() else {
+fn score_leaf(path: String, gold: &Value, repeats: &[&Value], got: &Value, tolerance: &Tolerance) -> ValueVerdict {
+    let Value::Number(expected) = gold else {
         let pass = match marked(gold) {
             Some(number) => got.as_str().and_then(number_in).is_some_and(|it| is_same_extreme(it, number)),
             None => gold == got,
@@ -205,60 +197,19 @@ fn score_leaf(path: String, (gold, repeats): (&Value, &[&Value]), got: &Value, t
         let reason = (!pass).then(|| format!("not equal to `{}`", excerpt(&gold.to_string())));
         return ValueVerdict { path, gold: gold.clone(), got: Some(got.clone()), error: None, pass, reason };
     };
-    match read_number(got) {
-        Ok(number) => {
-            let relative = if is_count(gold) { tolerance.counts } else { tolerance.relative };
-            let (error, close) = compare_numbers(expected, number, (relative, tolerance.absolute));
-            let (pass, reason) = match interval(repeats, tolerance) {
-                Some(Ok(interval)) => (
-                    is_within(number, interval),
-                    format!("outside the interval of gold's repeats, {} to {}", interval.low, interval.high),
-                ),
-                Some(Err(what)) => (false, what),
-                None => (close, "outside the tolerance".to_owned()),
-            };
-            let reason = (!pass).then_some(reason);
-            let error = Some(error).filter(|error| error.is_finite());
-            ValueVerdict { path, gold: gold.clone(), got: Some(got.clone()), error, pass, reason }
-        }
-        Err(reason) => failed(path, gold, Some(got.clone()), reason),
+    let number = match read_number(got) {
+        Ok(number) => number,
+        Err(reason) => return failed(path, gold, Some(got.clone()), reason),
+    };
+    let NumberComparison { error, fault } = tolerance.compare(expected, repeats, number);
+    ValueVerdict {
+        path,
+        gold: gold.clone(),
+        got: Some(got.clone()),
+        error: Some(error).filter(|error| error.is_finite()),
+        pass: fault.is_none(),
+        reason: fault,
     }
-}
-
-/// Returns the error, relative to |gold| or absolute if gold is 0, and whether it is within the tolerance, bound
-/// included.
-///
-/// "No more than 5%" is meant in decimal: 1.05 passes against 1.0 although its double is slightly larger. Rounding two
-/// decimals to doubles shifts their difference by at most one unit in the last place of the larger one, and the bound
-/// itself is rounded too, so the bound is widened by four such units: 1e-15 of the value, far below any real error.
-fn compare_numbers(gold: f64, got: f64, (relative, absolute): (f64, f64)) -> (f64, bool) {
-    let difference = (got - gold).abs();
-    if gold == 0.0 {
-        (difference, difference <= absolute * (1.0 + SLACK))
-    } else {
-        let bound = relative * gold.abs() + SLACK * gold.abs().max(got.abs());
-        (difference / gold.abs(), difference.is_finite() && difference <= bound)
-    }
-}
-
-/// Four units in the last place: the most by which rounding shifts a difference of two decimals and its bound.
-const SLACK: f64 = 4.0 * f64::EPSILON;
-
-/// Returns the interval in which a number must be, if the tolerance has repeats, or why it cannot be computed.
-fn interval(repeats: &[&Value], tolerance: &Tolerance) -> Option<Result<Interval, String>> {
-    if tolerance.repeats.is_empty() {
-        return None;
-    }
-    let numbers: Vec<f64> = repeats.iter().filter_map(|value| value.as_f64()).collect();
-    let all = numbers.len() == tolerance.repeats.len();
-    let interval = prediction_interval(&numbers, LEVEL).filter(|_| all);
-    Some(interval.ok_or_else(|| "not a number in two or more repeats of gold, so it has no interval".to_owned()))
-}
-
-/// Whether a number is inside an interval, bounds included, with the same allowance for rounding as for a tolerance.
-fn is_within(number: f64, interval: Interval) -> bool {
-    let slack = SLACK * number.abs().max(interval.low.abs()).max(interval.high.abs());
-    interval.low - slack <= number && number <= interval.high + slack
 }
 
 /// Reads a finite number, bare or in a string in plain decimal or scientific notation (`.5`, ` 1e-3 `).

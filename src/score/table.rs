@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::stats::Uniform;
-use crate::suite::FEWEST_REPEATS;
+use crate::tolerance::FEWEST_REPEATS;
 
 /// Attempts per kind of paper and bias, and the golds that they are spread over.
 const ATTEMPTS: usize = 300;

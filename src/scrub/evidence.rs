@@ -103,7 +103,7 @@ fn group(prose: &Prose<'_>, decisions: &[Decision], first: usize) -> Vec<usize> 
 }
 
 /// Whether a sentence ends with this token.
-pub(super) fn ends_sentence(prose: &Prose<'_>, at: usize) -> bool {
+fn ends_sentence(prose: &Prose<'_>, at: usize) -> bool {
     match prose.tokens[at].kind {
         TokenKind::Break | TokenKind::Sign('!' | '?') => true,
         TokenKind::Sign('.') => {

@@ -230,8 +230,8 @@ impl Run {
                 let member = Member::join(&store, shards.shard, sharing.timeout(), &facts, shards.mixed_sandboxes)?;
                 let ledger = member.ledger.clone();
                 ledger.probed(&probed).map_err(|error| store.ledger_failed(&error.to_string()))?;
-                let part = (member, sharing, family.as_ref());
-                let made = make_part(context(&ledger), &samples, part, observer, cancel).await;
+                let family = family.as_ref();
+                let made = make_part(context(&ledger), &samples, member, sharing, family, observer, cancel).await;
                 let (outcome, mut part) = made.map_err(explained)?;
                 let goes_on = matches!(outcome, RunOutcome::Interrupted | RunOutcome::Left(_)) || part.left() > 0;
                 let is_over = !verifiers.is_empty() && !goes_on;
@@ -410,7 +410,9 @@ async fn make_attempts(
 async fn make_part<'a>(
     context: RunContext,
     samples: &[Sample],
-    (member, sharing, family): (Member, &Sharing, &'a dyn Family),
+    member: Member,
+    sharing: &Sharing,
+    family: &'a dyn Family,
     observer: &dyn Observer,
     cancel: &CancellationToken,
 ) -> Result<(RunOutcome, SharedQueue<'a>)> {
@@ -423,8 +425,7 @@ async fn make_part<'a>(
     let terms = SchedulingLimits { jobs, tries: configuration.tries, max_cost: None, spent: 0.0 };
     let all = plan(samples, context.agents.len(), configuration.k);
     let label = |job: &AttemptJob| context.agents[job.agent].label.clone();
-    let limits = (configuration.tries, configuration.max_cost);
-    let mut part = SharedQueue::new((&store, sharing), member, family, all, label, limits)?;
+    let mut part = SharedQueue::new(&store, sharing, member, family, all, label, &configuration)?;
     let (total, finished) = part.counts();
     observer.on(RunEvent::Planned { total, finished });
     // Stop if this process stalled for so long that others have taken over its attempts.

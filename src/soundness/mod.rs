@@ -14,8 +14,8 @@ use crate::command::soundness::{self as instructions, LEAST};
 use crate::error::{Error, FailureKind, Result};
 use crate::files::{hex, write_whole};
 use crate::notebook::Notebook;
-use crate::notebook::soundness::{IncompleteSolutions, REPEATS, SoundnessPlan};
-use crate::notebook::trials::{GoldRecordingFamily, RECORDED, TrialFamily, TrialPlan};
+use crate::notebook::soundness::{REPEATS, SoundnessPlan, incomplete_solutions};
+use crate::notebook::trials::{RECORDED, TrialPlan, gold_recording_family, trial_family};
 use crate::notebook::{GoldRecord, LoadedTask, TrialSolution};
 use crate::run::event::Observer;
 use crate::run::family::{Families, Family};
@@ -105,7 +105,7 @@ pub async fn record(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Re
     let digest = plan.digest()?;
     let (family, name, agents, samples) = (Notebook.name(), "record", ["gold"].as_slice(), vec![plan.whole()]);
     let trials = SoundnessAttempts { family, item: id.to_owned(), name, digest, agents, samples, k: RECORDED };
-    let records = place.run(&trials, || Families::none().with(GoldRecordingFamily), observer).await?;
+    let records = place.run(&trials, || Families::none().with(gold_recording_family()), observer).await?;
     place.forget(&trials)?;
     plan.record(&records)
 }
@@ -129,7 +129,7 @@ async fn notebook(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Resu
     let families = || Families::none().with(Notebook);
     let mut of_whole = place.run(&gold, families, observer).await?;
     of_whole.extend(place.run(&forger, families, observer).await?);
-    let of_parts = place.run(&parts, || Families::none().with(IncompleteSolutions), observer).await?;
+    let of_parts = place.run(&parts, || Families::none().with(incomplete_solutions()), observer).await?;
     [gold, forger, parts].iter().try_for_each(|trials| place.forget(trials))?;
     Ok(plan.judge(&of_whole, &of_parts))
 }
@@ -253,7 +253,7 @@ impl ProofSetup {
                 samples: vec![plan.sample()],
                 k: u32::try_from(part.len()).unwrap_or(u32::MAX),
             };
-            let families = TrialFamily::new(tried);
+            let families = trial_family(tried);
             let records = self.run(&trials, || Families::none().with(families.clone()), observer).await?;
             for record in records {
                 let trial = usize::try_from(record.attempt).ok().and_then(|attempt| part.get(attempt));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::gold::FEWEST_REPEATS;
 use super::problem::Problem;
 use super::unfinished::unfinished;
 use super::{GoldValues, LoadedPaper, Protocol, copies};
 use crate::error::Error;
+use crate::tolerance::FEWEST_REPEATS;
 
 /// Checks a loaded paper for runs of this protocol, without building or running anything. `autoexperiment check` prints
 /// the problems, and a run refuses fatal ones.
@@ -144,9 +144,7 @@ fn gold(loaded: &LoadedPaper, protocol: Protocol, problems: &mut Vec<Problem>) {
                         .hint(&hint),
                     ));
                 }
-                if let Some(tolerance) = experiment.tolerance.relative()
-                    && gold.spread > tolerance / 5.0
-                {
+                if let Some(tolerance) = experiment.tolerance.nearly_exceeded_by(gold.spread) {
                     problems.push(Problem::warning(
                         Error::suite(format!(
                             "experiment `{}` varies by {:.1e} between repeats, close to its tolerance of {}",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::paper::{Equivalent, Experiment, Paper, Parameters, Protocol, ResultRule, ToleranceRule, Unit};
+use super::paper::{Equivalent, Experiment, Paper, Parameters, Protocol, ResultRule, Unit};
 use super::spans::{ManifestPart, line_of};
 use crate::error::{Error, Result};
 use crate::files::from_toml;
@@ -112,18 +112,7 @@ fn marks(paper: &Paper, place: usize, unit: &Unit) -> Vec<ManifestFault> {
 
 /// Lists the faults of one experiment, a fragment each.
 fn experiment(one: &Experiment) -> Vec<String> {
-    let mut faults = Vec::new();
-    if let ToleranceRule::Relative(relative) = one.tolerance
-        && !(relative > 0.0 && relative < 1.0)
-    {
-        faults.push(format!("tolerance {relative} is not between 0 and 1"));
-    }
-    if !(0.0..1.0).contains(&one.count_tolerance) {
-        faults.push(format!("count_tolerance {} is not between 0 and 1", one.count_tolerance));
-    }
-    if !(one.absolute_tolerance >= 0.0 && one.absolute_tolerance.is_finite()) {
-        faults.push("absolute_tolerance must be 0 or more".to_owned());
-    }
+    let mut faults = one.declared_tolerance().faults();
     if one.time_limit.is_some_and(|limit| !(limit > 0.0 && limit.is_finite())) {
         faults.push("time_limit must be more than 0 seconds".to_owned());
     }

@@ -6,9 +6,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Protocol;
+use super::{Experiment, Protocol};
 use crate::error::{Error, Result};
 use crate::files::write_durably;
+use crate::tolerance::Tolerance;
 
 /// The only format version of gold files that this program writes and reads.
 pub const GOLD_FORMAT: u32 = 1;
@@ -63,10 +64,14 @@ pub struct GoldResult {
     pub repeats: Vec<Value>,
 }
 
-/// Minimum repeats for gold of a stochastic experiment. With 96, the smallest possible p-value of a single reported
-/// result is well below the level of the report's test, so an invented number is refused (docs/statistics.md), and 95%
-/// of all golds leave a right solution a chance of 90% or more.
-pub const FEWEST_REPEATS: usize = 96;
+impl Experiment {
+    /// Returns the bounds of a comparison with gold. Without gold there are no repeats, and a stochastic experiment has
+    /// the default bounds.
+    #[must_use]
+    pub fn bounds(&self, gold: Option<&GoldResult>) -> Tolerance {
+        self.declared_tolerance().bounds(gold.map_or(&[], |gold| &gold.repeats))
+    }
+}
 
 impl GoldResult {
     /// Whether all repeats gave the same result, and the experiment is not stochastic.

@@ -33,16 +33,14 @@ pub(crate) use check::contradictions;
 pub use dates::PartialDate;
 pub use dependencies::Dependencies;
 pub(crate) use evidence::{EVIDENCE_FORMAT, FunctionEvidence, PaperEvidence};
+pub(crate) use gold::GOLD_FORMAT;
 pub use gold::{EnvStamp, Gold, GoldResult};
-pub(crate) use gold::{FEWEST_REPEATS, GOLD_FORMAT};
 pub(crate) use gold_values::{CHANCE_IN_PROSE, GoldValues};
 pub use loaded::LoadedPaper;
 pub(crate) use loaded::MaskedFile;
 pub(crate) use marked::{plain, settings};
-pub(crate) use paper::{CurtailedEvidence, NamedTolerance};
-pub use paper::{
-    Experiment, ManifestFunction, ManifestRegion, Paper, Parameters, Protocol, ResultRule, Stdout, ToleranceRule, Unit,
-};
+pub(crate) use paper::CurtailedEvidence;
+pub use paper::{Experiment, ManifestFunction, ManifestRegion, Paper, Parameters, Protocol, ResultRule, Stdout, Unit};
 pub(crate) use pieces::Piece;
 pub use problem::Problem;
 pub use secrets::secrets;
@@ -52,6 +50,7 @@ pub(crate) use unfinished::TODO;
 pub(crate) use written::{result_numbers, roundings, written_numbers};
 
 use crate::error::{Error, Result};
+pub use crate::tolerance::ToleranceRule;
 
 /// A folder of papers, repos and envs.
 #[derive(Debug, Clone)]

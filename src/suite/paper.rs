@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::dates::PartialDate;
 use super::spans::ManifestPart;
 use crate::code::Bounds;
+use crate::tolerance::{DeclaredTolerance, ToleranceRule};
 
 /// A paper's manifest.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -158,71 +159,15 @@ pub struct Experiment {
     #[serde(default)]
     pub count_tolerance: f64,
     /// Absolute tolerance, for values whose gold is 0.
-    #[serde(default = "default_absolute_tolerance")]
+    #[serde(default = "crate::tolerance::default_absolute")]
     pub absolute_tolerance: f64,
     /// Time limit of one curtailed run, in seconds; by default derived from the baseline.
     #[serde(default)]
     pub time_limit: Option<f64>,
 }
 
-/// How far a number may be from gold.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "a tolerance is a number between 0 and 1, or \"stochastic\"")]
-pub enum ToleranceRule {
-    /// Maximum difference relative to |gold|.
-    Relative(f64),
-    /// A named rule.
-    Named(NamedTolerance),
-}
-
-/// Tolerances with names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NamedTolerance {
-    /// The value must come from the same distribution as gold's stored repeats. `interval` is the former name.
-    #[serde(alias = "interval")]
-    Stochastic,
-}
-
-impl Default for ToleranceRule {
-    /// The original AutoExperiment's rule: "no more than 5%".
-    fn default() -> Self {
-        Self::Relative(0.05)
-    }
-}
-
-impl ToleranceRule {
-    /// Returns the relative tolerance of a real; `None` if the experiment is stochastic.
-    #[must_use]
-    pub const fn relative(self) -> Option<f64> {
-        match self {
-            Self::Relative(relative) => Some(relative),
-            Self::Named(NamedTolerance::Stochastic) => None,
-        }
-    }
-
-    /// Whether the experiment varies by design.
-    #[must_use]
-    pub const fn is_stochastic(self) -> bool {
-        matches!(self, Self::Named(NamedTolerance::Stochastic))
-    }
-}
-
-impl std::fmt::Display for ToleranceRule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Relative(relative) => relative.fmt(f),
-            Self::Named(NamedTolerance::Stochastic) => f.write_str("stochastic"),
-        }
-    }
-}
-
 /// All shared libraries.
 const PRODUCTS: &str = "**/*.so";
-
-const fn default_absolute_tolerance() -> f64 {
-    1e-9
-}
 
 /// The parameters of an experiment's command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -406,6 +351,11 @@ impl Unit {
 }
 
 impl Experiment {
+    /// Returns everything that the manifest says about tolerances.
+    pub(crate) const fn declared_tolerance(&self) -> DeclaredTolerance {
+        DeclaredTolerance { rule: self.tolerance, counts: self.count_tolerance, absolute: self.absolute_tolerance }
+    }
+
     /// Fills the protocol's parameters into the command.
     ///
     /// # Errors

@@ -57,7 +57,7 @@ impl ByModel {
         for ask in 0..=SECOND_ASKS {
             let vote = match votes.earlier(order, ask) {
                 Some(vote) => vote,
-                None => self.ask(&messages, &shown, (order, ask), votes).await?,
+                None => self.ask(&messages, &shown, order, ask, votes).await?,
             };
             spent.usage += vote.usage;
             spent.cost += vote.cost;
@@ -98,7 +98,8 @@ impl ByModel {
         &self,
         messages: &[Message],
         shown: &[&Candidate],
-        (order, ask): (u32, u32),
+        order: u32,
+        ask: u32,
         votes: &dyn Votes,
     ) -> Result<Vote> {
         let mut request = Request {

@@ -269,7 +269,7 @@ fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<StoredRecords
 /// # Errors
 /// Kind `Model` if the model does not answer, `CostLimit` if the cost limit is reached, `Interrupted` if the user stops
 /// the run, `Store` if a choice cannot be stored, `Suite` if the paper is gone. Earlier choices stay stored.
-pub async fn verify_run(
+pub(super) async fn verify_run(
     store: &Store,
     groups: &[AttemptGroup<'_>],
     catalogue: &Catalogue,

@@ -12,7 +12,7 @@ use autoexperiment::error::{Error, Result};
 use autoexperiment::run::SampleDraw;
 use autoexperiment::run::event::Observer;
 use autoexperiment::run::family::{
-    CheckFacts, Family, Item, ItemFacts, Question, Ready, SampleNames, SampleParts, ScoringBasis, Staged,
+    CheckFacts, Family, Item, ItemFacts, Question, Ready, SampleNames, SampleParts, ScoringBasis, ScoringInput, Staged,
 };
 use autoexperiment::run::machine::Machine;
 use autoexperiment::sample::{Nesting, Sample, Withheld, draw};
@@ -158,12 +158,13 @@ impl Item for Puzzle {
         self.withheld(sample).map(drop)
     }
 
-    fn reported(&self, _sample: &Sample, answer: Option<&str>) -> Result<Verdict> {
-        Ok(Self::graded(score_answer(Rule::Strict, &self.expected(), answer, &ExperimentRuns::new())))
+    fn reported(&self, _sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict> {
+        Ok(Self::graded(score_answer(Rule::Strict, &self.expected(), input.answer, &ExperimentRuns::new())))
     }
 
-    fn verified(&self, _sample: &Sample, results: &Map<String, Value>) -> Result<Verdict> {
-        let read = results.iter().filter_map(|(id, outcome)| Some((id.clone(), vec![outcome.get("result")?.clone()])));
+    fn verified(&self, _sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict> {
+        let read =
+            input.results.iter().filter_map(|(id, outcome)| Some((id.clone(), vec![outcome.get("result")?.clone()])));
         Ok(Self::graded(score_results(Rule::Strict, &self.expected(), &read.collect(), &BTreeMap::new())))
     }
 

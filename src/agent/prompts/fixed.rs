@@ -55,14 +55,24 @@ pub struct MissingPart {
 /// Comment shown in place of missing statements. Small models copy a `raise` that they see.
 pub const MARKER: &str = "# The missing statements go here.";
 
-/// Shows a missing function, its file (path, text and signatures left out of the text), and the material retrieved for
-/// it.
+/// A file as shown to the model.
+#[derive(Debug, Clone, Copy)]
+pub struct ShownFile<'a> {
+    /// Path in the repo.
+    pub path: &'a str,
+    /// The text, perhaps without some functions.
+    pub text: &'a str,
+    /// Signatures of the functions that are left out of the text.
+    pub left_out: &'a [String],
+}
+
+/// Shows a missing function, its file, and the material retrieved for it.
 #[must_use]
 pub fn function(
     task: &Replication,
     function: &TaskFunction,
     missing: &Missing,
-    (path, file, left_out): (&str, &str, &[String]),
+    file: ShownFile<'_>,
     passages: &[Passage],
     snippets: &[(String, String)],
 ) -> String {
@@ -77,7 +87,8 @@ pub fn function(
             description => function.full_description(),
             passages => text_of(passages),
             fence => fence(&format!(
-                "{file}\n{snippets}\n{}\n{}",
+                "{}\n{snippets}\n{}\n{}",
+                file.text,
                 missing.header,
                 missing.part.as_ref().map_or("", |part| &part.function)
             )),
@@ -87,9 +98,9 @@ pub fn function(
             part => missing.part.as_ref().map(|part| &part.function),
             lines => missing.part.as_ref().map(|part| &part.lines),
             snippets,
-            path,
-            file,
-            left_out => left_out.to_vec(),
+            path => file.path,
+            file => file.text,
+            left_out => file.left_out.to_vec(),
         },
     )
 }

@@ -91,7 +91,7 @@ pub fn general_digest() -> String {
 
 /// Digest of the prompt of `react:preset=super`.
 #[must_use]
-pub fn preset_digest() -> String {
+pub(super) fn preset_digest() -> String {
     digest_of([PRESET].iter())
 }
 
@@ -151,7 +151,7 @@ fn limit_values(limits: &Limits) -> Value {
 
 /// Renders the whole prompt of `react:preset=super`. `patience` is the time after which a cell is left running.
 #[must_use]
-pub fn super_task(task: &Task, limits: &Limits, patience: Duration) -> String {
+pub(super) fn super_task(task: &Task, limits: &Limits, patience: Duration) -> String {
     let question = match task.part::<Replication>() {
         None => task.instructions.trim().to_owned(),
         Some(part) => {
@@ -168,19 +168,19 @@ pub fn super_task(task: &Task, limits: &Limits, patience: Duration) -> String {
 
 /// Renders the question of `edit_file`.
 #[must_use]
-pub fn edit_file(path: &str, text: &str, instruction: &str) -> String {
+pub(super) fn edit_file(path: &str, text: &str, instruction: &str) -> String {
     render("edit_file", context! { path, text, instruction, fence => fence(text) })
 }
 
 /// Renders the question of `understand_file` about one window of a file.
 #[must_use]
-pub fn understand_file(path: &str, question: &str, text: &str, first: usize, last: usize) -> String {
+pub(super) fn understand_file(path: &str, question: &str, text: &str, first: usize, last: usize) -> String {
     render("understand_file", context! { path, question, text, first, last, fence => fence(text) })
 }
 
 /// Renders the question of `understand_file` at the end of a long file.
 #[must_use]
-pub fn understand_notes(path: &str, question: &str, notes: &str) -> String {
+pub(super) fn understand_notes(path: &str, question: &str, notes: &str) -> String {
     render("understand_notes", context! { path, question, notes })
 }
 
@@ -280,14 +280,21 @@ mod tests {
                 &task(),
                 function,
                 &missing,
-                ("a.py", "x = 1\n", &["`g()`".to_owned()]),
+                fixed::ShownFile { path: "a.py", text: "x = 1\n", left_out: &["`g()`".to_owned()] },
                 &passages,
                 &snippets,
             ),
             fixed::reason("function `f`", 512),
             fixed::wait(),
             fixed::write(&missing),
-            fixed::function(&task_of, function, &of_region, ("a.py", "x = 1\n", &[]), &passages, &snippets),
+            fixed::function(
+                &task_of,
+                function,
+                &of_region,
+                fixed::ShownFile { path: "a.py", text: "x = 1\n", left_out: &[] },
+                &passages,
+                &snippets,
+            ),
             fixed::write(&of_region),
             fixed::again("`f` has no code"),
             fixed::repair("f", "def f(): ...", Some("it has no code"), &[&failure]),

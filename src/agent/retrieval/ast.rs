@@ -12,7 +12,7 @@ use crate::code::last_part;
 /// Scores each snippet by its relation to a function: 4 for a caller, 3 for a method of the same class, 2 for another
 /// callee of a caller, 1 for a function of the same file, 0 for all others.
 #[must_use]
-pub fn nearness(code: &Code, snippets: &[Snippet], file: &Path, function: usize) -> Vec<f64> {
+pub(super) fn nearness(code: &Code, snippets: &[Snippet], file: &Path, function: usize) -> Vec<f64> {
     let Some(module) = code.modules.get(file) else { return vec![0.0; snippets.len()] };
     let Some(target) = module.functions().get(function) else { return vec![0.0; snippets.len()] };
     // Constructors and other special methods are called by the name of their class.

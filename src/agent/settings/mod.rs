@@ -12,11 +12,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::history::History;
-use super::ml_agent_limits::MlAgentLimits;
 use super::prompts::dynamic::Prompting;
 use super::protocol::ToolProtocol;
 use super::retrieval::{CodeChoice, PaperChoice};
 use super::tools::ToolChoice;
+use crate::agent::agents::one_reply::limits::MlAgentLimits;
 use keys::KEYS;
 pub(crate) use keys::written;
 pub use keys::{SettingHelp, describe_settings, setting_keys};

@@ -127,7 +127,7 @@ async fn mutants_are_right_as_often_as_they_should_be_and_the_same_for_the_same_
     assert_ne!(wrong.file("main.py"), right.file("main.py"));
     assert!(!wrong.file("main.py").contains("NotImplementedError"));
     assert_eq!(baseline("mutant:1", 1, &task()).await.file("main.py"), wrong.file("main.py"));
-    let wrong = (0..2000).filter(|&seed| crate::agent::mutant::share(seed, "wrong", "f") < 0.3).count();
+    let wrong = (0..2000).filter(|&seed| crate::agent::agents::mutant::share(seed, "wrong", "f") < 0.3).count();
     assert!((540..660).contains(&wrong), "{wrong} of 2000");
     for written in ["mutant", "mutant:1.5", "mutant:x"] {
         assert!(open(written, &Settings::default(), None).is_err(), "{written}");

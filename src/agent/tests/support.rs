@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::trajectory::conversation;
 use crate::agent::{
     Agent, AgentSpec, AttemptEnd, Budget, Context, End, Event, Limits, Replication, Settings, TaskExperiment,
-    TaskFunction, TimedEvent, Trajectory, attempt, conversation,
+    TaskFunction, TimedEvent, Trajectory, attempt,
 };
 use crate::error::{Error, Result};
 use crate::model::{Model, ModelError, QueryFailed, Reply, Request, Role, Sampling, ToolCall, Usage};

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Changes the current directory.
-pub struct ChangeDirectory;
+pub(super) struct ChangeDirectory;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -13,7 +13,7 @@ use crate::model::{Message, Role};
 const LIMIT: u64 = 256 << 10;
 
 /// Has the model rewrite a file as instructed.
-pub struct EditFile;
+pub(super) struct EditFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

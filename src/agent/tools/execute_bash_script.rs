@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Runs a shell script.
-pub struct ExecuteBashScript;
+pub(super) struct ExecuteBashScript;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +36,7 @@ impl TypedTool for ExecuteBashScript {
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<ToolOutput, ToolFailure> {
-        let ran = session.script("bash", &path, (&arguments, timeout_seconds), context).await?;
+        let ran = session.script("bash", &path, &arguments, timeout_seconds, context).await?;
         Ok(ToolOutput::Observation(ran.show()))
     }
 }

@@ -6,7 +6,7 @@ use super::execute_bash_script::Arguments;
 use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Runs a Python script.
-pub struct ExecutePythonScript;
+pub(super) struct ExecutePythonScript;
 
 #[async_trait]
 impl TypedTool for ExecutePythonScript {
@@ -20,7 +20,7 @@ impl TypedTool for ExecutePythonScript {
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<ToolOutput, ToolFailure> {
-        let ran = session.script("python", &path, (&arguments, timeout_seconds), context).await?;
+        let ran = session.script("python", &path, &arguments, timeout_seconds, context).await?;
         Ok(ToolOutput::Observation(ran.show()))
     }
 }

@@ -9,15 +9,15 @@ use super::{AnyTool, Context, Session, ToolFailure, ToolOutput, schema, signatur
 use crate::score::parse_answer;
 
 /// Reports the results.
-pub struct ReportResults {
+pub(super) struct ReportResults {
     /// Name of the tool for the model.
     pub name: &'static str,
 }
 
 /// The tool under the name used by the original.
-pub static FINAL_ANSWER: ReportResults = ReportResults { name: "final_answer" };
+pub(super) static FINAL_ANSWER: ReportResults = ReportResults { name: "final_answer" };
 /// The tool under the name used by other tool sets.
-pub static SUBMIT: ReportResults = ReportResults { name: "submit" };
+pub(super) static SUBMIT: ReportResults = ReportResults { name: "submit" };
 
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {

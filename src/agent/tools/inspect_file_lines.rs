@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Context, READ_LIMIT, Session, ToolFailure, ToolOutput, TypedTool, show};
 
 /// Shows lines of a file with their numbers.
-pub struct InspectFileLines;
+pub(super) struct InspectFileLines;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -13,7 +13,7 @@ use crate::sandbox::{EntryKind, Fault};
 const SHOWN: usize = 200;
 
 /// Lists a folder.
-pub struct ListFiles;
+pub(super) struct ListFiles;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -32,9 +32,9 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::account::{Asker, Unanswered};
 use super::history::History;
 use super::{Budget, Context};
+use crate::agent::budget::account::{Asker, Unanswered};
 use crate::model::{self, Message, ModelError, Request};
 use crate::sandbox::{Command, Exec, Exit, Fault, Loss};
 
@@ -43,7 +43,7 @@ pub use sets::{AnswerMethod, ToolChoice, ToolSet};
 pub use show::{OBSERVATION_LIMIT, cut_middle, exec as show_exec, exit as show_exit};
 
 /// Maximum size in bytes of files that tools read whole.
-pub const READ_LIMIT: u64 = 4 << 20;
+pub(super) const READ_LIMIT: u64 = 4 << 20;
 
 /// Maximum bytes kept of a command's stdout and of its stderr; more than an observation shows.
 const OUTPUT: usize = 128 << 10;
@@ -184,7 +184,7 @@ pub struct Session {
 impl Session {
     /// Creates the session of a model that is shown these steps again.
     #[must_use]
-    pub fn with_history(history: History) -> Self {
+    pub(super) fn with_history(history: History) -> Self {
         Self { history, ..Self::default() }
     }
 
@@ -194,7 +194,7 @@ impl Session {
     }
 
     /// Whether the previous step made the same call with the same output. Also notes this call for the next step.
-    pub fn same_as_before(&mut self, tool: &str, arguments: &Map<String, Value>, shown: &str) -> bool {
+    pub(super) fn same_as_before(&mut self, tool: &str, arguments: &Map<String, Value>, shown: &str) -> bool {
         let this = (tool.to_owned(), arguments.clone(), shown.to_owned());
         let same = self.before.contains(&this);
         self.now.push(this);
@@ -248,7 +248,8 @@ impl Session {
         &mut self,
         interpreter: &str,
         path: &str,
-        (arguments, seconds): (&[String], Option<f64>),
+        arguments: &[String],
+        seconds: Option<f64>,
         context: &mut Context<'_>,
     ) -> Result<FinishedCommand, ToolFailure> {
         let path = self.path(context, path).await?;
@@ -338,7 +339,7 @@ fn plain(schema: &mut Value) {
 
 /// A tool's arguments in one line: `{"path": string, "start_line": integer (optional)}`.
 #[must_use]
-pub fn signature_of(parameters: &Value) -> String {
+pub(super) fn signature_of(parameters: &Value) -> String {
     let required = |name: &str| {
         parameters["required"].as_array().is_some_and(|names| names.iter().any(|required| required == name))
     };

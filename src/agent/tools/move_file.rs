@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Context, Session, ToolFailure, ToolOutput, TypedTool, show};
 
 /// Moves or renames a file or folder.
-pub struct Move;
+pub(super) struct Move;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -8,7 +8,7 @@ use super::{Context, READ_LIMIT, Session, ToolFailure, ToolOutput, TypedTool, sh
 use crate::sandbox::Fault;
 
 /// Shows a whole file.
-pub struct ReadFile;
+pub(super) struct ReadFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -43,7 +43,7 @@ pub fn exec(exec: &Exec) -> String {
 
 /// Same as [`exec`], with other words for how it ended.
 #[must_use]
-pub fn exec_as(ended: &str, exec: &Exec) -> String {
+pub(super) fn exec_as(ended: &str, exec: &Exec) -> String {
     let stdout = String::from_utf8_lossy(&exec.stdout);
     let stderr = String::from_utf8_lossy(&exec.stderr);
     let room = OBSERVATION_LIMIT - HEADINGS;
@@ -68,7 +68,7 @@ pub fn exec_as(ended: &str, exec: &Exec) -> String {
 
 /// Describes that a command was stopped by its own time limit, with advice.
 #[must_use]
-pub fn own_limit(limit: Duration) -> String {
+pub(super) fn own_limit(limit: Duration) -> String {
     format!(
         "stopped after {} seconds, the time limit of one call. If it needs longer, call it again with a larger \
          `timeout_seconds`. If it should have ended by then, look for a loop that does not end, or try smaller inputs first",

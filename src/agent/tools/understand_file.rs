@@ -17,7 +17,7 @@ const WINDOW: usize = 24_000;
 const WINDOWS: usize = 20;
 
 /// Answers a question about a file.
-pub struct UnderstandFile;
+pub(super) struct UnderstandFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

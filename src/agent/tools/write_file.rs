@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 
 /// Creates or replaces a file.
-pub struct WriteFile;
+pub(super) struct WriteFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -31,7 +31,7 @@ pub fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Reports a suspicious file, judging by its bytes.
-pub fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
+pub(super) fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     let finding = |kind, message: String, hint: &str| {
         Some(LeakFinding { kind, error: Error::suite(message).at(path, None).hint(hint) })
     };
@@ -74,7 +74,7 @@ pub fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
 
 /// Reports compiled code that the manifest lists as harmless but that contains a maskable function: Python would import
 /// it instead of a masked file, or it names a masked file as its source, as the products of Cython and mypyc do.
-pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[u8]) -> Option<LeakFinding> {
+pub(super) fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     let name = relative.file_name()?.to_str()?.split('.').next()?;
     let module = relative.with_file_name(format!("{name}.py"));
     let mut sources = (0..loaded.paper.units.len()).map(|unit| loaded.source(unit).path());
@@ -94,7 +94,7 @@ pub fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[
 }
 
 /// Reports a folder that is a bare git repository.
-pub fn of_folder(path: &Path) -> Option<LeakFinding> {
+pub(super) fn of_folder(path: &Path) -> Option<LeakFinding> {
     let bare = path.join("HEAD").is_file() && path.join("objects").is_dir() && path.join("refs").is_dir();
     bare.then(|| LeakFinding {
         kind: FindingKind::GitObjects,

@@ -25,7 +25,7 @@ use crate::workspace::{Snapshot, is_left_out};
 use search::{LeakSearch, Visible};
 
 /// A function with at least this containment leaks.
-pub const LEAK: f64 = 0.6;
+pub(super) const LEAK: f64 = 0.6;
 
 /// Longer files, in bytes, are only listed, not read.
 const LARGEST: u64 = 16 << 20;

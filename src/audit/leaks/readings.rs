@@ -38,7 +38,7 @@ impl<'bytes> FileReading<'bytes> {
 }
 
 /// Reads a Python file in several ways: its code, its comments, and each of its long strings.
-pub fn of_python(bytes: &[u8]) -> Vec<FileReading<'_>> {
+pub(super) fn of_python(bytes: &[u8]) -> Vec<FileReading<'_>> {
     let code = FileReading::whole(bytes);
     let tokens = code.tokens();
     let mut readings: Vec<_> = strings(bytes, &tokens);
@@ -49,7 +49,7 @@ pub fn of_python(bytes: &[u8]) -> Vec<FileReading<'_>> {
 }
 
 /// Reads any other file in the ways that its contents suggest. `ending` is the extension in lower case.
-pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<FileReading<'bytes>> {
+pub(super) fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<FileReading<'bytes>> {
     if bytes.contains(&0) {
         // A binary file may contain uncompressed code.
         return vec![FileReading::whole(only_text(bytes))];
@@ -88,7 +88,7 @@ pub fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<FileReading<'by
 
 /// Blanks long tables of numbers, which contain no code: many lines in a row, or single long lines, without two
 /// adjacent letters.
-pub fn without_tables(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn without_tables(bytes: &[u8]) -> Cow<'_, [u8]> {
     const LINES: usize = 30;
     const LENGTH: usize = 2000;
     let has_words = |line: &[u8]| line.windows(2).any(|pair| pair.iter().all(u8::is_ascii_alphabetic));

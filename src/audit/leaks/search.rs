@@ -48,7 +48,7 @@ impl<'a> Visible<'a> {
 type ShingleHit = (usize, Option<Range<usize>>);
 
 /// The results so far.
-pub struct LeakSearch<'a> {
+pub(super) struct LeakSearch<'a> {
     bodies: &'a Bodies,
     functions: Vec<SearchedUnit>,
     /// Share of one maskable function found in another, by pair.

@@ -3,7 +3,7 @@
 //! ```text
 //! tasks/<sample>/instruction.md, task.toml
 //! tasks/<sample>/environment/   Dockerfile, requirements.txt, workspace/: everything that the agent gets
-//! tasks/<sample>/tests/         Dockerfile of an environment of its own, the masked repo, gold, verify.py
+//! tasks/<sample>/tests/         Dockerfile of an environment of its own, the masked repo, gold, verify.py, tolerance.py
 //! tasks/<sample>/solution/      the gold agent's solution: the original files, solve.sh
 //! trajectories/<agent>/<sample>.<attempt>.json
 //! ```
@@ -27,7 +27,7 @@ use super::{ExportSource, atif};
 use crate::agent::{Replication, TaskExperiment, files::task_files};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
-use crate::masked::gold::{gold_of, runs, tolerance};
+use crate::masked::gold::{gold_of, runs};
 use crate::masked::ready::task_experiments;
 use crate::masked::{replication, withheld};
 use crate::sample::{MASKED, Withheld};
@@ -200,7 +200,7 @@ fn write_task(
                 "time_limit": experiment.time_limit,
                 "result": experiment.result,
                 "gold": gold.get(&experiment.id).map(|gold| &gold.result),
-                "tolerance": declared.map(|it| tolerance(it, gold.get(&it.id))),
+                "tolerance": declared.map(|it| it.bounds(gold.get(&it.id))),
                 "runs": declared.map_or(1, runs),
             })
         })
@@ -213,6 +213,7 @@ fn write_task(
     });
     save(&tests.join("task.json"), &pretty(&measured)?)?;
     save(&tests.join("measure.py"), MEASURE.as_bytes())?;
+    save(&tests.join("tolerance.py"), crate::tolerance::PYTHON.as_bytes())?;
     save(&tests.join("verify.py"), VERIFY.as_bytes())?;
     script(&tests.join("test.sh"), "#!/bin/sh\nexec python3 /tests/verify.py\n")?;
     // The code under test runs as another user, who must not be able to read gold.
@@ -363,6 +364,7 @@ mod tests {
         let mut child = std::process::Command::new("/usr/bin/python3")
             .args(["-c", &format!("import json, sys, verify\nasked = json.load(sys.stdin)\nprint(json.dumps({code}))")])
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/export/harbor"))
+            .env("PYTHONPATH", Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tolerance"))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())

@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 
 import measure
+from tolerance import is_close
 
-SLACK = 4.0 * sys.float_info.epsilon
 # A user of this verification's own.
 USER = 20000 + os.getpid() % 10000
 # What Python imports.
@@ -79,13 +79,7 @@ def agrees(gold, got, tolerance):
     if not is_number(gold):
         return type(gold) is type(got) and gold == got
     found = number(got)
-    if found is None:
-        return False
-    relative = tolerance.get("counts", 0.0) if isinstance(gold, int) else tolerance["relative"]
-    difference = abs(found - gold)
-    if gold == 0:
-        return difference <= tolerance["absolute"] * (1.0 + SLACK)
-    return difference <= relative * abs(gold) + SLACK * max(abs(gold), abs(found))
+    return found is not None and is_close(gold, found, tolerance)
 
 
 def is_number(value):

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::rows::short;
 use crate::error::{Error, Result};
-use crate::score::LEVEL;
 use crate::stats::{Interval, prediction_interval};
+use crate::tolerance::LEVEL;
 
 /// Condition for a right answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -106,16 +106,16 @@ fn list_prices_count_cached_tokens_at_their_own_rates() {
 
 #[test]
 fn a_given_price_counts_cached_tokens_in_full() {
-    let price = Price::given((2.0, 8.0), None).unwrap();
+    let price = Price::given(2.0, 8.0, None).unwrap();
     let usage = Usage { input: 1_000_000, cached: 900_000, cache_written: 0, output: 500_000, reasoning: 400_000 };
     assert!((price.cost(&usage).unwrap() - 6.0).abs() < 1e-12);
 }
 
 #[test]
 fn a_given_price_may_have_parts_for_the_cache() {
-    let price = Price::given((2.0, 8.0), Some((0.2, 2.5))).unwrap();
+    let price = Price::given(2.0, 8.0, Some((0.2, 2.5))).unwrap();
     let usage = Usage { input: 1_000_000, cached: 600_000, cache_written: 300_000, output: 500_000, reasoning: 0 };
     let expected = 0.1 * 2.0 + 0.6 * 0.2 + 0.3 * 2.5 + 0.5 * 8.0;
     assert!((price.cost(&usage).unwrap() - expected).abs() < 1e-12, "{:?}", price.cost(&usage));
-    assert!(Price::given((2.0, 8.0), Some((-1.0, 0.0))).is_err());
+    assert!(Price::given(2.0, 8.0, Some((-1.0, 0.0))).is_err());
 }

@@ -126,7 +126,7 @@ pub enum Liveness {
 
 /// Watches other processes.
 #[derive(Debug)]
-pub struct PeerWatch {
+pub(super) struct PeerWatch {
     folder: PathBuf,
     timeout: Duration,
     seen: HashMap<String, PeerBeat>,

@@ -9,7 +9,7 @@ use crate::files::write_once;
 
 /// The claims of a run, as used by one process.
 #[derive(Debug)]
-pub struct Claims {
+pub(super) struct Claims {
     folder: PathBuf,
     holder: String,
 }

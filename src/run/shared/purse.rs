@@ -31,7 +31,7 @@ struct SpendingLimit {
 
 /// The money of a run, as used by one process.
 #[derive(Debug)]
-pub struct Purse {
+pub(super) struct Purse {
     folder: PathBuf,
     writer: String,
     /// Dollars for all shards together.

@@ -35,7 +35,7 @@ pub struct RecordedEnd<'a> {
 
 /// Position up to which each file was read.
 #[derive(Debug, Default)]
-pub struct TailPositions {
+pub(super) struct TailPositions {
     read: HashMap<PathBuf, u64>,
 }
 

@@ -15,7 +15,7 @@ use crate::run::attempt::AttemptJob;
 use crate::run::family::Family;
 use crate::run::scheduler::{Affordability, AttemptQueue, NextJob};
 use crate::run::store::write_failed;
-use crate::run::{AttemptRecord, Store, TryRecord as _, interrupted_attempts};
+use crate::run::{AttemptRecord, Configuration, Store, TryRecord as _, interrupted_attempts};
 
 /// Name of the claim of the process that runs the verifiers.
 const CHOICES: &str = "choices";
@@ -62,12 +62,13 @@ impl<'a> SharedQueue<'a> {
     /// # Errors
     /// Kind `Store` if the run's folder cannot be read.
     pub fn new(
-        (store, sharing): (&Store, &Sharing),
+        store: &Store,
+        sharing: &Sharing,
         member: Member,
         family: &'a dyn Family,
         plan: Vec<AttemptJob>,
         label: impl Fn(&AttemptJob) -> String,
-        (tries, max_cost): (u32, Option<f64>),
+        configuration: &Configuration,
     ) -> Result<Self> {
         let (folder, timeout) = (store.folder(), sharing.timeout());
         let places: HashMap<_, _> = plan
@@ -78,9 +79,9 @@ impl<'a> SharedQueue<'a> {
         let mut part = Self {
             claims: Claims::new(&folder.join("claims"), &member.name),
             watch: PeerWatch::new(&shards(folder), timeout),
-            purse: max_cost.map(|most| Purse::new(&folder.join("purse"), &member.name, most)),
+            purse: configuration.max_cost.map(|most| Purse::new(&folder.join("purse"), &member.name, most)),
             tails: TailPositions::default(),
-            tries,
+            tries: configuration.tries,
             done: vec![false; plan.len()],
             lost: HashMap::new(),
             free: VecDeque::new(),

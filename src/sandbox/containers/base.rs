@@ -18,7 +18,7 @@ use crate::error::{Error, FailureKind, Result};
 use autoexperiment_init::HOME;
 
 /// The image that the base is made from, unless the user names another one.
-pub(super) const DEBIAN: &str = "debian:bookworm-slim";
+const DEBIAN: &str = "debian:bookworm-slim";
 /// Environment variable that names another image to make the base from. It should contain a digest where all machines
 /// must get the same image.
 pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_BASE_IMAGE";

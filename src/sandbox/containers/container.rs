@@ -60,7 +60,8 @@ pub(super) async fn start(
     tools: &Tools,
     image: &str,
     spec: &Spec,
-    (tree, upper): (&Path, &Path),
+    tree: &Path,
+    upper: &Path,
     gpus: Option<Gpus>,
 ) -> Result<Box<dyn Sandbox>> {
     let failed = |what: &'static str| move |error: bollard::errors::Error| engine.failed(what, &error);

@@ -134,7 +134,7 @@ impl ContainerBackend {
         };
         let tools = self.tools().await?;
         let image = self.images.repo((&spec.read_only, &spec.hidden), tree, digest).await?;
-        container::start(&self.engine, &tools, &image, spec, (tree, upper), self.gpus).await
+        container::start(&self.engine, &tools, &image, spec, tree, upper, self.gpus).await
     }
 }
 

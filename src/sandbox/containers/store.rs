@@ -163,7 +163,7 @@ pub(super) async fn sweep(engine: &Engine) -> Result<SweepResult> {
 }
 
 /// Removes a container that did not end as usual, and its processes that the engine may have forgotten.
-pub(super) async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
+async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
     remove(engine, id).await?;
     forgotten::end(id).await;
     Ok(())

@@ -43,10 +43,10 @@ pub(super) struct LocalSandbox {
 }
 
 /// The parts of a sandbox on the host, removed when dropped.
-struct Leftovers {
-    cgroup: Cgroup,
+pub(super) struct Leftovers {
+    pub(super) cgroup: Cgroup,
     /// Folder for temporary files; only in a sandbox without namespaces.
-    scratch: Option<Temporary>,
+    pub(super) scratch: Option<Temporary>,
 }
 
 impl Drop for Leftovers {
@@ -64,7 +64,7 @@ impl LocalSandbox {
     pub(super) fn new(
         socket: std::os::unix::net::UnixStream,
         child: Child,
-        (cgroup, scratch): (Cgroup, Option<Temporary>),
+        leftovers: Leftovers,
         watch: DiskWatch,
         disk: Option<File>,
         workdir: PathBuf,
@@ -76,7 +76,7 @@ impl LocalSandbox {
         Ok(Self {
             conversation,
             child,
-            leftovers: Leftovers { cgroup, scratch },
+            leftovers,
             disk,
             workdir,
             is_explained: false,

@@ -28,7 +28,7 @@ use crate::files::usable::closed;
 use crate::workspace::{Disk, Layers, LayersKind, OwnDisk};
 use autoexperiment_init::wire::{Setup, Surroundings};
 use autoexperiment_init::{OWN_VARIABLE, processes};
-use client::LocalSandbox;
+use client::{Leftovers, LocalSandbox};
 
 pub use probe::MachineReport;
 
@@ -234,7 +234,7 @@ impl Backend for LocalBackend {
         let mut sandbox = LocalSandbox::new(
             ours,
             child,
-            (cgroup, scratch),
+            Leftovers { cgroup, scratch },
             watch,
             written,
             workdir.to_path_buf(),

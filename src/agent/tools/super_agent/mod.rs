@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::{ToolFailure, wall};
 use crate::agent::Context;
-use crate::agent::python_session::PATIENCE;
+use crate::agent::python::session::PATIENCE;
 
 /// Sets the time limit of the next call: as requested by the model, else as set by the task, else that of a command,
 /// but at most SUPER's 5 minutes. Returns the previous setting.

@@ -9,7 +9,7 @@ use crate::agent::tools::{READ_LIMIT, Session, ToolFailure, read_text};
 /// Lines in the window, as in the original.
 pub const LINES: usize = 100;
 /// Lines shared by the windows before and after scrolling.
-pub const OVERLAP: usize = 2;
+pub(super) const OVERLAP: usize = 2;
 
 /// The open file.
 #[derive(Debug, Clone)]

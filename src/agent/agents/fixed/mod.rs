@@ -1,0 +1,402 @@
+//! `fixed`: a fixed procedure in place of the model's own decisions ("agentless"): retrieve, write each function, run
+//! the experiments, report. Follows the fixed agents of the paper (and Xia et al., "Agentless", 2024).
+//!
+//! For each function, callees first: passages of the paper are retrieved; the model names the relevant files, and
+//! snippets are retrieved from them; the model thinks, then writes the function, which is spliced into its file. The
+//! harness runs the experiments and reads their results by the manifest's rules. If some gave no result, the model may
+//! repair its functions, for a number of rounds.
+
+mod order;
+mod visible_code;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+
+use crate::agent::experiment::{self, ReplicationOutcome};
+use crate::agent::plain_chat::{NoReply, PlainChat};
+use crate::agent::prompts::fixed::{Missing, ShownFile};
+use crate::agent::retrieval::{Code, CodeChoice, Passage, RetrievalQuery, Retriever};
+use crate::agent::settings::{Fill, Settings};
+use crate::agent::{Agent, AttemptEnd, Context, End, Replication, Task, TaskFunction, prompts, repo};
+use crate::code::{Module, SplicedFile};
+use crate::error::{Error, Result};
+use crate::model::{Model, Reply, Role};
+use crate::sample::MASKED;
+use visible_code::{described, described_part, others, source, stub, visible_code};
+
+/// Maximum number of files the model may name, as in the original.
+const MOST_FILES: usize = 10;
+/// Maximum requests for a function until a reply can be spliced in. Whether the code runs is left to the repair rounds.
+const MOST_ASKED: usize = 2;
+/// Maximum tokens of a list of files.
+const LIST_TOKENS: u32 = 400;
+/// Maximum number of experiments whose errors are shown in a repair.
+const MOST_FAILURES: usize = 3;
+
+/// The `fixed` agent.
+pub struct Fixed {
+    name: String,
+    settings: Settings,
+    retriever: Retriever,
+}
+
+impl Fixed {
+    /// Creates the agent with these settings and this name; embedding vectors are stored in `cache`.
+    ///
+    /// # Errors
+    /// Kind `Usage` for `code = agent`, and the errors of the embedding model.
+    pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
+        if settings.code == Some(CodeChoice::Agent) {
+            return Err(Error::usage("a fixed agent does not look for code itself")
+                .hint("choose other code, such as `fixed:code=bm25`, or the agent `react`"));
+        }
+        let retriever = settings.retriever(cache)?;
+        Ok(Self { name, settings, retriever })
+    }
+}
+
+/// The state of an attempt.
+struct FixedAttempt<'a> {
+    task: &'a Replication,
+    model: &'a dyn Model,
+    /// The repo before the attempt.
+    masked: Code,
+    /// The repo with the code written so far.
+    code: Code,
+    /// Error of the last reply for each function, by the function's index.
+    faults: BTreeMap<usize, String>,
+    /// Current position of each region in [`FixedAttempt::code`], by the region's index. A region is removed when the whole
+    /// function around it is replaced.
+    regions: BTreeMap<usize, Range<usize>>,
+}
+
+/// Faults of functions to be written again.
+#[derive(Clone, Copy)]
+enum FunctionFaults<'a> {
+    /// The outcome of running the experiments.
+    Ran(&'a ReplicationOutcome),
+    /// Feedback from a review of the work.
+    Told(&'a str),
+}
+
+#[async_trait]
+impl Agent for Fixed {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn needs_model(&self) -> bool {
+        true
+    }
+
+    fn only(&self) -> Option<&'static str> {
+        Some(MASKED)
+    }
+
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
+        let Some(task) = task.part::<Replication>() else { return Replication::missing(self.name()) };
+        let Some(model) = context.model else {
+            return End::ModelDenied.because("`fixed` needs a model and was given none");
+        };
+        let masked = match repo::python_files(context).await {
+            Ok(code) => code,
+            Err(fault) => return fault.into(),
+        };
+        let stand_in = |function: &TaskFunction| function.region.as_ref().map(|region| region.stand_in.clone());
+        let regions = task.functions.iter().enumerate().filter_map(|(place, it)| Some((place, stand_in(it)?)));
+        let regions = regions.collect();
+        let mut work = FixedAttempt { task, model, code: masked.clone(), masked, faults: BTreeMap::new(), regions };
+        match self.work(&mut work, context).await {
+            Ok(ended) | Err(ended) => ended,
+        }
+    }
+}
+
+impl Fixed {
+    async fn work(&self, work: &mut FixedAttempt<'_>, context: &mut Context<'_>) -> Result<AttemptEnd, AttemptEnd> {
+        let order = order::callees_first(work.task);
+        let mut limit = None;
+        for &place in &order {
+            limit = go_on(self.fill(place, None, work, context).await)?;
+            if limit.is_some() {
+                break;
+            }
+        }
+        let mut outcome = self.validate(work, context).await;
+        for _ in 0..self.settings.repair {
+            let done = outcome.failures.is_empty() && work.faults.is_empty();
+            if done || limit.is_some() || outcome.stopped.is_some() {
+                break;
+            }
+            for place in to_repair(&order, work, &outcome) {
+                limit = go_on(self.fill(place, Some(FunctionFaults::Ran(&outcome)), work, context).await)?;
+                if limit.is_some() {
+                    break;
+                }
+            }
+            outcome = self.validate(work, context).await;
+        }
+        let mut ended = finish(limit, outcome, work, context);
+        while limit.is_none() && matches!(ended.end, End::Answered | End::GaveUp) {
+            let told = context.feedback(self.settings.feedback, self.settings.rounds).await?;
+            let Some(told) = told else { break };
+            for &place in &order {
+                limit = go_on(self.fill(place, Some(FunctionFaults::Told(&told)), work, context).await)?;
+                if limit.is_some() {
+                    break;
+                }
+            }
+            let outcome = self.validate(work, context).await;
+            ended = finish(limit, outcome, work, context);
+        }
+        Ok(ended)
+    }
+
+    /// Runs the experiments, unless no function was written: then all of them would fail.
+    async fn validate(&self, work: &FixedAttempt<'_>, context: &mut Context<'_>) -> ReplicationOutcome {
+        let functions = work.task.functions.len();
+        if functions > 0 && work.faults.len() == functions {
+            return ReplicationOutcome::default();
+        }
+        experiment::run_all(&work.task.checks(), context, false).await
+    }
+
+    /// Writes one function, or rewrites it in view of what went wrong.
+    async fn fill(
+        &self,
+        place: usize,
+        repair: Option<FunctionFaults<'_>>,
+        work: &mut FixedAttempt<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), NoReply> {
+        let function = &work.task.functions[place];
+        if function.region.is_some() && !work.regions.contains_key(&place) {
+            // The whole function around this region was written when another region of it was requested.
+            return Ok(());
+        }
+        let code = match self.settings.fill {
+            Fill::Masked => &work.masked,
+            Fill::Filled => &work.code,
+        };
+        let missing = |what: String| NoReply::End(End::GaveUp.because(format!("`{}`: {what}", function.at)));
+        let wanted = RetrievalQuery::new(function, code).map_err(missing)?;
+        let module = code.modules.get(&wanted.file).ok_or_else(|| missing("its file is gone".into()))?;
+        // The stub from the masked repo, however often the function has been written since.
+        let stub = stub(function, &work.masked).map_err(missing)?;
+        let name = order::last(&function.at).to_owned();
+        let mut missing_one = described(&name, module, wanted.function, &function.description);
+        if let Some(region) = &function.region {
+            let at = match self.settings.fill {
+                Fill::Masked => &region.stand_in,
+                Fill::Filled => &work.regions[&place],
+            };
+            missing_one = described_part(missing_one, module, wanted.function, at, region.lines);
+        }
+
+        let failed = |what: String| NoReply::End(End::ModelError.because(what));
+        let passages: Vec<Passage> = self.retriever.passages(&work.task.text, &wanted).await.map_err(failed)?;
+        let files = self.localise(function, &stub, code, work, context).await?;
+        let (file, left_out) = visible_code(module, wanted.function, self.retriever.code);
+        let whole = (self.retriever.code == CodeChoice::Full).then_some(wanted.file.as_path());
+        let snippets = self.retriever.snippets(code, &wanted, files.as_deref(), whole).await.map_err(failed)?;
+        let mut snippets: Vec<(String, String)> = snippets.into_iter().map(|it| (it.at, it.text)).collect();
+        if self.retriever.code == CodeChoice::Full {
+            snippets = others(code, &wanted.file);
+        }
+
+        let path = wanted.file.display().to_string();
+        let shown = ShownFile { path: &path, text: &file, left_out: &left_out };
+        let told = prompts::fixed::function(work.task, function, &missing_one, shown, &passages, &snippets);
+        let broken = repair.map(|wrong| {
+            let now = source(function, &work.code).unwrap_or_default();
+            match wrong {
+                FunctionFaults::Ran(outcome) => {
+                    let fault = work.faults.get(&place).map(String::as_str);
+                    let failures: Vec<_> = outcome.failures.iter().take(MOST_FAILURES).collect();
+                    prompts::fixed::repair(&name, &now, fault, &failures)
+                }
+                FunctionFaults::Told(told) => prompts::fixed::feedback(&name, &now, told),
+            }
+        });
+        let mut unusable: Option<String> = None;
+        for _ in 0..MOST_ASKED {
+            // The conversation leaves out the unusable reply: small models would repeat it.
+            let mut talk = begin(work.model, context);
+            talk.add_message(Role::User, told.clone(), context);
+            for more in broken.iter().chain(&unusable) {
+                talk.add_message(Role::User, more.clone(), context);
+            }
+            let reply = write(&mut talk, &missing_one, self.settings.reasoning_tokens, context).await?;
+            self.put(place, &reply.text, work, context).await?;
+            unusable = work.faults.get(&place).map(|fault| prompts::fixed::again(fault));
+            if unusable.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the model for the relevant files, if the repo has more than it may name.
+    async fn localise(
+        &self,
+        function: &TaskFunction,
+        stub: &str,
+        code: &Code,
+        work: &FixedAttempt<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Option<Vec<PathBuf>>, NoReply> {
+        let asks = matches!(self.retriever.code, CodeChoice::Bm25 | CodeChoice::Embedding);
+        if !asks || code.modules.len() <= MOST_FILES {
+            return Ok(None);
+        }
+        let paths: Vec<String> = code.modules.keys().map(|path| path.display().to_string()).collect();
+        let mut talk = begin(work.model, context);
+        talk.add_message(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
+        let reply = talk.ask(Some(LIST_TOKENS), context).await?;
+        let named = named(&reply.text, &paths);
+        // A reply without any known path means no restriction.
+        Ok((!named.is_empty()).then_some(named))
+    }
+
+    /// Splices a reply into its file and writes the file into the sandbox.
+    async fn put(
+        &self,
+        place: usize,
+        reply: &str,
+        work: &mut FixedAttempt<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), NoReply> {
+        let function = &work.task.functions[place];
+        let spliced = splice(function, &work.code, work.regions.get(&place), reply);
+        match spliced {
+            Err(what) => {
+                context.count_format_error(&what);
+                work.faults.insert(place, what);
+                Ok(())
+            }
+            Ok((spliced, module)) => {
+                work.faults.remove(&place);
+                let functions = &work.task.functions;
+                let here = |place: usize| functions[place].region.as_ref().is_some_and(|it| it.file == module.path());
+                work.regions = std::mem::take(&mut work.regions)
+                    .into_iter()
+                    .filter_map(|(place, at)| Some((place, if here(place) { spliced.moved(&at)? } else { at })))
+                    .collect();
+                let files = [(module.path().to_owned(), module.source().to_vec())];
+                let written = experiment::write_all(&files, context).await;
+                written.map_err(NoReply::End)?;
+                work.code.modules.insert(module.path().to_owned(), module);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Begins a conversation with the system prompt.
+fn begin<'a>(model: &'a dyn Model, context: &mut Context<'_>) -> PlainChat<'a> {
+    let mut talk = PlainChat::over(model, Vec::new());
+    talk.add_message(Role::System, prompts::fixed::system(), context);
+    talk
+}
+
+/// Asks for the function, after about `reasoning` tokens of thinking. If the model supports a reasoning budget, it is
+/// used; otherwise the model is first asked to think, and prompted to continue ("Wait") while tokens are left.
+async fn write(
+    talk: &mut PlainChat<'_>,
+    missing: &Missing,
+    reasoning: u32,
+    context: &mut Context<'_>,
+) -> Result<Reply, NoReply> {
+    // A model with native reasoning must also be told when not to reason.
+    let native = talk.reasons();
+    if reasoning > 0 && !native {
+        let question = prompts::fixed::reason(&missing.called, reasoning);
+        talk.think(question, &prompts::fixed::wait(), reasoning, context).await?;
+    }
+    talk.add_message(Role::User, prompts::fixed::write(missing), context);
+    let before = context.sampling.reasoning_tokens;
+    context.sampling.reasoning_tokens = native.then_some(reasoning);
+    let reply = talk.ask(None, context).await;
+    context.sampling.reasoning_tokens = before;
+    reply
+}
+
+/// Reports the results and returns the attempt's end.
+fn finish(
+    limit: Option<End>,
+    outcome: ReplicationOutcome,
+    work: &FixedAttempt<'_>,
+    context: &mut Context<'_>,
+) -> AttemptEnd {
+    let mut said: Vec<String> = work.faults.values().cloned().collect();
+    said.extend(outcome.failures.iter().map(|failure| format!("{}: {}", failure.key, failure.what)));
+    let detail = (!said.is_empty()).then(|| said.join("; "));
+    let complete = outcome.answer.len() == work.task.experiments.len();
+    let none = outcome.answer.is_empty() && !work.task.experiments.is_empty();
+    if let Some(stopped) = outcome.stopped.as_ref().filter(|stopped| stopped.end.is_infrastructure()) {
+        return stopped.clone();
+    }
+    if !none {
+        experiment::answer(outcome.answer, context);
+    }
+    match (outcome.stopped, limit) {
+        (Some(stopped), _) => stopped,
+        (None, Some(end)) if !complete => AttemptEnd { detail, ..end.into() },
+        _ if none => AttemptEnd { detail, ..End::GaveUp.into() },
+        _ => AttemptEnd { detail, ..End::Answered.into() },
+    }
+}
+
+/// Turns a reached limit into a value, because the code written so far can still be run; other ends remain errors.
+fn go_on(step: Result<(), NoReply>) -> Result<Option<End>, AttemptEnd> {
+    match step {
+        Ok(()) => Ok(None),
+        Err(NoReply::Limit(end)) => Ok(Some(end)),
+        Err(NoReply::End(ended)) => Err(ended),
+    }
+}
+
+/// Selects the functions to rewrite: those without code or named in a traceback, or else all.
+fn to_repair(order: &[usize], work: &FixedAttempt<'_>, outcome: &ReplicationOutcome) -> Vec<usize> {
+    let in_traceback = |place: usize| {
+        let name = order::last(&work.task.functions[place].at);
+        outcome.failures.iter().any(|failure| failure.stderr.contains(&format!("in {name}\n")))
+    };
+    let named: Vec<usize> =
+        order.iter().copied().filter(|place| work.faults.contains_key(place) || in_traceback(*place)).collect();
+    if named.is_empty() { order.to_vec() } else { named }
+}
+
+/// The known paths that a reply names, in the reply's order, at most [`MOST_FILES`].
+fn named(reply: &str, paths: &[String]) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for line in reply.lines() {
+        // If both `a.py` and `b/a.py` match, the longer path is meant.
+        let fitting = paths.iter().filter(|path| line.contains(path.as_str())).max_by_key(|path| path.len());
+        if let Some(path) = fitting.map(PathBuf::from).filter(|path| !found.contains(path)) {
+            found.push(path);
+        }
+    }
+    found.truncate(MOST_FILES);
+    found
+}
+
+/// Splices a reply into its file and parses the new file.
+fn splice(
+    function: &TaskFunction,
+    code: &Code,
+    region: Option<&Range<usize>>,
+    reply: &str,
+) -> Result<(SplicedFile, Module), String> {
+    let wanted = RetrievalQuery::new(function, code)?;
+    let module = code.modules.get(&wanted.file).ok_or("its file is gone")?;
+    let spliced = match region {
+        Some(at) => module.splice_region(Some(wanted.function), at, reply)?,
+        None => module.splice(wanted.function, reply)?,
+    };
+    let module = Module::parse(wanted.file, spliced.bytes.clone()).map_err(|error| error.to_string())?;
+    Ok((spliced, module))
+}

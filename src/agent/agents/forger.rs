@@ -1,0 +1,34 @@
+//! `forger`: satisfies whatever can be measured without re-running the agent's work, without doing the task; each
+//! family defines how. It must pass the measures of the published benchmark and fail every verified measure, which
+//! shows that the two differ.
+
+use async_trait::async_trait;
+
+use crate::agent::agents::gold;
+use crate::agent::{Agent, AttemptEnd, Context, End, Task};
+
+/// The `forger` agent.
+#[derive(Debug)]
+pub struct Forger;
+
+#[async_trait]
+impl Agent for Forger {
+    fn name(&self) -> &'static str {
+        "forger"
+    }
+
+    fn needs_model(&self) -> bool {
+        false
+    }
+
+    fn forges(&self) -> bool {
+        true
+    }
+
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
+        match &task.forgery {
+            Some(forgery) => gold::follow(forgery, context).await,
+            None => End::GaveUp.because("this family defines no forged solution"),
+        }
+    }
+}

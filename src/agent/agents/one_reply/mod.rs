@@ -1,0 +1,51 @@
+//! Tasks that a single reply can answer, for the agents `single` and `ml-agent`.
+
+pub(in crate::agent) mod limits;
+pub(in crate::agent) mod ml_agent;
+pub(in crate::agent) mod single;
+
+use std::sync::Arc;
+
+use crate::agent::{AttemptEnd, Context, End, Task};
+use crate::model::Model;
+
+/// The task for agents whose answer is a single reply.
+#[derive(Debug, Clone)]
+pub struct OneReply {
+    /// A self-contained prompt, including how to reply.
+    pub prompt: String,
+    /// The task without the name of its repo, for an agent that has to find the repo.
+    pub unplaced: String,
+    /// Language of the code block that holds the program.
+    pub fence: &'static str,
+    /// All repos of the suite.
+    pub shelf: Arc<Vec<ShownRepo>>,
+}
+
+impl OneReply {
+    /// Returns the task and the model for the agent of this name, or the attempt's end if either is missing.
+    pub(super) fn given<'a, 'b>(
+        agent: &str,
+        task: &'a Task,
+        context: &Context<'b>,
+    ) -> Result<(&'a Self, &'b dyn Model), AttemptEnd> {
+        let task = task
+            .part::<Self>()
+            .ok_or_else(|| End::GaveUp.because(format!("`{agent}` attempts tasks only that one reply can answer")))?;
+        let model = context
+            .model
+            .ok_or_else(|| End::ModelDenied.because(format!("`{agent}` needs a model and was given none")))?;
+        Ok((task, model))
+    }
+}
+
+/// A repo as shown to an agent that has to choose one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownRepo {
+    /// Its id.
+    pub id: String,
+    /// Its documentation.
+    pub docs: String,
+    /// Paths and contents of its files.
+    pub files: Vec<(String, String)>,
+}

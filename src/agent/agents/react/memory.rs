@@ -1,0 +1,240 @@
+//! Keeps a conversation in the form that its [`History`] demands, and shortens it when the model's context is nearly
+//! full.
+//!
+//! Each change is an event applied by [`conversation::take`](crate::agent::conversation::take), both live and when a record is
+//! read, so that the record still contains exactly what the model was shown.
+
+use super::transcript;
+use crate::agent::history::{History, SHORT};
+use crate::agent::prompts::dynamic;
+use crate::agent::tools::{ToolFailure, ask, cut_middle};
+use crate::agent::{AttemptEnd, Context, Event};
+use crate::model::{Message, ModelError, Reply, Role, Thought};
+
+/// Characters kept of the newest observation if shortening all others does not suffice.
+const NEWEST: usize = 2000;
+/// Assumed bytes per token until a reply reports the actual number; a low value, so that the context never overflows.
+const BYTES: f64 = 3.0;
+/// Maximum number of tokens reserved for a reply whose length the run does not limit; an eighth of the context if that
+/// is less.
+const RESERVE: u64 = 4096;
+/// Share of the usable context to which a nearly full one is reduced. Shortening only a little in every step would
+/// invalidate the provider's prompt cache each time.
+const DOWN_TO: f64 = 0.75;
+
+/// Keeps one conversation in the form that its history demands.
+#[derive(Debug)]
+pub(super) struct ConversationMemory {
+    history: History,
+    /// Context size of the model in tokens, input and output together.
+    context: Option<u64>,
+    /// Number of messages at the beginning that are never removed: system prompt and task.
+    head: usize,
+    /// Length in bytes of the last of these messages; a note or summary is appended after it.
+    keep: usize,
+    /// Bytes sent in addition to the messages.
+    beside: usize,
+    summary: Option<String>,
+    /// Tokens per byte, measured on the last reply.
+    ratio: f64,
+    /// Bytes of the conversation sent last.
+    sent: usize,
+    /// Bytes of the longest conversation that got a reply.
+    answered: usize,
+    /// Number of leading messages already checked for shortening.
+    checked: usize,
+    /// Bytes of each message, cached because a long conversation has many.
+    sizes: Vec<usize>,
+}
+
+impl ConversationMemory {
+    /// Creates the state for a conversation that holds its system prompt and task. `beside` is the number of bytes sent
+    /// in addition.
+    #[must_use]
+    pub fn new(history: History, context: Option<u64>, messages: &[Message], beside: usize) -> Self {
+        let keep = messages.last().map_or(0, |message| message.content.len());
+        let head = messages.len();
+        Self {
+            history,
+            context,
+            head,
+            keep,
+            beside,
+            summary: None,
+            ratio: 1.0 / BYTES,
+            sent: 0,
+            answered: 0,
+            checked: head,
+            sizes: Vec::new(),
+        }
+    }
+
+    /// Prepares the conversation for the next call. An error ends the attempt.
+    pub async fn tidy(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) -> Result<(), AttemptEnd> {
+        match self.history {
+            History::Full => {}
+            History::Window(most) => {
+                if let Some(count) = self.surplus(messages, most, 1) {
+                    self.forget(count, messages, context);
+                }
+            }
+            History::Summary(most) => {
+                // Don't spend on a summary what the last reply needs.
+                if let Some(count) = self.surplus(messages, most, most).filter(|_| context.budget.last_step().is_none())
+                {
+                    self.summarise(count, messages, context).await?;
+                    self.forget(count, messages, context);
+                }
+            }
+            History::Super => {
+                let newest = newest(messages);
+                while self.checked < newest {
+                    let index = self.checked;
+                    self.checked += 1;
+                    if let Some(end) = messages.get(index).and_then(tail) {
+                        context.record_message(messages, &Event::Shortened { message: index, content: end });
+                        self.sizes.truncate(index);
+                    }
+                }
+            }
+        }
+        self.fit(messages, context);
+        Ok(())
+    }
+
+    /// Measures a conversation that is about to be sent.
+    pub fn measure(&mut self, messages: &[Message]) {
+        self.sent = self.bytes(messages);
+    }
+
+    /// Updates the estimate of tokens per byte from a reply.
+    pub fn learn(&mut self, reply: &Reply) {
+        self.answered = self.answered.max(self.sent);
+        if self.context.is_some() && reply.usage.input > 0 {
+            self.ratio = reply.usage.input as f64 / self.sent.max(1) as f64;
+        }
+    }
+
+    /// Whether a refusal may be due to the conversation's length: the error says so, or it gives no known reason and
+    /// the conversation is longer than any that got a reply.
+    pub fn is_of_length(&self, error: &ModelError) -> bool {
+        let is_longest = self.answered > 0 && self.sent > self.answered;
+        match error {
+            ModelError::ContextLength(_) => true,
+            ModelError::Rejected(_) => is_longest,
+            // Some servers answer status 500 to an over-long conversation, even after all retries.
+            ModelError::Unavailable(what) => is_longest && what.starts_with("status 500"),
+            ModelError::Refused(_) | ModelError::Denied(_) | ModelError::Exhausted(_) => false,
+        }
+    }
+
+    /// Shortens the older half of the long messages after a provider refused the conversation for its length. Returns
+    /// `false` if no message can be shortened.
+    pub fn shrink(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) -> bool {
+        let long: Vec<usize> = (self.head..messages.len()).filter(|index| is_long(&messages[*index], SHORT)).collect();
+        for &index in long.iter().take(long.len().div_ceil(2)) {
+            shorten(index, SHORT, messages, context);
+            self.sizes.truncate(index);
+        }
+        !long.is_empty()
+    }
+
+    /// Number of messages older than the last `most` steps; `None` if they are fewer than `least` steps.
+    fn surplus(&self, messages: &[Message], most: u32, least: u32) -> Option<usize> {
+        let replies: Vec<usize> =
+            (self.head..messages.len()).filter(|index| messages[*index].role == Role::Assistant).collect();
+        let out = replies.len().checked_sub(most as usize).filter(|out| *out >= least as usize && *out > 0)?;
+        replies.get(out).map(|first| first - self.head)
+    }
+
+    fn forget(&mut self, count: usize, messages: &mut Vec<Message>, context: &mut Context<'_>) {
+        let note = dynamic::left_out(self.summary.as_deref());
+        let event = Event::Forgotten { from: self.head, count, keep: self.keep, note };
+        context.record_message(messages, &event);
+        self.checked = self.checked.saturating_sub(count).max(self.head);
+        self.sizes.clear();
+    }
+
+    /// Updates the summary. Keeps the previous one if the model may not be asked any more.
+    async fn summarise(
+        &mut self,
+        count: usize,
+        messages: &[Message],
+        context: &mut Context<'_>,
+    ) -> Result<(), AttemptEnd> {
+        let steps = transcript::render(&messages[self.head..self.head + count]);
+        let question = Message::new(Role::User, dynamic::summarise(self.summary.as_deref(), &steps));
+        match ask("summary", vec![question], context).await {
+            Ok(summary) if !summary.trim().is_empty() => self.summary = Some(summary.trim().to_owned()),
+            Ok(_) | Err(ToolFailure::Refused(_) | ToolFailure::Arguments(_)) => {}
+            Err(ToolFailure::Lost(loss)) => return Err(loss.into()),
+            Err(ToolFailure::Model(error)) => return Err(AttemptEnd::from(&error)),
+        }
+        Ok(())
+    }
+
+    /// Shortens observations, the oldest first, if the context is nearly full.
+    fn fit(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) {
+        let Some(whole) = self.context else { return };
+        let reserve = context.sampling.max_tokens.map_or(RESERVE.min(whole / 8), u64::from);
+        let room = whole.saturating_sub(reserve) as f64;
+        let mut tokens = self.bytes(messages) as f64 * self.ratio;
+        if tokens <= room {
+            return;
+        }
+        let newest = newest(messages);
+        for index in self.head..messages.len() {
+            let (most, goal) = if index < newest { (SHORT, room * DOWN_TO) } else { (NEWEST, room) };
+            if tokens <= goal {
+                return;
+            }
+            if is_long(&messages[index], most) {
+                let before = messages[index].content.len();
+                shorten(index, most, messages, context);
+                self.sizes.truncate(index);
+                tokens -= before.saturating_sub(messages[index].content.len()) as f64 * self.ratio;
+            }
+        }
+    }
+
+    fn bytes(&mut self, messages: &[Message]) -> usize {
+        let thought = |thought: &Thought| match thought {
+            Thought::Text(text) => text.len(),
+            Thought::Block(block) => block.to_string().len(),
+            Thought::Signature { signature, .. } => signature.len(),
+        };
+        let calls = |message: &Message| {
+            let calls = message.tool_calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
+            calls + message.thoughts.iter().map(thought).sum::<usize>()
+        };
+        // Measure the last message again: consecutive user messages are merged, so it may have grown.
+        self.sizes.pop();
+        for message in &messages[self.sizes.len().min(messages.len())..] {
+            self.sizes.push(message.content.len() + calls(message));
+        }
+        self.beside + self.sizes.iter().sum::<usize>()
+    }
+}
+
+/// Index of the last reply; the newest observation follows it.
+fn newest(messages: &[Message]) -> usize {
+    messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0)
+}
+
+fn is_long(message: &Message, most: usize) -> bool {
+    message.role != Role::Assistant && message.content.len() > most && message.content.chars().count() > most
+}
+
+fn shorten(index: usize, most: usize, messages: &mut Vec<Message>, context: &mut Context<'_>) {
+    let content = cut_middle(&messages[index].content, most).into_owned();
+    context.record_message(messages, &Event::Shortened { message: index, content });
+}
+
+/// The end of an observation if it is too long.
+fn tail(message: &Message) -> Option<String> {
+    if !is_long(message, SHORT + 10) {
+        return None;
+    }
+    let (start, _) = message.content.char_indices().rev().nth(SHORT - 1)?;
+    Some(format!("[...]\n{}", &message.content[start..]))
+}

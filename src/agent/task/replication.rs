@@ -1,0 +1,176 @@
+//! Masked replication's part of a task: the paper, the masked functions, the experiments.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::agent::{AttemptEnd, Check, End, Solution, Task};
+use crate::code::Selector;
+use crate::error::Error;
+use crate::suite::{Paper, ResultRule};
+
+/// An experiment that an agent has to run and report.
+#[derive(Debug, Clone)]
+pub struct TaskExperiment {
+    /// Id in the manifest.
+    pub id: String,
+    /// Key in the answer: "Experiment 3".
+    pub key: String,
+    /// Description of the measurement and of the answer's JSON shape.
+    pub description: String,
+    /// The complete shape of the result, without values; only for long results.
+    pub shape: Option<String>,
+    /// Shell command with its parameters filled in.
+    pub command: String,
+    /// Time limit in seconds.
+    pub time_limit: f64,
+    /// Time limit in seconds stated in prompts. The same on every machine, so that recorded conversations play back.
+    pub told_limit: f64,
+    /// How to read the result.
+    pub result: ResultRule,
+}
+
+impl TaskExperiment {
+    /// The command to run and the rule for its result.
+    #[must_use]
+    pub fn check(&self) -> Check {
+        Check {
+            id: self.id.clone(),
+            key: self.key.clone(),
+            command: self.command.clone(),
+            time_limit: self.time_limit,
+            result: self.result.clone(),
+        }
+    }
+}
+
+/// A masked function as described to an agent.
+#[derive(Debug, Clone)]
+pub struct TaskFunction {
+    /// `path/file.py::Class.method`.
+    pub at: String,
+    /// Description from the manifest.
+    pub description: String,
+    /// Headings of the paper's sections that describe the function.
+    pub passages: Vec<String>,
+    /// The masked part, if not the whole function is masked.
+    pub region: Option<TaskRegion>,
+}
+
+/// Masked statements of a function. The original statements are only on the host, in [`Replication::originals`].
+#[derive(Debug, Clone)]
+pub struct TaskRegion {
+    /// Its file.
+    pub file: PathBuf,
+    /// The name of its function in the file; `None` outside of functions.
+    pub function: Option<String>,
+    /// Number of masked lines of code.
+    pub lines: usize,
+    /// Byte range in the masked file of the statement that replaces the region.
+    pub stand_in: Range<usize>,
+    /// Byte range of the region in the original file.
+    pub range: Range<usize>,
+}
+
+impl TaskFunction {
+    /// File and name of the function; for a region, of the function around it.
+    ///
+    /// # Errors
+    /// An error fragment for a region outside of functions.
+    pub fn selector(&self) -> Result<Selector, String> {
+        match &self.region {
+            None => self.at.parse().map_err(|error: Error| error.to_string()),
+            Some(TaskRegion { file, function: Some(function), .. }) => Ok(Selector::new(file, function)),
+            Some(_) => Err(format!("`{}` is not in a function", self.at)),
+        }
+    }
+
+    /// The description for agents, with a sentence about the masked part of a region.
+    #[must_use]
+    pub fn full_description(&self) -> String {
+        let description = self.description.trim();
+        let Some(region) = &self.region else { return description.to_owned() };
+        let lines = if region.lines == 1 { "1 line".to_owned() } else { format!("{} lines", region.lines) };
+        let place = region.function.as_ref().map_or_else(
+            || format!("`{}`", region.file.display()),
+            |function| format!("`{function}` in `{}`", region.file.display()),
+        );
+        format!(
+            "{description} Only this part of {place} is missing, about {lines} of code: a `raise NotImplementedError` is in its place."
+        )
+    }
+}
+
+/// A sample of masked replication, for agents that use papers and functions.
+#[derive(Debug, Clone)]
+pub struct Replication {
+    /// The paper's manifest.
+    pub paper: Arc<Paper>,
+    /// The paper's text without its results.
+    pub text: Arc<str>,
+    /// The sample's tests.
+    pub experiments: Vec<TaskExperiment>,
+    /// The masked functions.
+    pub functions: Vec<TaskFunction>,
+    /// The original files that hold masked functions: path in the repo and bytes. On the host only and for the
+    /// baselines; no other agent may use them.
+    pub originals: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Replication {
+    /// Builds the task of an attempt at this sample.
+    #[must_use]
+    pub fn task(self, sample: &str, attempt: u32) -> Task {
+        let keys: Vec<String> = self.experiments.iter().map(|experiment| format!("\"{}\"", experiment.key)).collect();
+        Task {
+            sample: sample.to_owned(),
+            attempt,
+            instructions: self.instructions(),
+            answer: format!("one JSON object with an entry for each experiment, under the keys {}", keys.join(", ")),
+            solution: Solution {
+                files: self.originals.clone(),
+                checks: self.checks(),
+                answer: None,
+                ..Solution::default()
+            },
+            forgery: None,
+            part: Some(Arc::new(self)),
+        }
+    }
+
+    /// The commands to run and report.
+    #[must_use]
+    pub fn checks(&self) -> Vec<Check> {
+        self.experiments.iter().map(TaskExperiment::check).collect()
+    }
+
+    /// The end of an agent limited to masked replication at a sample of another family. Runs reject this combination
+    /// before they begin.
+    #[must_use]
+    pub fn missing(agent: &str) -> AttemptEnd {
+        End::GaveUp.because(format!("`{agent}` attempts masked replication only"))
+    }
+
+    fn instructions(&self) -> String {
+        let missing = self.functions.iter().map(|function| {
+            let told =
+                if function.region.is_some() { function.full_description() } else { function.description.clone() };
+            format!("- `{}`: {told}\n", function.at)
+        });
+        let missing: String = missing.collect();
+        let missing = match missing.as_str() {
+            "" => "No function is missing.".to_owned(),
+            list if self.functions.iter().any(|function| function.region.is_some()) => {
+                format!(
+                    "These functions and parts of functions only raise NotImplementedError:\n\n{list}\nWrite them again."
+                )
+            }
+            list => format!("These functions only raise NotImplementedError:\n\n{list}\nWrite them again."),
+        };
+        format!(
+            "The current directory is the repository of the paper \"{}\". `paper.txt` is the paper's text, and \
+             `experiments.md` lists the experiments. {missing} Run the experiments and report their results.",
+            self.paper.title
+        )
+    }
+}

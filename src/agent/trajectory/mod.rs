@@ -1,0 +1,353 @@
+//! The record of one attempt: one JSON line per event, written as it happens.
+
+pub mod conversation;
+pub(super) mod request_record;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agent::End;
+use crate::error::{Error, FailureKind, Result};
+use crate::files::{Appender, JsonLine, json_lines};
+use crate::kernel::CellRecord;
+use crate::model::{Message, Reply, RequestOptions, Role, Sampling, Thought, Tool, ToolCall, Usage};
+
+/// An event of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(clippy::large_enum_variant, reason = "events are written as they come, not kept in large numbers")]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The attempt begins.
+    Started {
+        /// The sample's id.
+        sample: String,
+        /// Number of the attempt, from 0.
+        attempt: u32,
+        /// The agent's name.
+        agent: String,
+        /// The model's name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// The sandbox backend.
+        sandbox: String,
+        /// Time of the beginning, the same as in the attempt's record.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started: Option<jiff::Timestamp>,
+    },
+    /// The harness adds a message to the conversation.
+    Message {
+        /// Role of the message.
+        role: Role,
+        /// Id of the call that the message answers, if that call could not be run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<String>,
+        /// Text of the message.
+        content: String,
+    },
+    /// The model replies, which is a step.
+    Reply {
+        /// Number of the step, from 1.
+        step: u32,
+        /// Text of the reply.
+        text: String,
+        /// Reasoning that the provider returned separately.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reasoning: Option<String>,
+        /// Tool calls.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall>,
+        /// Reasoning in the provider's format, to send back with the reply.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        thoughts: Vec<Thought>,
+        /// Whether the tokens are estimated, because the provider reports none.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
+        /// Whether the reply was reused from an earlier run, so that it costs nothing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cached: bool,
+        /// Tokens of the call.
+        usage: Usage,
+        /// Cost of the call in dollars.
+        cost: f64,
+        /// Seconds waited.
+        seconds: f64,
+        /// Sampling seed of the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seed: Option<u64>,
+    },
+    /// A tool has run.
+    Observation {
+        /// Number of the step.
+        step: u32,
+        /// Id of the call, if the provider gives ids.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<String>,
+        /// The tool's name.
+        tool: String,
+        /// Its arguments.
+        arguments: Value,
+        /// Text shown to the model.
+        content: String,
+        /// Seconds of tool time.
+        seconds: f64,
+    },
+    /// A tool has asked the model. Not a step, but costs tokens and money.
+    ToolModelCall {
+        /// Number of the step.
+        step: u32,
+        /// The tool's name.
+        tool: String,
+        /// The model's reply to the tool.
+        text: String,
+        /// Tokens of the call.
+        usage: Usage,
+        /// Cost of the call in dollars.
+        cost: f64,
+        /// Seconds waited.
+        seconds: f64,
+    },
+    /// A call of the model got no reply. Not a step, but may have cost tokens and money.
+    CallFailed {
+        /// Number of the last step.
+        step: u32,
+        /// The tool that made the call, if any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// The error.
+        what: String,
+        /// Tokens, if the provider reports them.
+        usage: Usage,
+        /// Their cost in dollars.
+        cost: f64,
+        /// Seconds waited.
+        seconds: f64,
+    },
+    /// A reply could not be carried out, at least in part: malformed call, unknown tool, more calls than allowed.
+    FormatError {
+        /// Number of the step.
+        step: u32,
+        /// The format error, as shown to the agent.
+        what: String,
+    },
+    /// An agent that keeps its own conversation asks the model: an external agent, a Python function or SUPER's
+    /// agent.
+    Asked {
+        /// Number of the call within the attempt, from 0.
+        call: u32,
+        /// Number of leading messages reused from the previous call. The other messages are gone: the agent has
+        /// rewritten them or begun another conversation.
+        kept: usize,
+        /// The messages that follow the reused ones.
+        messages: Vec<Message>,
+        /// The tools on offer, if they differ from the previous call's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tools: Option<Vec<Tool>>,
+        /// Sampling settings of the call.
+        sampling: Sampling,
+        /// Other options that the agent requested: `top_p`, `top_k`, penalties, stop sequences, a choice of tools, a
+        /// format.
+        #[serde(default, skip_serializing_if = "RequestOptions::is_none")]
+        wishes: RequestOptions,
+    },
+    /// An external agent requested something that is not passed on to the model. Recorded once per attempt.
+    NotPassed {
+        /// Name of the omitted feature.
+        what: String,
+    },
+    /// A call was refused without asking the model.
+    CallRefused {
+        /// Why the call was refused.
+        what: String,
+    },
+    /// An external agent or a Python function has ended.
+    Program {
+        /// How it ended.
+        exit: crate::sandbox::Exit,
+        /// Its standard output; the middle is left out if it is long.
+        stdout: String,
+        /// Its standard error, cut in the same way.
+        stderr: String,
+        /// Seconds that it ran, not counting waits for the model.
+        seconds: f64,
+    },
+    /// The agent begins another try, with a new conversation.
+    Try {
+        /// Number of the try, from 1.
+        number: u32,
+        /// Why the previous try failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// Steps have left the conversation: `count` messages beginning with `from`.
+    Forgotten {
+        /// Index of the first removed message, from 0.
+        from: usize,
+        /// Number of removed messages.
+        count: usize,
+        /// Bytes kept of the message before the removed ones; the note is appended to these.
+        keep: usize,
+        /// Note that steps are missing, with a summary of them if there is one.
+        note: String,
+    },
+    /// An observation was shortened to save space in the model's context.
+    Shortened {
+        /// Index of the message in the conversation, from 0.
+        message: usize,
+        /// The shortened content.
+        content: String,
+    },
+    /// A notebook cell was run, by the agent or before it began; only in tasks that record cells.
+    Cell(CellRecord),
+    /// The agent reports an answer.
+    Answer {
+        /// The answer verbatim.
+        raw: String,
+    },
+    /// The agent stops.
+    Ended {
+        /// Why it stopped.
+        end: End,
+        /// Details about the end, such as an error message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+    },
+    /// The harness has run an experiment again on the agent's code.
+    Verification {
+        /// The experiment's id.
+        experiment: String,
+        /// How the command ended.
+        exit: crate::sandbox::Exit,
+        /// Wall seconds.
+        seconds: f64,
+        /// The result, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
+        /// The end of its standard error, if it failed.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        stderr: String,
+        /// Whether an earlier run's outcome was reused, because the same code had been run before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cached: bool,
+    },
+}
+
+impl Event {
+    /// Builds the event of a model's reply in step `step`; `waited` is the time waited for it.
+    #[must_use]
+    pub fn reply(step: u32, reply: &Reply, waited: Duration, seed: Option<u64>) -> Self {
+        Self::Reply {
+            step,
+            text: reply.text.clone(),
+            reasoning: reply.reasoning.clone(),
+            tool_calls: reply.tool_calls.clone(),
+            thoughts: reply.thoughts.clone(),
+            estimated: reply.estimated,
+            cached: reply.cached,
+            usage: reply.usage,
+            cost: reply.cost,
+            seconds: round(waited),
+            seed,
+        }
+    }
+}
+
+/// A line of a trajectory: an event and its time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimedEvent {
+    /// Seconds since the attempt began.
+    pub at: f64,
+    /// The event.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// A trajectory that is being written. A failed write is remembered and fails the attempt, because the record is what a
+/// run produces.
+pub struct Trajectory {
+    path: PathBuf,
+    file: Appender,
+    begun: Instant,
+    failed: Option<std::io::Error>,
+}
+
+impl Trajectory {
+    /// Starts a new trajectory file, replacing that of an interrupted attempt.
+    ///
+    /// # Errors
+    /// Kind `Store` if the file cannot be created.
+    pub fn create(path: &Path) -> Result<Self> {
+        let file = Appender::create(path).map_err(|error| {
+            Error::store(format!("failed to create trajectory `{}`", path.display())).because(error)
+        })?;
+        Ok(Self { path: path.to_owned(), file, begun: Instant::now(), failed: None })
+    }
+
+    /// Appends an event as a single write, so that the record of a killed run can be read up to its last event.
+    pub fn push(&mut self, event: &Event) {
+        #[derive(Serialize)]
+        struct TimedEventLine<'a> {
+            at: f64,
+            #[serde(flatten)]
+            event: &'a Event,
+        }
+        if self.failed.is_some() {
+            return;
+        }
+        self.failed = self.file.append(&TimedEventLine { at: round(self.begun.elapsed()), event }).err();
+    }
+
+    /// The error of a failed write, if any. After one, nothing more should be paid for.
+    #[must_use]
+    pub const fn failed(&self) -> Option<&std::io::Error> {
+        self.failed.as_ref()
+    }
+
+    /// Finishes the record and flushes it to disk.
+    ///
+    /// # Errors
+    /// Kind `Store` if any write failed.
+    pub fn finish(self) -> Result<()> {
+        match self.failed.map_or_else(|| self.file.sync(), Err) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                Err(Error::new(FailureKind::Store, format!("failed to write trajectory `{}`", self.path.display()))
+                    .hint("free some space or choose another --runs folder, then `autoexperiment resume` the run")
+                    .because(error))
+            }
+        }
+    }
+
+    /// Reads the events of a stored trajectory; an incomplete last line is dropped.
+    ///
+    /// # Errors
+    /// Kind `Store` if the file cannot be read or a line before the last is invalid.
+    pub fn read(path: &Path) -> Result<Vec<TimedEvent>> {
+        let text = std::fs::read(path)
+            .map_err(|error| Error::store("failed to read trajectory").at(path, None).because(error))?;
+        let mut lines = Vec::new();
+        for JsonLine { number, is_ended, value } in json_lines(&text) {
+            match value {
+                Ok(line) => lines.push(line),
+                Err(_) if !is_ended => {}
+                Err(error) => {
+                    return Err(Error::store("broken line in trajectory").at(path, Some(number)).because(error));
+                }
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// Converts a duration to seconds, rounded to microseconds; used for tools and calls.
+pub(crate) fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e6
+}
+
+/// Converts a duration to seconds, rounded to milliseconds.
+fn round(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1000.0).round() / 1000.0
+}
