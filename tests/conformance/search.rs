@@ -87,11 +87,9 @@ crate::cases! {
         let inherited = nix::unistd::dup(std::fs::File::open(&planted).unwrap()).unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&inherited);
         let mut inside = fixture.start().await?;
-        let said = inside.say(&format!("cat <&{number}")).await?;
-        ensure!(said.contains("Bad file descriptor"), "descriptor {number}: {said:.200}");
         // The last one is the folder that `ls` reads.
         let open = inside.say("ls /proc/self/fd | tr '\\n' ' '").await?;
-        ensure!(open == "0 1 2 3", "{open}");
+        ensure!(open == "0 1 2 3", "besides {number}: {open}");
         inside.end().await?;
     }
 }
