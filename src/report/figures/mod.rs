@@ -64,6 +64,15 @@ pub struct NumberTable {
 }
 
 impl NumberTable {
+    /// Returns the table without the columns that are empty in every row.
+    #[must_use]
+    pub fn without_empty_columns(&self) -> Self {
+        let is_filled = |place: usize| self.rows.iter().any(|row| !matches!(row[place].as_str(), "" | "–" | "-"));
+        let kept: Vec<usize> = (0..self.columns.len()).filter(|&place| is_filled(place)).collect();
+        let of = |row: &Vec<String>| kept.iter().map(|&place| row[place].clone()).collect();
+        Self { columns: of(&self.columns), rows: self.rows.iter().map(of).collect() }
+    }
+
     /// Formats the table as CSV that is safe to open in a spreadsheet.
     ///
     /// # Errors

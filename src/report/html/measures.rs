@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::material::Material;
-use super::overview::without_empty;
 use super::words::with_interval;
 use crate::report::figures::NumberTable;
 use crate::report::leaderboard::LeaderboardRow;
@@ -105,7 +104,7 @@ fn table(
             table.rows.push([place.agent.clone(), model, measure.clone()].into_iter().chain(values).collect());
         }
     }
-    without_empty(&table)
+    table.without_empty_columns()
 }
 
 /// The values of n that mean more than their number, each with its meaning in the families of these samples.

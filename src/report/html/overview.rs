@@ -45,7 +45,7 @@ pub fn overview(material: &Material) -> Result<String> {
         let svg = draw(chart, Canvas::SCREEN)?.replace(INK, "currentColor");
         drawn.push(json!({
             "id": figure.id, "title": figure.title, "caption": figure.caption, "svg": svg,
-            "table": without_empty(&figure.table),
+            "table": figure.table.without_empty_columns(),
         }));
     }
     let planned: usize = options.planned.iter().map(|planned| planned.attempts).sum();
@@ -63,7 +63,7 @@ pub fn overview(material: &Material) -> Result<String> {
     let pairs = compare(&contenders(&material.records), true, false, material.options.intervals);
     let places = leaderboard(&summary, &pairs);
     let (comparisons, comparison_legend) = comparisons(material, &places);
-    let board = if places.len() > 1 { without_empty(&board(&places)) } else { NumberTable::default() };
+    let board = if places.len() > 1 { board(&places).without_empty_columns() } else { NumberTable::default() };
     let (cross, papers) = (agents_by_models(material, &places), by_paper(material, &places));
     let measures = measures(material, &summary, &places);
     let rows = best_first(&summary.rows, &places);
@@ -108,13 +108,13 @@ pub fn overview(material: &Material) -> Result<String> {
             axis => material.axis.clone(),
             meanings_of_n => Serde(meanings_of_n(material)),
             measures => Serde(measures),
-            results => Serde(without_empty(&results(&rows))),
-            took => Serde(without_empty(&took(&rows))),
+            results => Serde(results(&rows).without_empty_columns()),
+            took => Serde(took(&rows).without_empty_columns()),
             first_figure => Serde(drawn),
             figures => Serde(further),
-            comparisons => Serde(without_empty(&comparisons)),
+            comparisons => Serde(comparisons.without_empty_columns()),
             comparison_legend,
-            ends => Serde(without_empty(&ends(&rows))),
+            ends => Serde(ends(&rows).without_empty_columns()),
         },
     )
 }
@@ -125,14 +125,6 @@ fn cells<const COUNT: usize>(names: [&str; COUNT]) -> Vec<String> {
 
 fn n_of(n: Option<usize>) -> String {
     n.map_or_else(|| "all".to_owned(), |n| n.to_string())
-}
-
-/// Removes the columns that are empty in every row.
-pub(super) fn without_empty(table: &NumberTable) -> NumberTable {
-    let is_filled = |place: usize| table.rows.iter().any(|row| !matches!(row[place].as_str(), "" | "–" | "-"));
-    let kept: Vec<usize> = (0..table.columns.len()).filter(|&place| is_filled(place)).collect();
-    let of = |row: &Vec<String>| kept.iter().map(|&place| row[place].clone()).collect();
-    NumberTable { columns: of(&table.columns), rows: table.rows.iter().map(of).collect() }
 }
 
 /// Cells that identify a row: agent, model and n.
