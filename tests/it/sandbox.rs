@@ -201,35 +201,37 @@ impl Drop for Crowd {
 #[ignore = "needs minutes, and takes the machine's processors"]
 async fn on_a_busy_machine_fast_commands_finish_and_endless_ones_are_stopped() {
     let count: usize = std::env::var("AUTOEXPERIMENT_COMMANDS").map_or(6, |count| count.parse().unwrap());
-    // About 0.3 s of work, with a limit of 0.8 s.
-    let work = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
+    let work = |rounds: f64| format!("i=0; while [ $i -lt {rounds:.0} ]; do i=$((i+1)); done");
     let wall = Duration::from_millis(800);
     let limits = ExecLimits { wall, patience: patience(wall), ..LIMITS };
-    let crowd = Crowd::of(12);
-    let one = |command: &'static str| async move {
+    let one = |command: String| async move {
         let dir = tempfile::tempdir().unwrap();
         let mut sandbox = sandbox(dir.path()).await;
-        let done = sandbox.exec(&Command::shell(command), &limits).await.unwrap();
+        let done = sandbox.exec(&Command::shell(&command), &limits).await.unwrap();
         sandbox.destroy().await.unwrap();
         done
     };
+    // Work that takes 60% of its limit on a processor of its own, however fast that is.
+    let sample = one(work(1e5)).await.cpu;
+    let work = work(1e5 * 0.6 * wall.as_secs_f64() / sample.as_secs_f64());
+    let crowd = Crowd::of(12);
     let (mut longest, mut crowded_out) = (Duration::ZERO, 0);
     let rounds = count.div_ceil(4);
     for _ in 0..rounds {
-        let right = futures_util::future::join_all((0..4).map(|_| one(work))).await;
+        let right = futures_util::future::join_all((0..4).map(|_| one(work.clone()))).await;
         for done in right {
             assert!(done.success(), "{done:?}");
             longest = longest.max(done.wall);
             crowded_out += usize::from(done.wall > wall);
         }
-        let endless = futures_util::future::join_all((0..4).map(|_| one("while :; do :; done"))).await;
+        let endless = futures_util::future::join_all((0..4).map(|_| one("while :; do :; done".to_owned()))).await;
         for done in endless {
             assert!(done.exit == autoexperiment::sandbox::Exit::TimedOut, "{done:?}");
             assert!(done.cpu > wall / 2, "{done:?}");
         }
     }
     // A sleeping command is not held up by other processes.
-    let asleep = one("sleep 60").await;
+    let asleep = one("sleep 60".to_owned()).await;
     assert!(asleep.exit == autoexperiment::sandbox::Exit::TimedOut && asleep.wall < 3 * wall, "{asleep:?}");
     drop(crowd);
     println!("{crowded_out} of {} took longer than their limit, the longest {longest:?}", 4 * rounds);
