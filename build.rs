@@ -19,23 +19,27 @@ const SUITE: [&str; 6] = ["papers", "repos", "envs", "commands", "tasks", "wheel
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
-    let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").ok_or("no CARGO_MANIFEST_DIR")?);
     fs::copy(sandbox_init(&out)?, out.join("sandbox-init"))?;
-    pack(&here, &SUITE, &out.join("suite.tar.gz"))?;
-    pack(&here.join("starter"), &["README.md", "papers", "repos", "envs"], &out.join("starter.tar.gz"))
+    // Cargo runs this in the package's folder. Paths below it are relative, because a target folder may be copied to
+    // another checkout, whose own files must be used there.
+    pack(Path::new(""), &SUITE, &out.join("suite.tar.gz"))?;
+    pack(Path::new("starter"), &["README.md", "papers", "repos", "envs"], &out.join("starter.tar.gz"))
 }
 
 /// Builds the sandboxes' program, statically if that works, and returns its path. The builds of one target folder share
 /// a folder, so that the program is built once.
 fn sandbox_init(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let variable = |name: &str| std::env::var(name).map_err(|_| format!("no {name}"));
-    let package = PathBuf::from(variable("DEP_AUTOEXPERIMENT_INIT_FOLDER")?);
+    // A checkout has the package beside this one; what cargo downloads has it elsewhere.
+    let beside = PathBuf::from("init");
+    let package = if beside.is_dir() { beside } else { PathBuf::from(variable("DEP_AUTOEXPERIMENT_INIT_FOLDER")?) };
     for part in ["src", "Cargo.toml", "build.rs", "profile.toml", "../Cargo.lock"] {
         let path = package.join(part);
         if path.exists() {
             println!("cargo::rerun-if-changed={}", path.display());
         }
     }
+    let package = std::path::absolute(package)?;
     let target = variable("TARGET")?;
     // OUT_DIR is `target/PROFILE/build/PACKAGE/out`.
     let folder = out.ancestors().nth(4).ok_or("OUT_DIR is not in a target folder")?.join("sandbox-init");
