@@ -163,7 +163,6 @@ impl<'a> NeedleSearch<'a> {
         for pid in &pids {
             self.process(*pid);
         }
-        self.own_descriptors();
         for pid in pids.into_iter().filter(|pid| *pid != own) {
             self.memory(pid);
         }
@@ -176,6 +175,9 @@ impl<'a> NeedleSearch<'a> {
                 self.found.files += 1;
                 self.bytes(&path, &bytes, 0);
             }
+        }
+        if pid == std::process::id() {
+            return self.own_descriptors();
         }
         for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
             if fs::metadata(entry.path()).is_ok_and(|about| about.is_file()) {
