@@ -74,6 +74,11 @@ impl ExpectedCall {
         self.set.iter().chain(&self.left)
     }
 
+    /// The arguments to compare as one JSON object.
+    fn to_value(&self) -> Value {
+        Value::Object(self.arguments().map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
     /// Whether a call matches this one apart from `free` arguments.
     fn covers(&self, call: &FunctionCall, free: Leeway<'_>) -> bool {
         self.function == call.function && self.arguments().all(|(name, _)| self.agrees(name, call, free))
@@ -204,21 +209,16 @@ enum CallState {
     Absent,
 }
 
-/// Whether an expected call was made. `is_accounted_for` tells which calls are made by an expected call and therefore do
-/// not replace another one.
-fn state(
-    one: &ExpectedCall,
-    calls: &[FunctionCall],
-    free: Leeway<'_>,
-    is_accounted_for: &impl Fn(&FunctionCall) -> bool,
-) -> CallState {
+/// Whether an expected call was made. `independent` are the calls that no expected one makes: only these can be made in
+/// place of another one.
+fn state(one: &ExpectedCall, calls: &[FunctionCall], independent: &[&FunctionCall], free: Leeway<'_>) -> CallState {
     if calls.iter().any(|call| one.covers(call, free)) {
         return CallState::Made;
     }
-    if calls.iter().any(|call| call.function == one.function && !is_accounted_for(call)) {
+    if independent.iter().any(|call| call.function == one.function) {
         return CallState::Otherwise;
     }
-    let states: Vec<CallState> = one.inner.iter().map(|inner| state(inner, calls, free, is_accounted_for)).collect();
+    let states: Vec<CallState> = one.inner.iter().map(|inner| state(inner, calls, independent, free)).collect();
     if states.contains(&CallState::Otherwise) {
         CallState::Otherwise
     } else if states.contains(&CallState::Made) {
@@ -226,6 +226,20 @@ fn state(
     } else {
         CallState::Absent
     }
+}
+
+/// The calls that no expected call makes, directly or by way of others.
+fn independent_calls<'a>(
+    expected: &[ExpectedCall],
+    calls: &'a [FunctionCall],
+    free: Leeway<'_>,
+) -> Vec<&'a FunctionCall> {
+    let numbered: BTreeMap<usize, &FunctionCall> = calls.iter().filter_map(|call| Some((call.number?, call))).collect();
+    let parent = |call: &FunctionCall| call.parent.and_then(|number| numbered.get(&number).copied());
+    let is_expected = |call: &FunctionCall| expected.iter().any(|one| one.covers(call, free));
+    let is_independent =
+        |call: &&FunctionCall| !std::iter::successors(parent(call), |call| parent(call)).any(is_expected);
+    calls.iter().filter(is_independent).collect()
 }
 
 /// Comparison of a program's calls with the right program's.
@@ -251,18 +265,10 @@ impl CallComparison {
 #[must_use]
 pub fn compare(expected: &[ExpectedCall], calls: &[FunctionCall], free: Leeway<'_>) -> CallComparison {
     let mut comparison = CallComparison::default();
-    let is_made_by_an_expected_call = |call: &FunctionCall| {
-        let mut above = call.parent;
-        std::iter::from_fn(|| {
-            let parent = calls.iter().find(|other| other.number.is_some() && other.number == above)?;
-            above = parent.parent;
-            Some(parent)
-        })
-        .any(|parent| expected.iter().any(|one| one.covers(parent, free)))
-    };
+    let independent = independent_calls(expected, calls, free);
     for one in expected.iter().filter(|one| one.is_required(free)) {
-        let state = state(one, calls, free, &is_made_by_an_expected_call);
-        let gold = Value::Object(one.arguments().map(|(name, value)| (name.clone(), value.clone())).collect());
+        let state = state(one, calls, &independent, free);
+        let gold = one.to_value();
         let closest = calls.iter().filter(|call| call.function == one.function).max_by_key(|call| {
             one.arguments()
                 .filter(|(name, right)| call.set.get(*name).is_some_and(|got| is_same(right, got, name, free)))
@@ -290,15 +296,13 @@ pub fn compare(expected: &[ExpectedCall], calls: &[FunctionCall], free: Leeway<'
         if call.is_construction() && rights.iter().any(|one| one.is_required(free)) {
             continue;
         }
-        let failed = value(
-            &first.title(),
-            Value::Object(first.arguments().map(|(name, value)| (name.clone(), value.clone())).collect()),
-            Some(Value::Object(call.set.clone())),
-            false,
-        );
-        let is_listed = comparison.values.iter().any(|listed| !listed.pass && listed.got == failed.got);
-        if !is_listed && !rights.iter().any(|one| one.covers(call, free)) {
-            comparison.values.push(failed);
+        if rights.iter().any(|one| one.covers(call, free)) {
+            continue;
+        }
+        let got = Some(Value::Object(call.set.clone()));
+        let is_listed = comparison.values.iter().any(|listed| !listed.pass && listed.got == got);
+        if !is_listed {
+            comparison.values.push(value(&first.title(), first.to_value(), got, false));
         }
     }
     comparison
@@ -326,4 +330,66 @@ pub fn equal(one: &Value, other: &Value) -> bool {
 /// A value's verdict without a reason.
 pub fn value(path: &str, gold: Value, got: Option<Value>, pass: bool) -> ValueVerdict {
     ValueVerdict { path: path.to_owned(), gold, got, error: None, pass, reason: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn arguments(value: Value) -> Map<String, Value> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn expects(function: &str, set: Value) -> ExpectedCall {
+        ExpectedCall { function: function.to_owned(), set: arguments(set), left: Map::new(), inner: Vec::new() }
+    }
+
+    fn calls(function: &str, set: Value, number: usize, parent: Option<usize>) -> FunctionCall {
+        FunctionCall {
+            function: function.to_owned(),
+            direct: parent.is_none(),
+            set: arguments(set),
+            left: Map::new(),
+            number: Some(number),
+            parent,
+        }
+    }
+
+    fn compared(expected: &[ExpectedCall], calls: &[FunctionCall]) -> CallComparison {
+        compare(expected, calls, Leeway { free: &BTreeMap::new(), unordered: &[] })
+    }
+
+    #[test]
+    fn a_program_that_tries_several_settings_differs_in_whatever_order() {
+        let expected = [expects("a.py::fit", json!({"alpha": 0.8}))];
+        let fit = |alpha: f64, number| calls("a.py::fit", json!({ "alpha": alpha }), number, None);
+        assert!(compared(&expected, &[fit(0.8, 1), fit(0.8, 2)]).agrees());
+        for alphas in [[0.8, 0.9], [0.9, 0.8]] {
+            let comparison = compared(&expected, &[fit(alphas[0], 1), fit(alphas[1], 2)]);
+            assert!(!comparison.agrees() && comparison.made == 1, "{comparison:?}");
+        }
+    }
+
+    #[test]
+    fn an_object_may_be_made_and_left_unused() {
+        let expected = [expects("a.py::Recipe.__init__", json!({"epochs": 4}))];
+        let recipe = |epochs: u32, number| calls("a.py::Recipe.__init__", json!({ "epochs": epochs }), number, None);
+        assert!(compared(&expected, &[recipe(1, 1), recipe(4, 2)]).agrees());
+        assert!(!compared(&expected, &[recipe(1, 1)]).agrees());
+    }
+
+    #[test]
+    fn a_call_that_an_expected_call_makes_does_not_replace_another_one() {
+        let expected = [expects("a.py::load", json!({"name": "x"})), expects("a.py::generator", json!({"seed": 13}))];
+        let load = calls("a.py::load", json!({"name": "x"}), 1, None);
+        let by_way = calls("a.py::read", json!({}), 2, Some(1));
+        let within = calls("a.py::generator", json!({"seed": 99}), 3, Some(2));
+        let comparison = compared(&expected, &[load, by_way.clone(), within.clone()]);
+        assert!(comparison.agrees() && comparison.absent == expected[1..], "{comparison:?}");
+        // Within a call that is not the expected one, it does.
+        let other = calls("a.py::load", json!({"name": "y"}), 1, None);
+        assert_eq!(compared(&expected, &[other, by_way, within]).values.iter().filter(|it| !it.pass).count(), 2);
+    }
 }
