@@ -276,8 +276,8 @@ fn legend(how: Intervals) -> String {
     };
     format!(
         "difference: second minus first, in points, with its {:.0}% interval ({}). flipped: samples whose first attempt \
-         only the first / only the second passes. p: sign-flip permutation test over {flips}, all attempts included, which also decides whether the interval contains 0; with \
-         single attempts it is McNemar's exact test. Holm p: adjusted for all rows.",
+         only the first / only the second passes. p: sign-flip permutation test over {flips}, all attempts included, which also \
+         decides whether the interval contains 0; with single attempts it is McNemar's exact test. Holm p: adjusted for all rows.",
         100.0 * how.level,
         how.legend()
     )

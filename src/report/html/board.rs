@@ -114,20 +114,20 @@ fn of_place<'a>(
 /// pass@1 by paper, with a column for each of the first contenders.
 pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> LinkedTable {
     let mut found: BTreeMap<ContenderOnPaper<'_>, Samples<'_>> = BTreeMap::new();
+    // Passed and all attempts of all contenders together.
+    let mut totals: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for record in scored(&material.records) {
         let AttemptRecord { paper, agent, model, sample, n, pass, .. } = record;
+        let total = totals.entry(paper).or_default();
+        *total = [total[0] + usize::from(*pass), total[1] + 1];
         let samples = found.entry((paper, agent, model.as_deref())).or_default();
         let (_, counts) = samples.entry(sample).or_insert((*n, [0, 0]));
         *counts = [counts[0] + usize::from(*pass), counts[1] + 1];
     }
-    let mut papers: Vec<&str> = found.keys().map(|key| key.0).dedup().collect();
-    // What was solved most often, by all contenders together, comes first.
-    let solved = |paper: &str| {
-        let counts = found.iter().filter(|(key, _)| key.0 == paper).flat_map(|(_, samples)| samples.values());
-        let (passed, all) = counts.fold((0, 0), |sum, (_, [passed, all])| (sum.0 + passed, sum.1 + all));
-        passed as f64 / all.max(1) as f64
-    };
-    papers.sort_by(|a, b| solved(b).total_cmp(&solved(a)));
+    // The paper that was solved most often comes first.
+    let rate = |paper: &str| totals[paper][0] as f64 / totals[paper][1] as f64;
+    let mut papers: Vec<&str> = totals.keys().copied().collect();
+    papers.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
     if papers.len() < 2 {
         return LinkedTable::default();
     }
