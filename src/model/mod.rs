@@ -379,7 +379,7 @@ pub trait Model: Send + Sync {
     fn provider_name(&self) -> Option<&str> {
         self.inner()?.provider_name()
     }
-    /// Maximum tokens of prompt and reply together, as far as it is known.
+    /// Maximum tokens of prompt and reply together, if known.
     fn context(&self) -> Option<u64> {
         self.inner()?.context()
     }

@@ -34,7 +34,7 @@ pub struct ModelAccess {
     pub price: Option<(f64, f64)>,
     /// With [`ModelAccess::price`], dollars per million tokens read from the provider's cache and written to it.
     pub cache_price: Option<(f64, f64)>,
-    /// The user's description of the model, which takes precedence over what is known.
+    /// The user's description of the model, which takes precedence over the program's own.
     pub description: Description,
     /// A folder where replies are kept for later runs, and the run's seed.
     pub cache: Option<(PathBuf, u64)>,

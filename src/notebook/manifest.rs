@@ -133,7 +133,7 @@ pub struct CellBlock {
     pub needs: Vec<String>,
     /// Files with the block's cells.
     pub cells: Vec<String>,
-    /// What the block achieves; part of the agent's instructions if the block is withheld.
+    /// Purpose of the block; part of the agent's instructions if the block is withheld.
     pub goal: String,
 }
 

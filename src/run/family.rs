@@ -539,7 +539,7 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw,
     if samples.is_empty() { Err(nothing_drawn(family, items, asked, seed)) } else { Ok(samples) }
 }
 
-/// Largest n for which items are asked whether they have samples, to explain why there are none.
+/// Largest n that is counted to explain why no sample was drawn.
 const LARGEST_N: usize = 64;
 
 /// The error if no sample was drawn, with the reason.

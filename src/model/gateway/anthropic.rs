@@ -105,7 +105,7 @@ fn choice(choice: Option<&Value>) -> Option<ToolCallChoice> {
     }
 }
 
-/// Reads a message. One of Anthropic's messages can hold several of ours: results of tools, then the user's text.
+/// Reads a message. An Anthropic message with tool results and text becomes several [`Message`]s.
 fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut RequestReader) -> Result<(), Refusal> {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("user") => Role::User,

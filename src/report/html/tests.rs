@@ -312,7 +312,7 @@ fn the_measures_of_a_family_are_shown_with_intervals_by_n_and_with_their_meaning
         section.contains("landmarks that were &lt;reached&gt;") && !section.contains("nothing has it"),
         "{section}"
     );
-    // Counts are no percentages.
+    // Counts are shown as numbers, not percentages.
     assert!(rows.last().unwrap().contains("<td>3.00</td>"), "{rows:?}");
     for id in ["measures", "results"] {
         let section = section_of(&html, id);
