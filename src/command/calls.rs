@@ -33,6 +33,12 @@ pub struct FunctionCall {
     /// Line number of the call that made this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<usize>,
+    /// In an attempt: whether another recorded call made this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub within: bool,
+    /// Digest of the object that it made or returned, if that is the same each time: sha256 of its contents, hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
 }
 
 impl FunctionCall {
@@ -57,6 +63,18 @@ pub struct ExpectedCall {
     /// Calls made by this one, if they receive the constants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<ExpectedCall>,
+    /// Digest of the object that it makes or returns, see [`FunctionCall::object`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+}
+
+/// The calls that a program made, as far as they are compared with expected ones.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordedCalls<'a> {
+    /// The calls.
+    pub calls: &'a [FunctionCall],
+    /// Digests of the objects that the program's own calls made, got and returned.
+    pub objects: &'a BTreeSet<String>,
 }
 
 /// The functions to record in an attempt, with the arguments to compare; `None` for all arguments with plain values.
@@ -136,6 +154,9 @@ pub fn is_same(right: &Value, got: &Value, path: &str, free: Leeway<'_>) -> bool
         return free.has(path) || !is_object(right) || right == got;
     }
     match (right, got) {
+        // A number, and a list of this number alone.
+        (Value::Array(list), Value::Number(_)) if list.len() == 1 => is_same(&list[0], got, path, free),
+        (Value::Number(_), Value::Array(list)) if list.len() == 1 => is_same(right, &list[0], path, free),
         (Value::Object(right), Value::Object(got)) => {
             let names: BTreeSet<&String> = right.keys().chain(got.keys()).collect();
             names.into_iter().all(|name| {
@@ -167,7 +188,7 @@ fn is_object(value: &Value) -> bool {
 pub fn expected(record: &[FunctionCall]) -> Vec<ExpectedCall> {
     let mut found: Vec<ExpectedCall> = Vec::new();
     for call in record.iter().filter(|call| call.direct || call.parent.is_none()) {
-        let one = build(call, record);
+        let one = ExpectedCall { object: call.object.clone(), ..build(call, record) };
         match found
             .iter_mut()
             .find(|other| other.function == one.function && other.set == one.set && other.left == one.left)
@@ -185,7 +206,7 @@ fn build(call: &FunctionCall, record: &[FunctionCall]) -> ExpectedCall {
         .map(|part| build(part, record))
         .filter(|part| (part.set.keys().any(|name| name != "self")) || !part.inner.is_empty());
     let (function, set, left) = (call.function.clone(), call.set.clone(), call.left.clone());
-    ExpectedCall { function, set, left, inner: parts.take(MOST_INNER).collect() }
+    ExpectedCall { function, set, left, inner: parts.take(MOST_INNER).collect(), object: None }
 }
 
 /// The functions and arguments to record for a comparison with these calls.
@@ -209,14 +230,20 @@ enum CallState {
     Absent,
 }
 
-fn state(one: &ExpectedCall, calls: &[FunctionCall], free: Leeway<'_>) -> CallState {
-    if calls.iter().any(|call| one.covers(call, free)) {
+/// `others` are all calls that are expected beside this one.
+fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'_>) -> CallState {
+    let is_made = one.object.as_ref().is_some_and(|object| got.objects.contains(object));
+    if is_made || got.calls.iter().any(|call| one.covers(call, free)) {
         return CallState::Made;
     }
-    if calls.iter().any(|call| call.function == one.function) {
+    // A call that another one makes, or that is expected itself, is not made in place of this one.
+    let is_instead = |call: &&FunctionCall| {
+        call.function == one.function && !call.within && !others.iter().any(|other| other.covers(call, free))
+    };
+    if got.calls.iter().any(|call| is_instead(&call)) {
         return CallState::Otherwise;
     }
-    let states: Vec<CallState> = one.inner.iter().map(|inner| state(inner, calls, free)).collect();
+    let states: Vec<CallState> = one.inner.iter().map(|inner| state(inner, others, got, free)).collect();
     if states.contains(&CallState::Otherwise) {
         CallState::Otherwise
     } else if states.contains(&CallState::Made) {
@@ -247,10 +274,11 @@ impl CallComparison {
 
 /// Compares a program's calls with the expected ones.
 #[must_use]
-pub fn compare(expected: &[ExpectedCall], calls: &[FunctionCall], free: Leeway<'_>) -> CallComparison {
+pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'_>) -> CallComparison {
     let mut comparison = CallComparison::default();
+    let calls = got.calls;
     for one in expected.iter().filter(|one| one.is_required(free)) {
-        let state = state(one, calls, free);
+        let state = state(one, expected, got, free);
         let gold = one.to_value();
         let closest = calls.iter().filter(|call| call.function == one.function).max_by_key(|call| {
             one.arguments()
@@ -326,7 +354,13 @@ mod tests {
     }
 
     fn expects(function: &str, set: Value) -> ExpectedCall {
-        ExpectedCall { function: function.to_owned(), set: arguments(set), left: Map::new(), inner: Vec::new() }
+        ExpectedCall {
+            function: function.to_owned(),
+            set: arguments(set),
+            left: Map::new(),
+            inner: Vec::new(),
+            object: None,
+        }
     }
 
     fn calls(function: &str, set: Value) -> FunctionCall {
@@ -337,11 +371,55 @@ mod tests {
             left: Map::new(),
             number: None,
             parent: None,
+            within: false,
+            object: None,
         }
     }
 
     fn compared(expected: &[ExpectedCall], calls: &[FunctionCall]) -> CallComparison {
-        compare(expected, calls, Leeway { free: &BTreeMap::new(), unordered: &[] })
+        compared_with(expected, calls, &BTreeSet::new())
+    }
+
+    fn compared_with(expected: &[ExpectedCall], calls: &[FunctionCall], objects: &BTreeSet<String>) -> CallComparison {
+        compare(expected, RecordedCalls { calls, objects }, Leeway { free: &BTreeMap::new(), unordered: &[] })
+    }
+
+    #[test]
+    fn an_object_with_the_right_contents_may_be_made_in_another_way() {
+        let right =
+            ExpectedCall { object: Some("a1".to_owned()), ..expects("a.py::Recipe.__init__", json!({"epochs": 4})) };
+        let recipe = |epochs: u32| calls("a.py::Recipe.__init__", json!({ "epochs": epochs }));
+        let seen = |digest: &str| BTreeSet::from([digest.to_owned()]);
+        let expected = [right];
+        assert!(compared_with(&expected, &[recipe(1)], &seen("a1")).agrees());
+        assert!(!compared_with(&expected, &[recipe(1)], &seen("b2")).agrees());
+    }
+
+    #[test]
+    fn a_call_that_another_recorded_call_makes_is_not_made_in_place_of_an_expected_one() {
+        let expected = [expects("a.py::rng", json!({"seed": 3})), expects("a.py::load", json!({"name": "x"}))];
+        let load = calls("a.py::load", json!({"name": "x"}));
+        let inner = FunctionCall { direct: false, within: true, ..calls("a.py::rng", json!({"seed": 8})) };
+        let comparison = compared(&expected, &[load.clone(), inner.clone()]);
+        assert!(comparison.agrees() && comparison.absent.len() == 1, "{comparison:?}");
+        let unseen = FunctionCall { within: false, ..inner };
+        assert!(!compared(&expected, &[load, unseen]).agrees());
+    }
+
+    #[test]
+    fn a_call_that_is_expected_itself_is_not_made_in_place_of_another_one() {
+        let expected = [3, 4].map(|seed| expects("a.py::rng", json!({ "seed": seed })));
+        let comparison = compared(&expected, &[calls("a.py::rng", json!({"seed": 3}))]);
+        assert!(comparison.agrees() && comparison.made == 1 && comparison.absent.len() == 1, "{comparison:?}");
+    }
+
+    #[test]
+    fn a_number_is_the_same_as_a_list_of_it_alone() {
+        let expected = [expects("a.py::bound", json!({"times": [5000]}))];
+        assert!(compared(&expected, &[calls("a.py::bound", json!({"times": 5000}))]).agrees());
+        for other in [json!(5001), json!([5000, 5000]), json!([]), json!("5000")] {
+            assert!(!compared(&expected, &[calls("a.py::bound", json!({ "times": other }))]).agrees());
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::argv;
-use super::calls::{Leeway, compare, equal, is_same, value};
+use super::calls::{Leeway, RecordedCalls, compare, equal, is_same, value};
 use super::errors::{ErrorKind, classify};
 use super::gold::GoldRun;
 use super::manifest::{Expect, Instruction};
@@ -19,6 +19,7 @@ use super::program::{AnswerProgram, find};
 use crate::sandbox::Exit;
 use crate::score::ml_bench::{Argument, StaticCheck, read_arguments, shipped_check, shipped_ran, strict_check};
 use crate::score::{ExperimentVerdict, Rule, Tolerance, ValueVerdict, Verdict, score_experiment};
+use crate::suite::ResultRule;
 
 /// Id of the check that verification runs.
 pub const RUN: &str = "run";
@@ -293,13 +294,15 @@ impl InstructionJudge<'_> {
 
     /// Judges the arguments by calls of functions; `None` if the program called none of them.
     fn by_calls(&self, observed: &ProgramRecord, text: &[bool]) -> Option<Arguments> {
-        let found = compare(&self.gold.functions, observed.functions.as_ref()?, self.leeway());
+        let got = RecordedCalls { calls: observed.functions.as_ref()?, objects: &observed.objects };
+        let found = compare(&self.gold.functions, got, self.leeway());
         if found.values.is_empty() {
             return None;
         }
         // If the program replaces an expected call by something else, the call's constants must at least be in its
         // text.
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
+        let written = written.flat_map(|(name, right)| parts(right).map(move |part| (name, part)));
         let written = written.filter(|(_, right)| right.is_number() || right.is_string()).all(|(name, right)| {
             let constant = read_arguments(&json!({ name.as_str(): right })).unwrap_or_default();
             strict_check(&observed.code, &constant, self.instruction.kind).has_arguments()
@@ -319,7 +322,8 @@ impl InstructionJudge<'_> {
         };
         // A number that is passed to no call, such as a limit used in a comparison, must be in the program's text.
         let is_passed = |argument: &Argument| {
-            self.gold.functions.iter().flat_map(|one| one.set.values()).any(|value| is_argument(argument, value))
+            let mut set = self.gold.functions.iter().flat_map(|one| one.set.values());
+            set.any(|value| is_argument(argument, value) || parts(value).any(|part| is_argument(argument, part)))
         };
         let kept = self
             .asked
@@ -360,7 +364,20 @@ impl InstructionJudge<'_> {
 
     fn agrees(&self, name: &str, right: &Value, call: &ParserCall) -> bool {
         let leeway = self.leeway();
-        leeway.has(name) || call.parsed.get(name).is_some_and(|got| is_same(right, got, name, leeway))
+        self.is_result(right)
+            || leeway.has(name)
+            || call.parsed.get(name).is_some_and(|got| is_same(right, got, name, leeway))
+    }
+
+    /// Whether a value is the path of the file from which the result is read. The result itself shows then that the
+    /// file was written, by whatever means.
+    fn is_result(&self, right: &Value) -> bool {
+        let Some(right) = right.as_str().filter(|_| self.instruction.expect.outcome) else { return false };
+        let Instruction { files, result, .. } = self.instruction;
+        match result {
+            ResultRule::JsonFile(file) if files.is_empty() => file == right,
+            _ => files.iter().any(|file| file == right),
+        }
     }
 
     fn leeway(&self) -> Leeway<'_> {
@@ -409,8 +426,9 @@ impl InstructionJudge<'_> {
             .collect();
         let made = self.gold.calls.iter().all(|gold| calls.iter().any(|call| self.is_same_call(gold, call)));
         let mut pass = made && others.is_empty();
-        if pass && let Some(functions) = &observed.functions {
-            let found = compare(&self.gold.functions, functions, self.leeway());
+        if pass && let Some(calls) = &observed.functions {
+            let got = RecordedCalls { calls, objects: &observed.objects };
+            let found = compare(&self.gold.functions, got, self.leeway());
             pass = found.agrees() && found.absent.is_empty();
             values.extend(found.values);
         }
@@ -427,6 +445,11 @@ impl InstructionJudge<'_> {
     fn is_same_call(&self, gold: &ParserCall, call: &ParserCall) -> bool {
         gold.file == call.file && call.rest.is_empty() && self.agreement(gold, call) == gold.parsed.len()
     }
+}
+
+/// The elements of a list, or the value itself.
+fn parts(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice).iter()
 }
 
 /// Scores a result: numbers with the instruction's tolerance, whole numbers and texts exactly.

@@ -5,6 +5,7 @@
 //! That is why a record counts only for the files and functions that the right program uses, in a repo whose files are
 //! unchanged, and why the result is compared as well, also in a run with an argument changed (see [`Shift`]).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -59,6 +60,9 @@ pub struct ProgramRecord {
     /// not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionCall>>,
+    /// Digests of the objects that its own calls of these functions made, got and returned.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub objects: BTreeSet<String>,
     /// The programs that it started, if these are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
@@ -124,7 +128,16 @@ pub struct RecordingPlan<'a> {
 enum RecordLine {
     Parsed(ParserCall),
     Function(FunctionCall),
+    Object(ObjectDigest),
     Process(argv::PythonProcess),
+}
+
+/// The digest of an object, see [`FunctionCall::object`].
+#[derive(Deserialize)]
+struct ObjectDigest {
+    digest: String,
+    /// Line number of the call that made or returned it; `None` for one that a call got.
+    of: Option<usize>,
 }
 
 /// Runs a program as the instruction demands.
@@ -167,12 +180,23 @@ pub async fn observe(
     let lines = read_record(sandbox, RECORD_FILE).await?;
     let lines = lines.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let (mut calls, mut functions, mut processes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut objects, mut made) = (BTreeSet::new(), BTreeMap::<usize, BTreeSet<String>>::new());
     for line in lines {
         match line {
             RecordLine::Parsed(call) => calls.push(call),
             RecordLine::Function(call) => functions.push(call),
+            RecordLine::Object(ObjectDigest { digest, of }) => {
+                objects.insert(digest.clone());
+                if let Some(of) = of {
+                    made.entry(of).or_default().insert(digest);
+                }
+            }
             RecordLine::Process(process) => processes.push(process),
         }
+    }
+    for call in &mut functions {
+        let made = call.number.and_then(|number| made.remove(&number)).filter(|made| made.len() == 1);
+        call.object = made.and_then(|made| made.into_iter().next());
     }
     let started = if plan.started {
         argv::started(&String::from_utf8_lossy(&read_record(sandbox, TRACE_FILE).await?), &processes)
@@ -205,6 +229,7 @@ pub async fn observe(
         stderr: tail(&exec.stderr),
         calls,
         functions: Some(functions),
+        objects,
         started,
         outcome,
         no_outcome,
@@ -258,11 +283,7 @@ impl<'a> RecordingPlan<'a> {
     }
 
     /// Writes the recorder into the workspace. Returns the environment variables for starting the program.
-    async fn install(
-        &self,
-        sandbox: &mut dyn Sandbox,
-        program: &Path,
-    ) -> Result<std::collections::BTreeMap<String, String>, Fault> {
+    async fn install(&self, sandbox: &mut dyn Sandbox, program: &Path) -> Result<BTreeMap<String, String>, Fault> {
         let root = sandbox.workdir().to_owned();
         let folder = root.join(FOLDER);
         let plan = serde_json::json!({
@@ -288,10 +309,8 @@ impl<'a> RecordingPlan<'a> {
         for name in ["python", "python3"] {
             sandbox.write(&within.join("bin").join(name), wrapper.as_bytes()).await?;
         }
-        let mut variables = std::collections::BTreeMap::from([
-            ("PYTHONPATH".to_owned(), shown.clone()),
-            ("AUTOEXPERIMENT_RECORDER".to_owned(), file),
-        ]);
+        let mut variables =
+            BTreeMap::from([("PYTHONPATH".to_owned(), shown.clone()), ("AUTOEXPERIMENT_RECORDER".to_owned(), file)]);
         if self.started {
             let trace = argv::tracer(&folder.join(TRACE_FILE));
             sandbox.write(&within.join("trace.sh"), trace.as_bytes()).await?;

@@ -111,7 +111,10 @@ fn gold_of(instruction: &Instruction, runs: &[ProgramRecord]) -> GoldRun {
         }
         calls
     });
-    let functions = first.functions.as_deref().map(expected).unwrap_or_default();
+    let mut functions = first.functions.as_deref().map(expected).unwrap_or_default();
+    for call in &mut functions {
+        call.object = call.object.take().filter(|object| runs.iter().all(|run| run.objects.contains(object)));
+    }
     // The parser's arguments are the complete request of a Python program that parses a command line.
     let is_parsed = !calls.is_empty() && instruction.kind == ProgramKind::Python;
     let functions = if is_parsed { Vec::new() } else { functions };

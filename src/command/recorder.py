@@ -2,7 +2,8 @@
 
 - the arguments that the process was started with,
 - what the parsers of argparse give,
-- the bound arguments of calls to the watched functions of the repository or of an installed package.
+- the bound arguments of calls to the watched functions of the repository or of an installed package,
+- digests of the objects and arrays that these calls, made by the program itself, get and return.
 
 The plan, a JSON file, names the functions. For a right program it names none, and then all public functions are
 recorded that the program calls itself, with what these call, but only the arguments that the program sets by a constant
@@ -20,6 +21,9 @@ MOST_CALLS = 20000
 MOST_INNER_CALLS = 1000
 MOST_PARTS = 1000
 DEEPEST = 3
+# Digests of a process, and bytes of one object.
+MOST_DIGESTS = 300
+LARGEST_OBJECT = 16 << 20
 SENTINEL = 904173520618
 
 
@@ -41,6 +45,8 @@ class Recorder:
         self.files = {}
         self.written = {}
         self.counts = {}
+        self.digested = 0
+        self.makers = {}
         self.local = threading.local()
 
     def write(self, line):
@@ -90,6 +96,30 @@ class Recorder:
         if isinstance(value, range) and len(value) <= MOST_PARTS:
             return list(value)
         return {"object": getattr(value, "__qualname__", None) or type(value).__qualname__}
+
+    def digest(self, value):
+        """The digest of an object or array by its contents; None for what JSON can express, and for what has no contents
+        to compare, such as a function of the program's own."""
+        import hashlib
+        import pickle
+
+        if type(value).__module__ == "numpy":
+            if getattr(value, "size", 0) < 4:
+                return None
+        elif isinstance(value, type) or type(value).__module__ == "builtins" or not is_object(self.plain(value)):
+            return None
+        if self.digested >= MOST_DIGESTS:
+            return None
+        self.digested += 1
+        content = Content(hashlib.sha256())
+        try:
+            pickler = pickle.Pickler(content, 4)
+            # Equal contents give equal bytes, whether they are the same object or not.
+            pickler.fast = True
+            pickler.dump(value)
+        except Exception:
+            return None
+        return content.digest.hexdigest()
 
     def is_literal(self, value):
         """Whether the program's text holds this value, or all parts of it."""
@@ -154,10 +184,22 @@ class Recorder:
     # Parsers
 
     def hook_argparse(self):
+        import functools
+
         original = argparse.ArgumentParser.parse_known_args
+        make = argparse.ArgumentParser.__init__
         own = {argparse.__file__, __file__}
         recorder = self
         depth = 0
+
+        def caller(frame):
+            while frame is not None and frame.f_code.co_filename in own:
+                frame = frame.f_back
+            return frame.f_code.co_filename if frame is not None else None
+
+        def __init__(self, *args, **kwargs):
+            recorder.makers[id(self)] = self, caller(sys._getframe(1))
+            make(self, *args, **kwargs)
 
         def parse_known_args(self, args=None, namespace=None):
             nonlocal depth
@@ -167,10 +209,11 @@ class Recorder:
             finally:
                 depth -= 1
             if depth == 0:
-                frame = sys._getframe(1)
-                while frame is not None and frame.f_code.co_filename in own:
-                    frame = frame.f_back
-                file = recorder.place(frame.f_code.co_filename) if frame is not None else ""
+                file = caller(sys._getframe(1))
+                # A program may ask the repository's parser itself.
+                if file is not None and recorder.is_watched(file) == "program":
+                    file = recorder.makers.get(id(self), (None, file))[1] or file
+                file = recorder.place(file) if file is not None else ""
                 values = {name: recorder.named(value) for name, value in vars(parsed).items()}
                 recorder.write({"file": file, "parsed": values, "rest": recorder.plain(rest)})
                 if recorder.stops:
@@ -181,6 +224,7 @@ class Recorder:
             return parsed, rest
 
         argparse.ArgumentParser.parse_known_args = parse_known_args
+        argparse.ArgumentParser.__init__ = functools.wraps(make)(__init__)
 
     def named(self, value):
         """A parsed value; a file that the parser has opened by its name."""
@@ -301,27 +345,44 @@ class Recorder:
             depth = getattr(local, "depth", 0)
             if depth < 0 or depth >= 50:
                 return original(*args, **kwargs)
-            parent, number = getattr(local, "parent", None), None
+            parent, number, seen = getattr(local, "parent", None), None, None
             count = self.counts[name] = self.counts.get(name, 0) + 1
             most = MOST_INNER_CALLS if depth else MOST_CALLS
             if count <= most and (self.watch is not None or depth <= DEEPEST):
                 local.depth = -1
                 try:
-                    number, args, kwargs = self.record(name, signature, args, kwargs, sys._getframe(2), depth, parent)
+                    number, seen, args, kwargs = self.record(
+                        name, signature, args, kwargs, sys._getframe(2), depth, parent
+                    )
                 except Exception:
                     pass
             local.depth = depth + 1
             if number is not None:
                 local.parent = number
             try:
-                return original(*args, **kwargs)
+                result = original(*args, **kwargs)
             finally:
                 local.depth, local.parent = depth, parent
+            if seen is not None and number is not None:
+                local.depth = -1
+                try:
+                    made = seen if name.endswith("__init__") else result
+                    self.write_digest(made, number)
+                except Exception:
+                    pass
+                local.depth = depth
+            return result
 
         return handle
 
+    def write_digest(self, value, of=None):
+        digest = self.digest(value)
+        if digest is not None:
+            self.write({"digest": digest, "of": of})
+
     def record(self, name, signature, args, kwargs, frame, depth, parent):
-        """Records a call. Returns the line's number, and the arguments to go on with."""
+        """Records a call. Returns the line's number, for a call that the program makes itself its first argument (else
+        None), and the arguments to go on with."""
         bound = signature.bind(*args, **kwargs)
         explicit = set(bound.arguments)
         bound.apply_defaults()
@@ -341,9 +402,10 @@ class Recorder:
                     given.add(key)
         direct = depth == 0 and self.is_from_program(frame)
         line = {"function": name, "direct": direct}
+        seen = next(iter(bound.arguments.values()), False) if direct else None
         if self.watch is None:
             if not direct and parent is None:
-                return None, args, kwargs
+                return None, None, args, kwargs
             if self.literals is None:
                 self.literals = self.read_literals()
             plain = {key: self.plain(value) for key, value in values.items()}
@@ -356,21 +418,40 @@ class Recorder:
             keys = self.watch[name]
             plain = {key: self.plain(value) for key, value in values.items() if keys is None or key in keys}
             line["set"] = {key: value for key, value in plain.items() if keys is not None or not is_object(value)}
+            if depth > 0:
+                line["within"] = True
         number = self.write(line)
+        if direct and self.watch is not None:
+            is_made = name.endswith("__init__")
+            for value in list(bound.arguments.values())[is_made:]:
+                self.write_digest(value)
         shift = self.shift
         if shift and shift["at"] == name and self.plain(values.get(shift["name"])) == shift["old"]:
             if shift["name"] in bound.arguments:
                 bound.arguments[shift["name"]] = shift["new"]
             else:
                 next(value for value in bound.arguments.values() if isinstance(value, dict))[shift["name"]] = shift["new"]
-            return number, bound.args, bound.kwargs
-        return number, args, kwargs
+            return number, seen, bound.args, bound.kwargs
+        return number, seen, args, kwargs
 
     def class_of(self, value):
         """The first class of an object, or of a class, that is not the program's own."""
         cls = value if isinstance(value, type) else type(value)
         own = (c for c in cls.__mro__ if c.__module__ != "__main__")
         return next(own, cls).__qualname__
+
+
+class Content:
+    """A file that keeps the digest of what is written to it."""
+
+    def __init__(self, digest):
+        self.digest, self.room = digest, LARGEST_OBJECT
+
+    def write(self, part):
+        self.room -= len(part)
+        if self.room < 0:
+            raise ValueError("too large")
+        self.digest.update(part)
 
 
 def is_object(value):

@@ -103,6 +103,7 @@ fn calls_are_compared_by_their_arguments_however_they_are_written() {
         "show(picker.Picker(floor=0, limit=80).best(3, 5, repeat=1))",
         "show(picker.make(limit=80).best(3, seed=5))",
         "def run(limit, *rest):\n    return picker.Picker(limit).best(*rest)\nfor seed in [5]:\n    show(run(80.0, 3, seed))",
+        "picked = picker.Picker()\npicked.limit = 80\nshow(picked.best(3, seed=5))",
         "import functools\nshow(list(map(functools.partial(picker.Picker(80).best, 3), [5]))[0])",
         "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'from picker import Picker; print(chr(123) + chr(34) + \
          \"best\" + chr(34) + chr(58) + str(Picker(80).best(3, 5)) + chr(125))'], check=True)",
@@ -118,6 +119,8 @@ fn calls_are_compared_by_their_arguments_however_they_are_written() {
     let wrong = [
         "show(picker.Picker(81).best(3, seed=5))",
         "show(picker.Picker(80, floor=-1).best(3, seed=5))",
+        "picked = picker.Picker()\npicked.limit = 81\nshow(picked.best(3, seed=5))",
+        "picked = picker.Picker()\npicked.limit, picked.floor = 80, -1\nshow(picked.best(3, seed=5))",
         "show(picker.Picker(80).best(3, seed=5, repeat=2))",
         "show(picker.make(limit=79).best(3, seed=5))",
         "show(picker.Picker(80).best(3, seed=6))",
