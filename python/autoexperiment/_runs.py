@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import queue
 import signal
 import subprocess
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterable, Union
+from typing import IO, Any, Callable, Iterable, Iterator, Union
 
 from ._errors import Error, Unfinished, UsageError, failure
 from ._notebook import agent_file
@@ -258,6 +261,47 @@ def run(
         return _watch([*arguments, *options], progress)
 
 
+@contextlib.contextmanager
+def _passing_on_ctrl_c(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Passes Ctrl-C on to the program, which stops its run, unless the caller handles it in a way of its own."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: process.send_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _lines(stdout: IO[str]) -> Iterator[str]:
+    """The lines that the program writes.
+
+    Another thread reads them: Python handles a signal only between two steps of the main thread, and one that arrives just
+    before a read would wait for the next line.
+    """
+    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def read() -> None:
+        try:
+            with stdout:
+                for line in stdout:
+                    lines.put(line)
+        finally:
+            lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=0.2)
+        except queue.Empty:
+            continue
+        if line is None:
+            return
+        yield line
+
+
 def _watch(arguments: list[StrPath], progress: bool | None) -> Run:
     """Runs the program, showing its events; the run that it gives."""
     folder: str | None = None
@@ -274,23 +318,15 @@ def _watch(arguments: list[StrPath], progress: bool | None) -> Run:
             start_new_session=True,
         )
         assert process.stdout is not None
-        with Progress(progress) as shown:
+        with _passing_on_ctrl_c(process), Progress(progress) as shown:
             try:
-                while True:
-                    try:
-                        line = process.stdout.readline()
-                    except KeyboardInterrupt:
-                        process.send_signal(signal.SIGINT)
-                        continue
-                    if not line:
-                        break
+                for line in _lines(process.stdout):
                     event = json.loads(line)
                     shown.on(event)
                     if event["event"] == "ended":
                         folder = event["run"]
                 code = process.wait()
             finally:
-                process.stdout.close()
                 if process.poll() is None:
                     process.terminate()
         stderr.seek(0)
