@@ -73,8 +73,10 @@ pub struct ExpectedCall {
 pub struct RecordedCalls<'a> {
     /// The calls.
     pub calls: &'a [FunctionCall],
-    /// Digests of the objects that the program's own calls made, got and returned.
+    /// Digests of the objects that these calls made, got and returned.
     pub objects: &'a BTreeSet<String>,
+    /// Digests of the objects that the program's own calls got.
+    pub used: &'a BTreeSet<String>,
 }
 
 /// The functions to record in an attempt, with the arguments to compare; `None` for all arguments with plain values.
@@ -238,7 +240,9 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
     }
     // A call that another one makes, or that is expected itself, is not made in place of this one.
     let is_instead = |call: &&FunctionCall| {
-        call.function == one.function && !call.within && !others.iter().any(|other| other.covers(call, free))
+        call.function == one.function
+            && !call.within
+            && !others.iter().any(|other| other.is_required(free) && other.covers(call, free))
     };
     if got.calls.iter().any(|call| is_instead(&call)) {
         return CallState::Otherwise;
@@ -303,11 +307,14 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
     for call in calls.iter().filter(|call| call.direct) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };
-        // An object may be made and not used, such as a recipe from which one setting is taken.
-        if call.is_construction() && rights.iter().any(|one| one.is_required(free)) {
+        // An object may be made and not used as it is, such as a recipe that is changed afterwards.
+        let is_used = call.object.as_ref().is_some_and(|object| got.used.contains(object));
+        if call.is_construction() && !is_used && rights.iter().any(|one| one.is_required(free)) {
             continue;
         }
-        if rights.iter().any(|one| one.covers(call, free)) {
+        let is_right =
+            |one: &&ExpectedCall| one.covers(call, free) || one.object.is_some() && one.object == call.object;
+        if rights.iter().any(|one| is_right(&one)) {
             continue;
         }
         let got = Some(Value::Object(call.set.clone()));
@@ -389,10 +396,30 @@ mod tests {
         let right =
             ExpectedCall { object: Some("a1".to_owned()), ..expects("a.py::Recipe.__init__", json!({"epochs": 4})) };
         let recipe = |epochs: u32| calls("a.py::Recipe.__init__", json!({ "epochs": epochs }));
-        let seen = |digest: &str| BTreeSet::from([digest.to_owned()]);
         let expected = [right];
-        assert!(compared_with(&expected, &[recipe(1)], &seen("a1")).agrees());
-        assert!(!compared_with(&expected, &[recipe(1)], &seen("b2")).agrees());
+        assert!(compared_with(&expected, &[recipe(1)], &["a1"], &["a1"]).agrees());
+        assert!(!compared_with(&expected, &[recipe(1)], &["b2"], &["b2"]).agrees());
+    }
+
+    #[test]
+    fn objects_with_several_settings_may_be_made_and_not_used() {
+        let expected = [expects("a.py::Kernel.__init__", json!({"width": 4}))];
+        let kernel = |width: u32| FunctionCall {
+            object: Some(format!("of {width}")),
+            ..calls("a.py::Kernel.__init__", json!({ "width": width }))
+        };
+        for (used, agrees) in [(&["of 4"][..], true), (&["of 2", "of 4"], false)] {
+            let comparison = compared_with(&expected, &[kernel(2), kernel(4)], &["of 2", "of 4"], used);
+            assert!(comparison.agrees() == agrees, "{comparison:?}");
+        }
+    }
+
+    #[test]
+    fn an_expected_call_without_constants_does_not_excuse_another_one_with_a_wrong_constant() {
+        let expected = [expects("a.py::count", json!({})), expects("a.py::count", json!({"words": ["a", "b"]}))];
+        let count = |words: Value| calls("a.py::count", json!({ "words": words }));
+        assert!(compared(&expected, &[count(json!(["a", "b"])), count(json!(["x"]))]).agrees());
+        assert!(!compared(&expected, &[count(json!(["b"])), count(json!(["x"]))]).agrees());
     }
 
     #[test]

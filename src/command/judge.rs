@@ -294,7 +294,8 @@ impl InstructionJudge<'_> {
 
     /// Judges the arguments by calls of functions; `None` if the program called none of them.
     fn by_calls(&self, observed: &ProgramRecord, text: &[bool]) -> Option<Arguments> {
-        let got = RecordedCalls { calls: observed.functions.as_ref()?, objects: &observed.objects };
+        let calls = observed.functions.as_ref()?;
+        let got = RecordedCalls { calls, objects: &observed.objects, used: &observed.used };
         let found = compare(&self.gold.functions, got, self.leeway());
         if found.values.is_empty() {
             return None;
@@ -427,7 +428,7 @@ impl InstructionJudge<'_> {
         let made = self.gold.calls.iter().all(|gold| calls.iter().any(|call| self.is_same_call(gold, call)));
         let mut pass = made && others.is_empty();
         if pass && let Some(calls) = &observed.functions {
-            let got = RecordedCalls { calls, objects: &observed.objects };
+            let got = RecordedCalls { calls, objects: &observed.objects, used: &observed.used };
             let found = compare(&self.gold.functions, got, self.leeway());
             pass = found.agrees() && found.absent.is_empty();
             values.extend(found.values);

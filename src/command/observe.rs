@@ -60,9 +60,12 @@ pub struct ProgramRecord {
     /// not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionCall>>,
-    /// Digests of the objects that its own calls of these functions made, got and returned.
+    /// Digests of the objects that calls of these functions made, got and returned.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub objects: BTreeSet<String>,
+    /// Digests of the objects that its own calls got.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub used: BTreeSet<String>,
     /// The programs that it started, if these are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
@@ -180,16 +183,18 @@ pub async fn observe(
     let lines = read_record(sandbox, RECORD_FILE).await?;
     let lines = lines.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let (mut calls, mut functions, mut processes) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut objects, mut made) = (BTreeSet::new(), BTreeMap::<usize, BTreeSet<String>>::new());
+    let (mut objects, mut used, mut made) =
+        (BTreeSet::new(), BTreeSet::new(), BTreeMap::<usize, BTreeSet<String>>::new());
     for line in lines {
         match line {
             RecordLine::Parsed(call) => calls.push(call),
             RecordLine::Function(call) => functions.push(call),
             RecordLine::Object(ObjectDigest { digest, of }) => {
                 objects.insert(digest.clone());
-                if let Some(of) = of {
-                    made.entry(of).or_default().insert(digest);
-                }
+                match of {
+                    Some(of) => made.entry(of).or_default().insert(digest),
+                    None => used.insert(digest),
+                };
             }
             RecordLine::Process(process) => processes.push(process),
         }
@@ -230,6 +235,7 @@ pub async fn observe(
         calls,
         functions: Some(functions),
         objects,
+        used,
         started,
         outcome,
         no_outcome,

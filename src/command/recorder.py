@@ -21,9 +21,9 @@ MOST_CALLS = 20000
 MOST_INNER_CALLS = 1000
 MOST_PARTS = 1000
 DEEPEST = 3
-# Digests of a process, and bytes of one object.
+# Digests of a process, and bytes of all objects digested.
 MOST_DIGESTS = 300
-LARGEST_OBJECT = 16 << 20
+MOST_CONTENT = 64 << 20
 SENTINEL = 904173520618
 
 
@@ -45,7 +45,7 @@ class Recorder:
         self.files = {}
         self.written = {}
         self.counts = {}
-        self.digested = 0
+        self.digests, self.content = MOST_DIGESTS, MOST_CONTENT
         self.makers = {}
         self.local = threading.local()
 
@@ -108,10 +108,10 @@ class Recorder:
                 return None
         elif isinstance(value, type) or type(value).__module__ == "builtins" or not is_object(self.plain(value)):
             return None
-        if self.digested >= MOST_DIGESTS:
+        if self.digests <= 0:
             return None
-        self.digested += 1
-        content = Content(hashlib.sha256())
+        self.digests -= 1
+        content = Content(hashlib.sha256(), self.content)
         try:
             pickler = pickle.Pickler(content, 4)
             # Equal contents give equal bytes, whether they are the same object or not.
@@ -119,6 +119,8 @@ class Recorder:
             pickler.dump(value)
         except Exception:
             return None
+        finally:
+            self.content = content.room
         return content.digest.hexdigest()
 
     def is_literal(self, value):
@@ -381,8 +383,8 @@ class Recorder:
             self.write({"digest": digest, "of": of})
 
     def record(self, name, signature, args, kwargs, frame, depth, parent):
-        """Records a call. Returns the line's number, for a call that the program makes itself its first argument (else
-        None), and the arguments to go on with."""
+        """Records a call. Returns the line's number; the first argument of a call that no other recorded one makes, else
+        None; and the arguments to go on with."""
         bound = signature.bind(*args, **kwargs)
         explicit = set(bound.arguments)
         bound.apply_defaults()
@@ -402,7 +404,8 @@ class Recorder:
                     given.add(key)
         direct = depth == 0 and self.is_from_program(frame)
         line = {"function": name, "direct": direct}
-        seen = next(iter(bound.arguments.values()), False) if direct else None
+        is_outermost = direct or self.watch is not None and depth == 0
+        seen = next(iter(bound.arguments.values()), False) if is_outermost else None
         if self.watch is None:
             if not direct and parent is None:
                 return None, None, args, kwargs
@@ -444,13 +447,13 @@ class Recorder:
 class Content:
     """A file that keeps the digest of what is written to it."""
 
-    def __init__(self, digest):
-        self.digest, self.room = digest, LARGEST_OBJECT
+    def __init__(self, digest, room):
+        self.digest, self.room = digest, room
 
     def write(self, part):
-        self.room -= len(part)
-        if self.room < 0:
+        if len(part) > self.room:
             raise ValueError("too large")
+        self.room -= len(part)
         self.digest.update(part)
 
 
