@@ -111,6 +111,9 @@ class Package(unittest.TestCase):
                 sandbox.exec("sleep 60")
 
             if __name__ == "__main__":
+                # What runs in the background of a shell ignores the signal.
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+
                 def stop():
                     while not os.path.exists({str(self.folder / "begun")!r}):
                         time.sleep(0.05)
