@@ -384,11 +384,18 @@ mod tests {
     }
 
     fn compared(expected: &[ExpectedCall], calls: &[FunctionCall]) -> CallComparison {
-        compared_with(expected, calls, &BTreeSet::new())
+        compared_with(expected, calls, &[], &[])
     }
 
-    fn compared_with(expected: &[ExpectedCall], calls: &[FunctionCall], objects: &BTreeSet<String>) -> CallComparison {
-        compare(expected, RecordedCalls { calls, objects }, Leeway { free: &BTreeMap::new(), unordered: &[] })
+    fn compared_with(
+        expected: &[ExpectedCall],
+        calls: &[FunctionCall],
+        objects: &[&str],
+        used: &[&str],
+    ) -> CallComparison {
+        let set = |digests: &[&str]| digests.iter().map(|&digest| digest.to_owned()).collect::<BTreeSet<String>>();
+        let got = RecordedCalls { calls, objects: &set(objects), used: &set(used) };
+        compare(expected, got, Leeway { free: &BTreeMap::new(), unordered: &[] })
     }
 
     #[test]
