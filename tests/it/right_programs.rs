@@ -1,6 +1,8 @@
 //! The family `command`: right programs in other words pass, and programs with another argument fail even if their
 //! result is the same.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -175,8 +177,7 @@ fn run_pool(pool: &str, passes: bool) {
     for part in ["commands", "repos", "papers", "envs"] {
         copy(std::path::Path::new(part), &lab.path(part));
     }
-    let mut samples: Vec<&str> = pool.program.iter().map(|entry| entry.sample.as_str()).collect();
-    samples.dedup();
+    let samples: BTreeSet<&str> = pool.program.iter().map(|entry| entry.sample.as_str()).collect();
     let mut odd = Vec::new();
     for sample in samples {
         let entries: Vec<&Entry> = pool.program.iter().filter(|entry| entry.sample == sample).collect();
