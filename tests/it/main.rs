@@ -30,6 +30,7 @@ mod forgeries;
 mod function;
 mod gpus;
 mod harbor;
+mod hidden;
 mod image;
 mod import;
 mod installed_agents;
