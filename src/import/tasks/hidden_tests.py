@@ -2,7 +2,7 @@
 
     {"tests": {NAME: "passed"}, "passed": N, "canaries": {NAME: "failed"}, "changed": 0}
 
-    python hidden_tests.py TEST [REFERENCE...]
+    python hidden_tests.py [--remove] TEST [REFERENCE...]
 
 The code under test is imported by the tests, so it runs in their process and could make them pass. So this process never
 imports it. It starts a server, which imports the tests' libraries and forks two processes. Each of them gets the tests, as
@@ -14,7 +14,8 @@ they were when this process began, and runs them once:
 Which one is the canary is drawn at random and is not said in the process. Code that makes every assertion pass, ends the
 process early, or reports results of its own makes the canary pass, too, and is found out. Both processes also report which
 functions of the test framework, of the libraries and of the references differ from what they were before the code under
-test was imported.
+test was imported, and which functions of references that code has called. With `--remove`, tests and references are removed
+from the disk once they have been read, together with this program: only for a copy of the repo.
 """
 
 import ast
@@ -185,39 +186,108 @@ def changed(before, spaces, names):
     return sorted(path for path, was in before.items() if path not in after or not same(was, after[path]))
 
 
+def with_parts(module, parts):
+    """A copy of a module with more names in it."""
+    copy = type(sys)(module.__name__)
+    vars(copy).update(vars(module), **parts)
+    return copy
+
+
+class References:
+    """The reference modules, which only the tests and other references can import."""
+
+    def __init__(self, sources, folder):
+        self.folder, self.loaded, self.used, self.code = folder, {}, set(), {}
+        self.sources = {file[:-3].replace("/", "."): (file, text) for file, text in sources.items()}
+
+    def importer(self, imported=__import__):
+        """The `__import__` of modules that can import references. No reference stays in `sys.modules` or in a package."""
+
+        def find(name, globals=None, locals=None, fromlist=(), level=0):
+            if level == 0 and name in self.sources:
+                module = self.load(name)
+                return module if fromlist else self.package(name, module, imported)
+            found = imported(name, globals, locals, fromlist, level)
+            inner = [one for one in fromlist or () if level == 0 and f"{name}.{one}" in self.sources]
+            return with_parts(found, {one: self.load(f"{name}.{one}") for one in inner}) if inner else found
+
+        return find
+
+    def package(self, name, module, imported):
+        """What `import a.b` binds: a copy of the package `a` with the reference `b` in it."""
+        while "." in name:
+            name, _, part = name.rpartition(".")
+            module = with_parts(imported(name, fromlist=["_"]), {part: module})
+        return module
+
+    def load(self, name):
+        if name not in self.loaded:
+            file, text = self.sources[name]
+            code = compile(text, os.path.join(self.folder, file), "exec")
+            self.loaded[name] = module = self.module(name, file)
+            self.watch(code, name)
+            # Decorators look for the module of a class while it is made.
+            sys.modules[name] = module
+            try:
+                exec(code, vars(module))
+            finally:
+                sys.modules.pop(name, None)
+        return self.loaded[name]
+
+    def module(self, name, file):
+        """A module whose code can import references."""
+        import builtins
+        import types
+
+        module = types.ModuleType(name)
+        module.__file__ = os.path.join(self.folder, file)
+        vars(module)["__builtins__"] = {**vars(builtins), "__import__": self.importer()}
+        return module
+
+    def watch(self, code, name):
+        """Notes when a function of a reference is entered from the code under test."""
+        monitoring = getattr(sys, "monitoring", None)
+        if monitoring is None:
+            # Python 3.11 and older: slower, since it sees every call.
+            sys.setprofile(lambda frame, event, _: event == "call" and self.entered(frame.f_code, 0))
+        elif not self.code:
+            monitoring.use_tool_id(4, "references")
+            monitoring.register_callback(4, monitoring.events.PY_START, self.entered)
+        for part in (part for part in code.co_consts if type(part) is type(code)):
+            # Equal functions of other files have equal code.
+            self.code[id(part)] = part, f"{name}.{getattr(part, 'co_qualname', part.co_name)}"
+            if monitoring is not None:
+                monitoring.set_local_events(4, part, monitoring.events.PY_START)
+            self.watch(part, name)
+
+    def entered(self, code, offset):
+        if id(code) not in self.code:
+            return
+        frame = sys._getframe(1)
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file.startswith(self.folder + os.sep) and os.path.relpath(file, self.folder) not in self.files:
+                self.used.add(f"{self.code[id(code)][1]}, called by {os.path.relpath(file, self.folder)}")
+                return
+            frame = frame.f_back
+
+
 def run_tests(request, libraries, names, folder):
     """Runs the tests of a request, and returns what is reported of them."""
-    import builtins
-    import importlib.abc
-    import importlib.util
-    import types
     import unittest
 
-    sources = request["references"]
-
-    class References(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-        """Imports reference files as they were when this program began."""
-
-        def find_spec(self, name, path=None, target=None):
-            file = name.replace(".", "/") + ".py"
-            return importlib.util.spec_from_loader(name, self, origin=os.path.join(folder, file)) if file in sources else None
-
-        def exec_module(self, module):
-            module.__file__ = module.__spec__.origin
-            exec(compile(sources[module.__name__.replace(".", "/") + ".py"], module.__file__, "exec"), vars(module))
-
     sys.path.insert(0, folder)
-    sys.meta_path.insert(0, References())
+    references = References(request["references"], folder)
+    references.files = {*request["references"], request["file"], os.path.relpath(os.path.abspath(__file__), folder)}
     # The references come before the code under test, as far as they don't import it themselves.
-    references = []
-    for file in sources:
+    for name, (file, _) in references.sources.items():
         try:
-            references.append((file, importlib.import_module(file[:-3].replace("/", "."))))
+            references.load(name)
         except Exception as error:
             return {"unusable": f"`{file}` cannot be imported: {type(error).__name__}: {error}"}
-    before = {**libraries, **functions(references)}
-    tests = types.ModuleType(request["name"])
-    tests.__file__ = os.path.join(folder, request["name"] + ".py")
+    known = list(references.loaded.items())
+    before = {**libraries, **functions(known)}
+    tests = references.module(request["name"], request["file"])
     vars(tests)[PROBE] = make_probe(request["shift"])
     sys.modules[tests.__name__] = tests
     try:
@@ -227,8 +297,7 @@ def run_tests(request, libraries, names, folder):
     odd = [
         f"{tests.__name__}.{bound}"
         for module, name, bound in request["imports"]
-        for file, reference in references
-        if file == module.replace(".", "/") + ".py" and vars(tests).get(bound) is not vars(reference).get(name)
+        if module in references.loaded and vars(tests).get(bound) is not vars(references.loaded[module]).get(name)
     ]
     own = [(tests.__name__, tests)]
     before.update(functions(own))
@@ -265,7 +334,8 @@ def run_tests(request, libraries, names, folder):
                 self.note(test, problem, "failed" if issubclass(problem[0], test.failureException) else "error")
 
     unittest.defaultTestLoader.loadTestsFromModule(tests).run(Outcomes())
-    odd += changed(before, [*watched(), *references, *own], names)
+    odd += changed(before, [*watched(), *known, *own], names)
+    odd += sorted(references.used)
     return {"tests": outcomes, "messages": messages, "changed": odd}
 
 
@@ -361,7 +431,7 @@ def asserted(tree):
     return sorted(found)
 
 
-def main(test, files):
+def main(remove, test, files):
     folder = os.getcwd()
     read = lambda file: open(os.path.join(folder, file), "rb").read()
     tree, references = ast.parse(read(test)), {file: read(file) for file in files}
@@ -389,10 +459,13 @@ def main(test, files):
     children = [server.stdout.readline().strip() for _ in pipes]
     if not all(child.isdigit() for child in children):
         sys.exit("the libraries of the tests cannot be imported")
+    # Everything is in memory now. The code under test must not find the tests and the references on the disk.
+    for file in [test, *files, __file__] if remove else []:
+        os.remove(os.path.join(folder, file))
     for child, shift, (take, give) in zip(children, shifts, pipes):
         secret = os.urandom(16).hex()
         request = {
-            "name": test[:-3].replace("/", "."), "code": code, "references": references, "imports": names,
+            "name": test[:-3].replace("/", "."), "file": test, "code": code, "references": references, "imports": names,
             "shift": shift, "secret": secret,
         }
         try:
@@ -433,4 +506,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "--serve":
         serve(*json.loads(sys.argv[2]))
     else:
-        main(sys.argv[1], sys.argv[2:])
+        remove = sys.argv[1] == "--remove"
+        main(remove, sys.argv[1 + remove], sys.argv[2 + remove :])
