@@ -56,7 +56,8 @@ impl ReadyPaper {
         let loaded = loaded.into();
         loaded.refuse_results()?;
         observer.on(RunEvent::Stage(Stage::new("copying repo", &loaded.paper.repo)));
-        let snapshot = Snapshot::take(&loaded.repo_dir, &machine.cache, machine.backend.owner())?;
+        let (cache, owner) = (&machine.cache, machine.backend.owner());
+        let plain = Snapshot::take(&loaded.repo_dir, cache, owner)?;
         observer.on(RunEvent::Stage(Stage::new("building env", &loaded.paper.env)));
         let env = machine
             .envs
@@ -64,8 +65,14 @@ impl ReadyPaper {
             .await?;
         machine.conceals(&env.read_only)?;
         let base = machine.backend.base().await?;
-        let snapshot = built(&loaded.paper, snapshot, &env, base.as_deref(), machine, observer).await?;
-        let shown = snapshot.without(&loaded.paper.hidden_set(), &machine.cache, machine.backend.owner())?;
+        // Extensions are built without hidden files, which they could otherwise contain.
+        let shown = plain.without(&loaded.paper.hidden_set(), cache, owner)?;
+        let shown = built(&loaded.paper, shown, &env, base.as_deref(), machine, observer).await?;
+        let snapshot = if loaded.paper.hidden.is_empty() {
+            shown.clone()
+        } else {
+            plain.with_products(shown.tree(), cache, owner)?
+        };
         let experiments = task_experiments(&loaded, protocol)?;
         Ok(Self { loaded, snapshot, shown, env, base, experiments })
     }

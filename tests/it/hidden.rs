@@ -121,6 +121,7 @@ fn masked_trees_and_exported_tasks_hide_files_from_agents_alone() {
     lab.ok(&["export", "r", "--format", "harbor", "-o", "harbor"]);
     let task = "harbor/tasks/tiny_0";
     assert_eq!(shown(&format!("{task}/environment")), 0);
+    assert!(!lab.path(&format!("{task}/environment/workspace/tests")).exists());
     assert_eq!(shown(&format!("{task}/solution")), 0);
     assert_eq!(shown(&format!("{task}/tests/original")), 2);
     for file in ["instruction.md", "environment/workspace/experiments.md", "solution/experiments.json"] {

@@ -56,6 +56,9 @@ pub(super) fn copy_repo(
         let target = to.join(path);
         let failed = |error| Error::io("copy", entry.path(), error);
         if entry.file_type().is_dir() {
+            if !left_out.is_empty() && is_emptied(repo, entry.path(), left_out) {
+                continue;
+            }
             std::fs::create_dir_all(&target).map_err(failed)?;
         } else if let Some(bytes) = by_file.get(&real) {
             WholeFile::create_with_folders(&target)?.filled(bytes)?.finish()?;
@@ -64,6 +67,13 @@ pub(super) fn copy_repo(
         }
     }
     Ok(())
+}
+
+/// Whether everything in a folder is left out, so that its name would only reveal that.
+fn is_emptied(repo: &Path, folder: &Path, left_out: &GlobSet) -> bool {
+    let mut files =
+        walkdir::WalkDir::new(folder).into_iter().flatten().filter(|it| !it.file_type().is_dir()).peekable();
+    files.peek().is_some() && files.all(|file| file.path().strip_prefix(repo).is_ok_and(|path| left_out.is_match(path)))
 }
 
 #[cfg(test)]
@@ -95,7 +105,7 @@ mod tests {
         }
         // The manifest may refer to the file through a link.
         for named in ["pkg/means.py", "pkg/alias.py"] {
-            copy_repo(&repo, &BTreeMap::from([(named.into(), b"masked".to_vec())]), &to).unwrap();
+            copy_repo(&repo, &BTreeMap::from([(named.into(), b"masked".to_vec())]), &GlobSet::empty(), &to).unwrap();
             for (path, text) in [
                 ("pkg/means.py", "masked"),
                 ("pkg/alias.py", "masked"),
@@ -116,7 +126,7 @@ mod tests {
         }
         std::fs::write(folder.path().join("secret"), "").unwrap();
         symlink("../secret", repo.join("out")).unwrap();
-        let refused = copy_repo(&repo, &BTreeMap::new(), &to).unwrap_err();
+        let refused = copy_repo(&repo, &BTreeMap::new(), &GlobSet::empty(), &to).unwrap_err();
         assert_eq!(refused.kind, crate::error::FailureKind::Suite);
     }
 }

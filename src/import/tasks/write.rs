@@ -55,7 +55,10 @@ pub fn write(tasks: &[PublishedTask], root: &Path) -> Result<ImportedTasks> {
 
 /// Returns the text of `environment.yml`.
 fn environment(packages: &[String]) -> String {
-    let lines: String = packages.iter().map(|package| format!("      - {package}\n")).collect();
+    let lines = packages.iter().fold(String::new(), |mut lines, package| {
+        let _ = writeln!(lines, "      - {package}");
+        lines
+    });
     let pip = if packages.is_empty() { String::new() } else { format!("  - pip\n  - pip:\n{lines}") };
     format!("name: {ENV}\nchannels:\n  - conda-forge\n  - nodefaults\ndependencies:\n  - python>=3.12,<3.14\n{pip}")
 }
