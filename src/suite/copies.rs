@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
+use autoexperiment_init::left_out::is_left_out;
+
 use super::{Bodies, LoadedPaper};
 use crate::code::CodeTokens;
 use crate::error::Error;
-use crate::workspace::is_left_out;
 
 /// Minimum share of a masked function's body in one other file for the file to count as a copy of it.
 const COPY: f64 = 0.9;
