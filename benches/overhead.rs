@@ -365,8 +365,10 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
     let samples = samples(&MaskedReplication, &items, &asked, 0).unwrap();
     let loaded = &item.loaded;
     assert_eq!(samples.len(), attempts);
+    let snapshot = Snapshot::take(&loaded.repo_dir, &cache, machine.backend.owner()).unwrap();
     let ready = ReadyPaper {
-        snapshot: Snapshot::take(&loaded.repo_dir, &cache, machine.backend.owner()).unwrap(),
+        shown: snapshot.clone(),
+        snapshot,
         base: None,
         experiments: task_experiments(loaded, Protocol::Curtailed).unwrap(),
         env: Env {

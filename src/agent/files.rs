@@ -13,18 +13,23 @@ pub const EXPERIMENTS: &str = "experiments.md";
 /// Script that runs all experiments.
 const RUN_EXPERIMENTS: &str = "run_experiments.sh";
 
-/// Returns paths and contents of a task's files: [`PAPER`], [`EXPERIMENTS`], [`RUN_EXPERIMENTS`].
+/// Returns paths and contents of a task's files: [`PAPER`], [`EXPERIMENTS`], [`RUN_EXPERIMENTS`]. There is no script if
+/// agents have no experiment to run.
 #[must_use]
 pub fn task_files(task: &Replication) -> Vec<(PathBuf, Vec<u8>)> {
-    vec![
-        (PAPER.into(), task.text.as_bytes().to_vec()),
-        (EXPERIMENTS.into(), experiments(task).into_bytes()),
-        (RUN_EXPERIMENTS.into(), run_experiments(task).into_bytes()),
-    ]
+    let mut files =
+        vec![(PAPER.into(), task.text.as_bytes().to_vec()), (EXPERIMENTS.into(), experiments(task).into_bytes())];
+    if !task.experiments.is_empty() {
+        files.push((RUN_EXPERIMENTS.into(), run_experiments(task).into_bytes()));
+    }
+    files
 }
 
 fn experiments(task: &Replication) -> String {
     let mut text = format!("# Experiments of \"{}\"\n", task.paper.title);
+    if task.experiments.is_empty() {
+        text.push_str("\nThere are no experiments to run or report. Hidden tests are run on the finished code.\n");
+    }
     for experiment in &task.experiments {
         let _ = write!(
             text,

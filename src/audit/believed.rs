@@ -36,6 +36,9 @@ pub fn basis(loaded: &LoadedPaper, measures: Measures) -> Result<Option<String>>
     add(&json(serde_json::to_vec(&paper.regions))?);
     add(&json(serde_json::to_vec(&paper.experiments))?);
     add(&json(serde_json::to_vec(&paper.protected))?);
+    if !paper.hidden.is_empty() {
+        add(&json(serde_json::to_vec(&paper.hidden))?);
+    }
     // Papers without a build keep the digest from before builds existed.
     if paper.build.is_some() || !paper.compiled.is_empty() || paper.abi.is_some() {
         add(&json(serde_json::to_vec(&(&paper.build, &paper.products, &paper.compiled, &paper.abi)))?);

@@ -1,5 +1,6 @@
 //! `autoexperiment image`: builds, pushes, lists and removes the images that containers start from.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::environment::EnvOptions;
@@ -143,10 +144,18 @@ async fn build(arguments: &Arguments, backend: Arc<ContainerBackend>, papers: &[
     for id in suite.select(papers)? {
         let ready =
             ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, Protocol::Curtailed, &machine, &progress).await?;
-        let repo = (ready.snapshot.tree(), ready.snapshot.content());
-        let names = backend.build(&ready.env.read_only, &machine.hidden, Some(repo)).await?;
+        // Images of attempts and of verification, which differ if the paper hides files.
+        let mut repos = vec![(ready.shown.tree(), ready.shown.content())];
+        if ready.shown.content() != ready.snapshot.content() {
+            repos.push((ready.snapshot.tree(), ready.snapshot.content()));
+        }
+        let mut names = Vec::new();
+        for repo in repos {
+            names.extend(backend.build(&ready.env.read_only, &machine.hidden, Some(repo)).await?);
+        }
         progress.finish();
-        for name in names {
+        let mut printed = BTreeSet::new();
+        for name in names.iter().filter(|name| printed.insert(*name)) {
             print(&format!("{id}\t{name}\n"))?;
         }
     }

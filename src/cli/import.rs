@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::shared::{SuiteOptions, print, print_json};
+use super::shared::{SuiteOptions, print, print_json, table};
 use crate::error::{Error, FailureKind, Result};
+use crate::import::tasks::import_tasks;
 use crate::import::{Decisions, PaperFolder, PublishedFolder, import};
 use crate::report::clean;
 
@@ -19,6 +20,28 @@ pub struct Arguments {
 #[derive(clap::Subcommand)]
 enum ImportSource {
     Mlrc(Mlrc),
+    #[command(name = "researchcodebench-tasks")]
+    ResearchCodeBenchTasks(ResearchCodeBenchTasks),
+}
+
+/// Import the tasks of ResearchCodeBench from a copy of its repository, as a new suite
+///
+/// Each paper's tagged regions become units that samples mask, and its unit tests decide. Tests and reference solutions are
+/// hidden from agents. Papers whose tests need the network or packages that cannot be installed are refused by name. If
+/// anything in the folder is missing or contradicts itself, nothing is written.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  autoexperiment import researchcodebench-tasks ResearchCodeBench -o rcb\n  \
+                        autoexperiment env --suite rcb lock --here researchcodebench\n  autoexperiment gold --suite rcb GPS\n  \
+                        autoexperiment run --suite rcb -p GPS -n 1 --agent gold --agent noop")]
+struct ResearchCodeBenchTasks {
+    /// The copy of the repository, or its folder `pset`.
+    folder: PathBuf,
+    /// Folder of the new suite, which must not exist.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Import the published AutoExperiment data: functions.jsonl, experiments.jsonl, code, paper.txt, mlrc_n=*.jsonl
@@ -52,7 +75,47 @@ struct Mlrc {
 pub fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         ImportSource::Mlrc(arguments) => mlrc(arguments),
+        ImportSource::ResearchCodeBenchTasks(arguments) => research_code_bench(arguments),
     }
+}
+
+fn research_code_bench(arguments: &ResearchCodeBenchTasks) -> Result<()> {
+    let imported = import_tasks(&arguments.folder, &arguments.output)?;
+    if arguments.json {
+        return print_json(&imported);
+    }
+    let rows = imported.papers.iter().map(|paper| {
+        let counts = [paper.regions.len(), paper.nested, paper.lines, paper.hidden.len(), paper.scrubbed];
+        std::iter::once(clean(&paper.paper)).chain(counts.iter().map(ToString::to_string)).collect()
+    });
+    print(&table(&["paper", "regions", "nested", "lines", "hidden files", "numbers removed"], &[1, 2, 3, 4, 5], rows))?;
+    let mut text = String::new();
+    for paper in &imported.papers {
+        for tag in &paper.left_out {
+            let _ = writeln!(text, "{}: left out: {}", clean(&paper.paper), clean(tag));
+        }
+    }
+    for one in &imported.refused {
+        let _ = writeln!(text, "{}: refused: {}", clean(&one.paper), clean(&one.reason));
+    }
+    print(&text)?;
+    let regions: usize = imported.papers.iter().map(|paper| paper.regions.len()).sum();
+    talk!(
+        "{} papers with {regions} regions in `{}`; their env needs {}",
+        imported.papers.len(),
+        arguments.output.display(),
+        imported.packages.join(", ")
+    );
+    if imported.packages.iter().any(|package| package.starts_with("torch==")) {
+        talk!(
+            "building the env downloads and installs about 6.4 GB, because PyTorch from PyPI includes CUDA's libraries"
+        );
+    }
+    talk!(
+        "next: `autoexperiment env --suite {0} lock --here researchcodebench`, then `autoexperiment gold --suite {0}`",
+        arguments.output.display()
+    );
+    Ok(())
 }
 
 fn mlrc(arguments: &Mlrc) -> Result<()> {

@@ -90,7 +90,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let sample = Withheld { item: paper, units: functions };
     let mut files: Vec<(PathBuf, Vec<u8>)> = masked.into_iter().map(|file| (file.path, file.bytes)).collect();
     files.extend(task_files(&replication));
-    let snapshot = Snapshot::take(&loaded.repo_dir, &arguments.places.cache()?, None)?;
+    let cache = arguments.places.cache()?;
+    let snapshot = Snapshot::take(&loaded.repo_dir, &cache, None)?.without(&loaded.paper.hidden_set(), &cache, None)?;
     // Create the tree next to its final place and move it there whole; the rest of the workspace is removed on drop.
     let mut beside = output.as_os_str().to_owned();
     beside.push(".partial");

@@ -85,7 +85,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             Some(function) => vec![loaded.place(function)?],
             None => (0..loaded.paper.units.len()).collect(),
         };
-        let files = index_tree(&loaded.repo_dir).into_iter().filter_map(|(path, module)| Some((path, module.ok()?)));
+        let hidden = loaded.paper.hidden_set();
+        let files = index_tree(&loaded.repo_dir).into_iter().filter(|(path, _)| !hidden.is_match(path));
+        let files = files.filter_map(|(path, module)| Some((path, module.ok()?)));
         let code = Code { modules: files.collect() };
         for function in chosen {
             found.push(block_on(retrieve(&loaded, function, code.clone(), &retriever))?);

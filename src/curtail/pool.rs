@@ -75,7 +75,7 @@ impl SolutionPool {
     pub fn add_run(&mut self, bench: &Bench, folder: &Path) -> Result<()> {
         let ready = bench.ready();
         let loaded = bench.loaded();
-        let guard = Guard::new(loaded.paper.protected_set(), ready.snapshot.tree(), &ready.env.read_only);
+        let guard = ready.guard();
         let (store, _) = Store::open(folder)?;
         let mut stored = Vec::new();
         for record in store.records()? {

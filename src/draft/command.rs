@@ -201,6 +201,7 @@ impl RequestedExperiment {
             absolute_tolerance: default_absolute(),
             count_tolerance: 0.0,
             time_limit: None,
+            hidden: false,
         }
     }
 }

@@ -56,7 +56,13 @@ impl TextSource {
         for result in gold.results.values().flat_map(|results| results.values()) {
             result_numbers(&result.result, &mut |value| values.push(value));
         }
-        let scrubbed = scrub(&self.text, &ScrubOptions { format: self.format, gold: &values });
+        self.without_results(&values)
+    }
+
+    /// Removes the results from the text, including roundings of these values. LaTeX gets Markdown headings.
+    #[must_use]
+    pub fn without_results(&self, values: &[f64]) -> ScrubbedPaper {
+        let scrubbed = scrub(&self.text, &ScrubOptions { format: self.format, gold: values });
         let (removed, numbers) = (scrubbed.removed(), scrubbed.numbers.len());
         let text = if self.format == MarkupFormat::Latex { from_latex(&scrubbed.text) } else { scrubbed.text };
         ScrubbedPaper { text, removed, numbers }

@@ -1,4 +1,5 @@
-//! Imports papers of the published AutoExperiment data into a suite, and rescores other benchmarks' stored [`results`].
+//! Imports papers of the published AutoExperiment data into a suite and ResearchCodeBench's [`tasks`] into one of their
+//! own, and rescores other benchmarks' stored [`results`].
 //!
 //! The published layout ([`published`]) identifies functions by file, bare name and line numbers. Line numbers are
 //! outdated, names are not unique, and gold results come in several sets that disagree. So functions are located by
@@ -10,6 +11,7 @@ mod gold;
 mod manifest;
 mod published;
 pub mod results;
+pub mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

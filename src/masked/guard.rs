@@ -16,6 +16,8 @@ use globset::GlobSet;
 /// The guard of a paper's protected files.
 pub struct Guard {
     protected: GlobSet,
+    /// Paths of files that agents don't get.
+    hidden: Vec<String>,
     /// The unchanged repo.
     tree: PathBuf,
     /// Paths of protected Python files, without `.py`.
@@ -32,10 +34,10 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Creates the guard of a repo; `tree` is its clean copy. `prefixes` are the folders of the env and of its
-    /// interpreter.
+    /// Creates the guard of a repo; `tree` is its clean copy, and `hidden` are the paths of its hidden files.
+    /// `prefixes` are the folders of the env and of its interpreter.
     #[must_use]
-    pub fn new(protected: GlobSet, tree: &Path, prefixes: &[PathBuf]) -> Self {
+    pub fn new(protected: GlobSet, hidden: Vec<String>, tree: &Path, prefixes: &[PathBuf]) -> Self {
         let mut modules = BTreeSet::new();
         let mut roots = BTreeSet::from([String::new()]);
         for entry in walkdir::WalkDir::new(tree).into_iter().flatten() {
@@ -50,13 +52,22 @@ impl Guard {
         }
         let sources = std::iter::once(tree.to_owned()).chain(pythons(prefixes)).collect();
         let (tree, library) = (tree.to_owned(), library(prefixes));
-        Self { protected, tree, modules, roots, library, sources, imported: OnceLock::new() }
+        Self { protected, hidden, tree, modules, roots, library, sources, imported: OnceLock::new() }
     }
 
     /// Whether a change to this path is excluded from verification.
     #[must_use]
     pub fn keeps_out(&self, path: &str) -> bool {
-        self.protected.is_match(path) || (!self.tree.join(path).exists() && self.shadows(path))
+        self.protected.is_match(path)
+            || self.replaces_hidden(path)
+            || (!self.tree.join(path).exists() && self.shadows(path))
+    }
+
+    /// Whether a file at this path would be in the way of a hidden file: a folder of the same name, or a file in place
+    /// of the folder around it. Agents don't see these files, so they may collide with one by chance.
+    fn replaces_hidden(&self, path: &str) -> bool {
+        let is_inside = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        self.hidden.iter().any(|hidden| is_inside(path, hidden) || is_inside(hidden, path))
     }
 
     fn imported(&self) -> &BTreeSet<String> {
@@ -244,7 +255,7 @@ pub(crate) mod tests {
         for glob in PROTECTED {
             globs.add(Glob::new(glob).unwrap());
         }
-        let guard = Guard::new(globs.build().unwrap(), &tree, &[prefix]);
+        let guard = Guard::new(globs.build().unwrap(), Vec::new(), &tree, &[prefix]);
         for path in KEPT_OUT {
             assert!(guard.keeps_out(path), "{path}");
         }

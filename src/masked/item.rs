@@ -23,7 +23,7 @@ use crate::run::machine::Machine;
 use crate::sample::{MASKED, Sample, UnitChoice, Withheld, draw};
 use crate::score::Verdict;
 use crate::suite::{GoldResult, LoadedPaper, PartialDate, check, copies};
-use crate::workspace::repo_digest;
+use crate::workspace::{Snapshot, repo_digest};
 
 /// Parses a sample id into the paper and the indices of its masked functions.
 ///
@@ -136,6 +136,10 @@ impl Item for PaperItem {
         Ok(Box::new(ReadyItem::new(self, paper)))
     }
 
+    fn requires_verification(&self) -> bool {
+        self.loaded.paper.experiments.iter().any(|experiment| experiment.hidden)
+    }
+
     fn question(&self, sample: &Sample) -> Result<Question> {
         Ok(question::question(&self.loaded, sample, &self.functions(sample)?))
     }
@@ -202,8 +206,7 @@ impl ReadyItem {
     /// Creates the item from a prepared paper.
     #[must_use]
     pub fn new(item: Arc<PaperItem>, paper: ReadyPaper) -> Self {
-        let protected = paper.loaded.paper.protected_set();
-        let guard = Guard::new(protected, paper.snapshot.tree(), &paper.env.read_only);
+        let guard = paper.guard();
         Self { item, paper, guard }
     }
 }
@@ -236,9 +239,9 @@ impl Ready for ReadyItem {
         let mut files: Vec<(PathBuf, Vec<u8>)> =
             loaded.masked(&functions)?.into_iter().map(|file| (file.path, file.bytes)).collect();
         files.extend(task_files(&replication));
-        let checks = replication.checks();
+        let checks = loaded.tests(&functions).into_iter().map(|place| self.paper.experiments[place].check()).collect();
         let task = replication.task(sample.id(), attempt);
-        Ok(Staged { task, snapshot: &self.paper.snapshot, files, checks })
+        Ok(Staged { task, snapshot: &self.paper.shown, files, checks })
     }
 
     fn checks_are_independent(&self) -> bool {
@@ -253,6 +256,14 @@ impl Ready for ReadyItem {
     fn runs(&self, check: &str) -> usize {
         let experiments = &self.paper.loaded.paper.experiments;
         experiments.iter().find(|experiment| experiment.id == check).map_or(1, runs)
+    }
+
+    fn verification_snapshot(&self) -> Option<&Snapshot> {
+        Some(&self.paper.snapshot)
+    }
+
+    fn is_hidden(&self, check: &str) -> bool {
+        self.paper.loaded.paper.experiments.iter().any(|experiment| experiment.hidden && experiment.id == check)
     }
 
     fn keeps_out(&self, path: &str) -> bool {

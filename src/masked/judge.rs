@@ -28,10 +28,15 @@ impl PaperJudge<'_> {
     /// # Errors
     /// Kind `Baseline` if gold is missing, `Usage` for functions that the paper does not have.
     pub fn expected(&self, functions: &[usize]) -> Result<Vec<Expected>> {
+        self.of_tests(functions, self.loaded.tests(functions))
+    }
+
+    /// The tests at these indices of the manifest, with their gold.
+    fn of_tests(&self, functions: &[usize], tests: Vec<usize>) -> Result<Vec<Expected>> {
         self.loaded.require(functions)?;
         let gold = gold_of(self.loaded, self.protocol)?;
-        let tests = self.loaded.tests(functions).into_iter();
         Ok(tests
+            .into_iter()
             .filter_map(|place| {
                 let experiment = &self.loaded.paper.experiments[place];
                 gold.get(&experiment.id).map(|gold| Expected {
@@ -44,13 +49,17 @@ impl PaperJudge<'_> {
             .collect())
     }
 
-    /// Scores an agent's answer. `results` are those of verification, as in [`PaperJudge::verified`]; empty before
-    /// verification.
+    /// Scores an agent's answer; there is nothing to compare if all tests of the sample are hidden. `results` are those
+    /// of verification, as in [`PaperJudge::verified`]; empty before verification.
     ///
     /// # Errors
     /// Same as [`PaperJudge::expected`].
     pub fn reported(&self, functions: &[usize], answer: Option<&str>, results: &Map<String, Value>) -> Result<Verdict> {
-        Ok(score_answer(self.rule, &self.expected(functions)?, answer, &runs(results).0))
+        let shown = self.of_tests(functions, self.loaded.shown_tests(functions))?;
+        if shown.is_empty() && !self.loaded.tests(functions).is_empty() {
+            return Ok(Verdict { pass: true, unchecked: true, ..Verdict::default() });
+        }
+        Ok(score_answer(self.rule, &shown, answer, &runs(results).0))
     }
 
     /// Scores the results of verification: `{"result": ...}` or `{"error": "..."}` by the experiment's id, with all

@@ -54,7 +54,7 @@ pub fn answered(loaded: &LoadedPaper, functions: &[usize], answer: Option<&str>)
 
 /// The sample's experiments without their gold.
 fn expected(loaded: &LoadedPaper, functions: &[usize]) -> Vec<Expected> {
-    let tests = loaded.tests(functions).into_iter();
+    let tests = loaded.shown_tests(functions).into_iter();
     tests
         .map(|place| {
             let experiment = &loaded.paper.experiments[place];

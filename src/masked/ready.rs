@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::build::built;
+use super::guard::Guard;
 use crate::agent::files::EXPERIMENTS;
 use crate::agent::{Check, TaskExperiment};
 use crate::env::Env;
@@ -31,6 +32,8 @@ pub struct ReadyPaper {
     pub loaded: Arc<LoadedPaper>,
     /// The clean copy of its repo, with its extensions built.
     pub snapshot: Snapshot,
+    /// The same without hidden files, as agents get it.
+    pub shown: Snapshot,
     /// Its environment.
     pub env: Env,
     /// Digest of the base image of its sandboxes, if there is one.
@@ -53,7 +56,8 @@ impl ReadyPaper {
         let loaded = loaded.into();
         loaded.refuse_results()?;
         observer.on(RunEvent::Stage(Stage::new("copying repo", &loaded.paper.repo)));
-        let snapshot = Snapshot::take(&loaded.repo_dir, &machine.cache, machine.backend.owner())?;
+        let (cache, owner) = (&machine.cache, machine.backend.owner());
+        let plain = Snapshot::take(&loaded.repo_dir, cache, owner)?;
         observer.on(RunEvent::Stage(Stage::new("building env", &loaded.paper.env)));
         let env = machine
             .envs
@@ -61,9 +65,24 @@ impl ReadyPaper {
             .await?;
         machine.conceals(&env.read_only)?;
         let base = machine.backend.base().await?;
-        let snapshot = built(&loaded.paper, snapshot, &env, base.as_deref(), machine, observer).await?;
+        // Extensions are built without hidden files, which they could otherwise contain.
+        let shown = plain.without(&loaded.paper.hidden_set(), cache, owner)?;
+        let shown = built(&loaded.paper, shown, &env, base.as_deref(), machine, observer).await?;
+        let snapshot = if loaded.paper.hidden.is_empty() {
+            shown.clone()
+        } else {
+            plain.with_products(shown.tree(), cache, owner)?
+        };
         let experiments = task_experiments(&loaded, protocol)?;
-        Ok(Self { loaded, snapshot, env, base, experiments })
+        Ok(Self { loaded, snapshot, shown, env, base, experiments })
+    }
+
+    /// Creates the guard of the paper's protected and hidden files.
+    #[must_use]
+    pub fn guard(&self) -> Guard {
+        let paper = &self.loaded.paper;
+        let hidden = self.snapshot.matching(&paper.hidden_set());
+        Guard::new(paper.protected_set(), hidden, self.snapshot.tree(), &self.env.read_only)
     }
 
     /// Raises time limits according to the times of the unmasked repo on this machine, so that no attempt fails because

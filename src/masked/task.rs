@@ -3,13 +3,14 @@
 use crate::agent::{Replication, TaskExperiment, TaskFunction, TaskRegion};
 use crate::suite::{LoadedPaper, Piece};
 
-/// Builds the part for a sample that masks these functions. `experiments` are all of the paper's.
+/// Builds the part for a sample that masks these functions, without hidden experiments. `experiments` are all of the
+/// paper's.
 #[must_use]
 pub fn replication(loaded: &LoadedPaper, experiments: &[TaskExperiment], functions: &[usize]) -> Replication {
     Replication {
         paper: loaded.paper.clone(),
         text: loaded.text.clone(),
-        experiments: loaded.tests(functions).into_iter().map(|place| experiments[place].clone()).collect(),
+        experiments: loaded.shown_tests(functions).into_iter().map(|place| experiments[place].clone()).collect(),
         functions: functions.iter().map(|&place| described(loaded, functions, place)).collect(),
         originals: loaded.originals(functions),
     }

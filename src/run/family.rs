@@ -193,6 +193,10 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Same as [`Item::scorable`] and [`Item::require`].
     fn verified(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict>;
+    /// Whether some samples are decided by verification alone, so that nothing can be said without it.
+    fn requires_verification(&self) -> bool {
+        false
+    }
     /// Prepares the item on this machine. With `baseline`, also checks that the right results can be reproduced here.
     ///
     /// # Errors
@@ -273,6 +277,14 @@ pub trait Ready: Send + Sync {
     /// [`Fault::Lost`] if the sandbox died.
     async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Collected, Fault> {
         Ok(Collected::default())
+    }
+    /// The repo in verification, if it has files that [`Staged::snapshot`] hides from agents.
+    fn verification_snapshot(&self) -> Option<&Snapshot> {
+        None
+    }
+    /// Whether agents must learn nothing about this check, not even between rounds.
+    fn is_hidden(&self, _check: &str) -> bool {
+        false
     }
     /// Whether an attempt's change to this path is excluded from verification.
     fn keeps_out(&self, _path: &str) -> bool {

@@ -120,6 +120,7 @@ impl RunContext {
         let mut checks = all.into_iter().peekable();
         let without = self.agents[job.agent].agent.goes_without();
         part.files.retain(|(path, _)| !without.iter().any(|left_out| path == Path::new(left_out)));
+        let snapshot = ready.verification_snapshot().unwrap_or(part.snapshot);
         let together = if ready.checks_are_independent() { 1 } else { usize::MAX };
         let base = self.machine.backend.base().await?;
         let mut cached = Vec::new();
@@ -139,7 +140,7 @@ impl RunContext {
                 continue;
             }
             let prepare = || {
-                let workspace = self.workspace(&part, without).map_err(not_made)?;
+                let workspace = self.workspace(snapshot, &part.files, without).map_err(not_made)?;
                 let ignored =
                     tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
                 Ok((workspace, ignored))
@@ -161,7 +162,7 @@ impl RunContext {
             }
         };
         if ready.repeats(staged, evidence, &found.results) {
-            let prepare = || Ok((self.workspace(staged, without).map_err(not_made)?, ()));
+            let prepare = || Ok((self.workspace(snapshot, &staged.files, without).map_err(not_made)?, ()));
             let (workspace, (), mut sandbox) = self.start(ready, gpu, prepare).await?;
             let mut done = |measurement: Measurement| keep(measurement, false, false, found, trajectory);
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;

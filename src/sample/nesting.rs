@@ -14,6 +14,12 @@ impl Nesting {
         Self { parents }
     }
 
+    /// Returns the unit directly around this one.
+    #[must_use]
+    pub fn parent(&self, unit: usize) -> Option<usize> {
+        self.parents.get(unit).copied().flatten()
+    }
+
     /// `m` functions without nesting.
     #[must_use]
     pub fn flat(m: usize) -> Self {

@@ -278,6 +278,13 @@ impl Run {
             observer.on(RunEvent::Warning(note));
         }
         let Self { configuration, options, place, agents, model, verifiers, family, items, samples } = self;
+        if let Some(item) = items.iter().find(|item| !configuration.verify && item.requires_verification()) {
+            return Err(Error::usage(format!(
+                "`{}` has hidden experiments, which only verification can decide, and the run has no verification",
+                item.id()
+            ))
+            .hint("leave out `--no-verify`"));
+        }
         let planned = agents::planned(&samples, &agents, model.as_deref(), configuration.k);
         for warning in options.machine.backend.warnings() {
             observer.on(RunEvent::Warning(warning));

@@ -1,6 +1,7 @@
 //! Checks that the parts of a paper fit together, without running anything.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::problem::Problem;
 use super::unfinished::unfinished;
@@ -45,6 +46,7 @@ pub fn contradictions(loaded: &LoadedPaper, protocol: Protocol) -> Vec<Problem> 
     gold(loaded, protocol, &mut problems);
     leaked_gold(loaded, &mut problems);
     files(loaded, &mut problems);
+    hidden(loaded, &mut problems);
     problems
 }
 
@@ -169,7 +171,10 @@ fn gold(loaded: &LoadedPaper, protocol: Protocol, problems: &mut Vec<Problem>) {
 fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let look = GoldValues::new(loaded);
     let mut leaks = look.in_paper(loaded);
-    for entry in walkdir::WalkDir::new(&loaded.repo_dir).sort_by_file_name().into_iter().flatten() {
+    let hidden = loaded.paper.hidden_set();
+    let is_shown = |path: &Path| !path.strip_prefix(&loaded.repo_dir).is_ok_and(|path| hidden.is_match(path));
+    let entries = walkdir::WalkDir::new(&loaded.repo_dir).sort_by_file_name().into_iter().flatten();
+    for entry in entries.filter(|entry| is_shown(entry.path())) {
         let readable = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() < LARGEST_TEXT);
         if let Some(text) = readable.then(|| std::fs::read_to_string(entry.path()).ok()).flatten() {
             leaks.extend(look.in_file(entry.path(), &text));
@@ -198,17 +203,45 @@ fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
                 )),
         ));
     }
-    for glob in &loaded.paper.protected {
-        let Ok(matcher) = globset::Glob::new(glob).map(|glob| glob.compile_matcher()) else { continue };
-        let matched = walkdir::WalkDir::new(&loaded.repo_dir)
-            .into_iter()
-            .flatten()
-            .any(|entry| entry.path().strip_prefix(&loaded.repo_dir).is_ok_and(|path| matcher.is_match(path)));
-        if !matched {
-            problems.push(Problem::warning(
-                Error::suite(format!("protected glob `{glob}` matches no file"))
-                    .at(loaded.dir.join("paper.toml"), None),
+    let manifest = loaded.dir.join("paper.toml");
+    for glob in loaded.paper.protected.iter().filter(|glob| !matches_file(loaded, glob)) {
+        let error = Error::suite(format!("protected glob `{glob}` matches no file")).at(&manifest, None);
+        problems.push(Problem::warning(error));
+    }
+    for glob in loaded.paper.hidden.iter().filter(|glob| !matches_file(loaded, glob)) {
+        problems.push(Problem::error(
+            Error::suite(format!("hidden glob `{glob}` matches no file"))
+                .at(&manifest, None)
+                .hint("correct it: the file that it means may be visible to agents"),
+        ));
+    }
+}
+
+/// Whether a glob matches a file of the repo.
+fn matches_file(loaded: &LoadedPaper, glob: &str) -> bool {
+    let Ok(matcher) = globset::Glob::new(glob).map(|glob| glob.compile_matcher()) else { return true };
+    walkdir::WalkDir::new(&loaded.repo_dir)
+        .into_iter()
+        .flatten()
+        .filter(|entry| !entry.file_type().is_dir())
+        .any(|entry| entry.path().strip_prefix(&loaded.repo_dir).is_ok_and(|path| matcher.is_match(path)))
+}
+
+/// Checks that experiments that run hidden files are hidden themselves, and that no file that agents see holds a masked
+/// body.
+fn hidden(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
+    let (manifest, hidden) = (loaded.dir.join("paper.toml"), loaded.paper.hidden_set());
+    for experiment in loaded.paper.experiments.iter().filter(|experiment| !experiment.hidden) {
+        let mut words =
+            experiment.command.split(|letter: char| letter.is_whitespace() || "\"';&|()<>".contains(letter));
+        let named = words.find(|word| !word.is_empty() && hidden.is_match(word.trim_start_matches("./")));
+        if let Some(file) = named {
+            problems.push(Problem::error(
+                Error::suite(format!("experiment `{}` runs the hidden file `{file}`", experiment.id))
+                    .at(&manifest, None)
+                    .hint("agents cannot run it: write `hidden = true` in the experiment"),
             ));
         }
     }
+    problems.extend(copies::visible(loaded).into_iter().map(Problem::warning));
 }

@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
+use autoexperiment_init::left_out::is_left_out;
+
 use super::{Bodies, LoadedPaper};
 use crate::code::CodeTokens;
 use crate::error::Error;
 
-/// Minimum share of a masked function's body in one installed file for the function to count as installed.
+/// Minimum share of a masked function's body in one other file for the file to count as a copy of it.
 const COPY: f64 = 0.9;
 
 /// Maximum bytes of a file that is read.
@@ -124,14 +126,8 @@ fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Err
             continue;
         }
         let Some(bytes) = std::fs::read(path).ok().filter(|bytes| defined.is_match(bytes)) else { continue };
-        let mut hits: BTreeMap<(usize, usize), HashSet<usize>> = BTreeMap::new();
-        bodies.hits(&CodeTokens::new(&bytes), &mut |hit| {
-            hits.entry((hit.function, hit.way)).or_default().insert(hit.shingle);
-        });
-        for ((function, way), shingles) in hits {
-            if shingles.len() as f64 >= COPY * bodies.sizes[function][way] as f64 {
-                found.entry(function).or_insert_with(|| path.to_owned());
-            }
+        for function in copied_in(&bodies, &bytes) {
+            found.entry(function).or_insert_with(|| path.to_owned());
         }
     }
     let error = |(function, path): (usize, PathBuf)| {
@@ -139,6 +135,48 @@ fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Err
         Error::suite(format!("{} `{}` is installed in the environment", unit.kind(), unit.at)).at(path, None).hint(HINT)
     };
     found.into_iter().map(error).collect()
+}
+
+/// Reports files of the repo, other than a unit's own, that contain nine tenths of its body and that agents see.
+#[must_use]
+pub fn visible(loaded: &LoadedPaper) -> Vec<Error> {
+    let (bodies, hidden) = (Bodies::new(loaded), loaded.paper.hidden_set());
+    let mut found: BTreeMap<usize, PathBuf> = BTreeMap::new();
+    let is_seen =
+        |entry: &walkdir::DirEntry| entry.depth() == 0 || !entry.file_name().to_str().is_some_and(is_left_out);
+    let walk = walkdir::WalkDir::new(&loaded.repo_dir).sort_by_file_name().into_iter();
+    for entry in walk.filter_entry(is_seen).flatten() {
+        let Ok(path) = entry.path().strip_prefix(&loaded.repo_dir) else { continue };
+        let is_code = entry.file_type().is_file() && path.extension().is_some_and(|ending| ending == "py");
+        if !is_code || hidden.is_match(path) || !entry.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST) {
+            continue;
+        }
+        let Ok(bytes) = std::fs::read(entry.path()) else { continue };
+        for function in copied_in(&bodies, &bytes) {
+            if loaded.source(function).path() != path {
+                found.entry(function).or_insert_with(|| path.to_owned());
+            }
+        }
+    }
+    let error = |(function, path): (usize, PathBuf)| {
+        let unit = &loaded.paper.units[function];
+        Error::suite(format!("the body of {} `{}` is also in a file that agents see", unit.kind(), unit.at))
+            .at(loaded.repo_dir.join(path), None)
+            .hint("name the file in `hidden`, or leave it out of the repo")
+    };
+    found.into_iter().map(error).collect()
+}
+
+/// Returns the units of whose bodies nine tenths are in this text.
+fn copied_in(bodies: &Bodies, text: &[u8]) -> BTreeSet<usize> {
+    let mut hits: BTreeMap<(usize, usize), HashSet<usize>> = BTreeMap::new();
+    bodies.hits(&CodeTokens::new(text), &mut |hit| {
+        hits.entry((hit.function, hit.way)).or_default().insert(hit.shingle);
+    });
+    let is_copy = |((function, way), shingles): ((usize, usize), HashSet<usize>)| {
+        (shingles.len() as f64 >= COPY * bodies.sizes[function][way] as f64).then_some(function)
+    };
+    hits.into_iter().filter_map(is_copy).collect()
 }
 
 /// Returns the names of the packages and modules that can be imported from the repo's root or from `src`, and the

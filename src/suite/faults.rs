@@ -61,6 +61,11 @@ fn faults(paper: &Paper) -> Vec<ManifestFault> {
             faults.push((ManifestPart::Protected(place), format!("protected glob `{glob}`: {error}")));
         }
     }
+    for (place, glob) in paper.hidden.iter().enumerate() {
+        if let Err(error) = globset::Glob::new(glob) {
+            faults.push((ManifestPart::Hidden(place), format!("hidden glob `{glob}`: {error}")));
+        }
+    }
     faults.extend(build(paper).into_iter().map(|what| (ManifestPart::Build, what)));
     faults
 }

@@ -124,6 +124,13 @@ impl LoadedPaper {
         }
     }
 
+    /// Returns the tests of a sample that agents run and report, which are those that are not hidden.
+    #[must_use]
+    pub fn shown_tests(&self, functions: &[usize]) -> Vec<usize> {
+        let is_shown = |place: &usize| !self.paper.experiments[*place].hidden;
+        self.tests(functions).into_iter().filter(is_shown).collect()
+    }
+
     /// Returns the units from which samples are drawn, and how they are nested.
     #[must_use]
     pub fn drawn(&self, choice: UnitChoice) -> (Vec<usize>, Nesting) {

@@ -38,6 +38,10 @@ pub struct Paper {
     /// Globs of files for which an agent's changes are not used in verification: data, configuration, entry scripts.
     #[serde(default)]
     pub protected: Vec<String>,
+    /// Globs of files that agents never get, such as tests and reference solutions. Verification has them, and ignores
+    /// an agent's files at these paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<String>,
     /// Shell command that builds the repo's C extensions in place: run once per env, in a sandbox, in the repo's root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
@@ -164,6 +168,9 @@ pub struct Experiment {
     /// Time limit of one curtailed run, in seconds; by default derived from the baseline.
     #[serde(default)]
     pub time_limit: Option<f64>,
+    /// Whether agents neither see nor report it, because it runs hidden files. Verification alone decides it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
 }
 
 /// All shared libraries.
@@ -262,8 +269,8 @@ impl Paper {
         self.units[unit].region.map_or(ManifestPart::Function(unit), ManifestPart::Region)
     }
 
-    /// Matches the files that the paper protects, by paths relative to the repo: those that it names, and compiled
-    /// ones.
+    /// Matches the files that the paper protects, by paths relative to the repo: those that it names, hidden ones, and
+    /// compiled ones.
     #[must_use]
     pub fn protected_set(&self) -> globset::GlobSet {
         set(&self.protected_globs())
@@ -272,7 +279,13 @@ impl Paper {
     /// Returns the globs of [`Paper::protected_set`].
     #[must_use]
     pub fn protected_globs(&self) -> Vec<String> {
-        [self.protected.as_slice(), &self.compiled, &self.product_globs()].concat()
+        [self.protected.as_slice(), &self.hidden, &self.compiled, &self.product_globs()].concat()
+    }
+
+    /// Matches the files that agents never get, by paths relative to the repo.
+    #[must_use]
+    pub fn hidden_set(&self) -> globset::GlobSet {
+        set(&self.hidden)
     }
 
     /// Matches the products of the paper's build. Empty without a build.
@@ -457,7 +470,7 @@ result = { json_line = "stdout" }
 
     #[test]
     fn faults_are_named_with_file_and_line() {
-        insta::assert_snapshot!(fault("year = 2007", "yeer = 2007"), @r#"paper.toml:3: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `published`, `first_commit`, `repo`, `env`, `protected`, `build`, `products`, `compiled`, `abi`, `function`, `region`, `experiment`"#);
+        insta::assert_snapshot!(fault("year = 2007", "yeer = 2007"), @r#"paper.toml:3: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `published`, `first_commit`, `repo`, `env`, `protected`, `hidden`, `build`, `products`, `compiled`, `abi`, `function`, `region`, `experiment`"#);
         insta::assert_snapshot!(fault("year = 2007", "year = 'x"), @r#"paper.toml:3: invalid literal string, expected `'`"#);
         insta::assert_snapshot!(fault("{ n = 2 }", "{ m = 2 }"), @r#"paper.toml:13: experiment `one`: the command has no `{m}` for the parameter of that name"#);
         insta::assert_snapshot!(fault("curtailed = { n = 2 }", "curtailed = {}"), @r#"paper.toml:13: experiment `one`: parameter `n` has no value for the curtailed protocol"#);
@@ -481,6 +494,7 @@ result = { json_line = "stdout" }
         insta::assert_snapshot!(region("first = 'x'\nnumber = 0"), @"paper.toml:21: region `a.py::f[r]`: `number` counts from 1");
         insta::assert_snapshot!(region("first = 'x'\n[[region]]\nname = 'r'\nat = 'a.py::f'\ndescription = 'd'\ntag = 't'"), @"paper.toml:26: region `a.py::f[r]` is listed twice");
         insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nprotected = [\n  'data/*',\n  '[',\n]"), @"paper.toml:9: protected glob `[`: error parsing glob '[': unclosed character class; missing ']'");
+        insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nhidden = ['[']"), @"paper.toml:7: hidden glob `[`: error parsing glob '[': unclosed character class; missing ']'");
         insta::assert_snapshot!(fault("id = \"one\"", "id = \"a b\""), @r#"paper.toml:13: experiment id `a b` must be of letters, digits, `-`, `_` and `.`"#);
     }
 }

@@ -18,6 +18,8 @@ pub(super) enum ManifestPart {
     Experiment(usize),
     /// A glob of protected files.
     Protected(usize),
+    /// A glob of hidden files.
+    Hidden(usize),
     /// The settings of the repo's build: `build`, or else `abi`.
     Build,
 }
@@ -27,6 +29,8 @@ pub(super) enum ManifestPart {
 struct ManifestSpans {
     #[serde(default)]
     protected: Vec<Spanned<String>>,
+    #[serde(default)]
+    hidden: Vec<Spanned<String>>,
     build: Option<Spanned<String>>,
     abi: Option<Spanned<String>>,
     #[serde(default)]
@@ -69,6 +73,7 @@ pub(super) fn line_of(part: ManifestPart, text: &str) -> Option<usize> {
         ManifestPart::Region(place) => manifest.region.get(place)?.name.span(),
         ManifestPart::Experiment(place) => manifest.experiment.get(place)?.id.span(),
         ManifestPart::Protected(place) => manifest.protected.get(place)?.span(),
+        ManifestPart::Hidden(place) => manifest.hidden.get(place)?.span(),
         ManifestPart::Build => manifest.build.or(manifest.abi)?.span(),
     };
     Some(line_at(text, span.start))

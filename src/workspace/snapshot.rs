@@ -96,6 +96,41 @@ impl Snapshot {
         Ok(Self { digest: self.digest, content, tree, manifest: Arc::new(manifest), products: Arc::new(names) })
     }
 
+    /// Returns the snapshot without the files that match, and without folders that contained nothing else.
+    ///
+    /// # Errors
+    /// As [`Snapshot::take`].
+    pub fn without(&self, left_out: &globset::GlobSet, cache: &Path, owner: Option<(u32, u32)>) -> Result<Self> {
+        let mut manifest = TreeManifest::clone(&self.manifest);
+        manifest.retain(|path, node| *node == Node::Folder || !left_out.is_match(path));
+        if manifest.len() == self.manifest.len() {
+            return Ok(self.clone());
+        }
+        let holds = |manifest: &TreeManifest, folder: &str| {
+            let inside = format!("{folder}/");
+            manifest.range(inside.clone()..).next().is_some_and(|(path, _)| path.starts_with(&inside))
+        };
+        // Inner folders come after outer ones, so that going backwards empties them first.
+        let folders: Vec<String> = manifest.iter().filter(|it| *it.1 == Node::Folder).map(|it| it.0.clone()).collect();
+        for folder in folders.iter().rev() {
+            if holds(&self.manifest, folder) && !holds(&manifest, folder) {
+                manifest.remove(folder);
+            }
+        }
+        let content = pour(&manifest, &|_| self.tree.as_path(), None)?;
+        let tree = copied(&manifest, &|_| self.tree.as_path(), &content, cache, owner)?;
+        let products = self.products.iter().filter(|path| manifest.contains_key(*path)).cloned().collect();
+        let (digest, products) = (content.clone(), Arc::new(products));
+        Ok(Self { digest, content, tree, manifest: Arc::new(manifest), products })
+    }
+
+    /// Paths of the files and links that match.
+    #[must_use]
+    pub fn matching(&self, globs: &globset::GlobSet) -> Vec<String> {
+        let files = self.manifest.iter().filter(|(path, node)| **node != Node::Folder && globs.is_match(path));
+        files.map(|(path, _)| path.clone()).collect()
+    }
+
     /// Returns the SHA-256 of all paths, kinds, execute permissions and contents of the repo in hex; the same on every
     /// machine.
     pub fn digest(&self) -> &str {

@@ -108,7 +108,7 @@ pub struct Replication {
     pub paper: Arc<Paper>,
     /// The paper's text without its results.
     pub text: Arc<str>,
-    /// The sample's tests.
+    /// The sample's tests, without hidden ones.
     pub experiments: Vec<TaskExperiment>,
     /// The masked functions.
     pub functions: Vec<TaskFunction>,
@@ -126,7 +126,11 @@ impl Replication {
             sample: sample.to_owned(),
             attempt,
             instructions: self.instructions(),
-            answer: format!("one JSON object with an entry for each experiment, under the keys {}", keys.join(", ")),
+            answer: if keys.is_empty() {
+                "an empty JSON object, `{}`: there is nothing to report".to_owned()
+            } else {
+                format!("one JSON object with an entry for each experiment, under the keys {}", keys.join(", "))
+            },
             solution: Solution {
                 files: self.originals.clone(),
                 checks: self.checks(),
@@ -167,10 +171,15 @@ impl Replication {
             }
             list => format!("These functions only raise NotImplementedError:\n\n{list}\nWrite them again."),
         };
+        let title = &self.paper.title;
+        let place = format!(
+            "The current directory is the repository of the paper \"{title}\". `paper.txt` is the paper's text"
+        );
+        if self.experiments.is_empty() {
+            return format!("{place}. {missing} Hidden tests are run on the finished code.");
+        }
         format!(
-            "The current directory is the repository of the paper \"{}\". `paper.txt` is the paper's text, and \
-             `experiments.md` lists the experiments. {missing} Run the experiments and report their results.",
-            self.paper.title
+            "{place}, and `experiments.md` lists the experiments. {missing} Run the experiments and report their results."
         )
     }
 }

@@ -161,11 +161,13 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
         let name = format!("paper.toml, description of `{}`", function.at);
         search.look(&Visible::text(&name, function.description.as_bytes()));
     }
-    for experiment in &loaded.paper.experiments {
+    for experiment in loaded.paper.experiments.iter().filter(|experiment| !experiment.hidden) {
         let name = format!("paper.toml, experiment `{}`", experiment.id);
         search.look(&Visible::text(&name, format!("{}\n{}", experiment.description, experiment.command).as_bytes()));
     }
-    let in_repo = files(&loaded.repo_dir, &mut findings)?.into_iter().map(|file| (loaded.repo_dir.as_path(), file));
+    let hidden = loaded.paper.hidden_set();
+    let in_repo = files(&loaded.repo_dir, &mut findings)?.into_iter().filter(|file| !hidden.is_match(file));
+    let in_repo = in_repo.map(|file| (loaded.repo_dir.as_path(), file));
     let products = built.into_iter().flat_map(|built| built.products().iter().map(|file| (built.tree(), file.into())));
     for (root, relative) in in_repo.chain(products) {
         let path = root.join(&relative);

@@ -278,7 +278,8 @@ impl Arguments {
         let loaded = Arc::new(LoadedPaper::load(draft.suite(), id)?);
         let tasks = task_experiments(&loaded, Protocol::Curtailed)?;
         let snapshot = snapshot().await?;
-        let mut ready = ReadyPaper { loaded, snapshot, env, base, experiments: tasks };
+        let shown = snapshot.clone();
+        let mut ready = ReadyPaper { loaded, snapshot, shown, env, base, experiments: tasks };
         let gold = record(&ready, Protocol::Curtailed, self.repeats as usize, machine, progress).await.map_err(
             |mut error| {
                 if error.kind == FailureKind::Baseline {

@@ -33,7 +33,7 @@ use super::walk;
 use crate::error::{Error, Result};
 use statements::{StatementBlock, blocks, last_token, normalised};
 
-pub use tags::tagged;
+pub use tags::{TaggedRegion, tagged};
 
 /// The statement that replaces a region, and that follows the docstring in a masked body.
 pub(super) const RAISE: &[u8] = b"raise NotImplementedError";

@@ -3,17 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use globset::GlobSet;
+
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::workspace::is_left_out;
 
-/// Copies a repo with some files replaced, leaving out what snapshots leave out. Harbor refuses links, so a link within
+/// Copies a repo with some files replaced, leaving out what snapshots leave out and files that `left_out` matches. Harbor refuses links, so a link within
 /// the repo becomes a copy of its target. A link to a replaced file becomes a copy of the replacement; otherwise it
 /// would reveal the masked code.
 ///
 /// # Errors
 /// Kind `Suite` for a link that leads out of the repo; kind `Machine` if a file cannot be read or written.
-pub(super) fn copy_repo(repo: &Path, replaced: &BTreeMap<PathBuf, Vec<u8>>, to: &Path) -> Result<()> {
+pub(super) fn copy_repo(
+    repo: &Path,
+    replaced: &BTreeMap<PathBuf, Vec<u8>>,
+    left_out: &GlobSet,
+    to: &Path,
+) -> Result<()> {
     std::fs::create_dir_all(to).map_err(|error| Error::io("create", to, error))?;
     let resolve = |path: &Path| path.canonicalize().map_err(|error| Error::io("resolve", path, error));
     let root = resolve(repo)?;
@@ -41,12 +48,17 @@ pub(super) fn copy_repo(repo: &Path, replaced: &BTreeMap<PathBuf, Vec<u8>>, to: 
                 .at(entry.path(), None)
                 .hint("remove it: its target is not part of the paper"));
         };
-        if inside.iter().any(is_skipped) {
+        let path = entry.path().strip_prefix(repo).unwrap_or(entry.path());
+        // A link to a file that is left out would reveal it under another name.
+        if inside.iter().any(is_skipped) || left_out.is_match(path) || left_out.is_match(inside) {
             continue;
         }
-        let target = to.join(entry.path().strip_prefix(repo).unwrap_or(entry.path()));
+        let target = to.join(path);
         let failed = |error| Error::io("copy", entry.path(), error);
         if entry.file_type().is_dir() {
+            if !left_out.is_empty() && is_emptied(repo, entry.path(), left_out) {
+                continue;
+            }
             std::fs::create_dir_all(&target).map_err(failed)?;
         } else if let Some(bytes) = by_file.get(&real) {
             WholeFile::create_with_folders(&target)?.filled(bytes)?.finish()?;
@@ -55,6 +67,13 @@ pub(super) fn copy_repo(repo: &Path, replaced: &BTreeMap<PathBuf, Vec<u8>>, to: 
         }
     }
     Ok(())
+}
+
+/// Whether everything in a folder is left out, so that its name would only reveal that.
+fn is_emptied(repo: &Path, folder: &Path, left_out: &GlobSet) -> bool {
+    let mut files =
+        walkdir::WalkDir::new(folder).into_iter().flatten().filter(|it| !it.file_type().is_dir()).peekable();
+    files.peek().is_some() && files.all(|file| file.path().strip_prefix(repo).is_ok_and(|path| left_out.is_match(path)))
 }
 
 #[cfg(test)]
@@ -86,7 +105,7 @@ mod tests {
         }
         // The manifest may refer to the file through a link.
         for named in ["pkg/means.py", "pkg/alias.py"] {
-            copy_repo(&repo, &BTreeMap::from([(named.into(), b"masked".to_vec())]), &to).unwrap();
+            copy_repo(&repo, &BTreeMap::from([(named.into(), b"masked".to_vec())]), &GlobSet::empty(), &to).unwrap();
             for (path, text) in [
                 ("pkg/means.py", "masked"),
                 ("pkg/alias.py", "masked"),
@@ -107,7 +126,7 @@ mod tests {
         }
         std::fs::write(folder.path().join("secret"), "").unwrap();
         symlink("../secret", repo.join("out")).unwrap();
-        let refused = copy_repo(&repo, &BTreeMap::new(), &to).unwrap_err();
+        let refused = copy_repo(&repo, &BTreeMap::new(), &GlobSet::empty(), &to).unwrap_err();
         assert_eq!(refused.kind, crate::error::FailureKind::Suite);
     }
 }

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use globset::GlobSet;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -172,7 +173,7 @@ fn write_task(
 
     // The agent's environment.
     let environment = folder.join("environment");
-    copy_repo(&loaded.repo_dir, &masked, &environment.join("workspace"))?;
+    copy_repo(&loaded.repo_dir, &masked, &loaded.paper.hidden_set(), &environment.join("workspace"))?;
     for (path, bytes) in task_files(&task) {
         save(&environment.join("workspace").join(path), &bytes)?;
     }
@@ -180,18 +181,16 @@ fn write_task(
     save(&environment.join("Dockerfile"), paper.dockerfile(&rest).as_bytes())?;
     save(&environment.join("requirements.txt"), paper.requirements.as_bytes())?;
     save(&folder.join("instruction.md"), instruction(&task, sample).as_bytes())?;
-    save(
-        &folder.join("task.toml"),
-        configuration(source, &task, (sample, loaded.masked_lines(functions)), loaded)?.as_bytes(),
-    )?;
+    save(&folder.join("task.toml"), configuration(source, (sample, functions), &experiments, loaded)?.as_bytes())?;
 
     // The verifier's environment.
     let tests = folder.join("tests");
-    copy_repo(&loaded.repo_dir, &masked, &tests.join("original"))?;
-    let listed: Vec<Value> = task
-        .experiments
-        .iter()
-        .map(|experiment| {
+    copy_repo(&loaded.repo_dir, &masked, &GlobSet::empty(), &tests.join("original"))?;
+    let listed: Vec<Value> = loaded
+        .tests(functions)
+        .into_iter()
+        .map(|place| {
+            let experiment = &experiments[place];
             let declared = loaded.paper.experiments.iter().find(|it| it.id == experiment.id);
             json!({
                 "id": experiment.id,
@@ -202,6 +201,7 @@ fn write_task(
                 "gold": gold.get(&experiment.id).map(|gold| &gold.result),
                 "tolerance": declared.map(|it| it.bounds(gold.get(&it.id))),
                 "runs": declared.map_or(1, runs),
+                "hidden": declared.is_some_and(|it| it.hidden),
             })
         })
         .collect();
@@ -228,10 +228,11 @@ fn write_task(
     }
     let without_gold: Vec<Value> = listed
         .iter()
+        .filter(|experiment| experiment["hidden"] == false)
         .cloned()
         .map(|mut experiment| {
             if let Some(fields) = experiment.as_object_mut() {
-                fields.retain(|name, _| name != "gold" && name != "tolerance" && name != "runs");
+                fields.retain(|name, _| !["gold", "tolerance", "runs", "hidden"].contains(&name.as_str()));
             }
             experiment
         })
@@ -255,12 +256,17 @@ fn instruction(task: &Replication, sample: &str) -> String {
     let paper = &task.paper;
     let mut text = format!(
         "# {}\n\nThe folder `/workspace` is the repository of the paper \"{}\" ({}, {}). Beside the code there are `paper.txt`, the \
-         paper's text without the numbers of its results, `experiments.md`, the experiments that you are to run and report, \
-         and `run_experiments.sh`, which runs all of them.\n\n",
+         paper's text without the numbers of its results, {}\n\n",
         sample,
         paper.title,
         paper.authors.join(", "),
-        paper.year
+        paper.year,
+        if task.experiments.is_empty() {
+            "and `experiments.md`, how your code is tested."
+        } else {
+            "`experiments.md`, the experiments that you are to run and report, and `run_experiments.sh`, which runs all of \
+             them."
+        }
     );
     if task.functions.is_empty() {
         text.push_str("No function is missing: the experiments only have to be run and reported.\n");
@@ -281,6 +287,13 @@ fn instruction(task: &Replication, sample: &str) -> String {
             let passages = if passages.is_empty() { passages } else { format!(" (in the paper: {passages})") };
             let _ = writeln!(text, "- `{}`: {}{passages}", function.at, function.full_description());
         }
+    }
+    if task.experiments.is_empty() {
+        text.push_str(
+            "\n## The answer\n\nThere are no experiments to run or report. Hidden tests are run on the finished code. Write an \
+             empty JSON object, `{}`, to `/workspace/answer.json`.\n",
+        );
+        return text;
     }
     text.push_str("\n## Experiments to report\n\n");
     for experiment in &task.experiments {
@@ -307,25 +320,22 @@ fn instruction(task: &Replication, sample: &str) -> String {
 
 fn configuration(
     source: &ExportSource,
-    task: &Replication,
-    (sample, masked_lines): (&str, usize),
+    (sample, functions): (&str, &[usize]),
+    experiments: &[TaskExperiment],
     loaded: &LoadedPaper,
 ) -> Result<String> {
-    let seconds = |experiment: &TaskExperiment| {
-        let declared = loaded.paper.experiments.iter().find(|it| it.id == experiment.id);
-        (experiment.time_limit + 5.0) * declared.map_or(1, runs) as f64
-    };
-    let verify: f64 = task.experiments.iter().map(seconds).sum::<f64>() + BESIDE;
+    let seconds = |place: usize| (experiments[place].time_limit + 5.0) * runs(&loaded.paper.experiments[place]) as f64;
+    let verify: f64 = loaded.tests(functions).into_iter().map(seconds).sum::<f64>() + BESIDE;
     let limits = source.run.configuration.limits;
     let value = json!({
         "schema_version": SCHEMA,
         "artifacts": ["/workspace"],
         "task": {
             "name": format!("autoexperiment/{}", folder_name(sample)),
-            "description": format!("missing code of \"{}\" is to be written again: {} of its functions or parts of them", loaded.paper.title, task.functions.len()),
+            "description": format!("missing code of \"{}\" is to be written again: {} of its functions or parts of them", loaded.paper.title, functions.len()),
             "keywords": ["replication", "machine-learning"],
         },
-        "metadata": { "paper": loaded.paper.id, "sample": sample, "masked_lines": masked_lines },
+        "metadata": { "paper": loaded.paper.id, "sample": sample, "masked_lines": loaded.masked_lines(functions) },
         "agent": { "timeout_sec": limits.seconds.max(LEAST_AGENT) },
         "environment": { "workdir": "/workspace", "network_mode": "no-network" },
         "verifier": {

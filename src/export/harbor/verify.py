@@ -498,15 +498,17 @@ def verify(tests, workspace):
         if experiment.get("runs", 1) > 1:
             runs[experiment["id"]] = [one["result"] for one in outcomes] if "result" in outcome else []
         verdict["experiments"][experiment["id"]] = {
-            "reported": agrees(gold, reported.get(experiment["key"]), tolerance),
+            # Agents neither see nor report a hidden experiment.
+            "reported": experiment.get("hidden", False) or agrees(gold, reported.get(experiment["key"]), tolerance),
             "verified": "result" in outcome and agrees(gold, outcome["result"], tolerance),
             **outcome,
         }
     varying = [one for one in task["experiments"] if one["id"] in runs]
     verified = verified_draws(varying, runs, task.get("redraw"))
-    told = reported_draws(varying, runs, task.get("redraw"), reported)
+    shown = [one for one in varying if not one.get("hidden", False)]
+    told = reported_draws(shown, runs, task.get("redraw"), reported)
     for name in verified:
-        verdict["experiments"][name].update(reported=told[name], verified=verified[name], runs=runs[name])
+        verdict["experiments"][name].update(reported=told.get(name, True), verified=verified[name], runs=runs[name])
     scores = list(verdict["experiments"].values())
     both = [all(score[source] for score in scores) and bool(scores) for source in ["reported", "verified"]]
     reward = {"reward": float(all(both)), "reported": float(both[0]), "verified": float(both[1])}

@@ -1,0 +1,89 @@
+//! Imports ResearchCodeBench's tasks into a new suite: papers with tagged regions, the hidden tests that decide, and one
+//! env for all.
+//!
+//! ```text
+//! <dir>/pset/papers.yaml                              title, dates, annotated files and context files of each paper
+//! <dir>/pset/<paper>/paper2code_test.py, *_ref.py     tests and reference solutions: hidden from agents
+//! <dir>/pset/<paper>/paper2code_paper.tex (or .md)    the text, from which results are removed
+//! <dir>/pset/<paper>/...                              the code, with `# <paper2code name="...">` around regions
+//! ```
+//!
+//! [`read`] parses and checks everything before [`write`] creates the suite, so that an error leaves nothing behind.
+//! [`needs`] finds the packages that a paper's tests import, and papers that cannot run here.
+
+mod needs;
+mod read;
+mod write;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::workspace::remove_tree;
+
+/// Result of importing a folder of tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImportedTasks {
+    /// Papers of the new suite.
+    pub papers: Vec<ImportedTask>,
+    /// Papers that cannot run here.
+    pub refused: Vec<RefusedTask>,
+    /// Requirements of the env that all papers share.
+    pub packages: Vec<String>,
+}
+
+/// A paper that was imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImportedTask {
+    /// The paper's id.
+    pub paper: String,
+    /// Names of its regions, in the manifest's order.
+    pub regions: Vec<String>,
+    /// Number of regions that are nested in another one.
+    pub nested: usize,
+    /// Lines of code of its regions, counted once.
+    pub lines: usize,
+    /// Hidden files.
+    pub hidden: Vec<String>,
+    /// Number of numbers that were removed from its text.
+    pub scrubbed: usize,
+    /// Tags that do not mark whole statements, with their places.
+    pub left_out: Vec<String>,
+}
+
+/// A paper that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RefusedTask {
+    /// The paper's id.
+    pub paper: String,
+    /// Why it cannot run here, with the place that shows it.
+    pub reason: String,
+}
+
+/// Imports all papers of `folder` into the new suite `output`.
+///
+/// # Errors
+/// Kind `Usage` if the folder has no `papers.yaml` or `output` exists; kind `Suite`, with file and line, for everything in
+/// the folder that is missing or contradicts itself; kind `Machine` if the suite cannot be written. Nothing is left
+/// behind.
+pub fn import_tasks(folder: &Path, output: &Path) -> Result<ImportedTasks> {
+    if output.symlink_metadata().is_ok() {
+        return Err(Error::usage(format!("`{}` exists", output.display())).hint("name a folder that does not exist"));
+    }
+    let tasks = read::read(folder)?;
+    let mut partial = output.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = Path::new(&partial);
+    let failed = |error| Error::io("write", partial, error);
+    remove_tree(partial).map_err(failed)?;
+    let written = write::write(&tasks, partial);
+    let moved = written.and_then(|written| {
+        std::fs::rename(partial, output).map_err(|error| Error::io("create", output, error))?;
+        Ok(written)
+    });
+    if moved.is_err() {
+        remove_tree(partial).map_err(failed)?;
+    }
+    moved
+}

@@ -1,0 +1,228 @@
+//! The import of ResearchCodeBench's tasks, on a small tree in the same layout.
+
+use serde_json::{Value, json};
+
+use crate::support::{Lab, copy};
+
+const PAPERS: &str = r#"- id: alpha
+  title: "Alpha: Sums of Things"
+  arxiv_abs: https://example.org/alpha
+  arxiv_v1_date: 2024-06-20
+  first_commit_date: 2024-07-01
+  annotated_file_paths: src/sums.py
+  context_file_paths: helper.py
+
+- id: beta
+  title: Beta
+  arxiv_abs: https://example.org/beta
+  arxiv_v1_date: 2025-01-02
+  annotated_file_paths:
+    - beta.py
+  context_file_paths: null
+
+- id: gamma
+  title: Gamma
+  arxiv_abs: https://example.org/gamma
+  annotated_file_paths: gamma.py
+"#;
+
+const SUMS: &str = r#""""Sums."""
+from helper import first
+
+
+# <paper2code name="scale of values">
+SCALE = 2.0
+# </paper2code name="scale of values">
+
+
+class Sums:
+    def total(self, values):
+        # <paper2code name="total">
+        result = 0.0
+        count = 0
+        # <paper2code name="loop">
+        for value in values:
+            result += SCALE * value
+            count += 1
+        # </paper2code name="loop">
+        if count > 2 * len(values):
+            raise ValueError("too many")
+        return result
+        # </paper2code name="total">
+
+
+def spread(values):
+    low = high = first(values)
+    # <paper2code name="loop">
+    for value in values:
+        low, high = min(low, value), max(high, value)
+    # </paper2code name="loop">
+    return high - low
+"#;
+
+const TEST: &str = r"import unittest
+from src.sums import Sums, spread
+from src.sums_ref import Sums as SumsRef, spread as spread_ref
+
+VALUES = [3.0, -1.0, 2.5]
+
+
+class TestSums(unittest.TestCase):
+    def test_total(self):
+        self.assertAlmostEqual(Sums().total(VALUES), SumsRef().total(VALUES))
+
+    def test_spread(self):
+        self.assertEqual(spread(VALUES), spread_ref(VALUES))
+
+
+if __name__ == '__main__':
+    unittest.main()
+";
+
+/// Writes the small tree into the lab.
+fn tree(lab: &Lab) {
+    lab.write("bench/pset/papers.yaml", PAPERS);
+    let alpha = "bench/pset/alpha";
+    lab.write(&format!("{alpha}/src/sums.py"), SUMS);
+    let is_tag = |line: &&str| !line.contains("paper2code");
+    let reference: String = SUMS.lines().filter(is_tag).map(|line| format!("{line}\n")).collect();
+    lab.write(&format!("{alpha}/src/sums_ref.py"), &reference);
+    lab.write(&format!("{alpha}/helper.py"), "def first(values):\n    return values[0]\n");
+    lab.write(&format!("{alpha}/paper2code_test.py"), TEST);
+    lab.write(&format!("{alpha}/README.md"), "We reach 71.35% on everything.\n");
+    let text = "\\section{Sums}\nTwice each value is added up.\n\\section{Results}\nOur accuracy is 71.35\\%, the other 64.20\\%.\n";
+    lab.write(&format!("{alpha}/paper2code_paper.tex"), text);
+    for (id, test) in
+        [("beta", "import torch\nimport meltingpot\nfrom beta import one\n"), ("gamma", "from gamma import one\n")]
+    {
+        let code = "import loader\n\n\ndef one():\n    # <paper2code name=\"one\">\n    return 1\n    # </paper2code name=\"one\">\n";
+        lab.write(&format!("bench/pset/{id}/{id}.py"), code);
+        lab.write(&format!("bench/pset/{id}/paper2code_test.py"), test);
+        lab.write(&format!("bench/pset/{id}/paper2code_paper.md"), "# One\n\nThe number one.\n");
+        lab.write(
+            &format!("bench/pset/{id}/loader.py"),
+            "import torch\n\n\ndef load():\n    return torch.hub.load('a', 'b')\n",
+        );
+    }
+}
+
+const IMPORT: [&str; 5] = ["import", "researchcodebench-tasks", "bench", "-o", "rcb"];
+
+/// Imports the tree, with an env that is built already in place of its own.
+fn imported() -> Lab {
+    let lab = Lab::new();
+    tree(&lab);
+    lab.ok(&IMPORT);
+    copy(&lab.path("envs/tiny"), &lab.path("rcb/envs/researchcodebench"));
+    lab
+}
+
+#[test]
+fn tagged_regions_become_units_and_papers_that_cannot_run_are_refused_by_name() {
+    let lab = Lab::new();
+    tree(&lab);
+    let done: Value = serde_json::from_str(&lab.ok(&[&IMPORT[..], &["--json"]].concat()).stdout).unwrap();
+    let alpha = &done["papers"][0];
+    let regions = ["scale of values", "total", "loop 1", "loop 2"].map(|name| format!("src/sums.py[{name}]"));
+    assert_eq!(alpha["regions"], json!(regions));
+    assert_eq!((&alpha["nested"], &alpha["lines"], &alpha["left_out"]), (&json!(1), &json!(11), &json!([])));
+    assert_eq!(alpha["hidden"], json!(["autoexperiment_hidden_tests.py", "paper2code_test.py", "src/sums_ref.py"]));
+    assert_eq!(done["papers"].as_array().unwrap().len(), 1);
+    let refused: Vec<&str> =
+        done["refused"].as_array().unwrap().iter().map(|one| one["reason"].as_str().unwrap()).collect();
+    assert!(refused[0].contains("`meltingpot` (paper2code_test.py:2)"), "{refused:?}");
+    assert!(refused[1].contains("`torch.hub.load` in loader.py:5"), "{refused:?}");
+    let manifest = lab.read("rcb/papers/alpha/paper.toml");
+    for line in [
+        "published = \"2024-06-20\"",
+        "first_commit = \"2024-07-01\"",
+        "year = 2024",
+        "number = 2",
+        "See also `helper.py`.",
+    ] {
+        assert!(manifest.contains(line), "{line}: {manifest}");
+    }
+    let text = lab.read("rcb/papers/alpha/paper.md");
+    assert!(text.contains("# Sums") && !text.contains("71.35") && !text.contains("64.20"), "{text}");
+    // Neither texts nor results of the benchmark are in the repo.
+    assert!(
+        !lab.path("rcb/repos/alpha/README.md").exists() && !lab.path("rcb/repos/alpha/paper2code_paper.tex").exists()
+    );
+    let message = lab.fails(2, &IMPORT);
+    assert!(message.contains("`rcb` exists"), "{message}");
+}
+
+#[test]
+fn gold_passes_every_region_and_neither_nothing_nor_a_borrowed_reference_does() {
+    let lab = imported();
+    lab.ok(&["gold", "--suite", "rcb", "alpha", "--repeats", "2"]);
+    let gold = lab.read("rcb/papers/alpha/gold.json");
+    assert!(gold.contains("\"TestSums.test_total\": \"passed\"") && gold.contains("\"passed\": 2"), "{gold}");
+    let borrow = "printf 'from src.sums_ref import *\\n' > src/sums.py";
+    let steps = [
+        json!({ "tool": "command_line", "arguments": { "command": borrow } }),
+        json!({ "tool": "final_answer", "arguments": { "answer": {} } }),
+    ];
+    let agent = lab.scripted("s", &steps);
+    let run =
+        ["run", "--suite", "rcb", "-p", "alpha", "-n", "1..2", "--agent", "gold", "--agent", "noop", "--agent", &agent];
+    lab.ok(&[&run[..], &["--name", "r"]].concat());
+    let records = lab.records("r");
+    // Four regions alone, and the pairs without the one that is in another.
+    assert_eq!(records.len(), 3 * (4 + 5));
+    for record in &records {
+        assert_eq!(record["pass"] == true, record["agent"] == "gold", "{record:#}");
+        assert_eq!(record["reported"]["unchecked"], true);
+    }
+    assert!(lab.run(&["check", "--suite", "rcb", "alpha"]).stdout.contains("alpha: ok"));
+    // The layout as published has the solution beside the task.
+    lab.edit("rcb/papers/alpha/paper.toml", ", \"src/sums_ref.py\"", "");
+    let shown = lab.run(&["check", "--suite", "rcb", "alpha"]).stdout;
+    assert!(
+        shown.contains("`src/sums.py[total]` is also in a file that agents see") && shown.contains("sums_ref.py"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_folder_that_contradicts_itself_is_refused_with_file_and_line_and_nothing_is_written() {
+    let sums = "bench/pset/alpha/src/sums.py";
+    let list = "bench/pset/papers.yaml";
+    let close = "        # </paper2code name=\"total\">\n";
+    let cases: [(&str, &str, &str, &str); 10] = [
+        (sums, close, "", "sums.py:12: the region `total` is never closed"),
+        (sums, close, "        # </paper2code name=\"sum\">\n", "sums.py:23: `sum` is closed where `total` is open"),
+        (
+            sums,
+            "count += 1\n        # </paper2code name=\"loop\">\n",
+            "count += 1\n",
+            "sums.py:22: `total` is closed where `loop` is open",
+        ),
+        (
+            sums,
+            "name=\"total\"",
+            "name=\"loop\"",
+            "sums.py:15: `loop` is inside of another region of this name, from line 12",
+        ),
+        (sums, "paper2code", "other words", "has no `# <paper2code name"),
+        (list, "- id: beta", "- id: alpha", "papers.yaml:1: paper `alpha` is listed twice"),
+        (list, "  annotated_file_paths: src/sums.py\n", "", "papers.yaml:6: missing field `annotated_file_paths`"),
+        (list, "2024-06-20", "last June", "papers.yaml:1: paper `alpha`: `arxiv_v1_date`: `last June` is not a date"),
+        (list, "src/sums.py", "src/gone.py", "alpha/src/gone.py: is missing"),
+        (list, "- id: beta", "- id: delta", "papers.yaml:9: paper `delta`: it has no folder"),
+    ];
+    for (file, from, to, expected) in cases {
+        let lab = Lab::bare();
+        tree(&lab);
+        lab.edit(file, from, to);
+        let message = lab.fails(3, &IMPORT);
+        assert!(message.contains(expected), "{expected}: {message}");
+        assert!(!lab.path("rcb").exists() && !lab.path("rcb.partial").exists());
+    }
+    let lab = Lab::bare();
+    tree(&lab);
+    std::fs::remove_file(lab.path("bench/pset/alpha/paper2code_test.py")).unwrap();
+    assert!(lab.fails(3, &IMPORT).contains("alpha/paper2code_test.py: is missing"));
+    std::fs::remove_file(lab.path("bench/pset/papers.yaml")).unwrap();
+    assert!(lab.fails(2, &IMPORT).contains("no `papers.yaml` in `bench`"));
+}
