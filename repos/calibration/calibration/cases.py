@@ -75,7 +75,7 @@ def drawn_on_edges():
 def layers_on_edges():
     """Networks without blocks and with thin ones, arrays that must not be shared or changed, steps of no length."""
     result = {}
-    for name, depth, width, normalise in (("flat", 0, 7, True), ("thin", 2, 1, True), ("deep", 3, 3, False)):
+    for name, depth, width, normalise in (("flat", 0, 7, True), ("thin", 2, 1, True), ("three blocks", 3, 3, False)):
         network = Network.build(3, 4, generator(28), depth, width, normalise)
         points, labels = np.arange(12.0).reshape(4, 3) - 5.0, np.array([3, 0, 3, 1])
         first = network.gradients(points, labels)
@@ -160,7 +160,7 @@ def networks():
     history = train(network, data, watched, generator(10), Recipe(4, 3, 0.2, 0.05))
     result["objectives"], result["losses"] = signature(history.objectives), signature(history.losses)
     result["errors"], result["trained"] = signature(history.errors), signature(*network.parameters)
-    return {**result, **drawn_on_edges(), **layers_on_edges()}
+    return dict(**result, **drawn_on_edges(), **layers_on_edges())
 
 
 def grids(key, size, steps):
@@ -274,7 +274,7 @@ def binning():
     for name in ("histogram", "isotonic"):
         result[f"rest, {name}"] = signature(one_versus_rest(name, known, np.array([0, 1, 1, 2, 0, 1, 0]), fresh))
     result["inputs"] = signature(known, fresh, scores, outcomes, chances, labels, tied, right, confidences)
-    return {**result, **measured_on_grids(), **calibrated_on_grids()}
+    return dict(**result, **measured_on_grids(), **calibrated_on_grids())
 
 
 def double_well(point):
@@ -408,4 +408,4 @@ def fits():
         multiplier, entropy, tried = maximum_entropy(scale * logits, labels, 1e-3)
         result[name] = signature(multiplier, entropy, tried)
     result["inputs"] = signature(logits, labels, margins, outcomes, *pairs[0], *pairs[1])
-    return {**result, **minima_on_edges(), **fits_on_edges()}
+    return dict(**result, **minima_on_edges(), **fits_on_edges())
