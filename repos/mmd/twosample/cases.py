@@ -81,7 +81,7 @@ def drawn_on_edges():
     line = np.arange(9)[:, np.newaxis] ** 2
     for name, x, y, limit in (
         ("at the limit", line[:5], line[5:], 5), ("whole numbers", line, line + 1, 100), ("one thinned", line, line[:2], 4),
-        ("repeated", np.repeat(line, 3, axis=0), line[:2], 100), ("two places", np.zeros((4, 2)), np.ones((3, 2)), 100),
+        ("line, repeated", np.repeat(line, 3, axis=0), line[:2], 100), ("two places", np.zeros((4, 2)), np.ones((3, 2)), 100),
         ("both thinned", line * 1.0, -3.0 * line[:7], 3), ("far", line + 1e6, line[:2] + 1e6, 100),
     ):
         result[f"median, {name}"] = round(median_bandwidth(x, y, limit), 6)
@@ -117,7 +117,7 @@ def draws():
         result[f"frequencies, d={dimension}"] = signature(frequencies)
         result[f"products, d={dimension}"] = signature(frequencies @ frequencies.T)
     result["inputs"] = signature(GRID, OTHERS, rows)
-    return {**result, **drawn_on_edges()}
+    return dict(**result, **drawn_on_edges())
 
 
 def matrix(key, size):
@@ -177,7 +177,7 @@ def chosen_on_edges():
     exact = np.array([[0.0, 4.0, 8.0, 2.0], [4.0, 0.0, 2.0, 6.0], [0.0, 2.0, 6.0, 8.0], [8.0, 4.0, 0.0, 2.0]])
     for precision in (2.0, 1.0, 0.5, 0.25, 0.2):
         result[f"auction, exact, {precision}"] = signature(*auction(exact, precision, 2.0), exact)
-    result["auction, slow"] = signature(*auction(-exact, 0.125, 4.0))
+    result["auction, exact, turned"] = signature(*auction(-exact, 0.125, 4.0))
     for outcomes, confidence in (([(1.0, 2.0)], 0.95), ([(2.0, 1.0), (3.0, 1.0)], 0.95), ([(0.0, 0.0), (-1.0, -2.0), (5.0, 5.0), (2.0, 4.0), (3.0, 1.0)], 0.9)):
         row = summarise(outcomes, confidence)
         result[f"row, {len(outcomes)}"] = signature([row[name] for name in sorted(row)])
@@ -221,7 +221,7 @@ def estimates():
         row = summarise([(1.0, 1.0), (2.0, 1.5), (3.0, 1.25)], confidence)
         result[f"row, {confidence}"] = signature([row[name] for name in ("rate", "low", "high")])
     result["inputs"] = signature(x, y, costs, many, grid)
-    return {**result, **estimated_on_edges(), **chosen_on_edges()}
+    return dict(**result, **estimated_on_edges(), **chosen_on_edges())
 
 
 def nulls_on_edges():
@@ -257,7 +257,7 @@ def tests_on_edges():
         held = np.array(squares)
         edges = spanning_tree(squares)
         result[f"tree, {key}"] = signature(edges, np.array(edges).shape, squares - held, x, y)
-        result[f"partition, {key}"] = signature(*[partition_test(x, y, 0.1, None, bins) for bins in (2, 4)], x, y)
+        result[f"partition, drawn, {key}"] = signature(*[partition_test(x, y, 0.1, None, bins) for bins in (2, 4)], x, y)
         near = [neighbour_test(x, y, level, trial_generator(52, key), count, draws) for level, count, draws in ((0.1, 1, 10), (0.25, 4, 16))]
         result[f"neighbours, {key}"] = signature(*near, x, y)
         moved = x + rng.standard_normal(x.shape), y + rng.standard_normal(y.shape)
@@ -299,4 +299,4 @@ def tests():
     for bins in (2, 5):
         result[f"partition, {bins}"] = signature(partition_test(x, y, 0.1, None, bins))
     result["inputs"] = signature(gram, equal, indefinite, GRID, OTHERS, cuts, x, y)
-    return {**result, **nulls_on_edges(), **tests_on_edges()}
+    return dict(**result, **nulls_on_edges(), **tests_on_edges())
