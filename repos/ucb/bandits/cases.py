@@ -126,7 +126,7 @@ def played_on_edges():
     for risk, shrink, rewards in ((0.1, 1.0, [1.0, 1.0, 0.0]), (0.5, 0.25, [0.75, 0.5, 0.75]), (0.01, 0.125, [0.0, 0.25, 1.0, 0.5])):
         policy = Elimination(risk, shrink)
         chosen = played(policy, rewards, 60, 3)
-        result[f"elimination, {risk}"] = signature(chosen, policy.active, np.minimum(policy.settled, 99.0))
+        result[f"elimination, risk {risk}"] = signature(chosen, policy.active, np.minimum(policy.settled, 99.0))
     normal = played(UCB1Normal(), [0.25, 0.25], 40, 2)
     result["normal, tied"] = signature(normal)
     for name, times in (("every play", range(1, 8)), ("last", [7]), ("some", np.array([2, 3]))):
@@ -174,7 +174,7 @@ def policies():
     policy = after(Elimination(shrink=0.125), [[3, 3, 3, 5], [2, 4, 4, 4]], [[1.5, 3.0, 0.5, 9.0], [1.0, 2.0, 3.0, 0.0]], np.zeros((2, 4)))
     policy.active = np.array([[True, True, True, False], [False, True, True, True]])
     result["elimination, active"] = signature(policy.choose() + 1, policy.active, np.minimum(policy.settled, 99.0))
-    return {**result, **indexed_on_edges(), **played_on_edges()}
+    return dict(**result, **indexed_on_edges(), **played_on_edges())
 
 
 def trace_of(times, regret, shortfall, best_share):
@@ -283,4 +283,4 @@ def measures():
     for name, curve in curves.items():
         row = sensitivity([0.01, 0.02, 0.05, 0.1, 0.4, 0.5, 1.0], curve)
         result[f"sensitivity, {name}"] = signature([row[key] for key in ("best", "plateau", "penalty")])
-    return {**result, **bounded_on_edges(), **compared_on_edges()}
+    return dict(**result, **bounded_on_edges(), **compared_on_edges())
