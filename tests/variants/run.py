@@ -46,7 +46,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--pool", default="a,b,c")
+    parser.add_argument("--pool", default="a,b,c,d")
     parser.add_argument("--paper", default=None)
     parser.add_argument("--only", default="", help="a part of the selector")
     parser.add_argument("--sample", type=int, default=0, help="so many of each paper, chosen by the seed; 0: all")

@@ -3,6 +3,8 @@
 Several numbers are reported as one, their signature; everything is rounded to 9 decimals.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from . import metrics, theory
@@ -56,6 +58,94 @@ def weights_of(n_points, key):
     return np.where(np.eye(n_points, dtype=bool), 0.0, half + half.T + 0.1)
 
 
+def refused(function, *arguments):
+    """Whether a call ends with the error for wrong arguments."""
+    try:
+        function(*arguments)
+    except ValueError:
+        return 1.0
+    return 0.0
+
+
+def drawn_on_edges():
+    """Subsets of all sizes, few labels, few points, and words that are everywhere or nowhere."""
+    result = {}
+    for name, labels in (("thirds", [7, 2, 2, 7, 4, 4]), ("alone", [-3, 5, 5, 5, 5, 5, 5, 5, 0]), ("one class", [1, 1, 1, 1])):
+        labels = np.array(labels, dtype=np.int8)
+        chosen = [stratified_subset(labels, size, trial_generator(21, size)) for size in range(len(labels) + 1)]
+        result[f"subsets, {name}"] = signature([len(rows) for rows in chosen], *chosen, labels)
+    gaps = np.array([9, 4, 4, 9, 9, 6, 4, 9])
+    drawn = [draw_labelled(gaps, count, trial_generator(22, count)) for count in (3, 4, 7)]
+    many = np.arange(80) % 40
+    result["subsets, many"] = signature(*[stratified_subset(many, size, trial_generator(25, size)) for size in (11, 55)])
+    result["labelled, gaps"] = signature(*drawn, gaps) + refused(draw_labelled, gaps, 2, trial_generator(22))
+    for size in (1, 2, 5):
+        moons = two_moons(size, trial_generator(23, size), 0.0 if size == 5 else 0.5)
+        result[f"moons, {size}"] = signature(moons.features, moons.labels)
+    short = TopicCorpus(5, 3, 1.0, 1, 2.0).sample(3, trial_generator(24))
+    result["documents, short"] = signature(short.features, short.labels)
+    counts = np.array([[1, 0, 2, 0, 1], [1, 3, 0, 0, 0], [2, 1, 0, 0, 1], [4, 0, 0, 0, 1]])
+    for fewest, most in ((1, 1.0), (2, 0.5), (2, 0.75), (3, 0.74), (5, 1.0), (1, 0.25)):
+        weighted = tfidf(counts, fewest, most)
+        result[f"word weights, {fewest}, {most}"] = signature(weighted.shape, weighted)
+    result["counts"] = signature(counts)
+    return result
+
+
+def graphs_on_edges():
+    """Graphs of whole numbers, tiny distances, graphs that are joined already, and masses of classes that have none."""
+    result = {}
+    distances = np.abs(np.subtract.outer([0, 1, 3, 7, 7], [0, 1, 3, 7, 7]))
+    for name, given in (("whole numbers", distances), ("tiny", distances * 2.0**-20)):
+        result[f"local widths, {name}"] = signature(*[local_width(rank)(given) for rank in (1, 2.0, 4)], given)
+    for name, joined in (("joined", np.ones((5, 5)) - np.eye(5)), ("apart", np.zeros((5, 5))), ("pairs", np.abs(np.subtract.outer(np.arange(5), np.arange(5))) == 2)):
+        joined = np.array(joined, dtype=bool)
+        mask, bridges = bridge_components(joined, distances)
+        mask[0, 0] = True
+        result[f"bridges, {name}"] = signature(mask, bridges, joined, distances)
+    mask, bridges = bridge_components(np.zeros((1, 1), dtype=bool), np.zeros((1, 1)))
+    result["bridges, one"] = signature(mask, bridges)
+    whole = np.array([[0, 3, 1, 0], [3, 0, 0, 0], [0, 0, 0, 0], [1, 1, 2, 0]])
+    for kind in ("symmetric", "row", "column"):
+        result[f"normalised, whole, {kind}"] = signature(normalise(whole, kind), whole)
+    result["normalised, default"] = signature(normalise(whole)) + refused(normalise, whole, "both")
+    scores = np.array([[1, 2, 0, 1], [0, 1, 0, -1], [2, 0, 0, -2], [0, 0, 0, 1], [3, 1, 0, -3]])
+    for name, partial in (("all given", [0, 1, 2, 0, 0]), ("few", [-1, -1, 1, -1, -1]), ("gap", [2, -1, 0, 0, -1]), ("high", [-1, 3, -1, 3, -1])):
+        given, partial = scores / 4.0, np.array(partial)
+        result[f"mass, {name}"] = signature(class_mass_normalise(given, partial), given, partial)
+    result["mass, whole numbers"] = signature(class_mass_normalise(scores, np.array([0, -1, 1, -1, 0])), scores)
+    return result
+
+
+def measured_on_edges():
+    """Energies and errors for labels with gaps, and tables of trials with ties and of one kind."""
+    result = {}
+    partial = np.array([2, -1, 0, -1, 2])
+    scores = np.array([[1, 0, 2], [0, 0, 0], [3, -1, 1], [1, 1, 1], [0, 2, 0]])
+    whole = np.rint(8.0 * weights_of(5, 12)).astype(int)
+    for alpha in (0.25, 0.5):
+        result[f"energy, {alpha}"] = signature(theory.energy_terms(scores, whole, partial, alpha), scores, whole, partial)
+    for name, given in (("alone", [0, 0, -1, 1, -1, 0, -1]), ("gaps", [4, -1, 4, 2, 2, -1, -1]), ("all", [0, 1, 1, 0, 2, 2, 2])):
+        given = np.array(given)
+        result[f"left out, {name}"] = signature(*[theory.leave_one_out(weights_of(7, key), given, alpha) for key, alpha in ((13, 0.5), (14, 0.99))], given)
+    # The fourth point sees no other label: its scores are 0, so no class has a larger one, and its share is not defined.
+    lonely = weights_of(6, 18) * np.equal.outer(np.arange(6) < 3, np.arange(6) < 3)
+    with np.errstate(invalid="ignore"):
+        result["left out, lonely"] = theory.leave_one_out(lonely, np.array([0, 0, 1, 1, -1, -1]), 0.5)[0]
+    far = weights_of(6, 15) * np.where(np.equal.outer(np.arange(6) < 3, np.arange(6) < 3), 1.0, 1e-7)
+    result["left out, far"] = signature(theory.leave_one_out(far, np.array([0, 1, 1, 1, 0, 0]), 0.5), theory.leave_one_out(far, np.array([0, -1, 1, 1, 0, -1]), 0.5))
+    reports = [([0, 1, 1, 0, 2, 2], [0, 1, 1, 0, 2, 2]), ([0, 0, 0, 1, 1, 1], [1, 1, 0, 0, 0, 0]), ([3, 3, 0, 0, 3, 0], [0, 0, 3, 3, 0, 3]), ([0, 1, 4, 4, 1, 0], [0, 1, 1, 1, 1, 0])]
+    hidden = np.array([-1, -1, -1, -1, 2, -1])
+    rows = [metrics.class_report(np.array(truth), np.array(predicted), hidden) for truth, predicted in reports]
+    result["reports"] = signature([[row[name] for name in ("balanced", "f1", "kappa")] for row in rows], hidden)
+    curves = [metrics.summarise_curve(counts, errors) for counts, errors in (([2, 8], [[1, 0], [0, 0]]), ([1, 2, 16, 17], [[0.5, 0.25, 0.25, 0.0], [0.5, 0.75, 0.0, 1.0], [0.0, 0.5, 0.5, 0.25], [1.0, 0.5, 0.75, 0.25]]))]
+    result["curves"] = signature(*[values for row in curves for values in (row["mean"], row["deviation"], row["area"])])
+    pairs = [([1, 0, 1, 1], [0, 0, 0, 1]), ([0, 0, 0, 1], [1, 1, 1, 1]), (np.arange(30) % 4 / 4.0, np.arange(30) % 3 / 4.0), ([0.5, 0.25], [0.25, 0.5]), ([2, 1, 0, 0, 0], [1, 1, 1, 0, 0])]
+    rows = [metrics.paired_comparison(*pair) for pair in pairs]
+    result["pairs"] = signature([[row[name] for name in ("difference", "t", "wins", "p")] for row in rows])
+    return result
+
+
 @group
 def parts():
     result = {}
@@ -104,6 +194,96 @@ def parts():
     rows = [metrics.paired_comparison(*pair) for pair in pairs]
     result["paired"] = signature([[row[name] for name in ("difference", "t", "wins", "p")] for row in rows])
     result["inputs"] = signature(kinds, counts, distances, gaps, joined, lonely, partial, scores, truth, predicted, errors)
+    return {**result, **drawn_on_edges(), **graphs_on_edges(), **measured_on_edges()}
+
+
+def solved_on_edges():
+    """Solvers with no steps, negative entries and one column, and bases that end after a step."""
+    result = {}
+    targets = np.array([[1, 0], [0, 1], [-3, 0], [0, 0], [0, 2]])
+    matrix = normalise(weights_of(5, 16))
+    for name in ("iteration", "chebyshev", "gradients"):
+        for cap, alpha, given in ((0, 0.5, targets), (1, 0.25, targets), (2, 0.5, targets), (4, 0.75, -targets[:, :1] * 1.0)):
+            operator = Operator(-matrix if cap == 4 else matrix)
+            solved = SOLVERS[name](operator, given, alpha, 0.0, cap)
+            result[f"{name}, {cap} steps"] = signature(solved.scores, solved.iterations, solved.changes, operator.products, given)
+    # The first change is exactly 1, that of conjugate gradients a quarter.
+    halves = np.array([[0.0, 0.5], [0.5, 0.0]])
+    for name in ("iteration", "chebyshev", "gradients"):
+        for tolerance in (1.0, 0.5, 0.25, 0.125):
+            solved = SOLVERS[name](Operator(halves), np.array([[1.0], [0.0]]), 0.5, tolerance, 9)
+            result[f"{name}, halves, {tolerance}"] = signature(np.round(solved.scores, 7), solved.iterations)
+    start = np.array([3.0, 0.0, 4.0])
+    for name, entries, given, pairs, steps in (
+        ("one step", [2.0, 1.0, 2.0], start, 2, 3),
+        ("two steps", [2.0, 1.0, -5.0], start, 3, 3),
+        ("capped", [2.0, 1.0, -5.0], start + 1.0, 2, 2),
+        ("negative", [-2.0, -1.0, -5.0], start + 1.0, 1, 3),
+        ("whole numbers", [4.0, 1.0, 0.0], np.array([1, 1, 2]), 2, 3),
+    ):
+        operator = Operator(np.diag(entries))
+        values, vectors = lanczos(operator, pairs, steps, given)
+        result[f"basis, {name}"] = signature(np.round(values, 7), np.round(np.abs(vectors), 7), operator.products, given)
+    return result
+
+
+def voted(distances, partial, k):
+    """Scores of the nearest labelled points by given distances."""
+    return make_model("knn", k=k).score(SimpleNamespace(distances=distances), partial)
+
+
+def modelled_on_edges():
+    """Classifiers for labels with gaps, tied distances, and changes that equal the tolerance."""
+    result = {}
+    features = GRID + 0.125 * trial_generator(17).standard_normal(GRID.shape)
+    points = Points(features, GraphBuilder(sigma=0.75))
+    gap = np.array([2, -1, -1, 0, -1, 2, -1, -1, -1])
+    for name, options in (("harmonic", {}), ("harmonic-mass", {}), ("clamped", {}), ("clamped", {"max_iterations": 0}), ("eigenspace", {}), ("eigenspace", {"share": 0.9}), ("knn5", {}), ("svm", {"cost": 0.5})):
+        model = make_model(name, **options)
+        scores = model.score(points, gap)
+        result[f"{name}, gap, {len(options)}, {max(options.values(), default=0)}"] = signature(np.round(scores, 7), getattr(model, "iterations_", 0))
+    pair = np.array([1, -1, -1, 1, -1, 0, 0, -1, 0])
+    for share, steps in ((0.6, 40), (0.8, 40), (1.0, 4), (1.0, 1)):
+        scores = make_model("eigenspace", share=share, n_steps=steps).score(points, pair)
+        result[f"eigenspace, {share}, {steps}"] = signature(np.round(scores, 7))
+    # The free point moves from the middle to three quarters, and stays there.
+    uneven = SimpleNamespace(weights=np.array([[0.0, 0.0, 3.0], [0.0, 0.0, 1.0], [3.0, 1.0, 0.0]]))
+    for tolerance in (0.5, 0.25, 0.75):
+        model = make_model("clamped", tolerance=tolerance, max_iterations=9)
+        scores = model.score(uneven, np.array([0, 1, -1]))
+        result[f"clamped, moves, {tolerance}"] = signature(scores, model.iterations_, uneven.weights)
+    for key in range(4):
+        distances = np.rint(3.0 * weights_of(7, 20 + key))
+        partial = np.array([[0, 1, -1, 0, 1, 0, -1], [1, 1, 0, -1, -1, 0, 0], [3, -1, 3, 0, 0, 3, 0], [0, 1, 2, 0, 1, 2, 0]][key])
+        result[f"votes, {key}"] = signature(*[voted(distances, partial, k) for k in (1, 2, 3, 4, 5, 9)], distances, partial)
+    far = np.where(np.arange(24) % 2, 5.0, 4.0) * np.ones((24, 1))
+    result["votes, many"] = signature(*[voted(far, np.arange(24) % 5, k) for k in (3, 11, 12, 13, 20)])
+    wide = Points(np.stack(np.divmod(np.arange(48.0), 8.0), axis=1), GraphBuilder(sigma=2.0, neighbours=6))
+    model = Consistency(0.5).fit(wide, np.where(np.arange(48) % 5, -1, np.arange(48) % 2))
+    result["extended, wide"] = signature(np.round(model.extend(wide, np.array([[2.0, 3.0], [2.5, 3.5], [4.0, 4.5]])), 7))
+    fresh = np.array([[1.0, 1.0], [0.5, 0.5], [0.0, 0.0], [30.0, -2.0]])
+    for count, mode in ((1, "union"), (4, "mutual"), (20, "union")):
+        graph = Points(GRID, GraphBuilder(sigma=8.0, neighbours=count, mode=mode, bridged=True))
+        model = Consistency(0.5).fit(graph, pair)
+        result[f"extended, {count}"] = signature(np.round(model.extend(graph, fresh), 7), fresh, graph.weights)
+    return result
+
+
+def trained_on_edges():
+    """Machines whose kernels have powers of two on the diagonal, so that moves equal tolerances and limits exactly."""
+    result = {}
+    kernels = {
+        "apart": np.diag([2.0, 1.0, 4.0, 2.0]),
+        "pairs": np.array([[2.0, 1.0, 0.5, 0.0], [1.0, 2.0, 0.0, 0.5], [0.5, 0.0, 2.0, 1.0], [0.0, 0.5, 1.0, 2.0]]),
+        "scales": np.array([[1.0, 0.5, 0.25, 0.5], [0.5, 2.0, 0.5, 0.25], [0.25, 0.5, 4.0, 1.0], [0.5, 0.25, 1.0, 2.0]]),
+    }
+    for name, kernel in kernels.items():
+        for number, signs in enumerate(([1.0, -1.0, 1.0, 1.0], [1, 1, -1, -1], [-1.0, -1.0, -1.0, -1.0])):
+            for cost in (0.25, 1.0, 8.0):
+                settings = [(tolerance, 8) for tolerance in (1.0, 0.5, 0.25, 0.125, 0.0625)] + [(0.0, 3)]
+                given = np.array(signs)
+                trained = [KernelMachine(1.0, cost, tolerance, cap).train(kernel, given) for tolerance, cap in settings]
+                result[f"machine, {name}, {number}, {cost}"] = signature(*[values for pair in trained for values in pair], kernel, given)
     return result
 
 
@@ -173,4 +353,4 @@ def solutions():
     signs = np.where(rows[:, 1] > 0.0, 1.0, -1.0)
     trained += [KernelMachine(1.0, 2.0, tolerance, 100).train(3.0 * wide, signs) for tolerance in (0.25, 1e-6)]
     result["machine"] = signature(*[values for pair in trained for values in pair])
-    return result
+    return {**result, **solved_on_edges(), **modelled_on_edges(), **trained_on_edges()}

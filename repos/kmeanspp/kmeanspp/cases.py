@@ -63,6 +63,43 @@ def scattered(n_points, key):
     return NormMixture(4, 2, 10.0, 1.5).sample(n_points, trial_generator(41, key)).points
 
 
+def seeded_on_edges():
+    """Seedings of as many centers as points or places, of whole numbers, and swaps that change nothing."""
+    result = {}
+    for size in (2, 5):
+        data = NormMixture(3, 2).sample(size, trial_generator(21, size))
+        result[f"mixture, {size}"] = signature(data.points, data.labels, data.centers)
+    whole = np.array([[0, 2], [1, 7], [5, 5], [0, 2], [9, 1]])
+    for name in ("random", "partition", "kmeans++", "greedy", "farthest"):
+        for points, k in ((REPEATED, 1), (REPEATED, 4), (REPEATED, 7), (whole, 3), (whole, 5)):
+            centers = [make_seeding(name, k)(points, trial_generator(22, trial)) for trial in range(3)]
+            result[f"{name}, {k} of {len(points)}"] = signature(*centers, points)
+    close = np.array([[1.0, 2.0], [1.0, 2.0 + 2.0**-30], [1.0, 2.0], [1.0 - 2.0**-40, 2.0]])
+    draws = [make_seeding("random", 3)(close, trial_generator(27, trial)) for trial in range(6)]
+    result["random, close"] = signature((np.array(draws) - close[0]) * 2.0**40)
+    stripes = np.array([[0.0], [8.0], [4.0], [0.0], [8.0], [2.0], [6.0]])
+    result["farthest, stripes"] = signature(*[make_seeding("farthest", k)(points, None) for points in (stripes, LINE, stripes[::-1]) for k in (2, 3, 6)])
+    weights = np.array([0.5, 3.0, 0.0, 0.25, 1.25])
+    draws = [make_seeding("kmeans++", 3)(whole, trial_generator(23, trial), weights=weights) for trial in range(6)]
+    result["weighted, whole"] = signature(*draws, weights)
+    line = scattered(30, 22)
+    for k, oversampling, rounds in ((1, 0.5, 0), (2, 40.0, 1), (4, 2.0, 5), (3, 0.75, 8)):
+        draws = [ScalableSeeding(k, oversampling, rounds)(points, trial_generator(24, trial)) for trial in range(3) for points in ((line, np.rint(line)) if rounds < 2 else (line,))]
+        result[f"kmeans||, {k}, {rounds}"] = signature(*draws, line)
+    tied = np.array([[0.0], [4.0], [8.0], [12.0], [20.0], [24.0], [28.0], [32.0]])
+    for name, start, swaps in (("ends", tied[[0, 7, 1]], 1), ("middle", tied[[3, 4, 2]], 1), ("even", tied[[1, 6]], 1), ("whole", np.array([[1], [2], [30]]), 4), ("twice", tied[[5, 5, 0]], 2), ("no swaps", tied[:2], 0)):
+        found = [swap_search(tied, start, trial_generator(25, trial), swaps) for trial in range(8)]
+        result[f"swaps, {name}"] = signature(*[values for pair in found for values in pair], start)
+        found[0][0][:] = 99.0
+        result[f"swaps, {name}, start"] = signature(start, tied)
+    found = [swap_search(tied + 0.5, np.array([[1], [2], [30]]), trial_generator(28, trial), 3) for trial in range(4)]
+    result["swaps, whole centers"] = signature(*[values for pair in found for values in pair])
+    square = np.array([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0], [2.0, 2.0]])
+    found = [swap_search(square, square[list(rows)], trial_generator(26, trial), 2) for trial in range(6) for rows in ((0, 1), (3, 0), (2, 2, 2))]
+    result["swaps, square"] = signature(*[values for pair in found for values in pair])
+    return result
+
+
 @group
 def seeds():
     result = {}
@@ -101,7 +138,7 @@ def seeds():
     even = np.array([[0.0], [2.0], [10.0], [12.0]])
     result["swaps, none"] = swap_search(even, even[::2], trial_generator(8), 9)[1] + signature(start + 9.0)
     result["inputs"] = signature(GRID, LINE, REPEATED, even, weights)
-    return result
+    return {**result, **seeded_on_edges()}
 
 
 def ended(values, labels=None, tolerance=0.125, patience=2, cap=9):
@@ -117,6 +154,84 @@ def ended(values, labels=None, tolerance=0.125, patience=2, cap=9):
 def lloyd_row(model):
     row = [model.potential_, model.seed_potential_, model.n_iterations_, model.repairs_]
     return signature([*row, {"assignment": 1, "tolerance": 2, "iterations": 3}[model.reason_]])
+
+
+def stepped_on_edges():
+    """Nearest centers that are tied, stops that coincide, and repairs of many empty clusters."""
+    result = {}
+    rng = trial_generator(31)
+    for trial in range(8):
+        points, centers = rng.integers(-2, 3, (9, 2)), rng.integers(-2, 3, (4, 2))
+        found = two_nearest(points, centers), two_nearest(points + 0.5, centers[:2] * 1.0)
+        result[f"two nearest, {trial}"] = signature(*found[0], *found[1], points, centers)
+        k = 3 + trial % 4
+        labels, closest = rng.integers(0, k - 1, 9), rng.integers(0, 4, 9) / 2.0
+        labels[labels == trial % 3] = k - 2
+        repaired, count = repair_empty_clusters(labels, closest, k)
+        repaired_again, none = repair_empty_clusters(repaired, closest, k)
+        repaired_again[0] = -1
+        result[f"repair, {trial}"] = signature(repaired, repaired_again, [count, none], labels, closest)
+    many = np.arange(40) % 3
+    repaired, count = repair_empty_clusters(many, np.mod(np.arange(40.0), 4.0), 20)
+    result["repair, many"] = signature(repaired, count, many)
+    stops = [
+        ended([64, 64], [[0, 1], [0, 1]], patience=1, cap=2),
+        ended([64, 56, 49], [[0, 1], [1, 1], [0, 0]], tolerance=0.25, patience=2, cap=3),
+        ended([64, 56, 49], [[0, 1], [1, 1], [1, 1]], tolerance=0.25, patience=2, cap=3),
+        ended([64, 63, 32, 31, 30, 29], tolerance=0.25, patience=3, cap=6),
+        ended([64, 48, 36, 27], tolerance=0.25, patience=1, cap=5),
+        ended([64, 96, 72, 54, 40], tolerance=0.25, patience=1, cap=5),
+        ended([64, 64, 64, 64], tolerance=1e-9, patience=3),
+        ended([64, 32, 16, 8], [[0, 1], [1, 0], [0, 1], [0, 1]], patience=1),
+    ]
+    result["stops, together"] = signature(stops)
+    rule = StoppingRule(3, 0.5, 2)
+    rows = []
+    for _ in range(2):
+        rule.restart()
+        for number, value in enumerate((64.0, 60.0, 20.0)):
+            rows.append([rule.update(np.array([number, 0]), value), rule.iterations, rule.reason == "iterations"])
+    result["stops, restarted"] = signature(rows)
+    return result
+
+
+def fitted_on_edges():
+    """Fits from given centers: of whole numbers, with several empty clusters, with one center, and with caps of one."""
+    result = {}
+    steps = np.array([[0.0], [1.0], [2.0], [3.0], [64.0], [65.0], [67.0], [68.0]])
+    for name, centers, stopping in (
+        ("whole numbers", np.array([[1], [66]]), None),
+        ("one center", np.array([[9.0]]), None),
+        ("three empty", np.array([[1.0], [500.0], [501.0], [502.0]]), StoppingRule(9)),
+        ("equal centers", np.array([[64.0], [64.0], [64.0]]), StoppingRule(9)),
+        ("one iteration", np.array([[3.0], [64.0]]), StoppingRule(1)),
+        ("at once slow", np.array([[1.0], [4.0], [66.0]]), StoppingRule(9, 0.9, 1)),
+    ):
+        given = np.array(centers)
+        model = KMeans(len(centers), stopping=stopping).fit(steps, None, centers=given)
+        result[f"fit, {name}"] = lloyd_row(model) + signature(model.centers_, model.labels_, model.history_, given, steps)
+        model.centers_[:] = -1.0
+        result[f"fit, {name}, given"] = signature(given)
+    # Clusters of 1, 2 or 4 points, whose means and bounds are exact: some bounds equal the distances that they bound.
+    bounded = (
+        ([-2, 2, 3, 5], [0, 4], 9),
+        ([9, 15, 11, 3, 1], [4, 14, 1], 9),
+        ([10, 8, 1, -1, 11, -6, 7], [5, 9, -3, 10], 9),
+        ([11, -2, 15, -6, 16, 2, 7, 6, 4], [5, 15, -1, 16], 9),
+        ([10, -7, 7, 9, 14, -5, 12, 10], [14, 10, 9], 9),
+        ([9, 15, 11, 3, 1], [4, 14, 1], 1),
+    )
+    for number, (places, seeds, cap) in enumerate(bounded):
+        points, start = np.array(places, dtype=float)[:, np.newaxis], np.array(seeds, dtype=float)[:, np.newaxis]
+        model = HamerlyKMeans(len(seeds), max_iterations=cap)
+        model.seeding = lambda points, rng, start=start: start
+        COUNTER.reset()
+        model.fit(points, None)
+        result[f"hamerly, bounds, {number}"] = signature(COUNTER.reset(), model.searched_, model.n_iterations_, model.potential_, model.labels_, model.centers_, start)
+    for k, batches, size in ((2, 1, 1), (3, 5, 2), (1, 3, 8)):
+        model = MiniBatchKMeans(k, "random", size, batches, 0.5).fit(scattered(12, 9), trial_generator(32, k))
+        result[f"batches, {k}, {size}"] = signature(model.centers_, model.counts_, model.potential_, model.smoothed_)
+    return result
 
 
 @group
@@ -182,6 +297,56 @@ def iterations():
         model = MiniBatchKMeans(3, "random", size, batches, smoothing).fit(scattered(12, 7), trial_generator(12))
         result[f"batches={batches}"] = signature(model.centers_, model.counts_, model.potential_)
         result[f"smoothed={batches}"] = model.smoothed_
+    return {**result, **stepped_on_edges(), **fitted_on_edges()}
+
+
+def matched_on_edges():
+    """Partitions with fewer, more and as many clusters as classes, and tables of any shape."""
+    result = {}
+    rng = trial_generator(33)
+    for trial in range(10):
+        classes, clusters = 2 + trial % 4, 2 + trial // 3
+        truth, found = rng.integers(0, classes, 24) * 3 - 2, rng.integers(0, clusters, 24)
+        found = np.where(rng.random(24) < 0.5, np.mod(truth, clusters), found)
+        result[f"partitions, {trial}"] = signature([[measure(*pair) for measure in (metrics.adjusted_rand_index, metrics.normalised_mutual_information, metrics.matched_accuracy)] for pair in ((truth, found), (found, truth))], truth, found)
+        rows, columns = 1 + trial % 5, 1 + trial % 5 + trial // 4
+        table = rng.integers(-9, 10, (rows, columns))
+        matched = metrics.best_assignment(table)
+        result[f"gains, {trial}"] = signature(np.sum(table[np.arange(rows), matched]), len(np.unique(matched)), table)
+        distinct = rng.permutation(2 ** np.arange(rows * columns)).reshape(rows, columns)
+        result[f"distinct gains, {trial}"] = signature(metrics.best_assignment(distinct), metrics.best_assignment(-1.0 * distinct))
+    same = np.array([3, 3, 0, 0, 8])
+    result["the same"] = signature([metrics.adjusted_rand_index(same, -same), metrics.normalised_mutual_information(same, -same), metrics.matched_accuracy(same, -same)])
+    halves = np.repeat([0, 1], 4), np.tile([5, 5, 7, 7], 2)
+    result["independent"] = signature([metrics.adjusted_rand_index(*halves), metrics.normalised_mutual_information(*halves), metrics.matched_accuracy(*halves)])
+    result["single class"] = signature([metrics.matched_accuracy(np.zeros(8), halves[1]), metrics.matched_accuracy(halves[1], np.ones(8)), metrics.adjusted_rand_index(np.zeros(8), halves[1])])
+    return result
+
+
+def measured_on_edges():
+    """Measures of geometry for centers that are not the means, clusters of one point, and tables with one baseline."""
+    result = {}
+    rng = trial_generator(34)
+    for trial in range(6):
+        points = rng.integers(0, 9, (10, 2)) * 2.0 + np.arange(10.0)[:, np.newaxis] / 32.0
+        k = 2 + trial % 3
+        labels = np.append(np.arange(k), rng.integers(0, k, 10 - k))
+        centers = points[-k:] + 0.25
+        result[f"separation, {trial}"] = signature(metrics.davies_bouldin(points, labels, centers), metrics.davies_bouldin(points.astype(int), labels, np.rint(centers[::-1] * 2.0).astype(int)))
+        result[f"widths, {trial}"] = signature(metrics.silhouette(points, 5 - 2 * labels), metrics.silhouette(points, np.minimum(labels, 1)), points, labels, centers)
+        uniform = theory.expected_uniform_potentials(points, 2 * labels - 3)
+        weighted = [theory.expected_weighted_ratios(points, 1 + np.minimum(labels, 1), centers, exponent) for exponent in (2.0, 3.0)]
+        result[f"expected, {trial}"] = signature(*uniform, *weighted)
+        whole = np.rint(points).astype(int)
+        result[f"covered, {trial}"] = signature(theory.coverage(whole, 3 - 2 * labels, whole[: 1 + trial] + 1), theory.coverage(points, labels, centers[:1]))
+    most = np.where(np.arange(9) == 4, 0, 2)
+    spread = np.arange(9.0)[:, np.newaxis] ** 2
+    result["covered, most"] = signature(theory.coverage(spread, most, np.array([[15.0], [17.0]])), theory.coverage(spread, most, np.array([[70.0]])))
+    alone = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    result["alone"] = signature(metrics.silhouette(alone, np.arange(3)), metrics.silhouette(alone, np.array([1, 1, 0])), *theory.expected_uniform_potentials(alone, np.array([2, 2, 0])))
+    runs = [SimpleNamespace(potential_=p, seed_potential_=s, n_iterations_=i) for p, s, i in ((4.0, 9.0, 2), (6.0, 8.5, 5))]
+    rows = theory.summarise(runs), theory.summarise(runs, {"mean": 20.0, "min": 1.0})
+    result["rows"] = signature([len(row) for row in rows], *[[row[name] for name in sorted(row)] for row in rows])
     return result
 
 
@@ -216,4 +381,4 @@ def measures():
     result["davies_bouldin"] = metrics.davies_bouldin(GRID, np.array([0, 0, 1, 2, 0, 1, 1, 2]), np.array([[0.5, 0.5], [0.5, 2.0], [1.0, 3.0]]))
     result["silhouette, far away"] = metrics.silhouette(GRID + 4096.0, codes)
     result["inputs"] = signature(GRID, labels, kinds, centers, truth, found, codes)
-    return result
+    return {**result, **matched_on_edges(), **measured_on_edges()}

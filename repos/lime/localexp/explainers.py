@@ -48,7 +48,8 @@ def greedy_explanation(predict, instance, n_features):
     The prediction is the class if its probability is above 1/2. Each step sets one of the present features (not 0) to
     0: the one after whose removal the probability moves furthest away from the predicted class (lowest index on ties
     of less than 1e-9). It ends after the step that changes the prediction, after ``n_features`` steps, or when nothing
-    is left. A contribution is the probability before the step minus the one after it.
+    is left; a probability of exactly 1/2 ends it, too. A contribution is the probability before the step minus the one
+    after it.
     """
     current, remaining = np.array(instance, dtype=float), list(np.flatnonzero(instance))
     first = level = float(predict(current[np.newaxis])[0])

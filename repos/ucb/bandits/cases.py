@@ -71,6 +71,71 @@ def played(policy, rewards, plays, runs=2):
     return chosen
 
 
+class Tossed:
+    """A generator whose uniform numbers are multiples of a quarter."""
+
+    def random(self, size):
+        return np.arange(size) % 4 / 4.0
+
+    def integers(self, high, size):
+        return np.arange(size) % high
+
+
+def indexed_on_edges():
+    """Indices after few and after many plays, of rewards without variance, and of rewards 0 and 1."""
+    result = {}
+    polygons = Polygon((0.1, 0.7, 1.3), (1, 3, 0)), Polygon((-2, 0, 1, 5), (0, 2, 0, 1)), Polygon((0.0, 0.5, 2.0), (0.3, 0.3, 0.3)), Polygon((1e3, 1e3 + 1), (2.0, 1.0))
+    levels = np.array([0.001, 0.1, 0.3, 0.55, 0.8, 0.999])
+    result["polygons"] = signature(*[np.round(values, 7) for polygon in polygons for values in (polygon.moments, polygon.quantile(levels), polygon.quantile(0.25))])
+    sure = [[1, 1, 2], [5, 1, 1], [90, 8, 2]], [[0.0, 1.0, 2.0], [5.0, 0.0, 0.5], [45.0, 8.0, 0.0]], [[0.0, 1.0, 2.0], [5.0, 0.0, 0.25], [45.0, 8.0, 0.0]]
+    for name, policy in (("ucb1", UCB1()), ("ucb1, narrow", UCB1(0.125)), ("tuned", UCB1Tuned()), ("klucb", KLUCB())):
+        for row in range(3):
+            seen = after(policy, *[part[row : row + 1] for part in sure])
+            before = np.array(seen.counts), np.array(seen.sums), np.array(seen.squares)
+            result[f"{name}, {row}"] = signature(seen.index(), *before, seen.counts, seen.sums, seen.squares)
+    two = after(KLUCB(), [[1, 1]], [[0.5, 0.25]], [[0.25, 0.0625]])
+    two.time, two.halvings = 1, 5
+    result["klucb, one play"] = signature(two.index())
+    student = [[3, 4], [5, 9]], [[1.5, 2.0], [2.5, -4.5]], [[0.5, 1.0], [9.0, 2.0]]
+    result["student, cut"] = signature(*[after(StudentThompson(), *student).index() for _ in range(2)])
+    normal = [[40, 40], [40, 40], [39, 41]], [[20.0, 16.0], [30.0, 30.5], [10.0, 12.0]], [[9.0, 8.0], [60.0, 10.0], [7.0, 2.0]]
+    result["normal, cut"] = signature(after(UCB1Normal(), *normal).choose())
+    for counts in ([2, 2, 2], [9, 10, 9], [16, 17, 18], [3, 1, 1], [30, 29, 30]):
+        seen = after(UCB1Normal(), [counts], [[1.0, 2.0, 3.0]], [[9.0, 9.0, 9.0]])
+        result[f"normal, {counts}"] = signature(seen.choose(), seen.counts)
+    return result
+
+
+def played_on_edges():
+    """Plays with ties, epochs of every length, random plays at the very probability, and looks at every play."""
+    result = {}
+    ladders = [epoch_ladder(alpha, longest) for alpha, longest in ((1.0, 1), (1.0, 4), (0.5, 1), (2.0, 27), (0.01, 3), (0.75, 100), (0.25, 0))]
+    result["ladders, edges"] = signature([len(rungs) for rungs in ladders], *ladders)
+    for alpha, rewards in ((1.0, [0.5, 0.5]), (0.25, [1.0, 0.0, 1.0]), (0.01, [0.25, 0.5, 0.5])):
+        policy = UCB2(alpha, 50)
+        chosen = played(policy, rewards, 40, 3)
+        result[f"ucb2, {alpha}"] = signature(*chosen, policy.levels, policy.current, policy.remaining)
+    for gap, c, rewards in ((1.0, 0.75, [0.5, 0.25, 0.5]), (0.5, 0.125, [-1.0, 0.0]), (0.25, 0.15, [0.0, 0.0, 0.25, 0.25])):
+        policy = DecreasingGreedy(gap, c)
+        result[f"greedy, {gap}"] = signature(played(policy, rewards, 24, 5), policy.rng.random())
+    tossed = after(DecreasingGreedy(1.0, 0.5), [[1, 1], [1, 1], [2, 0], [0, 2], [0, 0]], [[1.0, 2.0], [2.0, 2.0], [-1.0, 0.0], [0.0, -0.5], [0.0, 0.0]], np.zeros((5, 2)))
+    tossed.rng = Tossed()
+    for time in (0, 1, 3):
+        tossed.time = time
+        result[f"greedy, tossed, {time}"] = signature(tossed.choose() + 1)
+    for risk, shrink, rewards in ((0.1, 1.0, [1.0, 1.0, 0.0]), (0.5, 0.25, [0.75, 0.5, 0.75]), (0.01, 0.125, [0.0, 0.25, 1.0, 0.5])):
+        policy = Elimination(risk, shrink)
+        chosen = played(policy, rewards, 60, 3)
+        result[f"elimination, risk {risk}"] = signature(chosen, policy.active, np.minimum(policy.settled, 99.0))
+    normal = played(UCB1Normal(), [0.25, 0.25], 40, 2)
+    result["normal, tied"] = signature(normal)
+    for name, times in (("every play", range(1, 8)), ("last", [7]), ("some", np.array([2, 3]))):
+        policy = UCB1(1.0)
+        trace = play(policy, PROBLEMS["14"], 7 if name != "some" else 3, 2, 11, times)
+        result[f"looks, {name}"] = signature(trace.plays, trace.collected, trace.times, trace.regret, policy.rng.random())
+    return result
+
+
 @group
 def policies():
     result = {}
@@ -109,12 +174,67 @@ def policies():
     policy = after(Elimination(shrink=0.125), [[3, 3, 3, 5], [2, 4, 4, 4]], [[1.5, 3.0, 0.5, 9.0], [1.0, 2.0, 3.0, 0.0]], np.zeros((2, 4)))
     policy.active = np.array([[True, True, True, False], [False, True, True, True]])
     result["elimination, active"] = signature(policy.choose() + 1, policy.active, np.minimum(policy.settled, 99.0))
-    return result
+    return dict(**result, **indexed_on_edges(), **played_on_edges())
 
 
 def trace_of(times, regret, shortfall, best_share):
     arrays = [np.array(values, dtype=float) for values in (regret, shortfall, best_share)]
     return SimpleNamespace(times=np.array(times), regret=arrays[0], shortfall=arrays[1], best_share=arrays[2])
+
+
+def bounded_on_edges():
+    """Bounds where they begin to hold, divergences of one value, and tails at either end."""
+    result = {}
+    for name, problem, alpha in (("two", coins(0.75, 0.5), 0.5), ("tied", coins(0.5, 0.5, 0.25), 0.0625), ("gaps", coins(0.25, 0.75, 0.5, 0.0), 1.0)):
+        times = np.array([1, 2, 7, 8, 9, 50, 4096])
+        result[f"ucb2 bound, {name}"] = signature(ucb2_bound(problem, times, alpha), ucb2_bound(problem, [8.0], alpha), times)
+        for gap, c in ((0.25, 0.5), (0.125, 0.03125), (0.5, 0.375)):
+            result[f"greedy bound, {name}, {gap}"] = signature(greedy_bound(problem, times, gap, c), greedy_bound(problem, [3, 1], gap, c))
+    for name, values, weights in (("one", [0.25], [1.0]), ("ends", [0.0, 1.0], [0.75, 0.25]), ("high", [0.5, 0.75], [0.5, 0.5])):
+        values, weights = np.array(values), np.array(weights)
+        found = [bounded_divergence(values, weights, target, halvings) for target in (0.125, 0.375, 0.875) for halvings in (0, 1, 2, 60)]
+        result[f"divergence, {name}"] = signature(found, bounded_divergence(values, weights, 0.5), values, weights)
+    # The slope in the middle of the first interval is exactly 0.
+    level = np.array([0.25, 0.75, 1.0]), np.array([0.5, 0.25, 0.25])
+    result["divergence, level"] = signature([bounded_divergence(*level, 0.75, halvings) for halvings in (1, 2, 3)])
+    result["binomial, ends"] = signature([binomial_tail(n, p, k) for n, p, k in ((0, 0.25, 0), (3, 0.75, 0), (3, 0.75, 3), (1, 0.125, 1), (60, 0.5, 30), (7, 1e-6, 1), (7, 1.0 - 1e-6, 7))])
+    result["student, ends"] = signature([student_tail(value, freedom) for value in (0, 1, 1e-6, 30.0) for freedom in (1, 2, 3, 4, 9, 10)])
+    result["conjectures, few"] = signature(*[conjecture_ratios(freedom, grid) for freedom, grid in ((1, 1), (2, 1), (1, 7), (2, 5), (9, 2))], conjecture_ratios(5))
+    return result
+
+
+def compared_on_edges():
+    """Rows of two runs and of tens of them, lines through two looks, ranks with many ties, and curves of any shape."""
+    result = {}
+    for runs in (2, 3, 11, 20, 40, 90, 110):
+        regrets = np.mod(37.0 * np.arange(runs) ** 2, 101.0) + np.arange(runs) / 4.0
+        row = summarise(trace_of([3, 9], [regrets[::-1], regrets], [regrets, -regrets], [regrets, regrets / 64.0]))
+        result[f"row of {runs}"] = signature([row[name] for name in sorted(row)], regrets)
+    for name, times, heights in (("two", [2, 4, 8], [1.0, 2.0, 4.0]), ("at the root", [1, 3, 9, 27, 81], [9.0, 1.0, 2.0, 4.0, 8.0]), ("behind", [2, 3, 8, 32], [0.0, 5.0, 1.0, 2.0]), ("falling", [1, 10, 100], [3.0, 2.0, 2.5])):
+        regret = np.outer(heights, [1.0, 0.5, 2.0])
+        result[f"growth, {name}"] = signature(growth(trace_of(times, regret, regret, regret)))
+        shares = np.outer(heights, [0.125, 0.0, 0.0625])
+        result[f"crossing, {name}"] = signature([crossing(trace_of(times, regret, regret, shares), level) for level in (0.0, 0.0625, 0.125, 0.25, 0.3, 0.5, 1.0)])
+    pairs = [([0.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]), ([3.0, 4.0, 5.0], [1.0, 2.5, 1.0]), ([1.0, 2.0], [2.0, 1.5]), (np.arange(40) % 7, np.arange(40) % 5), ([2, 1, 4, 4, 9], [1, 1, 4, 2, 7])]
+    for number, (first, second) in enumerate(pairs):
+        one, other = (SimpleNamespace(shortfall=np.array([np.zeros(len(it)), it])) for it in (first, second))
+        row = paired(one, other)
+        result[f"paired, edges, {number}"] = signature([row[name] for name in sorted(row)])
+    for key in range(5):
+        table = generator(21, key).integers(0, 4, (3 + key, 2 + key))
+        ranks, statistic, p = friedman(table)
+        result[f"friedman, {key}"] = signature(ranks, statistic, p, table)
+    parameters = np.array([0.01, 0.02, 0.05, 0.1, 0.4, 0.5, 1.0])
+    for key in range(8):
+        curve = generator(22, key).integers(4, 9, 7) / 2.0
+        rows = [sensitivity(parameters, curve, factor) for factor in (1.0, 1.125, 1.25, 1.5, 2.0)]
+        result[f"sensitivity, drawn, {key}"] = signature([[row[name] for name in ("plateau", "penalty")] for row in rows], curve)
+        dipped = np.where(np.arange(7) == key % 7, 1.0, curve)
+        row = sensitivity(parameters, dipped)
+        result[f"sensitivity, dipped, {key}"] = signature([row[name] for name in sorted(row)])
+    edges = [sensitivity(*given) for given in (([1.0], [2.0]), ([1.0, 4.0], [2.0, 3.0]), ([1, 10, 100], [8, 4, 4]), ([1, 10, 100], [6, 4, 6]), ([0.5, 1.0, 2.0, 4.0, 8.0], [1.0, 4.0, 1.5, 1.0, 1.25]), ([0.5, 1.0, 2.0, 4.0, 8.0], [9.0, 2.0, 4.0, 2.0, 9.0]))]
+    result["sensitivity, edges"] = signature([[row[name] for name in sorted(row)] for row in edges])
+    return result
 
 
 @group
@@ -163,4 +283,4 @@ def measures():
     for name, curve in curves.items():
         row = sensitivity([0.01, 0.02, 0.05, 0.1, 0.4, 0.5, 1.0], curve)
         result[f"sensitivity, {name}"] = signature([row[key] for key in ("best", "plateau", "penalty")])
-    return result
+    return dict(**result, **bounded_on_edges(), **compared_on_edges())

@@ -10,7 +10,7 @@ wrong(ADA, "variance over n", ("(len(rows) - 1)", "len(rows)"))
 wrong(ADA, "cut at 0", ("np.copysign(np.sqrt(np.abs(total) / len(order)), total)", "np.sqrt(max(total, 0.0) / len(order))"))
 wrong(ADA, "larger bins last", ("np.array_split(order, n_bins)", "np.array_split(order[::-1], n_bins)"))
 PLATT = "calibration/scaling.py::PlattScaling.fit"
-right(PLATT, "without the guard", ("            while loss(parameters - move) > loss(parameters):\n                move = move / 2.0\n", ""))
+wrong(PLATT, "without the guard", ("            while loss(parameters - move) > loss(parameters):\n                move = move / 2.0\n", ""))
 wrong(PLATT, "plain targets", ("np.where(np.asarray(outcomes) > 0, (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0))", "np.asarray(outcomes, dtype=float)"))
 wrong(PLATT, "counts of targets exchanged", ("1.0 / (negatives + 2.0)", "1.0 / (positives + 2.0)"))
 wrong(PLATT, "prior offset", ("parameters = np.zeros(2)", "parameters = np.array([0.0, np.log((positives + 1.0) / (negatives + 1.0))])"))

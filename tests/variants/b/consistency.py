@@ -31,7 +31,7 @@ wrong("consistency/models.py::Eigenspace.score", "rounded share", ("int(np.floor
 wrong("consistency/models.py::Eigenspace.score", "transition matrix", ('"symmetric")', '"row")'))
 wrong("consistency/models.py::NearestNeighbours.score", "over the largest distance", ("spans = distances[:, -1:] - distances[:, :1]", "spans = distances[:, -1:]"))
 # Thought to be wrong when written: but the kernel is 2 on its diagonal.
-right("consistency/models.py::KernelMachine.train", "gradient step", ("slack / kernel[index, index]", "slack * 0.5"))
+wrong("consistency/models.py::KernelMachine.train", "diagonal of the kernel taken as 2", ("slack / kernel[index, index]", "slack * 0.5"))
 wrong("consistency/models.py::KernelMachine.train", "sum of K in place of y f", ("slack = 1.0 - sign * values[index]", "slack = 1.0 - values[index]"))
 wrong("consistency/theory.py::energy_terms", "not scaled by degrees", ("np.divide(scores, np.sqrt(degrees)[:, np.newaxis])", "scores"))
 wrong("consistency/theory.py::energy_terms", "mu = 1 - alpha", ("1.0 / alpha - 1.0", "1.0 - alpha"))

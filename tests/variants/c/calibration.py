@@ -197,4 +197,4 @@ return np.clip(flat + noise * rng.standard_normal(flat.shape), 0.0, 16.0)
 """)
 
 # Was written as a wrong one. A full step never raises the loss by more than rounding does; pool a has it as a right one, too.
-right("calibration/scaling.py::PlattScaling.fit", "full steps", ("            while loss(parameters - move) > loss(parameters):\n                move = move / 2.0\n", ""))
+wrong("calibration/scaling.py::PlattScaling.fit", "full steps", ("            while loss(parameters - move) > loss(parameters):\n                move = move / 2.0\n", ""))
