@@ -239,12 +239,12 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
         return CallState::Made;
     }
     // A call that another one makes, or that is expected itself, is not made in place of this one.
-    let is_instead = |call: &&FunctionCall| {
+    let is_instead = |call: &FunctionCall| {
         call.function == one.function
             && !call.within
             && !others.iter().any(|other| other.is_required(free) && other.covers(call, free))
     };
-    if got.calls.iter().any(|call| is_instead(&call)) {
+    if got.calls.iter().any(is_instead) {
         return CallState::Otherwise;
     }
     let states: Vec<CallState> = one.inner.iter().map(|inner| state(inner, others, got, free)).collect();
@@ -316,7 +316,7 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
         let is_right = |one: &&ExpectedCall| {
             one.covers(call, free) || call.is_construction() && one.object.is_some() && one.object == call.object
         };
-        if rights.iter().any(|one| is_right(&one)) {
+        if rights.iter().any(is_right) {
             continue;
         }
         let got = Some(Value::Object(call.set.clone()));

@@ -65,7 +65,7 @@ const FORGERS: &[(&str, &str)] = &[
     ("prints the result", "print('@RESULT@', flush=True)\nimport os\nos._exit(0)"),
     (
         "prints the result in the place of the runner",
-        "import os\nserver = open('/proc/%d/stat' % os.getppid()).read()\nrunner = server.rsplit(')', 1)[1].split()[1]\ntry:\n    os.write(os.open('/proc/%s/fd/1' % runner, os.O_WRONLY | os.O_APPEND), b'@RESULT@\\n')\nexcept OSError: pass\nos._exit(0)",
+        "import os\nserver = open('/proc/%d/stat' % os.getppid()).read()\nrunner = server.rsplit(')', 1)[1].split()[1]\ntry:\n    assert 'hidden_tests' in open('/proc/%s/cmdline' % runner).read()\n    os.write(os.open('/proc/%s/fd/1' % runner, os.O_WRONLY | os.O_APPEND), b'@RESULT@\\n')\nexcept (OSError, AssertionError): pass\nos._exit(0)",
     ),
     (
         "writes the result to every descriptor",
