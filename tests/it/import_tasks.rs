@@ -85,7 +85,7 @@ fn tree(lab: &Lab) {
     let alpha = "bench/pset/alpha";
     lab.write(&format!("{alpha}/src/sums.py"), SUMS);
     let is_tag = |line: &&str| !line.contains("paper2code");
-    let reference: String = SUMS.lines().filter(is_tag).map(|line| format!("{line}\n")).collect();
+    let reference = SUMS.lines().filter(is_tag).collect::<Vec<_>>().join("\n") + "\n";
     lab.write(&format!("{alpha}/src/sums_ref.py"), &reference);
     lab.write(&format!("{alpha}/helper.py"), "def first(values):\n    return values[0]\n");
     lab.write(&format!("{alpha}/paper2code_test.py"), TEST);
