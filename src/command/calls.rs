@@ -68,7 +68,7 @@ pub struct ExpectedCall {
     pub object: Option<String>,
 }
 
-/// The calls that a program made, as far as they are compared with expected ones.
+/// The calls of a program that are compared with expected ones.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordedCalls<'a> {
     /// The calls.

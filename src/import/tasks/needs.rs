@@ -31,7 +31,7 @@ const UNAVAILABLE: [&str; 4] = ["_gmflow_ops", "meltingpot", "mmcv", "mmgen"];
 const DOWNLOADS: [&str; 5] =
     ["torch.hub.load(", "requests.get(", "load_state_dict_from_url(", "urlretrieve(", "hf_hub_download("];
 
-/// What a paper needs.
+/// Packages of a paper.
 #[derive(Debug, Default)]
 pub struct Needs {
     /// Requirements of packages.
@@ -135,7 +135,7 @@ fn files_of(folder: &Path, module: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Whether Python's own library has this module, as far as published files use it.
+/// Whether a module is in the part of Python's standard library that published files use.
 fn is_standard(name: &str) -> bool {
     const NAMES: [&str; 62] = [
         "__future__",
