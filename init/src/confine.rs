@@ -100,7 +100,8 @@ fn drop_bounding_set() {
 }
 
 fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
-    // Files can also be in transit in sockets, where they are not counted without a network namespace, so allow fewer.
+    // Open files that were sent through a socket and not received yet are counted only in a network namespace. The
+    // host's is used here, so allow fewer open files.
     let is_uncounted = setup.place == Surroundings::Host && !setup.memory_cgroup;
     let mut limits = vec![
         (Resource::RLIMIT_CORE, 0),

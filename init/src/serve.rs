@@ -37,7 +37,7 @@ pub(super) struct JobServer {
     children: Children,
     /// Set if the harness cannot see the workspace, so that the init must watch its size.
     growth: Option<Growth>,
-    /// Set if no cgroup counts some of the memory.
+    /// Set if there is memory that no cgroup counts.
     memory: Option<MemoryWatch>,
     /// Set once the harness has asked to listen.
     relay: RefCell<Option<Relay>>,

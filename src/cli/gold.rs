@@ -62,7 +62,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         COMMAND => return commands(arguments).await,
         name if name == Notebook.name() => return notebooks(arguments).await,
         other => {
-            return Err(Error::usage(format!("gold of the family `{}` is not recorded", other.escape_debug()))
+            return Err(Error::usage(format!("no gold can be recorded for the family `{}`", other.escape_debug()))
                 .hint("the families with recorded gold are `masked`, `command` and `notebook`"));
         }
     }

@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         sides.push(of_one_agent(name, reading.records, arguments.agent.as_deref())?);
     }
-    let [first, second] = sides.as_slice() else { return Err(Error::internal("not two sides")) };
+    let [first, second] = sides.as_slice() else { return Err(Error::internal("a parity comparison needs two runs")) };
     let aspect = arguments.measure.clone().map_or(Aspect::Pass, Aspect::Measure);
     let found = parity([first, second], &aspect)
         .map_err(|wrong| Error::usage(wrong).hint("both runs need attempts at the same samples, `-k` of each"))?;

@@ -20,7 +20,7 @@ pub fn html(reader: &mut RunReader, file: &Path) -> Result<()> {
     let details = Details::new(gathered.samples(), &of);
     let folder = beside(file)?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    // The folder of an earlier report has other samples under the same names.
+    // An earlier report in this folder may have files of other samples under the same names.
     remove_earlier(&folder)?;
     let is_made = AtomicBool::new(false);
     let beside = |name: &str, text: &str| {

@@ -79,7 +79,7 @@ impl GoldRun {
     }
 }
 
-/// The result of a right program with one argument changed by the recorder.
+/// What a right program prints when the recorder changes one of its arguments on the way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShiftOutcome {

@@ -46,11 +46,11 @@ impl NeededFolder {
             .hint(self.hint())
     }
 
-    /// Checks that this user can write to the folder, or create it. A folder that already has contents may be
-    /// read-only.
+    /// Checks that this user can write to the folder, or create it. A folder that already has contents is accepted even
+    /// if it is read-only.
     ///
     /// # Errors
-    /// Kind `Place`, naming the folder in the way and the settings.
+    /// Kind `Place`, which names the folder that prevents it and the settings that choose another one.
     pub fn writable(self, folder: &Path) -> Result<()> {
         let is_filled = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
         // Metadata below an inaccessible folder can't be read, so this finds the inaccessible one first.

@@ -73,7 +73,7 @@ pub fn find(
         return Ok(found);
     }
     Err(Error::suite(format!("paper `{}` has ambiguous functions:\n{}", paper.id, refused.join("\n"))).hint(format!(
-        "say which one is meant with `--at {}:NUMBER=FILE::NAME`, or leave them out with `--leave-out`",
+        "choose each function with `--at {}:NUMBER=FILE::NAME`, or leave these functions out with `--leave-out`",
         paper.id
     )))
 }

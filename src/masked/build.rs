@@ -129,8 +129,8 @@ async fn make(paper: &Paper, command: &str, snapshot: &Snapshot, env: &Env, mach
 
 fn fault(paper: &Paper, why: &str) -> Error {
     Error::suite(format!("the build of paper `{}` {why}", paper.id)).hint(
-        "it runs in the repo's root, in a sandbox without a network: what it needs must be in the env (setuptools, cython, \
-         numpy) or on this machine (a compiler), and with containers in their base image",
+        "it runs in the repo's root, in a sandbox without a network: packages that it needs (setuptools, cython, numpy) \
+         must be in the env, and tools (a compiler) on this machine or, with containers, in their base image",
     )
 }
 

@@ -70,8 +70,8 @@ const BUSY: [&str; 20] = [
     "serviceunavailable",
 ];
 
-/// Phrases, in lower case, for an invalid key or account, under statuses that have other meanings too: OpenAI's three
-/// codes, Anthropic's message, Gemini's reason and two messages.
+/// Phrases, in lower case, by which a provider reports an invalid key or account when the status alone could mean
+/// something else: three codes of OpenAI, one message of Anthropic, one reason and two messages of Gemini.
 const NO_ACCESS: [&str; 7] = [
     "insufficient_quota",
     "billing_not_active",

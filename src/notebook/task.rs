@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::sample::{Sample, Units as _};
 use crate::score::Rule;
 
-/// A task as an item.
+/// A notebook task, as runs prepare, stage and judge it.
 pub struct TaskItem {
     /// The task's files.
     pub loaded: Arc<LoadedTask>,
@@ -48,8 +48,8 @@ impl TaskItem {
             return Ok(blocks);
         }
         Err(Error::usage(format!("task `{}` has no sample `{sample}`", self.loaded.id)).hint(
-            "a withheld block must exist, and every block that needs it is withheld as well; `autoexperiment sample` \
-             lists the samples",
+            "a withheld block must exist, and every block that needs it must be withheld as well; `autoexperiment \
+             sample` lists the samples",
         ))
     }
 }

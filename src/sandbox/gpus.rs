@@ -25,7 +25,7 @@ pub enum Gpus {
 pub struct Gpu {
     /// The name for `CUDA_VISIBLE_DEVICES` in this process. It counts from 0 in a job that sees only some devices.
     pub visible: String,
-    /// The name on the whole machine.
+    /// The name outside of the job, where all of the machine's devices are seen.
     pub name: String,
     /// The device files that programs need to use it.
     pub devices: Vec<PathBuf>,

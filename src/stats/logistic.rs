@@ -126,8 +126,8 @@ pub fn fit_correlated(tried: &[TryCounts], families: &[usize], fixed: usize) -> 
 }
 
 impl Logistic {
-    /// Estimates the correlation of tries at one sample, given the correlation used in this fit, and the residual
-    /// degrees of freedom.
+    /// Estimates the correlation of tries at one sample, given the correlation used in this fit. Also returns the
+    /// residual degrees of freedom.
     fn correlation(&self, tried: &[TryCounts], fitted: f64) -> (f64, usize) {
         // For each sample: tries, Pearson's term, and its expectation, both without correlation.
         let (mut terms, mut left) = (Vec::new(), 0.0);

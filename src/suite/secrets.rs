@@ -9,7 +9,8 @@ const FOLDERS: [&str; 4] = ["papers", "repos", "commands", "tasks"];
 /// Maximum bytes of a file that is read. Longer ones are data.
 const LONGEST: u64 = 1 << 20;
 
-/// Returns each text with its path. A Python file is split into several: one for each function, however nested.
+/// Returns the texts of a suite that agents must not find, each with its file's path. A Python file gives several: one
+/// for each function, however nested.
 #[must_use]
 pub fn secrets(root: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();

@@ -11,7 +11,7 @@ use crate::model::Model;
 
 /// Verifier that drops candidates which crash.
 pub(super) struct Execution {
-    /// Verifier that chooses among the rest.
+    /// Verifier that chooses among the candidates that did not crash.
     pub(super) then: Arc<dyn Verifier>,
 }
 

@@ -93,7 +93,7 @@ fn measure<'a>(record: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn gold_passes_noop_fails_and_a_forger_passes_as_published_only() {
+fn gold_passes_noop_fails_and_a_forger_passes_only_by_the_published_rules() {
     let lab = ready();
     lab.ok(&["check", "--family", "command"]);
     let agents = ["--agent", "gold", "--agent", "noop", "--agent", "forger"];

@@ -33,7 +33,7 @@ fn script(lab: &Lab, letters: &[&str]) -> String {
 }
 
 #[test]
-fn the_verifiers_of_a_run_choose_when_its_attempts_are_made_and_are_in_its_report() {
+fn the_verifiers_of_a_run_choose_among_its_attempts_as_they_end_and_are_in_its_report() {
     let lab = Lab::new();
     let model = script(&lab, &["A", "A", "A", "A"]);
     let verifiers = ["--verifier", "majority", "--verifier", "oracle", "--verifier", &model, "--orders", "2"];

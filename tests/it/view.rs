@@ -116,7 +116,7 @@ fn every_view_opens_without_a_word_in_the_console() {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn search_folds_jumps_and_copies_work() {
+fn searching_folding_jumping_and_copying_work() {
     let lab = lab();
     let address = page(&lab, &["r"]);
     block_on(async {

@@ -94,7 +94,7 @@ fn each_comparison_in_a_chain_has_a_boundary_mutant_and_a_negated_mutant() {
 }
 
 #[test]
-fn a_dropped_sign_or_not_never_joins_two_words() {
+fn dropping_a_sign_or_the_word_not_never_joins_two_words() {
     assert_eq!(mutants_of(MutantKind::Unary, "return-a"), ["return a"]);
     assert_eq!(mutants_of(MutantKind::Unary, "return not a"), ["return a"]);
     assert_eq!(mutants_of(MutantKind::Unary, "return a if b else-1"), ["return a if b else 1"]);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::read::{PublishedTask, TEST};
 
-/// Requirements of modules: versions with which the published tests were run.
+/// For each imported module the package to install, in the version with which the published tests were tried.
 const PACKAGES: [(&str, &str); 15] = [
     ("IPython", "ipython==9.18.1"),
     ("PIL", "pillow==13.0.0"),

@@ -162,7 +162,7 @@ async fn nine_tenths_of_a_long_conversation_are_read_from_geminis_cache() {
 /// "Reasoning models", "Keeping reasoning items in context": encrypted items go back unchanged, before the calls that
 /// they led to, and without their ids, because nothing is stored under them.
 #[tokio::test]
-async fn a_response_is_asked_for_with_items_and_its_encrypted_reasoning_goes_back() {
+async fn a_responses_request_sends_items_and_returns_encrypted_reasoning_to_its_provider() {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}],
         "encrypted_content": "sealed"});
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "list_files", "arguments": "{\"path\":\"src\"}"});

@@ -6,7 +6,7 @@ use super::support::{KINDS, TestRepo, changes, edit, lines, mounted_contents};
 use crate::workspace::LayersKind;
 
 #[test]
-fn applied_changes_show_the_same_tree() {
+fn applying_changes_gives_the_tree_that_they_were_taken_from() {
     for script in [
         "echo more >> main.py; echo new > new.py; rm data/points.csv paper.txt; mkdir -p a/b; echo x > a/b/c",
         "rm -r pkg; echo x > pkg",

@@ -3,7 +3,7 @@
 use super::super::server::CannedAnswer;
 use super::{ProtocolCase, hold};
 
-/// Bytes after a good status line with these headers.
+/// An answer with a good status line, these headers, and exactly these bytes as its body.
 fn behind(headers: &str, body: impl AsRef<[u8]>) -> CannedAnswer {
     let head = format!("HTTP/1.1 200 OK\r\n{headers}connection: close\r\n\r\n");
     CannedAnswer::Raw([head.as_bytes(), body.as_ref()].concat())
