@@ -63,6 +63,9 @@ pub struct ExpectedCall {
     /// Calls made by this one, if they receive the constants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<ExpectedCall>,
+    /// Whether another recorded call makes this one, as in [`FunctionCall::within`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub within: bool,
     /// Digest of the object that it makes or returns, see [`FunctionCall::object`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
@@ -208,7 +211,8 @@ fn build(call: &FunctionCall, record: &[FunctionCall]) -> ExpectedCall {
         .map(|part| build(part, record))
         .filter(|part| (part.set.keys().any(|name| name != "self")) || !part.inner.is_empty());
     let (function, set, left) = (call.function.clone(), call.set.clone(), call.left.clone());
-    ExpectedCall { function, set, left, inner: parts.take(MOST_INNER).collect(), object: None }
+    let within = call.within || call.parent.is_some();
+    ExpectedCall { function, set, left, inner: parts.take(MOST_INNER).collect(), within, object: None }
 }
 
 /// The functions and arguments to record for a comparison with these calls.
@@ -241,7 +245,7 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
     // A call that another one makes, or that is expected itself, is not made in place of this one.
     let is_instead = |call: &FunctionCall| {
         call.function == one.function
-            && !call.within
+            && (!call.within || one.within)
             && !others.iter().any(|other| other.is_required(free) && other.covers(call, free))
     };
     if got.calls.iter().any(is_instead) {
@@ -368,6 +372,7 @@ mod tests {
             set: arguments(set),
             left: Map::new(),
             inner: Vec::new(),
+            within: false,
             object: None,
         }
     }
@@ -448,6 +453,9 @@ mod tests {
         let inner = FunctionCall { direct: false, within: true, ..calls("a.py::rng", json!({"seed": 8})) };
         let comparison = compared(&expected, &[load.clone(), inner.clone()]);
         assert!(comparison.agrees() && comparison.absent.len() == 1, "{comparison:?}");
+        // Bash programs call everything within other calls.
+        let nested = [ExpectedCall { within: true, ..expected[0].clone() }];
+        assert!(!compared(&nested, std::slice::from_ref(&inner)).agrees());
         let unseen = FunctionCall { within: false, ..inner };
         assert!(!compared(&expected, &[load, unseen]).agrees());
     }

@@ -22,9 +22,9 @@ use crate::run::soundness::ConstantChanges;
 use crate::sandbox::Exit;
 use crate::score::Rule;
 
-/// Part of the cache key, in addition to instruction, gold and changed program. Increase the number if the recorder or
-/// the judge change.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " 1 ", include_str!("recorder.py"));
+/// Part of the cache key, in addition to instruction, gold and changed program: what records and judges programs.
+const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), include_str!("recorder.py"), include_str!("calls.rs"), include_str!("judge.rs"));
 
 /// Results of changing the constants of a repo's right programs.
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@ use crate::files::write_durably;
 use crate::suite::EnvStamp;
 
 /// The only version of these files that this program writes and reads.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// The results of a repo's right programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

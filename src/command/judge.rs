@@ -6,6 +6,7 @@
 //! or the text. The verdict names the source.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
@@ -300,17 +301,22 @@ impl InstructionJudge<'_> {
         if found.values.is_empty() {
             return None;
         }
+        let printed = |value: &Value| read_arguments(&json!({ "v": value })).unwrap_or_default().pop();
+        let is_argument =
+            |argument: &Argument, value: &Value| printed(value).is_some_and(|it| it.value == argument.value);
         // If the program replaces an expected call by something else, the call's constants must at least be in its
         // text.
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
-        let written = written.flat_map(|(name, right)| parts(right).map(move |part| (name, part)));
+        let is_asked = |part: &&Value| self.asked.iter().any(|argument| is_argument(argument, part));
+        let written = written.flat_map(|(name, right)| {
+            // Of a list only what was asked for: others may be read from a file or computed.
+            let parts = parts(right).filter(|part| !right.is_array() || is_asked(part));
+            parts.map(move |part| (name, part))
+        });
         let written = written.filter(|(_, right)| right.is_number() || right.is_string()).all(|(name, right)| {
             let constant = read_arguments(&json!({ name.as_str(): right })).unwrap_or_default();
             strict_check(&observed.code, &constant, self.instruction.kind).has_arguments()
         });
-        let printed = |value: &Value| read_arguments(&json!({ "v": value })).unwrap_or_default().pop();
-        let is_argument =
-            |argument: &Argument, value: &Value| printed(value).is_some_and(|it| it.value == argument.value);
         let is_wrong = |argument: &Argument| {
             found.values.iter().filter(|value| !value.pass).any(|value| {
                 let (Some(right), Some(Value::Object(got))) = (value.gold.as_object(), &value.got) else {
@@ -332,7 +338,9 @@ impl InstructionJudge<'_> {
             .zip(text)
             .all(|(argument, &hit)| hit || argument.value.parse::<f64>().is_err() || is_passed(argument));
         let hits = self.asked.iter().zip(text).map(|(argument, &hit)| hit && !is_wrong(argument)).collect();
-        let pass = found.agrees() && written && kept;
+        // Without a result, nothing shows that what replaces a call is equal to it.
+        let is_shown = self.instruction.expect.outcome || found.absent.is_empty();
+        let pass = found.agrees() && written && kept && is_shown;
         let reason = "the calls are not those that were asked for";
         Some(Arguments { basis: ArgumentSource::Calls, pass, reason, values: found.values, hits })
     }
@@ -374,10 +382,12 @@ impl InstructionJudge<'_> {
     /// file was written, by whatever means.
     fn is_result(&self, right: &Value) -> bool {
         let Some(right) = right.as_str().filter(|_| self.instruction.expect.outcome) else { return false };
-        let Instruction { files, result, .. } = self.instruction;
+        let Instruction { files, result, path, .. } = self.instruction;
+        // Paths are recorded from the repo's root.
+        let is_path = |file: &str| file == right || Path::new(path).join(file) == Path::new(right);
         match result {
-            ResultRule::JsonFile(file) if files.is_empty() => file == right,
-            _ => files.iter().any(|file| file == right),
+            ResultRule::JsonFile(file) if files.is_empty() => is_path(file),
+            _ => files.iter().any(|file| is_path(file)),
         }
     }
 

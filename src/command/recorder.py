@@ -21,9 +21,11 @@ MOST_CALLS = 20000
 MOST_INNER_CALLS = 1000
 MOST_PARTS = 1000
 DEEPEST = 3
-# Digests of a process, and bytes of all objects digested.
+# Different digests of a process, and bytes of all objects digested.
 MOST_DIGESTS = 300
-MOST_CONTENT = 64 << 20
+MOST_CONTENT = 16 << 20
+# Depth of calls while an object is digested. Deeper ones have no digest.
+DEEPEST_OBJECT = 2000
 SENTINEL = 904173520618
 
 
@@ -45,7 +47,7 @@ class Recorder:
         self.files = {}
         self.written = {}
         self.counts = {}
-        self.digests, self.content = MOST_DIGESTS, MOST_CONTENT
+        self.digests, self.content = set(), MOST_CONTENT
         self.makers = {}
         self.local = threading.local()
 
@@ -54,7 +56,8 @@ class Recorder:
         text = json.dumps(line, sort_keys=True)
         number = self.written.get(text)
         if number is None and len(self.written) < MOST_LINES:
-            number = self.written[text] = len(self.written)
+            # Processes that this one forks go on with the same numbers.
+            number = self.written[text] = (os.getpid() << 20) + len(self.written)
             if "function" in line:
                 line = dict(line, number=number)
             stream = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -99,7 +102,7 @@ class Recorder:
 
     def digest(self, value):
         """The digest of an object or array by its contents; None for what JSON can express, and for what has no contents
-        to compare, such as a function of the program's own."""
+        to compare, such as a function of the program's own or an entry of an enumeration."""
         import hashlib
         import pickle
 
@@ -108,20 +111,30 @@ class Recorder:
                 return None
         elif isinstance(value, type) or type(value).__module__ == "builtins" or not is_object(self.plain(value)):
             return None
-        if self.digests <= 0:
+        # These are pickled by their names.
+        if any(one.__name__ in ("Enum", "Logger") for one in type(value).__mro__):
             return None
-        self.digests -= 1
+        if self.content <= 0 or len(self.digests) >= MOST_DIGESTS:
+            return None
+        # Tensors are copied as a whole before they are written.
+        if type(value).__module__.split(".")[0] == "torch" and getattr(value, "nbytes", 0) > self.content:
+            return None
         content = Content(hashlib.sha256(), self.content)
+        limit = sys.getrecursionlimit()
         try:
-            pickler = pickle.Pickler(content, 4)
+            sys.setrecursionlimit(min(limit, DEEPEST_OBJECT))
+            pickler = pickle.Pickler(content, 5, buffer_callback=content.take)
             # Equal contents give equal bytes, whether they are the same object or not.
             pickler.fast = True
             pickler.dump(value)
         except Exception:
             return None
         finally:
+            sys.setrecursionlimit(limit)
             self.content = content.room
-        return content.digest.hexdigest()
+        digest = content.digest.hexdigest()
+        self.digests.add(digest)
+        return digest
 
     def is_literal(self, value):
         """Whether the program's text holds this value, or all parts of it."""
@@ -368,8 +381,10 @@ class Recorder:
             if seen is not None and number is not None:
                 local.depth = -1
                 try:
-                    made = seen if name.endswith("__init__") else result
-                    self.write_digest(made, number)
+                    if name.endswith("__init__"):
+                        self.write_digest(seen[0], number)
+                    elif not any(result is one for one in seen):
+                        self.write_digest(result, number)
                 except Exception:
                     pass
                 local.depth = depth
@@ -378,13 +393,16 @@ class Recorder:
         return handle
 
     def write_digest(self, value, of=None):
-        digest = self.digest(value)
+        try:
+            digest = self.digest(value)
+        except Exception:
+            return
         if digest is not None:
             self.write({"digest": digest, "of": of})
 
     def record(self, name, signature, args, kwargs, frame, depth, parent):
-        """Records a call. Returns the line's number; the first argument of a call that no other recorded one makes, else
-        None; and the arguments to go on with."""
+        """Records a call. Returns the line's number; the arguments of a call that no other recorded one makes, else None;
+        and the arguments to go on with."""
         bound = signature.bind(*args, **kwargs)
         explicit = set(bound.arguments)
         bound.apply_defaults()
@@ -405,7 +423,7 @@ class Recorder:
         direct = depth == 0 and self.is_from_program(frame)
         line = {"function": name, "direct": direct}
         is_outermost = direct or self.watch is not None and depth == 0
-        seen = next(iter(bound.arguments.values()), False) if is_outermost else None
+        seen = list(bound.arguments.values()) if is_outermost else None
         if self.watch is None:
             if not direct and parent is None:
                 return None, None, args, kwargs
@@ -421,7 +439,7 @@ class Recorder:
             keys = self.watch[name]
             plain = {key: self.plain(value) for key, value in values.items() if keys is None or key in keys}
             line["set"] = {key: value for key, value in plain.items() if keys is not None or not is_object(value)}
-            if depth > 0:
+            if depth > 0 and not self.is_from_program(frame):
                 line["within"] = True
         number = self.write(line)
         if direct and self.watch is not None:
@@ -445,16 +463,21 @@ class Recorder:
 
 
 class Content:
-    """A file that keeps the digest of what is written to it."""
+    """A file that keeps the digest of what is written to it. What finds no room is charged all the same, so that the work
+    for all objects together is bounded."""
 
     def __init__(self, digest, room):
         self.digest, self.room = digest, room
 
     def write(self, part):
-        if len(part) > self.room:
-            raise ValueError("too large")
         self.room -= len(part)
+        if self.room < 0:
+            raise ValueError("too large")
         self.digest.update(part)
+
+    def take(self, buffer):
+        """Takes an array's memory as it is, without a copy."""
+        self.write(buffer.raw().cast("B"))
 
 
 def is_object(value):

@@ -220,10 +220,6 @@ impl Ready for ReadyItem {
         self.paper.snapshot.digest()
     }
 
-    fn content(&self) -> &str {
-        self.paper.snapshot.content()
-    }
-
     fn env(&self) -> &Env {
         &self.paper.env
     }
@@ -258,12 +254,9 @@ impl Ready for ReadyItem {
         experiments.iter().find(|experiment| experiment.id == check).map_or(1, runs)
     }
 
-    fn verification_snapshot(&self) -> Option<&Snapshot> {
-        Some(&self.paper.snapshot)
-    }
-
-    fn is_hidden(&self, check: &str) -> bool {
-        self.paper.loaded.paper.experiments.iter().any(|experiment| experiment.hidden && experiment.id == check)
+    fn hidden_snapshot(&self, check: &str) -> Option<&Snapshot> {
+        let mut hidden = self.paper.loaded.paper.experiments.iter().filter(|experiment| experiment.hidden);
+        hidden.any(|one| one.id == check).then_some(&self.paper.snapshot)
     }
 
     fn keeps_out(&self, path: &str) -> bool {

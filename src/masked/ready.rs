@@ -142,7 +142,7 @@ impl ReadyPaper {
     /// Same as [`ReadyPaper::measure_original`].
     pub(super) async fn measure_one(&self, place: usize, check: &Check, machine: &Machine) -> Result<Measurement> {
         let gpu = machine.graphics.take().await?;
-        let workspace = machine.workspace(&self.snapshot, &[])?;
+        let workspace = machine.workspace(self.snapshot_of(&check.id), &[])?;
         let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace, gpu.as_ref())).await?;
         let measurement = measure(sandbox.as_mut(), check).await.map_err(|fault| {
             let id = &self.loaded.paper.experiments[place].id;
@@ -154,10 +154,17 @@ impl ReadyPaper {
         Ok(measurement)
     }
 
+    /// The repo in which an experiment runs: only hidden experiments have the hidden files.
+    #[must_use]
+    pub fn snapshot_of(&self, experiment: &str) -> &Snapshot {
+        let mut hidden = self.loaded.paper.experiments.iter().filter(|experiment| experiment.hidden);
+        if hidden.any(|one| one.id == experiment) { &self.snapshot } else { &self.shown }
+    }
+
     /// The cache key of a check on the unmasked repo.
     fn key(&self, check: &Check, machine: &Machine) -> Option<String> {
         machine.results.key(&CheckKey {
-            repo: self.snapshot.content(),
+            repo: self.snapshot_of(&check.id).content(),
             env: &self.env,
             base: self.base.as_deref(),
             sandbox: machine.backend.name(),

@@ -244,10 +244,6 @@ pub trait Ready: Send + Sync {
     fn item(&self) -> &dyn Item;
     /// Digest of its repo.
     fn repo(&self) -> &str;
-    /// Digest of the repo as shown in sandboxes, including files added by a build.
-    fn content(&self) -> &str {
-        self.repo()
-    }
     /// The env of its sandboxes.
     fn env(&self) -> &Env;
     /// Problems found only during preparation, for example of the paper's code in the env. Treated like
@@ -278,13 +274,10 @@ pub trait Ready: Send + Sync {
     async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Collected, Fault> {
         Ok(Collected::default())
     }
-    /// The repo in verification, if it has files that [`Staged::snapshot`] hides from agents.
-    fn verification_snapshot(&self) -> Option<&Snapshot> {
+    /// The repo for a hidden check, about which agents must learn nothing, not even between rounds: with the files that
+    /// [`Staged::snapshot`] lacks. `None` for all other checks.
+    fn hidden_snapshot(&self, _check: &str) -> Option<&Snapshot> {
         None
-    }
-    /// Whether agents must learn nothing about this check, not even between rounds.
-    fn is_hidden(&self, _check: &str) -> bool {
-        false
     }
     /// Whether an attempt's change to this path is excluded from verification.
     fn keeps_out(&self, _path: &str) -> bool {

@@ -100,12 +100,18 @@ impl Review<'_> {
             cost: asked.cost,
         };
         self.rounds.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(round);
-        // Without feedback the agent does not learn that its work passes, and may continue and break it.
-        if pass && asked.level > 0 {
-            return Ok(None);
-        }
+        // The agent must not learn either whether hidden checks pass, so only the others decide whether it goes on.
+        let mut shown = pass;
         if let Some(verdict) = &mut verified {
-            verdict.experiments.retain(|one| !ready.is_hidden(&one.experiment));
+            let all = verdict.experiments.len();
+            verdict.experiments.retain(|one| ready.hidden_snapshot(&one.experiment).is_none());
+            if verdict.experiments.len() < all {
+                shown = reported.pass && verdict.experiments.iter().all(|one| one.pass);
+            }
+        }
+        // Without feedback the agent does not learn that its work passes, and may continue and break it.
+        if shown && asked.level > 0 {
+            return Ok(None);
         }
         let told = tests(asked.level, &reported, verified.as_ref().map(|verdict| (verdict, &results)), &stderr);
         Ok(Some(feedback(asked.level, &told)))

@@ -96,13 +96,17 @@ impl Snapshot {
         Ok(Self { digest: self.digest, content, tree, manifest: Arc::new(manifest), products: Arc::new(names) })
     }
 
-    /// Returns the snapshot without the files that match, and without folders that contained nothing else.
+    /// Returns the snapshot without the files that match, links to them, and folders that contained nothing else.
     ///
     /// # Errors
     /// As [`Snapshot::take`].
     pub fn without(&self, left_out: &globset::GlobSet, cache: &Path, owner: Option<(u32, u32)>) -> Result<Self> {
         let mut manifest = TreeManifest::clone(&self.manifest);
-        manifest.retain(|path, node| *node == Node::Folder || !left_out.is_match(path));
+        manifest.retain(|path, node| match node {
+            Node::Folder => true,
+            Node::Link(target) => !left_out.is_match(path) && !left_out.is_match(led_to(path, target)),
+            Node::File { .. } => !left_out.is_match(path),
+        });
         if manifest.len() == self.manifest.len() {
             return Ok(self.clone());
         }
@@ -291,6 +295,19 @@ fn check_link(repo: &Path, relative: &Path) -> Result<String> {
         }
     }
     Ok(text.to_owned())
+}
+
+/// The path to which a link leads, without looking at the disk; only the repo's own links are checked.
+fn led_to(path: &str, target: &str) -> PathBuf {
+    let mut found = Path::new(path).parent().unwrap_or(Path::new("")).to_owned();
+    for part in Path::new(target).components() {
+        match part {
+            Component::ParentDir => drop(found.pop()),
+            Component::CurDir => {}
+            part => found.push(part),
+        }
+    }
+    found
 }
 
 fn parts_reversed(path: &Path) -> Vec<PathBuf> {

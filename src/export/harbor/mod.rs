@@ -207,6 +207,7 @@ fn write_task(
         .collect();
     let measured = json!({
         "protected": expressions(&loaded.paper.protected_globs()),
+        "hidden": expressions(&loaded.paper.hidden),
         "left_out": { "names": LEFT_OUT_NAMES, "endings": LEFT_OUT_ENDINGS },
         "redraw": redraw::settings(),
         "experiments": listed,

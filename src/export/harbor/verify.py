@@ -421,11 +421,22 @@ def rebuild(original, gone, changed, left_out, target):
     return ignored
 
 
+def hide(root, hidden):
+    """Removes the files that agents never get, which only hidden experiments need."""
+    for folder, _, names in os.walk(root) if hidden else []:
+        for name in names:
+            path = os.path.join(folder, name)
+            if protects(hidden, os.path.relpath(path, root)):
+                os.unlink(path)
+
+
 def again(task, experiment, change, user):
     """Runs an experiment on a tree of its own, so that the code of one cannot change what the next one runs."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         root = Path(scratch, "repo")
         ignored = rebuild(*change, task["left_out"], root)
+        if not experiment.get("hidden", False):
+            hide(root, compiled(task.get("hidden", [])))
         if user is not None:
             os.chmod(scratch, 0o755)
             for folder, folders, names in os.walk(root):

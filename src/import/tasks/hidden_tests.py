@@ -18,14 +18,19 @@ test was imported, and which functions of references that code has called. With 
 from the disk once they have been read, together with this program: only for a copy of the repo.
 """
 
+import os
+import sys
+
+if __name__ == "__main__":
+    # The folder of this file is the repo, whose code this process and the server must not import.
+    sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != os.path.realpath(os.getcwd())]
+
 import ast
 import json
 import marshal
-import os
 import random
 import signal
 import subprocess
-import sys
 
 # Calls that compare their first two arguments.
 COMPARISONS = {"allclose", "isclose", "equal", "array_equal", "array_equiv"}
@@ -375,7 +380,7 @@ def serve(folder, modules, names, channels):
             request = marshal.loads(text)
             report = run_tests(request, libraries, names, folder)
             with os.fdopen(give, "w") as file:
-                file.write(json.dumps({"secret": request["secret"], **report}))
+                file.write(json.dumps({"secret": request["secret"], **report}) + "\n")
         os._exit(0)
     for pair in channels:
         for descriptor in pair:
@@ -473,8 +478,9 @@ def main(remove, test, files):
                 file.write(marshal.dumps(request))
         except BrokenPipeError:
             pass
+        # Only a line: processes that the code under test has started may keep the pipe open.
         with os.fdopen(give[0]) as file:
-            text = file.read()
+            text = file.readline()
         try:
             os.killpg(int(child), signal.SIGKILL)
         except OSError:
@@ -497,12 +503,12 @@ def main(remove, test, files):
     for path in odd[:20]:
         print(f"changed by the code under test: {path}", file=sys.stderr)
     passed = sum(outcome == "passed" for outcome in real["tests"].values())
-    print(json.dumps({"tests": real["tests"], "passed": passed, "canaries": canary["tests"], "changed": len(odd)}))
+    # What is made wrong may also fit nothing any more, depending on the types that right code returns.
+    canaries = {name: "failed" if outcome == "error" else outcome for name, outcome in canary["tests"].items()}
+    print(json.dumps({"tests": real["tests"], "passed": passed, "canaries": canaries, "changed": len(odd)}))
 
 
 if __name__ == "__main__":
-    # The folder of this file is the repo, whose code this process and the server must not import.
-    sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != os.path.realpath(os.getcwd())]
     if sys.argv[1] == "--serve":
         serve(*json.loads(sys.argv[2]))
     else:
