@@ -106,6 +106,50 @@ fn feedback_between_rounds_does_not_mention_hidden_tests() {
 }
 
 #[test]
+fn code_of_shown_experiments_cannot_read_hidden_files_in_verification() {
+    let lab = lab(false);
+    let means = lab.read("repos/tiny/tiny/means.py");
+    let borrowed = "\n\nfrom tiny.means_ref import arithmetic\n";
+    let steps = [
+        json!({ "tool": "write_file", "arguments": { "path": "tiny/means.py", "content": format!("{means}{borrowed}") } }),
+        json!({ "tool": "final_answer", "arguments": { "answer": {} } }),
+    ];
+    let agent = lab.scripted("s", &steps);
+    lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--name", "r"]);
+    let record = &lab.records("r")[0];
+    let error = |experiment: &str| record["results"][experiment]["error"].as_str().unwrap_or("none").to_owned();
+    assert_eq!(error("means"), "exit code 1", "{record:#}");
+    assert_eq!((error("checks"), &record["results"]["checks"]["result"]["right"]), ("none".to_owned(), &json!(1)));
+}
+
+#[test]
+fn feedback_ends_once_what_is_shown_is_right_whatever_hidden_tests_say() {
+    let lab = lab(false);
+    let call =
+        |name: &str, arguments: Value| json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]});
+    // Wrong for the values of the hidden test alone.
+    let code = lab.read("repos/tiny/tiny/means.py");
+    let wrong = code.replace(
+        "return total / len(values)",
+        "return total / len(values) if list(values) != [1.0, 2.0, 4.5] else -1.0",
+    );
+    assert_ne!(wrong, code);
+    let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
+    let mut answer = serde_json::Map::new();
+    for (place, id) in ["means", "spread", "table"].iter().enumerate() {
+        answer.insert(format!("experiment_{}", place + 1), gold["results"]["curtailed"][id]["result"].clone());
+    }
+    let write = call("write_file", json!({"path": "tiny/means.py", "content": wrong}));
+    let report = call("final_answer", json!({ "answer": answer }));
+    lab.write("model.jsonl", &crate::support::json_lines(&[write, report.clone(), report]));
+    let run = ["run", "--sample", "tiny_0", "--agent", "react:feedback=4", "--model", "scripted:model.jsonl"];
+    lab.ok(&[&run[..], &["--name", "r"]].concat());
+    let record = &lab.records("r")[0];
+    assert_eq!((&record["pass"], &record["reported"]["pass"]), (&json!(false), &json!(true)), "{record:#}");
+    assert_eq!(record["rounds"].as_array().map(Vec::len), Some(1), "{record:#}");
+}
+
+#[test]
 fn masked_trees_and_exported_tasks_hide_files_from_agents_alone() {
     let lab = lab(false);
     lab.ok(&["mask", "tiny", "-f", "0", "-o", "masked"]);
