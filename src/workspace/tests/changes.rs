@@ -222,7 +222,7 @@ fn an_ordinary_user_reads_and_removes_files_without_permissions() {
         .arg(test)
         .args(["--exact", "workspace::tests::changes::files_and_folders_without_permissions_are_read"])
         .args(["workspace::tests::changes::a_deep_and_shut_tree_of_many_files_is_removed"])
-        .args(["workspace::tests::apply::applied_changes_show_the_same_tree", "--nocapture"])
+        .args(["workspace::tests::apply::applying_changes_gives_the_tree_that_they_were_taken_from", "--nocapture"])
         .env("TMPDIR", place.dir.path())
         .output();
     match output {
