@@ -79,7 +79,7 @@ impl GoldRun {
     }
 }
 
-/// What a right program prints when the recorder changes one of its arguments on the way.
+/// The result of running a right program while the recorder changes one of its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShiftOutcome {

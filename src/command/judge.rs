@@ -11,7 +11,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::argv;
-use super::calls::{Leeway, RecordedCalls, compare, equal, is_same, value};
+use super::calls::{Leeway, compare, equal, is_same, value};
 use super::errors::{ErrorKind, classify};
 use super::gold::GoldRun;
 use super::manifest::{Expect, Instruction};
@@ -295,9 +295,7 @@ impl InstructionJudge<'_> {
 
     /// Judges the arguments by calls of functions; `None` if the program called none of them.
     fn by_calls(&self, observed: &ProgramRecord, text: &[bool]) -> Option<Arguments> {
-        let calls = observed.functions.as_ref()?;
-        let got = RecordedCalls { calls, objects: &observed.objects, used: &observed.used };
-        let found = compare(&self.gold.functions, got, self.leeway());
+        let found = compare(&self.gold.functions, observed.recorded_calls()?, self.leeway());
         if found.values.is_empty() {
             return None;
         }
@@ -309,7 +307,7 @@ impl InstructionJudge<'_> {
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
         let is_asked = |part: &&Value| self.asked.iter().any(|argument| is_argument(argument, part));
         let written = written.flat_map(|(name, right)| {
-            // Of a list only what was asked for: others may be read from a file or computed.
+            // The other parts of a list may be read from a file or computed.
             let parts = parts(right).filter(|part| !right.is_array() || is_asked(part));
             parts.map(move |part| (name, part))
         });
@@ -437,8 +435,7 @@ impl InstructionJudge<'_> {
             .collect();
         let made = self.gold.calls.iter().all(|gold| calls.iter().any(|call| self.is_same_call(gold, call)));
         let mut pass = made && others.is_empty();
-        if pass && let Some(calls) = &observed.functions {
-            let got = RecordedCalls { calls, objects: &observed.objects, used: &observed.used };
+        if pass && let Some(got) = observed.recorded_calls() {
             let found = compare(&self.gold.functions, got, self.leeway());
             pass = found.agrees() && found.absent.is_empty();
             values.extend(found.values);

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::argv::{self, StartedProgram};
-use super::calls::{FunctionCall, WatchedFunctions, equal};
+use super::calls::{FunctionCall, RecordedCalls, WatchedFunctions, equal};
 use super::manifest::{CommandSet, Instruction};
 use super::program::{Program, file_name};
 use crate::run::check::tail;
@@ -78,6 +78,14 @@ pub struct ProgramRecord {
     /// Its result, or why it has none, in a run with one argument changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shifted: Option<Result<Value, String>>,
+}
+
+impl ProgramRecord {
+    /// The calls for a comparison with gold; `None` as for [`ProgramRecord::functions`].
+    #[must_use]
+    pub fn recorded_calls(&self) -> Option<RecordedCalls<'_>> {
+        Some(RecordedCalls { calls: self.functions.as_ref()?, objects: &self.objects, used: &self.used })
+    }
 }
 
 /// Arguments parsed by a parser.

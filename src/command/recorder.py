@@ -106,6 +106,8 @@ class Recorder:
         import hashlib
         import pickle
 
+        if self.content <= 0 or len(self.digests) >= MOST_DIGESTS:
+            return None
         if type(value).__module__ == "numpy":
             if getattr(value, "size", 0) < 4:
                 return None
@@ -113,8 +115,6 @@ class Recorder:
             return None
         # These are pickled by their names.
         if any(one.__name__ in ("Enum", "Logger") for one in type(value).__mro__):
-            return None
-        if self.content <= 0 or len(self.digests) >= MOST_DIGESTS:
             return None
         # Tensors are copied as a whole before they are written.
         if type(value).__module__.split(".")[0] == "torch" and getattr(value, "nbytes", 0) > self.content:

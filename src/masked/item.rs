@@ -255,8 +255,7 @@ impl Ready for ReadyItem {
     }
 
     fn hidden_snapshot(&self, check: &str) -> Option<&Snapshot> {
-        let mut hidden = self.paper.loaded.paper.experiments.iter().filter(|experiment| experiment.hidden);
-        hidden.any(|one| one.id == check).then_some(&self.paper.snapshot)
+        self.paper.hidden_snapshot(check)
     }
 
     fn keeps_out(&self, path: &str) -> bool {

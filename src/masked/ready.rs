@@ -154,11 +154,16 @@ impl ReadyPaper {
         Ok(measurement)
     }
 
-    /// The repo in which an experiment runs: only hidden experiments have the hidden files.
+    /// The repo with the hidden files, in which hidden experiments run; `None` for the others.
     #[must_use]
-    pub fn snapshot_of(&self, experiment: &str) -> &Snapshot {
+    pub fn hidden_snapshot(&self, experiment: &str) -> Option<&Snapshot> {
         let mut hidden = self.loaded.paper.experiments.iter().filter(|experiment| experiment.hidden);
-        if hidden.any(|one| one.id == experiment) { &self.snapshot } else { &self.shown }
+        hidden.any(|one| one.id == experiment).then_some(&self.snapshot)
+    }
+
+    /// The repo in which an experiment runs.
+    fn snapshot_of(&self, experiment: &str) -> &Snapshot {
+        self.hidden_snapshot(experiment).unwrap_or(&self.shown)
     }
 
     /// The cache key of a check on the unmasked repo.

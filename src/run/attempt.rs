@@ -17,7 +17,7 @@ use crate::model::ledger::{Ledger, Payer, PayerLedger};
 use crate::sample::Sample;
 use crate::sandbox::{EvidenceKind, Fault, Loss, evidence_in};
 use crate::score::Verdict;
-use crate::workspace::{ChangeKind, ChangeLimits, Changes, Snapshot, Workspace};
+use crate::workspace::{ChangeKind, ChangeLimits, Changes, Workspace};
 
 /// An agent with its label in this run.
 pub struct LabelledAgent {
@@ -143,7 +143,7 @@ impl RunContext {
         cancel: &CancellationToken,
     ) -> Result<Option<(Changes, Collected)>> {
         let AttemptInProgress { ready, staged, job, gpu } = under;
-        let workspace = self.workspace(staged.snapshot, &staged.files, agent.agent.goes_without())?;
+        let workspace = self.workspace(staged, agent.agent.goes_without())?;
         let mut spec = self.machine.spec(ready.env(), &workspace, gpu);
         spec.read_only.extend(agent.agent.read_only());
         let mut sandbox = self.machine.backend.start(&spec).await?;
@@ -302,15 +302,10 @@ impl RunContext {
     }
 
     /// Creates a workspace with a sample's files except the named ones.
-    pub(super) fn workspace(
-        &self,
-        snapshot: &Snapshot,
-        files: &[(PathBuf, Vec<u8>)],
-        without: &[&str],
-    ) -> Result<Workspace> {
+    pub(super) fn workspace(&self, staged: &Staged<'_>, without: &[&str]) -> Result<Workspace> {
         let is_there = |(path, _): &&(PathBuf, Vec<u8>)| !without.iter().any(|left_out| path == Path::new(left_out));
-        let files: Vec<_> = files.iter().filter(is_there).cloned().collect();
-        tokio::task::block_in_place(|| self.machine.attempts_workspace(snapshot, &files))
+        let files: Vec<_> = staged.files.iter().filter(is_there).cloned().collect();
+        tokio::task::block_in_place(|| self.machine.attempts_workspace(staged.snapshot, &files))
     }
 
     fn blank_record(&self, job: &AttemptJob, agent: &LabelledAgent) -> AttemptRecord {

@@ -100,7 +100,7 @@ impl Review<'_> {
             cost: asked.cost,
         };
         self.rounds.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(round);
-        // The agent must not learn either whether hidden checks pass, so only the others decide whether it goes on.
+        // Feedback must not reveal whether hidden checks pass, so the visible ones alone decide whether it ends here.
         let mut shown = pass;
         if let Some(verdict) = &mut verified {
             let all = verdict.experiments.len();

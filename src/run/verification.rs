@@ -16,7 +16,7 @@ use super::round;
 use crate::agent::{Event, Trajectory};
 use crate::error::{Error, FailureKind, Result, with_causes};
 use crate::sandbox::{EvidenceKind, Fault, Loss, Sandbox, evidence_in};
-use crate::workspace::{Snapshot, Workspace};
+use crate::workspace::Workspace;
 
 /// The outcome of verification.
 pub(super) struct Verification {
@@ -122,14 +122,15 @@ impl RunContext {
         part.files.retain(|(path, _)| !without.iter().any(|left_out| path == Path::new(left_out)));
         let together = if ready.checks_are_independent() { 1 } else { usize::MAX };
         let base = self.machine.backend.base().await?;
+        let shown = part.snapshot;
         let mut cached = Vec::new();
         let ignored = loop {
             part.checks = checks.by_ref().take(together).collect();
-            // What agents don't get is there for hidden checks alone, so that the code of others cannot read it.
+            // Only hidden checks get the hidden files, so that the code of other checks cannot read them.
             let hidden = part.checks.iter().find_map(|check| ready.hidden_snapshot(&check.id));
-            let snapshot = hidden.unwrap_or(part.snapshot);
+            part.snapshot = hidden.unwrap_or(shown);
             let is_repeated = part.checks.first().is_some_and(|check| runs(ready, &check.id) > 1);
-            let key = self.key(ready, (&part, snapshot), evidence, base.as_deref());
+            let key = self.key(ready, &part, evidence, base.as_deref());
             let known = part.checks.first().zip(key.as_ref());
             let known =
                 known.and_then(|(check, key)| Some((&check.id, self.machine.results.get(key, check.time_limit)?)));
@@ -142,7 +143,7 @@ impl RunContext {
                 continue;
             }
             let prepare = || {
-                let workspace = self.workspace(snapshot, &part.files, without).map_err(not_made)?;
+                let workspace = self.workspace(&part, without).map_err(not_made)?;
                 let ignored =
                     tokio::task::block_in_place(|| workspace.apply(evidence.changes, |path| ready.keeps_out(path)))?;
                 Ok((workspace, ignored))
@@ -164,7 +165,7 @@ impl RunContext {
             }
         };
         if ready.repeats(staged, evidence, &found.results) {
-            let prepare = || Ok((self.workspace(staged.snapshot, &staged.files, without).map_err(not_made)?, ()));
+            let prepare = || Ok((self.workspace(staged, without).map_err(not_made)?, ()));
             let (workspace, (), mut sandbox) = self.start(ready, gpu, prepare).await?;
             let mut done = |measurement: Measurement| keep(measurement, false, false, found, trajectory);
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;
@@ -200,7 +201,7 @@ impl RunContext {
     fn key(
         &self,
         ready: &dyn Ready,
-        (part, snapshot): (&Staged<'_>, &Snapshot),
+        part: &Staged<'_>,
         evidence: &AttemptOutput<'_>,
         base: Option<&str>,
     ) -> Option<String> {
@@ -211,7 +212,7 @@ impl RunContext {
         let changes: Vec<_> =
             evidence.changes.files.iter().map(|change| (change, ready.keeps_out(&change.path))).collect();
         self.machine.results.key(&CheckKey {
-            repo: snapshot.content(),
+            repo: part.snapshot.content(),
             env: ready.env(),
             base,
             sandbox: self.machine.backend.name(),
