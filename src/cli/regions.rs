@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::shared::{SuiteOptions, print, print_json};
 use crate::code::{Module, index_tree, tagged};
 use crate::error::{Error, Result};
+use crate::files::toml_string;
 use crate::report::clean;
 use crate::suite::LoadedPaper;
 
@@ -219,24 +220,23 @@ fn by_tags(root: &Path) -> Vec<ProposedRegion> {
 
 /// Formats a row as lines of a manifest.
 fn written(row: &ProposedRegion) -> String {
-    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let of = row.of.map_or_else(String::new, |of| format!(" of {of}"));
     let mut text = format!("# {}{of} lines of code, from line {}\n[[region]]\n", row.lines, row.line);
     let mut line = |key: &str, value: &str| {
         let _ = writeln!(text, "{key} = {value}");
     };
-    line("name", &quoted(&row.name));
-    line("at", &quoted(&row.at));
+    line("name", &toml_string(&row.name));
+    line("at", &toml_string(&row.at));
     for (key, value) in [("first", &row.first), ("last", &row.last), ("tag", &row.tag)] {
         if let Some(value) = value {
-            line(key, &quoted(value));
+            line(key, &toml_string(value));
         }
     }
     if let Some(number) = row.number {
         line("number", &number.to_string());
     }
-    line("description", &quoted(&format!("TODO: what these {} lines do", row.lines)));
-    let passages: Vec<String> = row.passages.iter().map(|heading| quoted(heading)).collect();
+    line("description", &toml_string(&format!("TODO: what these {} lines do", row.lines)));
+    let passages: Vec<String> = row.passages.iter().map(|heading| toml_string(heading)).collect();
     line("passages", &format!("[{}]", passages.join(", ")));
     text
 }

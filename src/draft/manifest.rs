@@ -2,6 +2,7 @@
 
 use super::metadata::PackageFacts;
 use super::propose::MaskingProposal;
+use crate::files::toml_string;
 use crate::suite::{Experiment, ResultRule, TODO};
 use crate::tolerance::ToleranceRule;
 use std::fmt::Write as _;
@@ -42,7 +43,7 @@ impl CompiledCode {
             let _ = writeln!(
                 text,
                 "# Builds the C extensions, once per env. Its products (`**/*.so`) are in every sandbox.\nbuild = {}",
-                exact(build)
+                toml_string(build)
             );
         }
         if !self.files.is_empty() {
@@ -119,7 +120,7 @@ impl ManifestInput<'_> {
                 "\n[[experiment]]\nid = {}\ndescription = {}\ncommand = {}\n",
                 quoted(&experiment.id),
                 quoted(&experiment.description),
-                exact(&experiment.command)
+                toml_string(&experiment.command)
             );
             for (name, values) in
                 [("full", &experiment.parameters.full), ("curtailed", &experiment.parameters.curtailed)]
@@ -152,11 +153,11 @@ impl ManifestInput<'_> {
 #[must_use]
 pub fn rule(rule: &ResultRule) -> String {
     match rule {
-        ResultRule::JsonFile(file) => format!("{{ json_file = {} }}", exact(file)),
+        ResultRule::JsonFile(file) => format!("{{ json_file = {} }}", toml_string(file)),
         ResultRule::JsonLine(_) => "{ json_line = \"stdout\" }".to_owned(),
         ResultRule::Regex(named) => {
             let pairs: Vec<String> =
-                named.iter().map(|(name, expression)| format!("{} = {}", key(name), exact(expression))).collect();
+                named.iter().map(|(name, expression)| format!("{} = {}", key(name), toml_string(expression))).collect();
             format!("{{ regex = {{ {} }} }}", pairs.join(", "))
         }
     }
@@ -166,11 +167,6 @@ pub fn rule(rule: &ResultRule) -> String {
 fn key(text: &str) -> String {
     let bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if bare { text.to_owned() } else { quoted(text) }
-}
-
-/// Formats a TOML string without changing the text, for commands and expressions that were tried exactly so.
-fn exact(text: &str) -> String {
-    toml::Value::from(text).to_string()
 }
 
 /// Formats a text for readers as a TOML string on one line.

@@ -26,5 +26,5 @@ pub use name::{bounded, may_be_bounded};
 pub use once::write_once;
 pub use temporary::{Temporary, sweep};
 pub(crate) use text::stored_as_text;
-pub use toml::{from_toml, line_naming};
+pub use toml::{from_toml, line_naming, toml_string};
 pub use whole::{WholeFile, write_durably, write_whole};

@@ -40,6 +40,12 @@ pub fn line_naming(text: &str, value: &str) -> Option<usize> {
     text.lines().position(given).map(|place| place + 1)
 }
 
+/// Formats a TOML string without changing the text.
+#[must_use]
+pub fn toml_string(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
 fn located_error(text: &str, path: &Path, error: &toml::de::Error) -> Error {
     let line = error.span().map(|span| line_at(text, span.start));
     Error::suite(error.message().trim().to_owned()).at(path, line)

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::find::FoundFunction;
 use super::gold::PublishedExperiment;
 use super::published::PublishedPaper;
+use crate::files::toml_string;
 use crate::suite::sections;
 
 /// Minimum number of characters of a line of a published passage that is searched for in the text.
@@ -34,30 +35,30 @@ pub fn write(sheet: &ImportedManifest<'_>) -> String {
     let url = paper.url.clone().filter(|_| url.is_empty()).unwrap_or(url);
     let mut text = format!(
         "# Imported from the published AutoExperiment data.\ntitle = {}\nauthors = []\nyear = {}\nurl = {}\nrepo = {}\nenv = {}\n",
-        quoted(paper.title.as_deref().unwrap_or(&paper.id)),
+        toml_string(paper.title.as_deref().unwrap_or(&paper.id)),
         year(&paper.id),
-        quoted(&url),
-        quoted(&paper.id),
-        quoted(sheet.env)
+        toml_string(&url),
+        toml_string(&paper.id),
+        toml_string(sheet.env)
     );
     text.push_str(
         "# Guessed from the commands: files whose changes do not count when an attempt is verified.\nprotected = [\n",
     );
     for file in entry_scripts(sheet) {
-        let _ = writeln!(text, "    {},", quoted(&file));
+        let _ = writeln!(text, "    {},", toml_string(&file));
     }
     text.push_str("]\n");
     for found in sheet.functions {
         let published = paper.functions.iter().find(|function| function.number == found.number);
         let description = published.map(|function| function.description.trim()).unwrap_or_default();
         let passages = published.map(|function| headings(&function.passage, sheet.text)).unwrap_or_default();
-        let passages: Vec<String> = passages.iter().map(|heading| quoted(heading)).collect();
+        let passages: Vec<String> = passages.iter().map(|heading| toml_string(heading)).collect();
         let _ = write!(
             text,
             "\n[[function]] # published as function {}\nat = {}\ndescription = {}\npassages = [{}]\n",
             found.number,
-            quoted(&found.selector),
-            quoted(description),
+            toml_string(&found.selector),
+            toml_string(description),
             passages.join(", ")
         );
     }
@@ -66,16 +67,12 @@ pub fn write(sheet: &ImportedManifest<'_>) -> String {
             text,
             "\n[[experiment]] # published as experiment {}\nid = {}\ndescription = {}\ncommand = {}\nresult = {{ json_line = \"stdout\" }}\n",
             experiment.number,
-            quoted(&experiment.id),
-            quoted(&experiment.description),
-            quoted(&experiment.command)
+            toml_string(&experiment.id),
+            toml_string(&experiment.description),
+            toml_string(&experiment.command)
         );
     }
     text
-}
-
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
 }
 
 /// Whether the id is an arXiv id such as `2303.11932`: year, month and number.

@@ -71,17 +71,15 @@ pub fn needs(task: &PublishedTask) -> Needs {
                 let first = module.split('.').next().unwrap_or_default().to_owned();
                 if UNAVAILABLE.contains(&first.as_str()) {
                     missing.entry(first).or_insert_with(place);
-                } else if let Some((_, package)) = PACKAGES.iter().find(|(name, _)| *name == first) {
-                    needs.packages.insert((*package).to_owned());
+                } else if let Some(package) = package_of(&first) {
+                    needs.packages.insert(package.to_owned());
                 } else if !is_standard(&first) && !folder.join(&first).exists() {
                     needs.packages.insert(first);
                 }
             }
         }
         if text.contains("read_parquet") {
-            needs
-                .packages
-                .extend(PACKAGES.iter().filter(|(name, _)| *name == "pyarrow").map(|(_, it)| (*it).to_owned()));
+            needs.packages.extend(package_of("pyarrow").map(str::to_owned));
         }
     }
     if !missing.is_empty() {
@@ -90,6 +88,11 @@ pub fn needs(task: &PublishedTask) -> Needs {
             Some(format!("its tests need {}, which no package of a current Python provides", named.join(", ")));
     }
     needs
+}
+
+/// The package to install for a module, if it is in the table.
+fn package_of(module: &str) -> Option<&'static str> {
+    PACKAGES.iter().find(|(name, _)| *name == module).map(|(_, package)| *package)
 }
 
 /// Dotted names that a line imports, also those that `from a import b` could mean: `a` and `a.b`. Relative names are

@@ -9,6 +9,7 @@ use super::read::{PublishedTask, TEST};
 use super::{ImportedTask, ImportedTasks, RefusedTask};
 use crate::draft::text::TextSource;
 use crate::error::{Error, Result};
+use crate::files::toml_string;
 use crate::suite::{LoadedPaper, Suite};
 use crate::workspace::is_left_out;
 
@@ -93,11 +94,11 @@ fn paper(task: &PublishedTask, suite: &Suite) -> Result<ImportedTask> {
 /// Returns the manifest's text.
 fn manifest(task: &PublishedTask, hidden: &[String], left_out: &mut Vec<String>) -> String {
     let year = task.published.or(task.first_commit).map_or(0, |date| date.first().year());
-    let globs: Vec<String> = hidden.iter().map(|file| quoted(&globset::escape(file))).collect();
+    let globs: Vec<String> = hidden.iter().map(|file| toml_string(&globset::escape(file))).collect();
     let mut text = format!(
         "# Imported from ResearchCodeBench.\ntitle = {}\nauthors = []\nyear = {year}\nurl = {}\n",
-        quoted(&task.title),
-        quoted(&task.url)
+        toml_string(&task.title),
+        toml_string(&task.url)
     );
     for (key, date) in [("published", task.published), ("first_commit", task.first_commit)] {
         if let Some(date) = date {
@@ -107,7 +108,7 @@ fn manifest(task: &PublishedTask, hidden: &[String], left_out: &mut Vec<String>)
     let _ = write!(
         text,
         "repo = {}\nenv = \"{ENV}\"\n# The tests, the solutions that they compare with, and what runs them.\nhidden = [{}]\n",
-        quoted(&task.id),
+        toml_string(&task.id),
         globs.join(", ")
     );
     let context: Vec<String> = task.context.iter().map(|file| format!("`{file}`")).collect();
@@ -126,10 +127,10 @@ fn manifest(task: &PublishedTask, hidden: &[String], left_out: &mut Vec<String>)
                 text,
                 "\n[[region]] # from line {}\nname = {}\nat = {}\ntag = {}\n{number}description = {}\n",
                 found.line,
-                quoted(&name),
-                quoted(&file),
-                quoted(&found.name),
-                quoted(&format!("The block \"{}\".{context}", found.name)),
+                toml_string(&name),
+                toml_string(&file),
+                toml_string(&found.name),
+                toml_string(&format!("The block \"{}\".{context}", found.name)),
             );
         }
     }
@@ -139,13 +140,9 @@ fn manifest(task: &PublishedTask, hidden: &[String], left_out: &mut Vec<String>)
         text,
         "\n[[experiment]]\nid = \"tests\"\nhidden = true\ndescription = \"The paper's unit tests: the outcome of each.\"\n\
          command = {}\nresult = {{ json_line = \"stdout\" }}\n",
-        quoted(&command)
+        toml_string(&command)
     );
     text
-}
-
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
 }
 
 /// Copies the files of a paper that agents or tests need.
