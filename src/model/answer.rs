@@ -10,8 +10,9 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent, StopReason};
 
 use super::failure::FailedTry;
-use super::finish::{ClassifiedReply, ReplyErrors, StreamErrors};
+use super::finish::{ClassifiedReply, ReplyErrors, StreamEvents};
 use super::provider::{Provider, told_nothing};
+use super::tokens::TokenCollector;
 use super::{ModelError, Pieces, Reply, ReplyPiece, Request, Thought, Usage, responses, wire};
 
 /// Error text for a stream that ends early or is not a valid event stream.
@@ -106,19 +107,23 @@ impl Provider {
                 if let Some(body) = own.filter(|body| body.get("output").is_none() || body["status"] == "failed") {
                     return Err(FailedTry::from_odd_body(body, "no output", key, first));
                 }
-                let reply = match own.and_then(|body| Some((responses::reply(body)?, responses::stop_reason(body)))) {
+                let tokens = body.map(collected).unwrap_or_default();
+                let mut reply = match own.and_then(|body| Some((responses::reply(body)?, responses::stop_reason(body))))
+                {
                     Some((reply, reason)) => {
                         stop = reason;
                         reply
                     }
                     None => wire::reply(kind, response),
                 };
+                tokens.complete(&mut reply);
                 Ok((said.classify(kind, reply, stop.as_ref())?, told))
             }
             Err(genai::Error::ChatResponseGeneration { ref response_body, .. })
                 if kind == AdapterKind::OpenAI
-                    && let Some(reply) = wire::lenient_openai_reply(response_body) =>
+                    && let Some(mut reply) = wire::lenient_openai_reply(response_body) =>
             {
+                collected(response_body).complete(&mut reply);
                 let stop = response_body.pointer("/choices/0/finish_reason").and_then(serde_json::Value::as_str);
                 let stop = stop.map(|reason| StopReason::from(reason.to_owned()));
                 Ok((ReplyErrors::in_body(kind, response_body).classify(kind, reply, stop.as_ref())?, Usage::default()))
@@ -140,7 +145,7 @@ impl Provider {
         let failed = |error: genai::Error| FailedTry::from_genai(&error, key, first);
         let mut options = wire::streaming(kind, options);
         let collected = Arc::new(responses::ResponseCollector::default());
-        let heard = Arc::new(StreamErrors::default());
+        let heard = Arc::new(StreamEvents::default());
         options = if kind == AdapterKind::OpenAIResp {
             options.with_raw_frame_sink_arc(collected.clone())
         } else {
@@ -174,8 +179,8 @@ impl Provider {
                 }
                 ChatStreamEvent::End(end) => {
                     let mut stop = end.captured_stop_reason.clone();
-                    let mut said = heard.take();
-                    let reply = match kind {
+                    let (mut said, tokens) = heard.take();
+                    let mut reply = match kind {
                         // `genai` takes the end of these providers' connection for the end of the reply, even if the
                         // reply is incomplete.
                         AdapterKind::Gemini if stop.is_none() => break,
@@ -187,6 +192,7 @@ impl Provider {
                         }
                         kind => wire::streamed_reply(kind, text, thoughts, end),
                     };
+                    tokens.complete(&mut reply);
                     return Ok((said.classify(kind, reply, stop.as_ref())?, Usage::default()));
                 }
                 _ => continue,
@@ -196,6 +202,13 @@ impl Provider {
         let begun = if text.is_empty() && thoughts.is_empty() { NEVER_BEGAN } else { "after its beginning" };
         Err(FailedTry::unanswered(format!("{BROKEN_OFF} {begun}")))
     }
+}
+
+/// Collects the tokens that a whole body tells of.
+fn collected(body: &serde_json::Value) -> TokenCollector {
+    let mut tokens = TokenCollector::default();
+    tokens.add(body);
+    tokens
 }
 
 /// Whether asking without streaming may help: some models stream for some accounts only, some servers not at all.

@@ -21,6 +21,8 @@ pub(super) struct Features {
     pub(super) one_call: bool,
     /// Whether it takes temperature and `top_p` while reasoning.
     pub(super) sampling: bool,
+    /// Whether it is asked for token ids and log-probabilities.
+    pub(super) tokens: bool,
 }
 
 /// The model to ask, with its features.
@@ -56,6 +58,9 @@ pub struct Description {
     /// Whether it takes temperature and `top_p`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<bool>,
+    /// Whether to ask for token ids and log-probabilities, and keep them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<bool>,
     /// Maximum tokens of a reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<u32>,
@@ -78,7 +83,7 @@ pub enum Api {
 }
 
 const FORM: &str = "give `name=value,...` or a TOML file of such lines, of `api` (`chat`, `responses`), `images`, \
-                    `reasoning`, `one_call`, `sampling` (`true`, `false`), `output`, `context` (tokens) and `price` \
+                    `reasoning`, `one_call`, `sampling`, `tokens` (`true`, `false`), `output`, `context` (tokens) and `price` \
                     (`[read, written, cached, cache_written]`; on the command line with `:` between them)";
 
 impl std::str::FromStr for Description {
@@ -145,7 +150,8 @@ const OPENAI: [(&str, bool, bool, bool); 12] = [
 impl Features {
     /// Returns the known features of a provider's model, or of a model on the user's server.
     pub(super) fn known(kind: AdapterKind, model: &str, own_server: bool) -> Self {
-        let plain = Self { responses: false, images: true, reasoning: true, one_call: true, sampling: true };
+        let plain =
+            Self { responses: false, images: true, reasoning: true, one_call: true, sampling: true, tokens: false };
         match kind {
             AdapterKind::OpenAI if own_server => {
                 let one_call = !["o1", "o3", "o4"].iter().any(|family| model.starts_with(family));
@@ -161,7 +167,7 @@ impl Features {
                 let responses = generation(model) >= Some(5) && !model.starts_with("gpt-5-chat")
                     || ["-codex", "-pro", "-deep-research"].iter().any(|part| model.contains(part))
                     || model.starts_with("codex-");
-                Self { responses, images, reasoning, one_call, sampling: !reasoning }
+                Self { responses, images, reasoning, one_call, sampling: !reasoning, tokens: false }
             }
             AdapterKind::Anthropic => {
                 let early =
@@ -184,6 +190,7 @@ impl Features {
             reasoning: said.reasoning.unwrap_or(self.reasoning),
             one_call: said.one_call.unwrap_or(self.one_call),
             sampling: said.sampling.unwrap_or(self.sampling),
+            tokens: said.tokens.unwrap_or(self.tokens),
         }
     }
 }

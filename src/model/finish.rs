@@ -11,6 +11,7 @@ use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, StopReason};
 use serde_json::{Value, json};
 
 use super::failure::FailedTry;
+use super::tokens::TokenCollector;
 use super::{ModelError, Reply, responses};
 
 /// Stop reasons for a model whose context was full before the reply was complete: Anthropic's and Z.ai's, Mistral's.
@@ -73,6 +74,7 @@ impl ReplyErrors {
         stop: Option<&StopReason>,
     ) -> Result<ClassifiedReply, FailedTry> {
         let reason = stop.map_or("", StopReason::raw).to_owned();
+        reply.finish = Some(reason.clone()).filter(|reason| !reason.is_empty());
         let usage = reply.usage;
         let failed = |failure: FailedTry| Err(FailedTry { usage, ..failure });
         let lasting = |error: ModelError| failed(FailedTry::lasting(error));
@@ -103,29 +105,34 @@ impl ReplyErrors {
     }
 }
 
-/// Refusals and errors collected from a stream's frames.
+/// Refusals, errors and tokens collected from a stream's events.
 #[derive(Debug, Default)]
-pub(super) struct StreamErrors(Mutex<ReplyErrors>);
+pub(super) struct StreamEvents(Mutex<(ReplyErrors, TokenCollector)>);
 
-impl StreamErrors {
-    fn lock(&self) -> MutexGuard<'_, ReplyErrors> {
+impl StreamEvents {
+    fn lock(&self) -> MutexGuard<'_, (ReplyErrors, TokenCollector)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the refusals and errors so far.
-    pub(super) fn take(&self) -> ReplyErrors {
+    /// Takes what was collected so far.
+    pub(super) fn take(&self) -> (ReplyErrors, TokenCollector) {
         std::mem::take(&mut *self.lock())
     }
 }
 
-impl ChatFrameSink for StreamErrors {
+impl ChatFrameSink for StreamEvents {
     fn on_frame(&self, _stream: &FrameCtx, frame: RawFrameRef<'_>) {
-        if !["refusal", "\"error\"", "finishMessage"].iter().any(|word| frame.data.contains(word)) {
+        let mut collected = self.lock();
+        let (said, tokens) = &mut *collected;
+        let has_tokens = tokens.concerns(frame.data);
+        if !has_tokens && !["refusal", "\"error\"", "finishMessage"].iter().any(|word| frame.data.contains(word)) {
             return;
         }
         let Some(event) = frame.json() else { return };
+        if has_tokens {
+            tokens.add(&event);
+        }
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let mut said = self.lock();
         for pointer in ["/choices/0/delta/refusal", "/delta/stop_details/explanation", "/candidates/0/finishMessage"] {
             said.refusal.push_str(text(pointer));
         }

@@ -33,6 +33,7 @@ mod request_options;
 mod responses;
 mod scripted;
 mod thinking;
+mod tokens;
 mod wire;
 
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub use probe_cost::ProbeCost;
 pub(crate) use provider_options::plain as plain_effort;
 pub(crate) use quote::Quote;
 pub use request_options::{ReplyFormat, RequestOptions, ToolCallChoice};
+pub use tokens::ReplyTokens;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -275,6 +277,15 @@ pub struct Reply {
     /// Whether the reply comes from the cache of an earlier run, at no cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
+    /// Why the reply ended, in the server's words, such as `stop` or `tool_calls`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<String>,
+    /// Version of the weights, or else of the server's set-up, if the server tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
+    /// Token ids and log-probabilities, if the server returned them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<ReplyTokens>,
     /// Tokens of this call, including failed tries that the provider charged.
     pub usage: Usage,
     /// Cost in dollars.
@@ -292,6 +303,9 @@ impl Reply {
         self.thoughts.extend(more.thoughts);
         self.usage += more.usage;
         self.cut |= more.cut;
+        self.finish = more.finish;
+        // The lists of two calls do not make up one.
+        self.tokens = None;
         self.estimated |= more.estimated;
     }
 

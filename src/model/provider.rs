@@ -287,10 +287,11 @@ impl Model for Provider {
     }
 
     /// Not every server counts the tokens of a stream, so a server of the user's that costs money is asked for the
-    /// whole reply.
+    /// whole reply. So is one that is to return token ids, of which some servers lose a part in streams.
     async fn stream(&self, request: &Request, pieces: &Pieces) -> Result<Reply, QueryFailed> {
         let counts = self.settings.base_url.is_none() || self.settings.price.is_free();
-        self.priced(self.ask_to_the_end(request, counts.then_some(pieces)).await)
+        let streams = counts && !self.settings.target.features.tokens;
+        self.priced(self.ask_to_the_end(request, streams.then_some(pieces)).await)
     }
 }
 

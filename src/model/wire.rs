@@ -15,7 +15,7 @@ use super::features::ModelTarget;
 use super::quote::most_read;
 use super::{
     Effort, Image, Message, Reply, Request, Role, Thought, ToolCall, Usage, extra as more, message_text,
-    provider_options, responses, thinking,
+    provider_options, responses, thinking, tokens,
 };
 use crate::files::hex;
 
@@ -220,7 +220,10 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
             options.temperature = None;
         }
     }
-    let left_out = provider_options::apply(target, request, &mut options, &mut extra);
+    let mut left_out = provider_options::apply(target, request, &mut options, &mut extra);
+    if target.features.tokens && !tokens::request(target, &mut extra) {
+        left_out.push("the question for token ids and log-probabilities".to_owned());
+    }
     if target.kind == AdapterKind::OpenAIResp {
         responses::complete(target, request, &mut options, &mut extra);
     }

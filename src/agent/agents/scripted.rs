@@ -86,7 +86,7 @@ impl Agent for ScriptedAgent {
             let call =
                 ToolCall { id: format!("call_{step}"), name: line.tool.clone(), arguments: line.arguments.clone() };
             let reply = Reply { tool_calls: vec![call], ..Reply::default() };
-            context.trajectory.push(&Event::reply(step, &reply, Duration::ZERO, None));
+            context.trajectory.push(&Event::reply(step, &reply, None, Duration::ZERO, None));
             let next = step::act(&reply, &self.tool_calling, &mut session, &mut messages, context).await;
             if let AfterStep::End(ended) = next {
                 return ended;

@@ -97,7 +97,8 @@ impl Account<'_> {
         match (outcome, tool) {
             (Ok(reply), None) => {
                 self.budget.charge_reply(reply, waited);
-                Event::reply(self.budget.steps, reply, waited, self.seed)
+                let tokens = self.trajectory.tokens(self.budget.steps, reply);
+                Event::reply(self.budget.steps, reply, tokens, waited, self.seed)
             }
             (Ok(reply), Some(tool)) => {
                 self.budget.charge_call(reply, waited);

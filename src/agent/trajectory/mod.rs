@@ -1,10 +1,13 @@
 //! The record of one attempt: one JSON line per event, written as it happens.
 
+pub mod call_tokens;
 pub mod conversation;
 pub(super) mod request_record;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use self::call_tokens::{CallTokens, RecentTokens};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,6 +72,15 @@ pub enum Event {
         /// Whether the reply was reused from an earlier run, so that it costs nothing.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cached: bool,
+        /// Why the reply ended, in the server's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        finish: Option<String>,
+        /// Version of the model's weights, or else of the server's set-up, if the server tells it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        weights: Option<String>,
+        /// Token ids and log-probabilities, if the server returned them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<CallTokens>,
         /// Tokens of the call.
         usage: Usage,
         /// Cost of the call in dollars.
@@ -236,9 +248,10 @@ pub enum Event {
 }
 
 impl Event {
-    /// Builds the event of a model's reply in step `step`; `waited` is the time waited for it.
+    /// Builds the event of a model's reply in step `step`, with its tokens as they are recorded; `waited` is the time
+    /// waited for it.
     #[must_use]
-    pub fn reply(step: u32, reply: &Reply, waited: Duration, seed: Option<u64>) -> Self {
+    pub fn reply(step: u32, reply: &Reply, tokens: Option<CallTokens>, waited: Duration, seed: Option<u64>) -> Self {
         Self::Reply {
             step,
             text: reply.text.clone(),
@@ -247,6 +260,9 @@ impl Event {
             thoughts: reply.thoughts.clone(),
             estimated: reply.estimated,
             cached: reply.cached,
+            finish: reply.finish.clone(),
+            weights: reply.weights.clone(),
+            tokens,
             usage: reply.usage,
             cost: reply.cost,
             seconds: round(waited),
@@ -271,6 +287,7 @@ pub struct Trajectory {
     path: PathBuf,
     file: Appender,
     begun: Instant,
+    recent: RecentTokens,
     failed: Option<std::io::Error>,
 }
 
@@ -283,7 +300,12 @@ impl Trajectory {
         let file = Appender::create(path).map_err(|error| {
             Error::store(format!("failed to create trajectory `{}`", path.display())).because(error)
         })?;
-        Ok(Self { path: path.to_owned(), file, begun: Instant::now(), failed: None })
+        Ok(Self { path: path.to_owned(), file, begun: Instant::now(), recent: RecentTokens::default(), failed: None })
+    }
+
+    /// Returns what is to be recorded of the tokens of a reply in step `step`.
+    pub(in crate::agent) fn tokens(&mut self, step: u32, reply: &Reply) -> Option<CallTokens> {
+        reply.tokens.as_ref().map(|tokens| self.recent.shorten(step, tokens))
     }
 
     /// Appends an event as a single write, so that the record of a killed run can be read up to its last event.

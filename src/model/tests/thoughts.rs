@@ -15,7 +15,7 @@ use crate::model::{Message, ModelAccess, Reply, Request, Role};
 /// calls.
 pub(super) fn next(reply: &Reply) -> Request {
     let mut request = request();
-    let event = Event::reply(2, reply, std::time::Duration::ZERO, None);
+    let event = Event::reply(2, reply, None, std::time::Duration::ZERO, None);
     let recorded: Event = serde_json::from_value(serde_json::to_value(&event).unwrap()).unwrap();
     conversation::take(&mut request.messages, &recorded);
     for call in &reply.tool_calls {
