@@ -52,6 +52,8 @@ pub(crate) use spec::NAMES as AGENTS;
 pub use task::check::Check;
 pub use task::replication::{Replication, TaskExperiment, TaskFunction, TaskRegion};
 pub use task::{Solution, Task};
+pub use trajectory::call_tokens::CallTokens;
+pub(crate) use trajectory::call_tokens::{RecentTokens, WholeTokens};
 pub use trajectory::conversation;
 pub use trajectory::{Event, TimedEvent, Trajectory};
 

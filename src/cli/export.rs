@@ -6,7 +6,7 @@ use super::naming::run_folder;
 use super::shared::print;
 use crate::error::Result;
 use crate::export::table::{self, TableFormat};
-use crate::export::{ExportSource, atif, harbor, inspect, predictions, traj};
+use crate::export::{ExportSource, atif, harbor, inspect, predictions, training, traj};
 use crate::report::clean;
 use crate::run::family::Families;
 use crate::suite::Suite;
@@ -53,6 +53,8 @@ enum ExportFormat {
     Parquet,
     /// The same tables as JSON lines.
     Jsonl,
+    /// Replies for training, one row each with token ids, log-probabilities and reward, as Parquet or JSON lines.
+    Turns,
     /// Patches as SWE-bench predictions: one file per agent and attempt number.
     Predictions,
 }
@@ -81,6 +83,13 @@ fn write(source: &ExportSource, arguments: &Arguments) -> Result<Vec<PathBuf>> {
         ExportFormat::Csv => table::export(source, TableFormat::Csv, path),
         ExportFormat::Parquet => table::export(source, TableFormat::Parquet, path),
         ExportFormat::Jsonl => table::export(source, TableFormat::Jsonl, path),
+        ExportFormat::Turns => {
+            let (written, notes) = training::export(source, path)?;
+            for note in notes {
+                talk!("{}", clean(&note));
+            }
+            Ok(written)
+        }
         ExportFormat::Predictions => predictions::export(source, path),
     }
 }

@@ -6,20 +6,22 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::names::file_name;
+use super::training::rollouts;
 use super::{AgentAction, ExportSource, Turn, turns};
 use crate::agent::spec::labelled;
 use crate::agent::tools::ToolSet;
 use crate::agent::{AgentSpec, Event, TimedEvent};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
-use crate::model::{Role, Tool, Usage};
+use crate::model::{Role, Tool};
 use crate::run::AttemptRecord;
 
 /// Version of the format.
 const VERSION: &str = "ATIF-v1.8";
 
 /// Writes one file per attempt into the folder `path`, as `<agent>/<sample>.<attempt>.json`, or in `<agent>__<model>`
-/// if an agent has several models.
+/// if an agent has several models. An attempt whose server returned token ids also has a file with them, a list of
+/// Harbor's `RolloutDetail`, as `<sample>.<attempt>.rollout_details.json`.
 ///
 /// # Errors
 /// Kind `Store` if a record is gone; kind `Machine` if a file cannot be written.
@@ -36,6 +38,13 @@ pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
         let name = format!("{}.{}.json", file_name(&record.sample), record.attempt);
         let path = path.join(names.get(&record.agent, record.model.as_deref())).join(name);
         written.push(WholeFile::create_with_folders(&path)?.filled(&text)?.finish()?);
+        let rollouts = rollouts(&lines);
+        if !rollouts.is_empty() {
+            let text = serde_json::to_vec(&rollouts)
+                .map_err(|error| Error::internal("failed to write token ids").because(error))?;
+            let path = path.with_extension("rollout_details.json");
+            written.push(WholeFile::create_with_folders(&path)?.filled(&text)?.finish()?);
+        }
     }
     Ok(written)
 }
@@ -174,18 +183,29 @@ fn acted(act: &AgentAction<'_>, timestamp: &str) -> Map<String, Value> {
         }
     }
     if act.model_calls > 0 {
-        step.insert("metrics".to_owned(), metrics(act.usage, act.cost));
+        step.insert("metrics".to_owned(), metrics(act));
     }
     step
 }
 
-fn metrics(usage: Usage, cost: f64) -> Value {
-    json!({
-        "prompt_tokens": usage.input,
-        "completion_tokens": usage.output,
-        "cached_tokens": usage.cached,
-        "cost_usd": cost,
-    })
+/// Returns tokens and cost of a step. Ids are left out of a step of several calls: they are of the agent's call only,
+/// while the counts are of all.
+fn metrics(act: &AgentAction<'_>) -> Value {
+    let mut metrics = json!({
+        "prompt_tokens": act.usage.input,
+        "completion_tokens": act.usage.output,
+        "cached_tokens": act.usage.cached,
+        "cost_usd": act.cost,
+    });
+    if let (Some(tokens), 1) = (act.tokens, act.model_calls) {
+        if !tokens.completion.is_empty() {
+            metrics["completion_token_ids"] = json!(tokens.completion);
+        }
+        if !tokens.logprobs.is_empty() {
+            metrics["logprobs"] = json!(tokens.logprobs);
+        }
+    }
+    metrics
 }
 
 /// Wraps arguments that aren't an object, because the format requires one.

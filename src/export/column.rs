@@ -19,6 +19,12 @@ pub enum ColumnKind {
     Boolean,
     /// Point in time.
     Time,
+    /// List of integers.
+    Integers,
+    /// List of floating-point numbers.
+    Numbers,
+    /// List of truth values.
+    Booleans,
 }
 
 /// A column of a table.
@@ -73,9 +79,19 @@ fn column(name: String, property: &Value) -> Result<Column> {
         (["integer"], _) => ColumnKind::Integer,
         (["number"], _) => ColumnKind::Number,
         (["boolean"], _) => ColumnKind::Boolean,
-        _ => return Err(Error::internal(format!("no column fits the field `{name}`"))),
+        (["array"], _) => match property["items"]["type"].as_str() {
+            Some("integer") => ColumnKind::Integers,
+            Some("number") => ColumnKind::Numbers,
+            Some("boolean") => ColumnKind::Booleans,
+            _ => return Err(unfit(&name)),
+        },
+        _ => return Err(unfit(&name)),
     };
     Ok(Column { name, kind })
+}
+
+fn unfit(name: &str) -> Error {
+    Error::internal(format!("no column fits the field `{name}`"))
 }
 
 /// Returns a row's cells by column name.

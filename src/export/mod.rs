@@ -16,6 +16,7 @@ pub(crate) mod predictions;
 pub mod schemas;
 mod source;
 pub mod table;
+pub(crate) mod training;
 pub(crate) mod traj;
 mod turns;
 

@@ -56,12 +56,23 @@ pub fn save<R: Serialize + JsonSchema>(table: ExportTable<'_, R>, path: &Path) -
 fn message(name: &str, columns: &[Column]) -> String {
     let mut text = format!("message {name} {{\n");
     for Column { name, kind } in columns {
+        let list = |element: &str| {
+            format!("  OPTIONAL group {name} (LIST) {{ REPEATED group list {{ REQUIRED {element} element; }} }}\n")
+        };
         let (kind, logical) = match kind {
             ColumnKind::Text => ("BYTE_ARRAY", " (STRING)"),
             ColumnKind::Integer => ("INT64", ""),
             ColumnKind::Number => ("DOUBLE", ""),
             ColumnKind::Boolean => ("BOOLEAN", ""),
             ColumnKind::Time => ("INT64", " (TIMESTAMP(MILLIS,true))"),
+            ColumnKind::Integers | ColumnKind::Numbers | ColumnKind::Booleans => {
+                text += &list(match kind {
+                    ColumnKind::Integers => "INT64",
+                    ColumnKind::Numbers => "DOUBLE",
+                    _ => "BOOLEAN",
+                });
+                continue;
+            }
         };
         let _ = writeln!(text, "  OPTIONAL {kind} {name}{logical};");
     }
@@ -84,7 +95,7 @@ impl<'a> RowGroup<'a> {
     fn add(&mut self, mut row: Map<String, Value>) {
         for (column, cells) in &mut self.columns {
             let cell = row.remove(&column.name).unwrap_or_default();
-            self.text += cell.as_str().map_or(0, str::len);
+            self.text += cell.as_str().map_or_else(|| cell.as_array().map_or(0, |list| 8 * list.len()), str::len);
             cells.push(cell);
         }
         self.rows += 1;
@@ -100,25 +111,26 @@ fn write_group<W: std::io::Write + Send>(
     group: &RowGroup<'_>,
 ) -> Result<(), ParquetError> {
     for (column, cells) in &group.columns {
-        // Definition level 1 for a value, 0 for null.
-        let levels: Vec<i16> = cells.iter().map(|cell| i16::from(!cell.is_null())).collect();
         let Some(mut writer) = writers.next_column()? else { break };
+        let is_list = matches!(column.kind, ColumnKind::Integers | ColumnKind::Numbers | ColumnKind::Booleans);
+        let (values, levels, repeated) = if is_list { elements(cells) } else { single(cells) };
+        let repeated = repeated.as_deref();
         match writer.untyped() {
             ColumnWriter::ByteArrayColumnWriter(typed) => {
-                let texts: Vec<ByteArray> = cells.iter().filter_map(|cell| Some(cell.as_str()?.into())).collect();
-                typed.write_batch(&texts, Some(&levels), None)?;
+                let texts: Vec<ByteArray> = values.iter().filter_map(|cell| Some(cell.as_str()?.into())).collect();
+                typed.write_batch(&texts, Some(&levels), repeated)?;
             }
             ColumnWriter::Int64ColumnWriter(typed) => {
-                let numbers: Vec<i64> = cells.iter().filter_map(|cell| integer(cell, column.kind)).collect();
-                typed.write_batch(&numbers, Some(&levels), None)?;
+                let numbers: Vec<i64> = values.iter().filter_map(|cell| integer(cell, column.kind)).collect();
+                typed.write_batch(&numbers, Some(&levels), repeated)?;
             }
             ColumnWriter::DoubleColumnWriter(typed) => {
-                let numbers: Vec<f64> = cells.iter().filter_map(Value::as_f64).collect();
-                typed.write_batch(&numbers, Some(&levels), None)?;
+                let numbers: Vec<f64> = values.iter().filter_map(|cell| cell.as_f64()).collect();
+                typed.write_batch(&numbers, Some(&levels), repeated)?;
             }
             ColumnWriter::BoolColumnWriter(typed) => {
-                let truths: Vec<bool> = cells.iter().filter_map(Value::as_bool).collect();
-                typed.write_batch(&truths, Some(&levels), None)?;
+                let truths: Vec<bool> = values.iter().filter_map(|cell| cell.as_bool()).collect();
+                typed.write_batch(&truths, Some(&levels), repeated)?;
             }
             _ => return Err(ParquetError::General(format!("no writer for the column `{}`", column.name))),
         }
@@ -126,6 +138,34 @@ fn write_group<W: std::io::Write + Send>(
     }
     writers.close()?;
     Ok(())
+}
+
+/// Values of a column, with their definition and repetition levels.
+type LevelledValues<'a> = (Vec<&'a Value>, Vec<i16>, Option<Vec<i16>>);
+
+/// Values of a column of single values: definition level 1 for a value, 0 for null.
+fn single(cells: &[Value]) -> LevelledValues<'_> {
+    (cells.iter().collect(), cells.iter().map(|cell| i16::from(!cell.is_null())).collect(), None)
+}
+
+/// Elements of a column of lists: definition level 2 for an element, 1 for an empty list, 0 for null; repetition level 0
+/// for the first of a list, 1 for the others.
+fn elements(cells: &[Value]) -> LevelledValues<'_> {
+    let (mut values, mut levels, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+    for cell in cells {
+        match cell.as_array().filter(|list| !list.is_empty()) {
+            Some(list) => {
+                values.extend(list);
+                levels.extend(list.iter().map(|_| 2));
+                repeated.extend((0..list.len()).map(|place| i16::from(place > 0)));
+            }
+            None => {
+                levels.push(i16::from(cell.is_array()));
+                repeated.push(0);
+            }
+        }
+    }
+    (values, levels, Some(repeated))
 }
 
 /// Converts an integer, or a time to milliseconds since 1970.

@@ -5,6 +5,7 @@ use schemars::generate::SchemaSettings;
 
 use super::predictions::Prediction;
 use super::table::{AttemptRow, ValueRow};
+use super::training::TurnRow;
 use crate::agent::TimedEvent;
 use crate::error::{Error, Result};
 use crate::model::ledger::LedgerEntry;
@@ -19,6 +20,7 @@ pub fn tables() -> Result<Vec<(&'static str, String)>> {
     Ok(vec![
         ("attempts.schema.json", text::<AttemptRow>()?),
         ("values.schema.json", text::<ValueRow>()?),
+        ("turns.schema.json", text::<TurnRow>()?),
         ("predictions.schema.json", text::<Prediction>()?),
     ])
 }

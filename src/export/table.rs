@@ -207,7 +207,11 @@ pub fn export(source: &ExportSource, format: TableFormat, path: &Path) -> Result
     Ok(vec![save(attempts(source), format, &file("attempts"))?, save(values(source), format, &file("values"))?])
 }
 
-fn save<R: Serialize + JsonSchema>(table: ExportTable<'_, R>, format: TableFormat, path: &Path) -> Result<PathBuf> {
+pub(super) fn save<R: Serialize + JsonSchema>(
+    table: ExportTable<'_, R>,
+    format: TableFormat,
+    path: &Path,
+) -> Result<PathBuf> {
     match format {
         TableFormat::Csv => save_csv(table, path),
         #[cfg(feature = "parquet")]

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::agent::{Event, TimedEvent, conversation};
+use crate::agent::{CallTokens, Event, TimedEvent, conversation};
 use crate::model::{Message, Role, Usage};
 
 /// One turn of a trajectory.
@@ -44,6 +44,8 @@ pub struct AgentAction<'a> {
     pub usage: Usage,
     /// Cost in dollars.
     pub cost: f64,
+    /// Token ids and log-probabilities of the reply, if the server returned them.
+    pub tokens: Option<&'a CallTokens>,
     /// Seconds of waiting for the model.
     pub model_seconds: f64,
 }
@@ -86,7 +88,7 @@ pub fn turns(lines: &[TimedEvent]) -> Vec<Turn<'_>> {
             Event::Message { role, content, .. } => {
                 turns.add_agent_message(AgentMessage { at: line.at, role: *role, content });
             }
-            Event::Reply { text, reasoning, tool_calls, usage, cost, seconds, .. } => {
+            Event::Reply { text, reasoning, tool_calls, tokens, usage, cost, seconds, .. } => {
                 let calls = tool_calls.iter().map(|call| TurnCall {
                     id: call.id.clone(),
                     tool: &call.name,
@@ -102,6 +104,7 @@ pub fn turns(lines: &[TimedEvent]) -> Vec<Turn<'_>> {
                     model_calls: 1,
                     usage: *usage,
                     cost: *cost,
+                    tokens: tokens.as_ref(),
                     model_seconds: *seconds,
                 });
             }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Model, ModelError, QueryFailed, Quote, Reply, Request, ToolCall, Usage};
+use super::{Model, ModelError, QueryFailed, Quote, Reply, ReplyTokens, Request, ToolCall, Usage};
 use crate::error::{Error, Result};
 use crate::files::json_lines;
 
@@ -34,6 +34,12 @@ struct ScriptedReply {
     usage: Option<ScriptedTokens>,
     #[serde(default)]
     cost: f64,
+    #[serde(default)]
+    finish: Option<String>,
+    #[serde(default)]
+    weights: Option<String>,
+    #[serde(default)]
+    tokens: Option<ReplyTokens>,
 }
 
 /// A tool call in a script. Its id is made from its position.
@@ -119,6 +125,9 @@ impl Model for ScriptedModel {
         Ok(Reply {
             text: written.text.clone(),
             reasoning: written.reasoning.clone(),
+            finish: written.finish.clone(),
+            weights: written.weights.clone(),
+            tokens: written.tokens.clone(),
             tool_calls: (written.tool_calls.iter().enumerate())
                 .map(|(place, call)| ToolCall {
                     id: format!("call-{}-{place}", request.call),

@@ -76,8 +76,8 @@ impl TokenCollector {
             self.logprobs.extend(token.get("logprob").and_then(Value::as_f64));
         }
         if self.weights.is_none() {
-            let told = ["/metadata/weight_version", "/weight_version", "/system_fingerprint"].into_iter();
-            self.weights = told.filter_map(|pointer| body.pointer(pointer)?.as_str()).next().map(str::to_owned);
+            let mut told = ["/metadata/weight_version", "/weight_version", "/system_fingerprint"].into_iter();
+            self.weights = told.find_map(|pointer| body.pointer(pointer)?.as_str()).map(str::to_owned);
         }
     }
 

@@ -795,7 +795,9 @@ fn the_documented_columns_are_those_that_are_written_in_their_order() {
         export(format, "columns");
     }
     export("predictions", "columns/predictions");
-    let headings = [("attempts", "`attempts`"), ("values", "`values`"), ("predictions", "Predictions")];
+    export("turns", "columns/turns.jsonl");
+    let headings =
+        [("attempts", "`attempts`"), ("values", "`values`"), ("turns", "`turns`"), ("predictions", "Predictions")];
     for ((name, heading), (file, text)) in headings.into_iter().zip(schemas::tables().unwrap()) {
         assert!(file.starts_with(name));
         let documented = documented(heading);
@@ -819,7 +821,7 @@ fn the_documented_columns_are_those_that_are_written_in_their_order() {
             let row: Value = serde_json::from_str(line).unwrap();
             assert_eq!(names, row.as_object().unwrap().keys().collect::<Vec<_>>(), "{name}");
         }
-        if name != "predictions" {
+        if ["attempts", "values"].contains(&name) {
             let csv = lab.read(&format!("columns/{name}.csv"));
             assert_eq!(names, csv.lines().next().unwrap().split(',').collect::<Vec<_>>(), "{name}");
         }

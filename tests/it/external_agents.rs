@@ -54,17 +54,27 @@ impl Upstream {
                 let place = said.iter().filter(|message| message["role"] == "assistant").count();
                 let last = said.last().map(ToString::to_string).unwrap_or_default();
                 let other = other.lock().unwrap().clone().filter(|(when, _)| last.contains(when));
+                let ids = body["return_token_ids"].as_bool().map(|_| token_ids(said));
                 kept.lock().unwrap().push(body);
                 if kept.lock().unwrap().len() > 1 {
                     std::thread::sleep(wait);
                 }
                 let message = other.map_or_else(|| replies[place.min(replies.len() - 1)].clone(), |(_, said)| said);
-                let body = json!({
+                let mut body = json!({
                     "id": "x", "object": "chat.completion", "created": 0, "model": "m",
                     "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
                     "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
-                })
-                .to_string();
+                });
+                if let Some(prompt) = ids {
+                    let reply = token_ids(std::slice::from_ref(&body["choices"][0]["message"]));
+                    let content: Vec<Value> = reply.iter().map(|_| json!({"logprob": -0.25})).collect();
+                    body["usage"]["completion_tokens"] = json!(reply.len());
+                    body["prompt_token_ids"] = json!(prompt);
+                    body["choices"][0]["token_ids"] = json!(reply);
+                    body["choices"][0]["logprobs"] = json!({"content": content});
+                    body["system_fingerprint"] = json!("weights-7");
+                }
+                let body = body.to_string();
                 let head = format!(
                     "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
                     body.len()
@@ -108,6 +118,16 @@ impl Upstream {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// Tokens of messages for a server that returns ids: a number for the role, the bytes of the text, a zero.
+fn token_ids(messages: &[Value]) -> Vec<u32> {
+    let ids = messages.iter().flat_map(|message| {
+        let role = 1000 + u32::from(message["role"].as_str().unwrap_or_default().as_bytes()[0]);
+        let text = message["content"].as_str().unwrap_or_default().bytes().map(u32::from).collect::<Vec<_>>();
+        [vec![role], text, vec![0]].concat()
+    });
+    ids.collect()
 }
 
 fn read_request(stream: &mut TcpStream) -> Option<Value> {
@@ -168,7 +188,7 @@ fn install(lab: &Lab, agent: &str) {
 }
 
 /// Writes an agent of the test's own, a Python script.
-fn own_agent(lab: &Lab, script: &str) -> &'static str {
+pub fn own_agent(lab: &Lab, script: &str) -> &'static str {
     let manifest = format!(
         "command = ['python3', '{{scratch}}/agent.py']\nanswer = 'file'\nvariables = {{ BASE = '{{openai_url}}', KEY = '{{key}}', \
          ANSWER = '{{answer_file}}' }}\n[files]\n\"{{scratch}}/agent.py\" = '''\n{PRELUDE}{script}'''\n"

@@ -108,6 +108,8 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
         "1m",
         "--max-tokens",
         "150",
+        "--describe",
+        "tokens=true",
     ]);
     let records = lab.records("r");
     assert_eq!(records.len(), 2);
@@ -124,8 +126,16 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
         let (mut steps, mut waited, mut tools) = (0, 0.0, 0.0);
         for line in &lines {
             match &line.event {
-                Event::Reply { step, usage: used, seconds, .. } => {
+                Event::Reply { step, usage: used, seconds, finish, weights, tokens, .. } => {
                     steps += 1;
+                    // This server tells the ids of what it writes, but not those of prompts.
+                    let tokens = tokens.as_ref().unwrap();
+                    assert_eq!((tokens.completion.len(), tokens.prompt.len()), (used.output as usize, 0));
+                    assert!(
+                        tokens.logprobs.len() == tokens.completion.len()
+                            && tokens.logprobs.iter().all(|one| *one <= 0.0)
+                    );
+                    assert!(finish.is_some() && weights.is_some(), "{finish:?} {weights:?}");
                     assert_eq!(*step, steps, "steps are numbered from 1 without a gap");
                     assert!(used.input > 0 && used.output > 0, "{used:?}");
                     usage += *used;

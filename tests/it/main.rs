@@ -63,6 +63,7 @@ mod slurm;
 mod suite;
 mod suite_visibility;
 mod terminal;
+mod tokens;
 mod verifiers;
 mod verify;
 mod view;

@@ -1,4 +1,4 @@
-//! Tokens of a call as they are recorded: a prompt's ids only as far as they differ from what came before it.
+//! Tokens of a call as they are recorded: only those ids of a prompt that differ from the call before it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,7 +120,7 @@ mod tests {
         let calls = [
             tokens(&[1, 2], &[3, 4]),
             tokens(&[1, 2, 3, 4, 5], &[6]),
-            // A second conversation in between, and one that goes on from the first.
+            // A second conversation in between, then the first one continues.
             tokens(&[9, 8], &[7]),
             tokens(&[1, 2, 3, 4, 5, 6, 5], &[6]),
             tokens(&[9, 8, 7, 7], &[]),

@@ -30,7 +30,7 @@ pub(super) enum ReplyEvent {
     /// A piece, with the number of its try.
     Piece(u32, ReplyPiece),
     Silence,
-    Answer(Result<AnsweredCall, Refusal>),
+    Answer(Result<Box<AnsweredCall>, Refusal>),
 }
 
 impl ReplyInProgress {
@@ -65,7 +65,7 @@ impl ReplyInProgress {
             // Deliver all pieces before the answer.
             biased;
             Some((number, piece)) = self.pieces.next() => ReplyEvent::Piece(number, piece),
-            answer = &mut self.answered => ReplyEvent::Answer(self.reply_for_agent(answer)),
+            answer = &mut self.answered => ReplyEvent::Answer(self.reply_for_agent(answer).map(Box::new)),
             () = tokio::time::sleep(SILENCE) => ReplyEvent::Silence,
         }
     }

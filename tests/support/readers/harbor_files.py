@@ -4,12 +4,18 @@ import json
 import sys
 from pathlib import Path
 
+from harbor.models.agent.rollout_detail import RolloutDetail
 from harbor.models.trajectories import Trajectory
+from pydantic import TypeAdapter
 
 folder = Path(sys.argv[1])
-found = {"trajectories": {}, "tasks": {}}
+found = {"trajectories": {}, "tasks": {}, "rollouts": {}}
 for path in sorted(folder.rglob("*.json")):
     if "tasks" in path.relative_to(folder).parts:
+        continue
+    if path.name.endswith(".rollout_details.json"):
+        details = TypeAdapter(list[RolloutDetail]).validate_json(path.read_text(), strict=True)
+        found["rollouts"][f"{path.parent.name}/{path.name}"] = [len(one["prompt_token_ids"]) for one in details]
         continue
     trajectory = Trajectory.model_validate_json(path.read_text())
     found["trajectories"][f"{path.parent.name}/{path.stem}"] = {
