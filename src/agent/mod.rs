@@ -9,6 +9,7 @@ mod context;
 mod end;
 mod experiment;
 pub(crate) mod files;
+mod filled;
 pub(crate) mod history;
 pub(crate) mod measure;
 mod plain_chat;
@@ -39,6 +40,7 @@ use crate::error::Result;
 
 pub(crate) use agents::external::{bundled_names, list_bundled};
 pub(crate) use agents::one_reply::{OneReply, ShownRepo};
+pub(crate) use agents::replies::{StoredReply, stored_replies};
 pub use budget::live_usage::LiveUsage;
 pub use budget::{Budget, Limits};
 pub use context::Context;

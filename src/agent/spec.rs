@@ -13,18 +13,18 @@ use crate::agent::Agent;
 use crate::agent::agents::external::{ExternalAgent, ExternalAgentSpec};
 use crate::agent::agents::function::{FunctionAgent, FunctionSpec};
 use crate::agent::agents::one_reply::{ml_agent, single};
-use crate::agent::agents::{copycat, fixed, forger, gold, mutant, noop, random, react, scripted};
+use crate::agent::agents::{copycat, fixed, forger, gold, mutant, noop, random, react, replies, scripted};
 use crate::error::{Error, Result};
 
 /// The accepted forms of an agent's name.
-const FORMS: &str = "`react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`; `cli:NAME` or \
+const FORMS: &str = "`react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`, `replies:FILE`; `cli:NAME` or \
      `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...`, \
      `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` with settings of their own";
 
 /// Agent names, without what follows the colon.
-pub const NAMES: [&str; 13] = [
-    "react", "fixed", "single", "ml-agent", "gold", "noop", "forger", "mutant", "random", "copycat", "scripted", "cli",
-    "python",
+pub const NAMES: [&str; 14] = [
+    "react", "fixed", "single", "ml-agent", "gold", "noop", "forger", "mutant", "random", "copycat", "scripted",
+    "replies", "cli", "python",
 ];
 
 /// An agent, as named on the command line.
@@ -42,6 +42,8 @@ pub enum AgentSpec {
     Function(FunctionSpec),
     /// `scripted:FILE`: a fixed list of tool calls.
     Scripted(PathBuf),
+    /// `replies:FILE`: stored replies of a model.
+    Replies(PathBuf),
     /// `mutant:P`: the original functions, each replaced by a mutant with this probability.
     Mutant(f64),
     /// `single`: a single reply.
@@ -125,6 +127,7 @@ impl AgentSpec {
             Self::External(_) => "cli",
             Self::Function(_) => "python",
             Self::Scripted(_) => "scripted",
+            Self::Replies(_) => "replies",
             Self::Mutant(_) => "mutant",
             Self::Single => "single",
             Self::MlAgent(_) => AgentKind::MlAgent.name(),
@@ -150,6 +153,7 @@ impl AgentSpec {
             Self::External(program) => Arc::new(ExternalAgent::open(program)?),
             Self::Function(function) => Arc::new(FunctionAgent::open(label, function)?),
             Self::Scripted(file) => Arc::new(scripted::ScriptedAgent::open(file)?),
+            Self::Replies(file) => Arc::new(replies::Replies::open(file)?),
             Self::Mutant(probability) => Arc::new(mutant::Mutants::new(label, *probability)),
             Self::Single => Arc::new(single::Single),
             Self::MlAgent(_) => Arc::new(ml_agent::MlAgent::new(label, settings().reach)),
@@ -200,6 +204,7 @@ impl FromStr for AgentSpec {
                 Ok(function) => Self::Function(function),
             },
             ("scripted", file) if !file.is_empty() => Self::Scripted(file.into()),
+            ("replies", file) if !file.is_empty() => Self::Replies(file.into()),
             ("mutant", probability) => Self::Mutant(parse_probability(probability)?),
             ("single", "") => Self::Single,
             ("ml-agent", own) => Self::MlAgent(own.parse()?),
@@ -230,7 +235,7 @@ impl fmt::Display for AgentSpec {
             Self::React(own) | Self::Fixed(own) | Self::MlAgent(own) => write!(f, ":{own}"),
             Self::External(program) => write!(f, ":{program}"),
             Self::Function(function) => write!(f, ":{function}"),
-            Self::Scripted(file) => write!(f, ":{}", file.display()),
+            Self::Scripted(file) | Self::Replies(file) => write!(f, ":{}", file.display()),
             Self::Mutant(probability) => write!(f, ":{probability}"),
             Self::Single | Self::Gold | Self::Noop | Self::Forger | Self::Random | Self::Copycat => Ok(()),
         }
@@ -286,6 +291,7 @@ mod tests {
             "python:agents.py",
             "python:a folder/agents.py:mine",
             "scripted:steps.jsonl",
+            "replies:a folder/replies.jsonl",
             "mutant:0.3",
             "single",
             "ml-agent",

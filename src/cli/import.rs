@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::shared::{SuiteOptions, print, print_json, table};
 use crate::error::{Error, FailureKind, Result};
+use crate::import::replies::import_replies;
 use crate::import::tasks::import_tasks;
 use crate::import::{Decisions, PaperFolder, PublishedFolder, import};
 use crate::report::clean;
@@ -22,6 +23,8 @@ enum ImportSource {
     Mlrc(Mlrc),
     #[command(name = "researchcodebench-tasks")]
     ResearchCodeBenchTasks(ResearchCodeBenchTasks),
+    #[command(name = "researchcodebench-replies")]
+    ResearchCodeBenchReplies(ResearchCodeBenchReplies),
 }
 
 /// Import the tasks of ResearchCodeBench from a copy of its repository, as a new suite
@@ -42,6 +45,28 @@ struct ResearchCodeBenchTasks {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+}
+
+/// Import the completions of a stored run of ResearchCodeBench, as replies that the agent `replies:FILE` plays
+///
+/// Writes one file for each model. Snippets that the suite does not have are left out and named.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  autoexperiment import researchcodebench-replies results.json --suite rcb -o replies\n  \
+                        autoexperiment run --suite rcb -p GPS -n 1 --agent replies:replies/GPT_4_1.jsonl --name again\n  \
+                        autoexperiment rescore researchcodebench-replies replies/GPT_4_1.jsonl runs/again"
+)]
+struct ResearchCodeBenchReplies {
+    /// The stored run: one JSON file with problems, snippets and completions.
+    file: PathBuf,
+    /// New folder for the replies.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    suite: SuiteOptions,
 }
 
 /// Import the published AutoExperiment data: functions.jsonl, experiments.jsonl, code, paper.txt, mlrc_n=*.jsonl
@@ -76,6 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         ImportSource::Mlrc(arguments) => mlrc(arguments),
         ImportSource::ResearchCodeBenchTasks(arguments) => research_code_bench(arguments),
+        ImportSource::ResearchCodeBenchReplies(arguments) => stored_replies(arguments),
     }
 }
 
@@ -116,6 +142,22 @@ fn research_code_bench(arguments: &ResearchCodeBenchTasks) -> Result<()> {
         arguments.output.display()
     );
     Ok(())
+}
+
+fn stored_replies(arguments: &ResearchCodeBenchReplies) -> Result<()> {
+    let imported = import_replies(&arguments.file, &arguments.suite.open_own()?, &arguments.output)?;
+    for one in &imported.left_out {
+        talk!("left out: {}", clean(one));
+    }
+    if arguments.json {
+        return print_json(&imported);
+    }
+    let rows = imported.models.iter().map(|model| {
+        let counts = [model.papers.len(), model.replies, model.attempts as usize].map(|count| count.to_string());
+        let [papers, replies, attempts] = counts;
+        vec![clean(&model.model), papers, replies, attempts, clean(&model.file.display().to_string())]
+    });
+    print(&table(&["model", "papers", "replies", "for each snippet", "file"], &[1, 2, 3], rows))
 }
 
 fn mlrc(arguments: &Mlrc) -> Result<()> {

@@ -6,6 +6,7 @@ use serde_json::{Map, json};
 
 use super::shared::{print, print_json, table};
 use crate::error::Result;
+use crate::import::replies::compare_replies;
 use crate::import::results::{self, Accepted, PassingRows, Questions};
 use crate::report::clean;
 
@@ -25,6 +26,8 @@ enum StoredResults {
     MlBench(MlBench),
     #[command(name = "researchcodebench")]
     ResearchCodeBench(ResearchCodeBench),
+    #[command(name = "researchcodebench-replies")]
+    ResearchCodeBenchReplies(ResearchCodeBenchReplies),
     CoreBench(CoreBench),
 }
 
@@ -33,6 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         StoredResults::SuperTrajectories(arguments) => super_trajectories(arguments),
         StoredResults::MlBench(arguments) => ml_bench(arguments),
         StoredResults::ResearchCodeBench(arguments) => research_code_bench(arguments),
+        StoredResults::ResearchCodeBenchReplies(arguments) => stored_replies(arguments),
         StoredResults::CoreBench(arguments) => core_bench(arguments),
     }
 }
@@ -82,6 +86,21 @@ struct MlBench {
 struct ResearchCodeBench {
     /// File of results, one JSON object per line.
     results: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Compare the outcomes of ResearchCodeBench's stored replies with those of running them again
+///
+/// Prints how many replies pass there and here, both rates, and each reply whose outcome differs, with the reason.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  autoexperiment rescore researchcodebench-replies replies/GPT_4_1.jsonl runs/again")]
+struct ResearchCodeBenchReplies {
+    /// File of replies that `import researchcodebench-replies` wrote.
+    replies: PathBuf,
+    /// Folder of a run with the agent `replies:FILE`.
+    run: PathBuf,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -166,6 +185,39 @@ fn research_code_bench(arguments: &ResearchCodeBench) -> Result<()> {
     let rate = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
     let rows = rates.into_iter().map(|(model, rates)| vec![model, rate(rates.line_rate), rate(rates.task_rate)]);
     print(&table(&["model", "lines %", "tasks %"], &[1, 2], rows))
+}
+
+fn stored_replies(arguments: &ResearchCodeBenchReplies) -> Result<()> {
+    let compared = compare_replies(&arguments.replies, &arguments.run)?;
+    if compared.left_out > 0 {
+        talk!("{} attempts are left out: several units were masked, or an outcome is unknown", compared.left_out);
+    }
+    if arguments.json {
+        return print_json(&compared);
+    }
+    let rate = |rates: Option<[f64; 2]>, place: usize| {
+        rates.map_or_else(|| "-".to_owned(), |rates| format!("{:.2}", rates[place]))
+    };
+    let row = |name: &str, place: usize| {
+        vec![
+            name.to_owned(),
+            compared.compared.to_string(),
+            rate(compared.line_rates, place),
+            rate(compared.task_rates, place),
+        ]
+    };
+    let rows = [row("as stored", 0), row("run again", 1)];
+    print(&table(&["outcomes", "replies", "lines %", "tasks %"], &[1, 2, 3], rows))?;
+    let differences = compared.differences.iter().map(|one| {
+        let here = if one.passes_here { "passes" } else { "fails" };
+        let reason = one.reason.as_deref().unwrap_or_default();
+        vec![clean(&one.paper), clean(&one.unit), one.attempt.to_string(), here.to_owned(), clean(reason)]
+    });
+    if !compared.differences.is_empty() {
+        print("\n")?;
+        print(&table(&["paper", "unit", "attempt", "here", "reason"], &[2], differences))?;
+    }
+    Ok(())
 }
 
 fn core_bench(arguments: &CoreBench) -> Result<()> {

@@ -211,7 +211,7 @@ impl MachineArguments {
 /// Builds the help of `--agent`, which lists all setting keys.
 fn agent_help() -> String {
     format!(
-        "Agent: `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat` or `scripted:FILE`; or an external one: \
+        "Agent: `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE` or `replies:FILE`; or an external one: \
          `cli:mini-swe-agent`, `cli:gptme` or `cli:FOLDER` (docs/external-agents.md); or a function in Python: \
          `python:FILE.py:NAME` (docs/python.md). Can be repeated, or a list as `gold,noop`. Some take settings, as \
          `fixed:paper=none,repair=2` or `react:prompt=planning,history=window:5`; `autoexperiment agents` explains them: {}",

@@ -49,7 +49,7 @@ pub use region::{Bounds, Region};
 pub(crate) use region::{TaggedRegion, tagged};
 pub(crate) use selector::Selector;
 pub(crate) use similarity::{Identifiers, SHINGLE, containment};
-pub(crate) use splice::SplicedFile;
+
 pub(crate) use tokens::CodeTokens;
 pub use tree::index_tree;
 pub(crate) use tree::{FunctionRow, each_module};

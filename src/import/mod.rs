@@ -10,6 +10,7 @@ mod find;
 mod gold;
 mod manifest;
 mod published;
+pub mod replies;
 pub mod results;
 pub mod tasks;
 

@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::run::SampleDraw;
 use crate::run::event::Observer;
 use crate::run::family::{
-    CheckFacts, Item, ItemFacts, Question, Ready, SampleNames, SampleParts, ScoringBasis, ScoringInput, Staged,
+    CheckFacts, HiddenShare, Item, ItemFacts, Question, Ready, SampleNames, SampleParts, ScoringBasis, ScoringInput,
+    Staged,
 };
 use crate::run::machine::Machine;
 use crate::sample::{MASKED, Sample, UnitChoice, Withheld, draw};
@@ -136,8 +137,13 @@ impl Item for PaperItem {
         Ok(Box::new(ReadyItem::new(self, paper)))
     }
 
-    fn requires_verification(&self) -> bool {
-        self.loaded.paper.experiments.iter().any(|experiment| experiment.hidden)
+    fn hidden(&self, sample: &Sample) -> HiddenShare {
+        let tests = self.functions(sample).map(|functions| self.loaded.tests(&functions)).unwrap_or_default();
+        match tests.iter().filter(|&&test| self.loaded.paper.experiments[test].hidden).count() {
+            0 => HiddenShare::Nothing,
+            count if count == tests.len() => HiddenShare::All,
+            _ => HiddenShare::Part,
+        }
     }
 
     fn question(&self, sample: &Sample) -> Result<Question> {

@@ -144,6 +144,17 @@ impl From<&Configuration> for ScoringBasis {
     }
 }
 
+/// The share of a sample's checks that agents neither see nor report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HiddenShare {
+    /// Agents report on all checks.
+    Nothing,
+    /// Agents report on other checks.
+    Part,
+    /// Agents report nothing.
+    All,
+}
+
 /// An item of a family that is loaded but not yet prepared on this machine.
 #[async_trait]
 pub trait Item: Send + Sync {
@@ -193,9 +204,9 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Same as [`Item::scorable`] and [`Item::require`].
     fn verified(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict>;
-    /// Whether some samples are decided by verification alone, so that nothing can be said without it.
-    fn requires_verification(&self) -> bool {
-        false
+    /// How much of a sample only verification can decide.
+    fn hidden(&self, _sample: &Sample) -> HiddenShare {
+        HiddenShare::Nothing
     }
     /// Prepares the item on this machine. With `baseline`, also checks that the right results can be reproduced here.
     ///

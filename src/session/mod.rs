@@ -25,7 +25,7 @@ use crate::model::ledger::{Ledger, RunLedgers};
 use crate::model::{self, Model, ProbeCost};
 use crate::run::attempt::{AttemptJob, LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
-use crate::run::family::{Families, Family, Item, Ready, beyond, samples};
+use crate::run::family::{Families, Family, HiddenShare, Item, Ready, beyond, samples};
 use crate::run::machine::Machine;
 use crate::run::scheduler::{AttemptQueue as _, RunOutcome, SchedulingLimits, execute, execute_part, plan, unfinished};
 use crate::run::shared::{Member, Shard, SharedQueue, Sharing};
@@ -278,12 +278,8 @@ impl Run {
             observer.on(RunEvent::Warning(note));
         }
         let Self { configuration, options, place, agents, model, verifiers, family, items, samples } = self;
-        if let Some(item) = items.iter().find(|item| !configuration.verify && item.requires_verification()) {
-            return Err(Error::usage(format!(
-                "`{}` has hidden experiments, which only verification can decide, and the run has no verification",
-                item.id()
-            ))
-            .hint("leave out `--no-verify`"));
+        if !configuration.verify {
+            warn_of_hidden(&items, &samples, observer)?;
         }
         let planned = agents::planned(&samples, &agents, model.as_deref(), configuration.k);
         for warning in options.machine.backend.warnings() {
@@ -480,6 +476,37 @@ async fn choose(
     let cost_cap = CostCap::new(spent, configuration.max_cost, Some(ledger.clone()), cancel.clone());
     let catalogue = Catalogue::load(families, &configuration.suite, configuration.into(), &records).whole()?;
     choosing::choose_all(store, &groups, &catalogue, verifiers, &cost_cap, observer).await
+}
+
+/// Warns of samples of which a part is not decided without verification.
+///
+/// # Errors
+/// Kind `Usage` if nothing of a sample is.
+fn warn_of_hidden(items: &[Arc<dyn Item>], samples: &[Sample], observer: &dyn Observer) -> Result<()> {
+    let mut parts = 0;
+    for sample in samples {
+        let item = items.iter().find(|item| item.id() == sample.item());
+        match item.map_or(HiddenShare::Nothing, |item| item.hidden(sample)) {
+            HiddenShare::Nothing => {}
+            HiddenShare::Part => parts += 1,
+            HiddenShare::All => {
+                return Err(Error::usage(format!(
+                    "sample `{}` has hidden experiments only, which only verification can decide, and the run has no \
+                     verification",
+                    sample.id()
+                ))
+                .hint("leave out `--no-verify`"));
+            }
+        }
+    }
+    if parts > 0 {
+        observer.on(RunEvent::Warning(format!(
+            "{parts} of {} samples have hidden experiments, which a run without verification does not run: more may pass \
+             than with it",
+            samples.len()
+        )));
+    }
+    Ok(())
 }
 
 /// Combines the outcome of the attempts with that of the verifiers; returns a verifier's error separately.

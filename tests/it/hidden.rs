@@ -80,8 +80,17 @@ fn shown_experiments_are_reported_and_hidden_ones_are_not() {
     };
     assert_eq!(ids("reported"), ["means", "spread", "table"]);
     assert_eq!(ids("verified"), ["means", "spread", "table", "checks"]);
-    let message = lab.fails(2, &["run", "--sample", "tiny_0", "--agent", "gold", "--no-verify"]);
-    assert!(message.contains("hidden experiments") && message.contains("--no-verify"), "{message}");
+}
+
+#[test]
+fn without_verification_hidden_experiments_are_named_and_a_sample_of_hidden_ones_alone_is_refused() {
+    let run = ["run", "--sample", "tiny_0", "--agent", "gold", "--no-verify", "--name", "r"];
+    let part = lab(false);
+    let warned = part.ok(&run).stderr;
+    assert!(warned.contains("1 of 1 samples have hidden experiments"), "{warned}");
+    assert_eq!(part.records("r")[0]["pass"], true);
+    let refused = lab(true).fails(2, &run);
+    assert!(refused.contains("hidden experiments only") && refused.contains("--no-verify"), "{refused}");
 }
 
 #[test]

@@ -226,3 +226,79 @@ fn a_folder_that_contradicts_itself_is_refused_with_file_and_line_and_nothing_is
     std::fs::remove_file(lab.path("bench/pset/papers.yaml")).unwrap();
     assert!(lab.fails(2, &IMPORT).contains("no `papers.yaml` in `bench`"));
 }
+
+/// A stored run of the benchmark: completions of one model to each snippet, with the outcomes that it stored.
+fn stored_run() -> Value {
+    let block = |code: &str| format!("Here it is:\n```python\n{code}\n```\nDone.");
+    let total = "values = list(values)\nresult = sum(SCALE * value for value in values)\nreturn result";
+    let snippets = [
+        // Right in other words, right, wrong but stored as passed, not Python.
+        ("scale of values", block("SCALE = 4.0 / 2"), true),
+        ("total", block(total), true),
+        ("loop", block("for value in values:\n    result += value"), true),
+        ("loop", block("for value in values\n    low ="), false),
+    ];
+    let snippets = snippets.iter().map(|(name, completion, passed)| {
+        let completions = json!([{ "completion": completion, "test_result": { "passed": passed, "exit_code": 0 } }]);
+        json!({ "name": name, "start_line": 1, "predictions": { "MODEL_1": { "completions": completions } } })
+    });
+    let files = json!([{ "rel_path": "src/sums.py", "snippets": snippets.collect::<Vec<_>>() }]);
+    let beta = json!({ "folder_name": "beta", "problem_files": [] });
+    json!({ "folder_name": "pset", "problems": [{ "folder_name": "alpha", "problem_files": files }, beta] })
+}
+
+#[test]
+fn stored_replies_are_run_again_and_differences_from_the_stored_outcomes_are_explained() {
+    let lab = imported();
+    lab.ok(&["gold", "--suite", "rcb", "alpha", "--repeats", "2"]);
+    lab.write("stored.json", &stored_run().to_string());
+    let import = ["import", "researchcodebench-replies", "stored.json", "--suite", "rcb", "-o", "replies"];
+    let imported = lab.ok(&import);
+    assert!(imported.stderr.contains("`beta`: the suite does not have this paper"), "{}", imported.stderr);
+    assert!(imported.stdout.contains("MODEL_1"), "{}", imported.stdout);
+    let replies = "replies:replies/MODEL_1.jsonl";
+    lab.ok(&["run", "--suite", "rcb", "-p", "alpha", "-n", "1", "--agent", replies, "--name", "r"]);
+    let compare = ["rescore", "researchcodebench-replies", "replies/MODEL_1.jsonl", "runs/r"];
+    let compared: Value = serde_json::from_str(&lab.ok(&[&compare[..], &["--json"]].concat()).stdout).unwrap();
+    let counts = ["compared", "both_pass", "both_fail", "left_out"].map(|name| compared[name].as_u64().unwrap());
+    assert_eq!(counts, [4, 2, 1, 0], "{compared:#}");
+    assert_eq!(compared["task_rates"], json!([75.0, 50.0]));
+    let differences = compared["differences"].as_array().unwrap();
+    assert_eq!((differences.len(), &differences[0]["passes_here"]), (1, &json!(false)));
+    assert_eq!(differences[0]["unit"], "src/sums.py[loop 1]");
+    assert!(differences[0]["reason"].as_str().unwrap().contains("TestSums.test_total"), "{compared:#}");
+    let shown = lab.ok(&compare).stdout;
+    assert!(shown.contains("as stored") && shown.contains("75.00") && shown.contains("50.00"), "{shown}");
+    // A unit without a reply is an attempt that gave up, not one that was lost.
+    lab.ok(&["run", "--suite", "rcb", "-p", "alpha", "-n", "1", "-k", "2", "--agent", replies, "--name", "more"]);
+    let more = lab.records("more");
+    assert!(more.iter().filter(|record| record["attempt"] == 1).all(|record| record["end"] == "gave_up"));
+}
+
+#[test]
+fn broken_files_of_replies_are_refused_with_their_line() {
+    let lab = imported();
+    let import = ["import", "researchcodebench-replies", "stored.json", "--suite", "rcb", "-o", "replies"];
+    for (text, words) in [
+        ("{", "not a stored run"),
+        ("{\"problems\": [{\"folder_name\": 3}]}", "not a stored run"),
+        ("{\"problems\": []}", "no completion for the suite's papers"),
+        ("{\"problems\": [{\"folder_name\": \"../x\", \"problem_files\": []}]}", "no completion"),
+    ] {
+        lab.write("stored.json", text);
+        let message = lab.fails(2, &import);
+        assert!(message.contains(words), "{text}: {message}");
+    }
+    assert!(!lab.path("replies").exists());
+    let run = ["run", "--suite", "rcb", "-p", "alpha", "-n", "1", "--agent", "replies:r.jsonl"];
+    let line = json!({ "paper": "alpha", "unit": "total", "text": "" }).to_string();
+    for (text, words) in [
+        (String::new(), "no replies"),
+        ("{}\n".to_owned(), "r.jsonl:1"),
+        (format!("{line}\n{line}\n"), "two replies for `total`"),
+    ] {
+        lab.write("r.jsonl", &text);
+        let message = lab.fails(2, &run);
+        assert!(message.contains(words), "{text}: {message}");
+    }
+}

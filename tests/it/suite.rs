@@ -99,14 +99,15 @@ fn every_bundled_papers_gold_matrix_and_evidence_are_of_its_repo_as_it_is() {
 }
 
 #[test]
-fn every_bundled_papers_results_have_three_to_120_values() {
+fn every_bundled_papers_reported_results_have_three_to_forty_values() {
     for paper in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/papers")).unwrap() {
         let gold = fs::read_to_string(paper.unwrap().path().join("gold.json")).unwrap();
         let gold: serde_json::Value = serde_json::from_str(&gold).unwrap();
         for (protocol, experiments) in gold["results"].as_object().unwrap() {
             for (id, experiment) in experiments.as_object().unwrap() {
                 let count = values(&experiment["result"]);
-                assert!((3..=120).contains(&count), "{protocol} {id}: {count}");
+                let is_hidden = id.starts_with("cases-");
+                assert!((3..=40).contains(&count) || is_hidden && count <= 120, "{protocol} {id}: {count}");
             }
         }
     }

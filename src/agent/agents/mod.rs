@@ -12,4 +12,5 @@ pub(super) mod noop;
 pub(super) mod one_reply;
 pub(super) mod random;
 pub(super) mod react;
+pub mod replies;
 pub(super) mod scripted;

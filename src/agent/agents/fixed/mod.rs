@@ -10,18 +10,17 @@ mod order;
 mod visible_code;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 
 use crate::agent::experiment::{self, ReplicationOutcome};
+use crate::agent::filled::FilledCode;
 use crate::agent::plain_chat::{NoReply, PlainChat};
 use crate::agent::prompts::fixed::{Missing, ShownFile};
 use crate::agent::retrieval::{Code, CodeChoice, Passage, RetrievalQuery, Retriever};
 use crate::agent::settings::{Fill, Settings};
 use crate::agent::{Agent, AttemptEnd, Context, End, Replication, Task, TaskFunction, prompts, repo};
-use crate::code::{Module, SplicedFile};
 use crate::error::{Error, Result};
 use crate::model::{Model, Reply, Role};
 use crate::sample::MASKED;
@@ -65,12 +64,9 @@ struct FixedAttempt<'a> {
     /// The repo before the attempt.
     masked: Code,
     /// The repo with the code written so far.
-    code: Code,
+    filled: FilledCode,
     /// Error of the last reply for each function, by the function's index.
     faults: BTreeMap<usize, String>,
-    /// Current position of each region in [`FixedAttempt::code`], by the region's index. A region is removed when the whole
-    /// function around it is replaced.
-    regions: BTreeMap<usize, Range<usize>>,
 }
 
 /// Faults of functions to be written again.
@@ -105,10 +101,8 @@ impl Agent for Fixed {
             Ok(code) => code,
             Err(fault) => return fault.into(),
         };
-        let stand_in = |function: &TaskFunction| function.region.as_ref().map(|region| region.stand_in.clone());
-        let regions = task.functions.iter().enumerate().filter_map(|(place, it)| Some((place, stand_in(it)?)));
-        let regions = regions.collect();
-        let mut work = FixedAttempt { task, model, code: masked.clone(), masked, faults: BTreeMap::new(), regions };
+        let filled = FilledCode::new(masked.clone(), &task.functions);
+        let mut work = FixedAttempt { task, model, filled, masked, faults: BTreeMap::new() };
         match self.work(&mut work, context).await {
             Ok(ended) | Err(ended) => ended,
         }
@@ -173,13 +167,13 @@ impl Fixed {
         context: &mut Context<'_>,
     ) -> Result<(), NoReply> {
         let function = &work.task.functions[place];
-        if function.region.is_some() && !work.regions.contains_key(&place) {
+        if function.region.is_some() && work.filled.region(place).is_none() {
             // The whole function around this region was written when another region of it was requested.
             return Ok(());
         }
         let code = match self.settings.fill {
             Fill::Masked => &work.masked,
-            Fill::Filled => &work.code,
+            Fill::Filled => &work.filled.code,
         };
         let missing = |what: String| NoReply::End(End::GaveUp.because(format!("`{}`: {what}", function.at)));
         let wanted = RetrievalQuery::new(function, code).map_err(missing)?;
@@ -191,7 +185,7 @@ impl Fixed {
         if let Some(region) = &function.region {
             let at = match self.settings.fill {
                 Fill::Masked => &region.stand_in,
-                Fill::Filled => &work.regions[&place],
+                Fill::Filled => work.filled.region(place).unwrap_or(&region.stand_in),
             };
             missing_one = described_part(missing_one, module, wanted.function, at, region.lines);
         }
@@ -211,7 +205,7 @@ impl Fixed {
         let shown = ShownFile { path: &path, text: &file, left_out: &left_out };
         let told = prompts::fixed::function(work.task, function, &missing_one, shown, &passages, &snippets);
         let broken = repair.map(|wrong| {
-            let now = source(function, &work.code).unwrap_or_default();
+            let now = source(function, &work.filled.code).unwrap_or_default();
             match wrong {
                 FunctionFaults::Ran(outcome) => {
                     let fault = work.faults.get(&place).map(String::as_str);
@@ -269,27 +263,15 @@ impl Fixed {
         work: &mut FixedAttempt<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), NoReply> {
-        let function = &work.task.functions[place];
-        let spliced = splice(function, &work.code, work.regions.get(&place), reply);
-        match spliced {
+        match work.filled.put(&work.task.functions, place, reply) {
             Err(what) => {
                 context.count_format_error(&what);
                 work.faults.insert(place, what);
                 Ok(())
             }
-            Ok((spliced, module)) => {
+            Ok(file) => {
                 work.faults.remove(&place);
-                let functions = &work.task.functions;
-                let here = |place: usize| functions[place].region.as_ref().is_some_and(|it| it.file == module.path());
-                work.regions = std::mem::take(&mut work.regions)
-                    .into_iter()
-                    .filter_map(|(place, at)| Some((place, if here(place) { spliced.moved(&at)? } else { at })))
-                    .collect();
-                let files = [(module.path().to_owned(), module.source().to_vec())];
-                let written = experiment::write_all(&files, context).await;
-                written.map_err(NoReply::End)?;
-                work.code.modules.insert(module.path().to_owned(), module);
-                Ok(())
+                experiment::write_all(&[file], context).await.map_err(NoReply::End)
             }
         }
     }
@@ -382,21 +364,4 @@ fn named(reply: &str, paths: &[String]) -> Vec<PathBuf> {
     }
     found.truncate(MOST_FILES);
     found
-}
-
-/// Splices a reply into its file and parses the new file.
-fn splice(
-    function: &TaskFunction,
-    code: &Code,
-    region: Option<&Range<usize>>,
-    reply: &str,
-) -> Result<(SplicedFile, Module), String> {
-    let wanted = RetrievalQuery::new(function, code)?;
-    let module = code.modules.get(&wanted.file).ok_or("its file is gone")?;
-    let spliced = match region {
-        Some(at) => module.splice_region(Some(wanted.function), at, reply)?,
-        None => module.splice(wanted.function, reply)?,
-    };
-    let module = Module::parse(wanted.file, spliced.bytes.clone()).map_err(|error| error.to_string())?;
-    Ok((spliced, module))
 }

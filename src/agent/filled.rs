@@ -1,0 +1,68 @@
+//! A masked repo into which replies are put, one function or region after another.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::TaskFunction;
+use super::retrieval::Code;
+use crate::code::Module;
+
+/// The repo with the code written so far.
+pub(super) struct FilledCode {
+    /// All Python files.
+    pub(super) code: Code,
+    /// Current position of each region in its file, by the region's index among the task's functions. A region is removed
+    /// when the whole function around it is replaced.
+    regions: BTreeMap<usize, Range<usize>>,
+}
+
+impl FilledCode {
+    /// Starts with the masked repo of a task with these functions and regions.
+    pub(super) fn new(masked: Code, functions: &[TaskFunction]) -> Self {
+        let stand_in = |function: &TaskFunction| function.region.as_ref().map(|region| region.stand_in.clone());
+        let regions = functions.iter().enumerate().filter_map(|(place, it)| Some((place, stand_in(it)?)));
+        Self { regions: regions.collect(), code: masked }
+    }
+
+    /// Current position of a region in its file; `None` if the function around it was replaced.
+    pub(super) fn region(&self, place: usize) -> Option<&Range<usize>> {
+        self.regions.get(&place)
+    }
+
+    /// Puts a reply in place of a function or region, and returns its file's path and new bytes.
+    ///
+    /// # Errors
+    /// A message for the model, a fragment, if the reply does not contain the code or it does not fit.
+    pub(super) fn put(
+        &mut self,
+        functions: &[TaskFunction],
+        place: usize,
+        reply: &str,
+    ) -> Result<(PathBuf, Vec<u8>), String> {
+        let function = functions.get(place).ok_or("there is no such function")?;
+        let file = match &function.region {
+            Some(region) => region.file.clone(),
+            None => function.selector()?.file,
+        };
+        let module = self.code.modules.get(&file).ok_or("its file is gone")?;
+        let index = match (function.selector(), &function.region) {
+            (Ok(selector), _) => Some(module.find(&selector.name).map_err(|error| error.to_string())?),
+            (Err(_), Some(_)) => None,
+            (Err(error), None) => return Err(error),
+        };
+        let spliced = match (self.regions.get(&place), index) {
+            (Some(at), index) => module.splice_region(index, at, reply)?,
+            (None, Some(index)) => module.splice(index, reply)?,
+            (None, None) => return Err("what stands for the missing part is gone".to_owned()),
+        };
+        let module = Module::parse(file.clone(), spliced.bytes.clone()).map_err(|error| error.to_string())?;
+        let is_here = |place: usize| functions[place].region.as_ref().is_some_and(|region| region.file == file);
+        self.regions = std::mem::take(&mut self.regions)
+            .into_iter()
+            .filter_map(|(place, at)| Some((place, if is_here(place) { spliced.moved(&at)? } else { at })))
+            .collect();
+        self.code.modules.insert(file.clone(), module);
+        Ok((file, spliced.bytes))
+    }
+}

@@ -1,0 +1,278 @@
+//! Stored completions of ResearchCodeBench, as replies that can be run again, and their outcomes compared with the stored
+//! ones.
+//!
+//! The benchmark stores a run as one JSON object: problems, their files, the snippets of each file, and for each snippet
+//! and model the completions with the outcome of the tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{StoredReply, stored_replies};
+use crate::error::{Error, Result};
+use crate::files::WholeFile;
+use crate::masked::withheld;
+use crate::run::reading::{Detail, read};
+use crate::run::{AttemptRecord, counting, is_file_name};
+use crate::suite::{LoadedPaper, Suite};
+
+#[derive(Deserialize)]
+struct StoredRun {
+    problems: Vec<StoredProblem>,
+}
+
+#[derive(Deserialize)]
+struct StoredProblem {
+    folder_name: String,
+    problem_files: Vec<StoredFile>,
+}
+
+#[derive(Deserialize)]
+struct StoredFile {
+    rel_path: String,
+    snippets: Vec<StoredSnippet>,
+}
+
+#[derive(Deserialize)]
+struct StoredSnippet {
+    name: String,
+    #[serde(default)]
+    predictions: Option<BTreeMap<String, StoredPrediction>>,
+}
+
+#[derive(Deserialize)]
+struct StoredPrediction {
+    completions: Vec<StoredCompletion>,
+}
+
+#[derive(Deserialize)]
+struct StoredCompletion {
+    completion: String,
+    #[serde(default)]
+    test_result: Option<StoredOutcome>,
+}
+
+#[derive(Deserialize)]
+struct StoredOutcome {
+    passed: bool,
+}
+
+/// The replies of one model, written to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelReplies {
+    /// The model, as the benchmark calls it.
+    pub model: String,
+    /// The file of its replies.
+    pub file: PathBuf,
+    /// Number of replies.
+    pub replies: usize,
+    /// Number of replies to the snippet with most of them.
+    pub attempts: u32,
+    /// Papers with a reply.
+    pub papers: BTreeSet<String>,
+}
+
+/// Replies by model, and snippets that the suite does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImportedReplies {
+    /// Models, by name.
+    pub models: Vec<ModelReplies>,
+    /// Papers and snippets that were left out, with the reason.
+    pub left_out: Vec<String>,
+}
+
+/// Writes the completions of a stored run into the new folder `output`, one file for each model.
+///
+/// # Errors
+/// Kind `Usage` if the file is not a stored run or has no completion of the suite's papers, or the folder exists; kind
+/// `Machine` if a file cannot be written.
+pub fn import_replies(file: &Path, suite: &Suite, output: &Path) -> Result<ImportedReplies> {
+    if output.symlink_metadata().is_ok() {
+        return Err(Error::usage(format!("`{}` exists already", output.display())).hint("name a new folder"));
+    }
+    let text = std::fs::read(file).map_err(|error| Error::io("read", file, error))?;
+    let run: StoredRun = serde_json::from_slice(&text).map_err(|error| {
+        Error::usage("not a stored run of ResearchCodeBench")
+            .at(file, Some(error.line()))
+            .because(error)
+            .hint("give the JSON file that its `main.py` writes, with `problems`, `problem_files` and `snippets`")
+    })?;
+    let mut models: BTreeMap<String, Vec<StoredReply>> = BTreeMap::new();
+    let mut left_out = Vec::new();
+    for problem in run.problems {
+        let id = problem.folder_name;
+        if crate::draft::require_id(&id).is_err() || !suite.paper_dir(&id).is_dir() {
+            left_out.push(format!("`{id}`: the suite does not have this paper"));
+            continue;
+        }
+        let paper = LoadedPaper::load(suite, &id)?;
+        for stored in problem.problem_files {
+            let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+            for snippet in stored.snippets {
+                let number = seen.entry(snippet.name.clone()).or_default();
+                *number += 1;
+                let Some(unit) = unit(&paper, &stored.rel_path, &snippet.name, *number) else {
+                    left_out.push(format!("`{id}`: no region for `{}` in `{}`", snippet.name, stored.rel_path));
+                    continue;
+                };
+                for (model, prediction) in snippet.predictions.into_iter().flatten() {
+                    let replies = models.entry(model).or_default();
+                    replies.extend((0..).zip(prediction.completions).map(|(attempt, completion)| StoredReply {
+                        paper: id.clone(),
+                        unit: unit.clone(),
+                        attempt,
+                        text: completion.completion,
+                        passed: completion.test_result.map(|outcome| outcome.passed),
+                    }));
+                }
+            }
+        }
+    }
+    if let Some(odd) = models.keys().find(|model| !is_file_name(model)) {
+        return Err(Error::usage(format!("the model `{odd}` cannot name a file")).at(file, None));
+    }
+    if models.values().all(Vec::is_empty) {
+        return Err(Error::usage("the stored run has no completion for the suite's papers")
+            .at(file, None)
+            .hint("import the tasks first: `autoexperiment import researchcodebench-tasks`"));
+    }
+    let mut written = Vec::new();
+    for (model, replies) in models {
+        let mut destination = WholeFile::create_with_folders(&output.join(format!("{model}.jsonl")))?;
+        for reply in &replies {
+            destination.json_line(reply)?;
+        }
+        written.push(ModelReplies {
+            model,
+            file: destination.finish()?,
+            attempts: replies.iter().map(|reply| reply.attempt + 1).max().unwrap_or_default(),
+            papers: replies.iter().map(|reply| reply.paper.clone()).collect(),
+            replies: replies.len(),
+        });
+    }
+    Ok(ImportedReplies { models: written, left_out })
+}
+
+/// Returns the unit of the `number`-th snippet of a name in a file, from 1.
+fn unit(paper: &LoadedPaper, file: &str, name: &str, number: usize) -> Option<String> {
+    let regions = &paper.paper.regions;
+    let place = regions.iter().position(|region| {
+        let at = region.at.split("::").next().unwrap_or_default();
+        at == file && region.tag.as_deref() == Some(name) && region.number.unwrap_or(1) == number
+    })?;
+    paper.paper.units.iter().find(|unit| unit.region == Some(place)).map(|unit| unit.at.clone())
+}
+
+/// Outcomes of replies where they come from, and here.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ComparedReplies {
+    /// Replies with both outcomes.
+    pub compared: usize,
+    /// Of these, the ones that pass there and here.
+    pub both_pass: usize,
+    /// Of these, the ones that fail there and here.
+    pub both_fail: usize,
+    /// Share of the snippets' lines in replies that pass, in percent: there, and here.
+    pub line_rates: Option<[f64; 2]>,
+    /// Share of replies that pass, in percent: there, and here.
+    pub task_rates: Option<[f64; 2]>,
+    /// The other replies.
+    pub differences: Vec<ReplyDifference>,
+    /// Number of attempts of the run that are not compared: several units were masked, or an outcome is unknown.
+    pub left_out: usize,
+}
+
+/// A reply with different outcomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReplyDifference {
+    /// The paper's id.
+    pub paper: String,
+    /// The unit.
+    pub unit: String,
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// Whether it passes here.
+    pub passes_here: bool,
+    /// Why it does not pass here.
+    pub reason: Option<String>,
+}
+
+/// Compares the attempts of the agent `replies` in a stored run with the outcomes in the file of replies.
+///
+/// # Errors
+/// Kind `Usage` for a broken file of replies, or a run without attempts at these replies; kind `Store` for a folder that is
+/// no run; kind `Suite` if the run's suite cannot be loaded.
+pub fn compare_replies(file: &Path, folder: &Path) -> Result<ComparedReplies> {
+    let replies: BTreeMap<(String, String, u32), Option<bool>> = stored_replies(file)?
+        .into_iter()
+        .map(|(_, reply)| ((reply.paper, reply.unit, reply.attempt), reply.passed))
+        .collect();
+    let run = read(folder, Detail::Whole)?;
+    let suite = run.run.as_ref().map(|run| run.configuration.suite.clone()).unwrap_or_default();
+    let suite = Suite::open(&suite)?;
+    let mut papers: BTreeMap<String, LoadedPaper> = BTreeMap::new();
+    let mut compared = ComparedReplies::default();
+    let (mut lines, mut passed, mut tasks) = (0, [0, 0], [0, 0]);
+    let flags = counting(&run.records);
+    for (record, _) in run.records.iter().zip(flags).filter(|(record, counts)| *counts && is_reply(record)) {
+        if !papers.contains_key(&record.paper) {
+            papers.insert(record.paper.clone(), LoadedPaper::load(&suite, &record.paper)?);
+        }
+        let units = withheld(&record.sample)?.units;
+        let (Some(paper), [unit]) = (papers.get(&record.paper), units.as_slice()) else {
+            compared.left_out += 1;
+            continue;
+        };
+        let at = paper.paper.units.get(*unit).map(|unit| unit.at.clone()).unwrap_or_default();
+        let there = replies.get(&(record.paper.clone(), at.clone(), record.attempt)).copied().flatten();
+        let Some(there) = there.filter(|_| !record.is_infrastructure()) else {
+            compared.left_out += 1;
+            continue;
+        };
+        let count = paper.masked_lines(&units);
+        lines += count;
+        compared.compared += 1;
+        for (place, passes) in [there, record.pass].into_iter().enumerate() {
+            tasks[place] += usize::from(passes);
+            passed[place] += if passes { count } else { 0 };
+        }
+        match (there, record.pass) {
+            (true, true) => compared.both_pass += 1,
+            (false, false) => compared.both_fail += 1,
+            (_, passes_here) => compared.differences.push(ReplyDifference {
+                paper: record.paper.clone(),
+                unit: at,
+                attempt: record.attempt,
+                passes_here,
+                reason: reason(record).filter(|_| !passes_here),
+            }),
+        }
+    }
+    if compared.compared == 0 {
+        return Err(Error::usage("the run has no attempt at a reply whose outcome is known")
+            .hint("make one with `autoexperiment run -n 1 --agent replies:FILE`"));
+    }
+    let percent =
+        |part: [usize; 2], whole: usize| (whole > 0).then(|| part.map(|part| 100.0 * part as f64 / whole as f64));
+    (compared.line_rates, compared.task_rates) = (percent(passed, lines), percent(tasks, compared.compared));
+    Ok(compared)
+}
+
+/// Whether the record is of the agent that plays stored replies.
+fn is_reply(record: &AttemptRecord) -> bool {
+    record.agent.split('-').next() == Some("replies")
+}
+
+/// Why an attempt failed: its code could not be used, or the first reason of its verdicts.
+fn reason(record: &AttemptRecord) -> Option<String> {
+    let verdict = record.verified.as_ref()?;
+    let of_experiments = verdict.experiments.iter().flat_map(|experiment| {
+        let of_values = experiment.values.iter().filter(|value| !value.pass).map(|value| {
+            let path = &value.path;
+            value.reason.as_ref().map_or_else(|| format!("`{path}`"), |reason| format!("`{path}`: {reason}"))
+        });
+        experiment.reason.clone().into_iter().chain(of_values)
+    });
+    record.end_detail.clone().into_iter().chain(verdict.reason.clone()).chain(of_experiments).next()
+}
