@@ -20,6 +20,7 @@ mod doctor;
 mod embedding;
 mod env;
 mod environment;
+mod episodes;
 mod events;
 mod exit;
 mod export;
@@ -54,6 +55,7 @@ mod runs;
 mod sample;
 mod score;
 mod scrub;
+mod serve;
 mod session;
 mod shards;
 mod shared;
@@ -99,7 +101,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Runs",
         &[
-            "agents", "run", "resume", "cancel", "runs", "status", "show", "report", "view", "compare", "score",
+            "agents", "run", "serve", "resume", "cancel", "runs", "status", "show", "report", "view", "compare", "score",
             "pick", "export", "parity", "rescore", "power",
         ],
     ),
@@ -139,6 +141,7 @@ enum Verb {
     Image(image::Arguments),
     Gold(gold::Arguments),
     Run(Box<run::Arguments>),
+    Serve(Box<serve::Arguments>),
     Resume(resume::Arguments),
     Runs(runs::Arguments),
     Cancel(slurm::CancelArguments),
@@ -232,6 +235,7 @@ fn verbs(command: &clap::Command) -> String {
 fn dispatch(verb: Verb) -> Result<ProgramExit> {
     match verb {
         Verb::Run(arguments) => return shared::block_on(run::run(&arguments)),
+        Verb::Serve(arguments) => return shared::block_on(serve::run(&arguments)),
         Verb::Resume(arguments) => return shared::block_on(resume::run(&arguments)),
         Verb::Runs(arguments) => runs::run(&arguments),
         Verb::Cancel(arguments) => slurm::cancel(&arguments),
