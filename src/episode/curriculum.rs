@@ -88,13 +88,6 @@ impl Curriculum {
         (self.chance(units) - self.aim()).abs()
     }
 
-    /// Share of successes among the last episodes; `None` before the first one.
-    #[must_use]
-    pub fn success(&self) -> Option<f64> {
-        let passed = self.recent.iter().filter(|pass| **pass).count();
-        (!self.recent.is_empty()).then(|| passed as f64 / self.recent.len() as f64)
-    }
-
     /// The chance that the next sample should have: if the window is below the target, as much above it.
     fn aim(&self) -> f64 {
         let target = self.settings.target;

@@ -293,10 +293,14 @@ impl EpisodeHost {
         self.tools.without_model()
     }
 
-    /// The settings.
-    #[must_use]
-    pub const fn serving(&self) -> &Serving {
-        &self.serving
+    /// The task of a sample as a client would be shown it, without an episode.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a sample that its item does not have.
+    pub fn opening(&self, sample: &Sample) -> Result<Opening> {
+        let ready = self.context.ready(sample)?;
+        let staged = ready.stage(sample, 0)?;
+        Ok(remote::opening(&staged.task, &ready.limits(self.context.configuration.limits), self.tools))
     }
 
     /// The store of the run.

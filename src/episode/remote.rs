@@ -17,7 +17,7 @@ use crate::agent::protocol::ToolProtocol;
 use crate::agent::step::{self, AfterStep};
 use crate::agent::tool_calling::ToolCalling;
 use crate::agent::tools::{AnswerMethod, Session, ToolSet, cut_middle, final_answer};
-use crate::agent::{Agent, AttemptEnd, Context, End, Event, Replication, Task};
+use crate::agent::{Agent, AttemptEnd, Context, End, Event, Limits, Replication, Task};
 use crate::model::{Message, Reply, Role, ToolCall};
 use crate::score::parse_answer;
 
@@ -83,27 +83,19 @@ pub(super) struct RemoteAgent {
 
 impl RemoteAgent {
     pub(super) fn new(label: String, tools: ToolSet, exchange: Exchange) -> Self {
-        let tool_calling = ToolCalling { tools, protocol: ToolProtocol::Tools, one_call: true };
-        Self { label, tool_calling, exchange: Mutex::new(Some(exchange)) }
+        Self { label, tool_calling: calling(tools), exchange: Mutex::new(Some(exchange)) }
     }
 
     /// Adds the prompts to the record and returns them.
     fn open(&self, task: &Task, context: &mut Context<'_>) -> Opening {
-        let limits = *context.budget.limits();
-        let (prompting, history) = (dynamic::Prompting::default(), History::default());
-        let system = if task.part::<Replication>().is_some() {
-            dynamic::system(prompting, &self.tool_calling, history, true)
-        } else {
-            dynamic::general_system(prompting, &self.tool_calling, history)
-        };
-        let mut prompt = dynamic::task(task, &limits, &self.tool_calling, true);
+        let mut opening = opening(task, context.budget.limits(), self.tool_calling.tools);
         if let Some(why) = context.budget.last_step() {
-            prompt = format!("{prompt}\n\n{}", dynamic::submit(why, &self.tool_calling));
+            opening.prompt = format!("{}\n\n{}", opening.prompt, dynamic::submit(why, &self.tool_calling));
         }
-        for (role, content) in [(Role::System, &system), (Role::User, &prompt)] {
+        for (role, content) in [(Role::System, &opening.system), (Role::User, &opening.prompt)] {
             context.trajectory.push(&Event::Message { role, content: content.clone(), call_id: None });
         }
-        Opening { system, prompt, steps: limits.steps, seconds: limits.seconds }
+        opening
     }
 
     /// Carries out a call.
@@ -178,6 +170,24 @@ impl RemoteAgent {
             let _ = call.reply.send(Observed { text, is_error });
         }
     }
+}
+
+/// The task as a client is shown it, under these limits and with these tools.
+pub(super) fn opening(task: &Task, limits: &Limits, tools: ToolSet) -> Opening {
+    let tool_calling = calling(tools);
+    let (prompting, history) = (dynamic::Prompting::default(), History::default());
+    let system = if task.part::<Replication>().is_some() {
+        dynamic::system(prompting, &tool_calling, history, true)
+    } else {
+        dynamic::general_system(prompting, &tool_calling, history)
+    };
+    let prompt = dynamic::task(task, limits, &tool_calling, true);
+    Opening { system, prompt, steps: limits.steps, seconds: limits.seconds }
+}
+
+/// How clients call tools: one call per step, as in the original paper.
+const fn calling(tools: ToolSet) -> ToolCalling {
+    ToolCalling { tools, protocol: ToolProtocol::Tools, one_call: true }
 }
 
 /// State between the calls of an episode.

@@ -40,6 +40,8 @@ const LONGEST: usize = 4 << 20;
 const SPARE: usize = 64;
 /// Most tasks in one answer.
 const MOST_LISTED: usize = 10_000;
+/// Most tasks with their prompts in one answer.
+const MOST_PROMPTED: usize = 100;
 
 /// Where clients connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,6 +117,8 @@ impl OpenEnvServer {
             .route("/state", get(async || Json(json!({ "episode_id": null, "step_count": 0 }))))
             .route("/reset", post(async || over_http()))
             .route("/step", post(async || over_http()))
+            .route("/openapi.json", get(async || Json(openapi())))
+            .route("/mcp", post(async || Json(without_mcp())))
             .route("/list_environments", get(async || Json(json!([NAME]))))
             .route("/{env}/splits", get(splits))
             .route("/{env}/tasks", post(tasks))
@@ -263,6 +267,27 @@ async fn metadata(State(served): State<Arc<Served>>) -> Json<Value> {
     }))
 }
 
+/// The paths, as far as OpenEnv's validation looks at them.
+fn openapi() -> Value {
+    let get = json!({ "get": { "responses": { "200": { "description": "JSON" } } } });
+    let post = json!({ "post": { "responses": { "200": { "description": "JSON" } } } });
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": NAME, "version": "1.0.0" },
+        "paths": {
+            "/health": get, "/metadata": get, "/schema": get, "/state": get, "/reset": post, "/step": post,
+            "/list_environments": get, "/{env}/splits": get, "/{env}/tasks": post, "/{env}/num_tasks": post,
+            "/{env}/task": post, "/{env}/task_range": post,
+        },
+    })
+}
+
+/// The answer to MCP, which has a server of its own.
+fn without_mcp() -> Value {
+    let message = "this server speaks OpenEnv's protocol; `autoexperiment mcp` serves MCP";
+    json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32601, "message": message } })
+}
+
 async fn schema() -> Json<Value> {
     let object = |properties: Value, required: Value| json!({ "type": "object", "properties": properties, "required": required });
     let observation = object(
@@ -323,6 +348,17 @@ fn described(split: &str, index: usize, sample: &Sample) -> Value {
     json!({ "index": index, "split": split, "sample": sample.id(), "paper": sample.item(), "n": sample.n() })
 }
 
+/// Same as [`described`], with the prompts of the task.
+fn prompted(served: &Served, split: &str, index: usize, sample: &Sample) -> std::result::Result<Value, Response> {
+    // Reads the item's files.
+    let opening = tokio::task::block_in_place(|| served.host.opening(sample));
+    let opening = opening.map_err(|error| refuse(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let mut task = described(split, index, sample);
+    task["prompt"] = json!(opening.prompt);
+    task["system"] = json!(opening.system);
+    Ok(task)
+}
+
 async fn splits(UrlPath(name): UrlPath<String>) -> Listed {
     check_name(&name)?;
     let all = Split::ALL.map(|split| json!({ "name": split.name(), "type": split.name() }));
@@ -351,7 +387,7 @@ async fn task(State(served): State<Arc<Served>>, UrlPath(name): UrlPath<String>,
     let all = listed(&served, &asked.split)?;
     let found = asked.index.and_then(|index| Some((index, all.get(index)?)));
     let Some((index, sample)) = found else { return Err(refuse(StatusCode::BAD_REQUEST, "Invalid task index")) };
-    Ok(Json(json!({ "task": described(&asked.split, index, sample) })))
+    Ok(Json(json!({ "task": prompted(&served, &asked.split, index, sample)? })))
 }
 
 async fn task_range(
@@ -362,10 +398,10 @@ async fn task_range(
     check_name(&name)?;
     let all = listed(&served, &asked.split)?;
     let (start, stop) = (asked.start.unwrap_or(0), asked.stop.unwrap_or(all.len()).min(all.len()));
-    let shown: Vec<Value> = (start..stop)
-        .take(MOST_LISTED)
-        .filter_map(|index| Some(described(&asked.split, index, all.get(index)?)))
-        .collect();
+    let mut shown = Vec::new();
+    for (index, sample) in all.iter().enumerate().take(stop).skip(start).take(MOST_PROMPTED) {
+        shown.push(prompted(&served, &asked.split, index, sample)?);
+    }
     Ok(Json(json!({ "tasks": shown })))
 }
 

@@ -144,7 +144,7 @@ impl RunContext {
     }
 
     /// Finds the item of a sample.
-    fn ready(&self, sample: &Sample) -> Result<&dyn Ready> {
+    pub(crate) fn ready(&self, sample: &Sample) -> Result<&dyn Ready> {
         let found = self.items.iter().find(|ready| ready.item().id() == sample.item());
         found
             .map(AsRef::as_ref)
