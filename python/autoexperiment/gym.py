@@ -13,26 +13,35 @@ import json
 from typing import Any
 
 import gymnasium
-from gymnasium.spaces import Text
 
 from ._episodes import Episodes, Step
 
-__all__ = ["AutoExperimentEnv", "action"]
+__all__ = ["AutoExperimentEnv", "Texts", "action"]
 
-_LONGEST = 1 << 20
+_VARYING = ("attempt", "tool_seconds", "verify_seconds", "seconds_left")
 
 
-class _Anything(Text):
-    """Texts of any characters: observations hold what commands print. Samples are harmless calls."""
+class Texts(gymnasium.Space[str]):
+    """Texts of any characters, unlike ``gymnasium.spaces.Text``: observations hold what commands print.
+
+    Samples are harmless calls. ``AsyncVectorEnv`` cannot share texts of any length in memory: give ``shared_memory=False``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(shape=(), dtype=None)
 
     def contains(self, x: Any) -> bool:
-        return isinstance(x, str) and len(x) <= self.max_length
+        return isinstance(x, str)
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        return action("list_files", path=".") if mask is None and probability is None else super().sample(mask, probability)
+        return action("list_files", path=".")
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        return False
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Anything) and other.max_length == self.max_length
+        return isinstance(other, Texts)
 
 
 def action(tool: str, **arguments: Any) -> str:
@@ -55,13 +64,15 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
         render_mode: str | None = None,
         **asked: Any,
     ) -> None:
-        self.observation_space = _Anything(max_length=_LONGEST)
-        self.action_space = _Anything(max_length=_LONGEST)
+        self.observation_space = Texts()
+        self.action_space = Texts()
         self.render_mode = render_mode
         self._connection = {"url": url, "client": client, "token": token}
         self._asked = {"split": split, **asked}
         self._episodes: Episodes | None = None
         self._shown = ""
+        self.last: dict[str, Any] = {}
+        """All metadata of the last step: the attempt's number and times, too."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
@@ -71,7 +82,7 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
         if seed is not None and "index" not in asked:
             asked["seed"] = seed
         first = self._episodes.reset(**asked)
-        return self._seen(first), {**first.metadata, "tools": first.tools, "system": first.observation.get("system", "")}
+        return self._seen(first), {**self._info(first), "tools": first.tools, "system": first.observation.get("system", "")}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self._episodes is None:
@@ -79,7 +90,7 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
         tool, arguments, text = _parsed(action)
         step = self._episodes.step(tool, arguments, text)
         truncated = step.done and step.truncated
-        return self._seen(step), step.reward or 0.0, step.done and not truncated, truncated, dict(step.metadata)
+        return self._seen(step), step.reward or 0.0, step.done and not truncated, truncated, self._info(step)
 
     def render(self) -> str | None:  # type: ignore[override]
         return self._shown if self.render_mode == "ansi" else None
@@ -89,8 +100,13 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
             self._episodes.close()
             self._episodes = None
 
+    def _info(self, step: Step) -> dict[str, Any]:
+        """The metadata without what differs between equal episodes, which is in ``last``."""
+        self.last = dict(step.metadata)
+        return {name: value for name, value in step.metadata.items() if name not in _VARYING}
+
     def _seen(self, step: Step) -> str:
-        self._shown = step.text[:_LONGEST]
+        self._shown = step.text
         return self._shown
 
 

@@ -10,7 +10,8 @@ use super::model::parse_time;
 use super::signals::stop_on_signals;
 use crate::episode::curriculum::KnownDifficulty;
 use crate::error::{Error, Result};
-use crate::openenv::{OpenEnvServer, PATIENCE, ServeAddress, ServeOptions};
+use crate::openenv::access::ServeAddress;
+use crate::openenv::{OpenEnvServer, PATIENCE, ServeOptions};
 use crate::run::CurriculumSettings;
 
 /// Hand out episodes to learners over OpenEnv's protocol

@@ -178,7 +178,11 @@ mod tests {
                 let settings = CurriculumSettings { target, ..SETTINGS };
                 let course = play(&mut Curriculum::new(settings, seed, KnownDifficulty::default()), &learner, 1000);
                 for (place, window) in course[100..].chunks(100).enumerate() {
-                    assert!((rate(window) - target).abs() < 0.12, "target {target}, seed {seed}, part {place}: {}", rate(window));
+                    assert!(
+                        (rate(window) - target).abs() < 0.12,
+                        "target {target}, seed {seed}, part {place}: {}",
+                        rate(window)
+                    );
                 }
                 assert!((rate(&course[100..]) - target).abs() < 0.04, "{target}: {}", rate(&course[100..]));
                 let (early, late) = (mean_n(&course[..200]), mean_n(&course[800..]));

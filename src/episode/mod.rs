@@ -248,7 +248,8 @@ impl EpisodeHost {
             for record in &records {
                 let Some(draw) = record.curriculum else { continue };
                 curriculum.resume_after(draw);
-                if let Some(sample) = tasks.family().sample(&record.sample).ok().filter(|_| !record.is_infrastructure()) {
+                if let Some(sample) = tasks.family().sample(&record.sample).ok().filter(|_| !record.is_infrastructure())
+                {
                     curriculum.learn(&units(&tasks, &sample), record.pass);
                 }
             }
@@ -383,7 +384,8 @@ impl EpisodeHost {
         let mut numbers = lock(&self.numbers);
         if !numbers.contains_key(label) {
             if numbers.len() >= MOST_CLIENTS {
-                let what = Error::usage(format!("{MOST_CLIENTS} clients have given themselves a name, which is the most"));
+                let what =
+                    Error::usage(format!("{MOST_CLIENTS} clients have given themselves a name, which is the most"));
                 return Err(NotStarted::Request(what.hint("use one of the earlier names")));
             }
             self.context.store.make_folders(label).map_err(|error| {

@@ -99,7 +99,13 @@ impl RemoteAgent {
     }
 
     /// Carries out a call.
-    async fn act(&self, call: &RemoteCall, waited: Duration, state: &mut Played, context: &mut Context<'_>) -> AfterStep {
+    async fn act(
+        &self,
+        call: &RemoteCall,
+        waited: Duration,
+        state: &mut Played,
+        context: &mut Context<'_>,
+    ) -> AfterStep {
         let last = context.budget.last_step();
         context.budget.charge_step();
         let step = context.budget.steps;

@@ -119,7 +119,11 @@ mod tests {
     fn a_check_earns_its_share_only_if_report_and_code_are_right() {
         assert_eq!(reward(Reward::Share, &record(&[true; 4], Some(&[true, true, false, false]))), Some(0.5));
         assert_eq!(reward(Reward::Share, &record(&[false, true, true, true], Some(&[true; 4]))), Some(0.75));
-        assert_eq!(reward(Reward::Share, &record(&[true; 4], Some(&[false; 4]))), Some(0.0), "a right report by itself");
+        assert_eq!(
+            reward(Reward::Share, &record(&[true; 4], Some(&[false; 4]))),
+            Some(0.0),
+            "a right report by itself"
+        );
         assert_eq!(reward(Reward::Pass, &record(&[true; 4], Some(&[true, true, false, false]))), Some(0.0));
         assert_eq!(reward(Reward::Pass, &record(&[true], Some(&[true]))), Some(1.0));
     }

@@ -50,7 +50,8 @@ impl FromStr for Split {
     fn from_str(name: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|split| split.name() == name);
         found.ok_or_else(|| {
-            Error::usage(format!("there is no split `{}`", name.escape_debug())).hint("the splits are `train` and `test`")
+            Error::usage(format!("there is no split `{}`", name.escape_debug()))
+                .hint("the splits are `train` and `test`")
         })
     }
 }
@@ -271,8 +272,13 @@ impl Tasks {
 
     /// Chooses what is held out of an item.
     fn held_out(&self, item: &dyn Item) -> Result<HeldOut> {
-        let single =
-            SampleDraw { n: vec![1], fractions: Vec::new(), limit: MOST_DRAWN, samples: Vec::new(), ..self.draw.clone() };
+        let single = SampleDraw {
+            n: vec![1],
+            fractions: Vec::new(),
+            limit: MOST_DRAWN,
+            samples: Vec::new(),
+            ..self.draw.clone()
+        };
         let single = item.draw(&single, self.seed)?;
         let units: BTreeSet<usize> =
             single.iter().filter_map(|sample| self.family.withheld(sample)).flat_map(|it| it.units).collect();

@@ -157,7 +157,10 @@ impl Session {
             && let Err(what) = episode.call(&call.tool, call.arguments(), &call.text)
         {
             self.episode = Some(episode);
-            return Err(refused(&format!("{what}: {}", if what.starts_with("an") { "call `wait`" } else { "send `reset`" })));
+            return Err(refused(&format!(
+                "{what}: {}",
+                if what.starts_with("an") { "call `wait`" } else { "send `reset`" }
+            )));
         }
         if !episode.is_busy() {
             self.episode = Some(episode);
@@ -189,7 +192,9 @@ async fn read(
     loop {
         let message = match stream.next().await {
             Some(Ok(Message::Text(text))) => Ok(text.as_str().to_owned()),
-            Some(Ok(Message::Binary(_))) => Err(WireError::new(ErrorCode::InvalidJson, "messages are text, not binary")),
+            Some(Ok(Message::Binary(_))) => {
+                Err(WireError::new(ErrorCode::InvalidJson, "messages are text, not binary"))
+            }
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
             Some(Ok(Message::Close(_)) | Err(_)) | None => return,
         };

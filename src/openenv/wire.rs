@@ -143,8 +143,8 @@ pub fn parse(text: &str) -> Result<ClientMessage, WireError> {
         #[serde(default)]
         data: Value,
     }
-    let envelope: Value =
-        serde_json::from_str(text).map_err(|error| WireError::new(ErrorCode::InvalidJson, format!("not JSON: {error}")))?;
+    let envelope: Value = serde_json::from_str(text)
+        .map_err(|error| WireError::new(ErrorCode::InvalidJson, format!("not JSON: {error}")))?;
     let invalid = |what: String| WireError::new(ErrorCode::ValidationError, what);
     let Envelope { kind, data } = serde_json::from_value(envelope)
         .map_err(|_| invalid("a message is an object like {\"type\": \"reset\", \"data\": {}}".to_owned()))?;
@@ -156,14 +156,16 @@ pub fn parse(text: &str) -> Result<ClientMessage, WireError> {
         }
         Some("step") => {
             let example = "an action is like {\"tool\": \"command_line\", \"arguments\": {\"command\": \"ls\"}}";
-            let request = serde_json::from_value(data).map_err(|error| invalid(format!("wrong `step`: {error}; {example}")))?;
+            let request =
+                serde_json::from_value(data).map_err(|error| invalid(format!("wrong `step`: {error}; {example}")))?;
             Ok(ClientMessage::Step(request))
         }
         Some("state") => Ok(ClientMessage::State),
         Some("close") => Ok(ClientMessage::Close),
         other => {
             let shown: String = other.unwrap_or_default().chars().take(40).collect();
-            let what = format!("unknown type `{}`: there are `reset`, `step`, `state` and `close`", shown.escape_debug());
+            let what =
+                format!("unknown type `{}`: there are `reset`, `step`, `state` and `close`", shown.escape_debug());
             Err(WireError::new(ErrorCode::UnknownType, what))
         }
     }
@@ -209,7 +211,9 @@ pub fn pending(episode: &Episode) -> String {
 /// The verdict.
 pub fn ended(episode: &Episode, outcome: &EpisodeOutcome) -> String {
     let text = match (&outcome.lost, outcome.reward) {
-        (Some(_), _) | (None, None) => "The episode was lost to a failure of the machine and does not count.".to_owned(),
+        (Some(_), _) | (None, None) => {
+            "The episode was lost to a failure of the machine and does not count.".to_owned()
+        }
         (None, Some(reward)) => format!("The episode is over, with a reward of {reward}."),
     };
     observation(json!({ "text": text, "pending": false }), outcome.reward, true, metadata(episode, outcome).into())
