@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → files → code → sample → stats → tolerance → suite → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → soundness → cluster → report → export → view → cli
+//! error → files → code → sample → stats → tolerance → suite → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → episode → openenv → soundness → cluster → report → export → view → mcp → cli
 //! ```
 //!
 //! The following example is equivalent to `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop`. (It is
@@ -63,6 +63,7 @@ mod command;
 mod curtail;
 mod draft;
 pub mod env;
+mod episode;
 pub mod error;
 pub mod export;
 mod families;
@@ -70,8 +71,10 @@ mod files;
 mod import;
 mod kernel;
 pub mod masked;
+mod mcp;
 pub mod model;
 mod notebook;
+mod openenv;
 pub mod report;
 pub mod run;
 pub mod sample;

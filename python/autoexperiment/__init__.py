@@ -39,6 +39,7 @@ from ._errors import (
     Unfinished,
     UsageError,
 )
+from ._episodes import EpisodeError, Episodes, EpisodeServer, Step, serve
 from ._masking import Masked, mask, mask_source
 from ._program import program, version
 from ._runs import Report, Run, load, run, score
@@ -51,6 +52,9 @@ __all__ = [
     "AttemptsLost",
     "BudgetExceeded",
     "Entry",
+    "EpisodeError",
+    "EpisodeServer",
+    "Episodes",
     "Error",
     "Exec",
     "Function",
@@ -70,6 +74,7 @@ __all__ = [
     "Sample",
     "Sandbox",
     "SandboxRefused",
+    "Step",
     "StoreError",
     "Suite",
     "SuiteError",
@@ -88,5 +93,6 @@ __all__ = [
     "run",
     "samples",
     "score",
+    "serve",
     "version",
 ]

@@ -82,7 +82,7 @@ pub fn answer(results: Map<String, Value>, context: &mut Context<'_>) {
 }
 
 /// Reports an answer verbatim.
-pub(super) fn answer_raw(raw: String, context: &mut Context<'_>) {
+pub(crate) fn answer_raw(raw: String, context: &mut Context<'_>) {
     context.trajectory.push(&Event::Answer { raw: raw.clone() });
     context.answer = Some(raw);
 }

@@ -7,7 +7,7 @@ mod agents;
 mod budget;
 mod context;
 mod end;
-mod experiment;
+pub(crate) mod experiment;
 pub(crate) mod files;
 mod filled;
 pub(crate) mod history;
@@ -21,12 +21,12 @@ pub(crate) mod retrieval;
 pub(crate) mod review;
 pub(crate) mod settings;
 pub(crate) mod spec;
-mod step;
+pub(crate) mod step;
 pub(crate) mod tail;
 mod task;
 #[cfg(test)]
 mod tests;
-mod tool_calling;
+pub(crate) mod tool_calling;
 pub(crate) mod tools;
 mod trajectory;
 

@@ -176,7 +176,7 @@ pub(super) fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Messa
 
 /// Carries out the last reply, in which only an answer counts. The answer is taken as it is: no step is left to correct
 /// it, and scoring judges it.
-pub(super) fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &mut Context<'_>) -> AfterStep {
+pub(crate) fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &mut Context<'_>) -> AfterStep {
     let what = match tool_calling.tools.answering() {
         AnswerMethod::Tool(name) => match tool_calling.calls(reply) {
             Ok(calls) => match calls.iter().find(|call| call.name == name) {

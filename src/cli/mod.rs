@@ -20,6 +20,7 @@ mod doctor;
 mod embedding;
 mod env;
 mod environment;
+mod episodes;
 mod events;
 mod exit;
 mod export;
@@ -33,6 +34,7 @@ mod list;
 mod listed;
 mod man;
 mod mask;
+mod mcp;
 mod model;
 mod moved;
 mod naming;
@@ -54,6 +56,7 @@ mod runs;
 mod sample;
 mod score;
 mod scrub;
+mod serve;
 mod session;
 mod shards;
 mod shared;
@@ -99,8 +102,8 @@ const GROUPS: [(&str, &[&str]); 3] = [
     (
         "Runs",
         &[
-            "agents", "run", "resume", "cancel", "runs", "status", "show", "report", "view", "compare", "score",
-            "pick", "export", "parity", "rescore", "power",
+            "agents", "run", "serve", "mcp", "resume", "cancel", "runs", "status", "show", "report", "view", "compare",
+            "score", "pick", "export", "parity", "rescore", "power",
         ],
     ),
     ("This machine", &["doctor", "env", "image", "clean", "completions", "man"]),
@@ -139,6 +142,8 @@ enum Verb {
     Image(image::Arguments),
     Gold(gold::Arguments),
     Run(Box<run::Arguments>),
+    Serve(Box<serve::Arguments>),
+    Mcp(Box<mcp::Arguments>),
     Resume(resume::Arguments),
     Runs(runs::Arguments),
     Cancel(slurm::CancelArguments),
@@ -232,6 +237,8 @@ fn verbs(command: &clap::Command) -> String {
 fn dispatch(verb: Verb) -> Result<ProgramExit> {
     match verb {
         Verb::Run(arguments) => return shared::block_on(run::run(&arguments)),
+        Verb::Serve(arguments) => return shared::block_on(serve::run(&arguments)),
+        Verb::Mcp(arguments) => return shared::block_on(mcp::run(&arguments)),
         Verb::Resume(arguments) => return shared::block_on(resume::run(&arguments)),
         Verb::Runs(arguments) => runs::run(&arguments),
         Verb::Cancel(arguments) => slurm::cancel(&arguments),

@@ -94,6 +94,10 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
             .hint("add `--slurm`; `autoexperiment status RUN` shows what is left to do"));
     }
     let (store, mut run) = Store::open(&folder)?;
+    if run.configuration.serving.is_some() {
+        return Err(Error::usage(format!("the attempts of run `{}` were started by clients of `serve`", run.run))
+            .hint("serve further episodes in a new run with `autoexperiment serve`; `report` takes several runs"));
+    }
     let configuration = &mut run.configuration;
     if let Some(jobs) = arguments.jobs {
         configuration.jobs = jobs;

@@ -316,6 +316,7 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
         verifiers,
         orders: arguments.orders,
         seed: arguments.draw.seed,
+        serving: None,
     };
     let shards = arguments.shards.given(arguments.name.is_some())?;
     let folder = match &arguments.name {
@@ -357,7 +358,7 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
 }
 
 /// Whether this is a plain file name.
-fn is_plain(name: &str) -> bool {
+pub(super) fn is_plain(name: &str) -> bool {
     name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.')) && name.starts_with(char::is_alphanumeric)
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::family::{AttemptOutput, Collected, Ready, ScoringInput, Staged};
@@ -43,6 +44,8 @@ pub struct RunContext {
     pub store: Store,
     /// The ledger of model calls.
     pub ledger: Arc<Ledger>,
+    /// Bounds how many verifications run at once, if fewer than attempts may.
+    pub verifications: Option<Arc<Semaphore>>,
 }
 
 /// An attempt in progress.
@@ -56,6 +59,8 @@ pub(super) struct AttemptInProgress<'a> {
     pub(super) job: &'a AttemptJob,
     /// Its graphics processor, held until its end including verification.
     pub(super) gpu: Option<&'a Lease>,
+    /// Files of the task that the agent's workspace lacks.
+    pub(super) without: &'static [&'static str],
 }
 
 /// An attempt to be made.
@@ -80,13 +85,26 @@ impl RunContext {
         so_far: &Arc<LiveUsage>,
         cancel: &CancellationToken,
     ) -> Result<AttemptRecord> {
+        self.make_by(&self.agents[job.agent], job, so_far, cancel).await
+    }
+
+    /// Same as [`Self::make`], by an agent that need not be one of [`Self::agents`].
+    ///
+    /// # Errors
+    /// Same as [`Self::make`].
+    pub async fn make_by(
+        &self,
+        agent: &LabelledAgent,
+        job: &AttemptJob,
+        so_far: &Arc<LiveUsage>,
+        cancel: &CancellationToken,
+    ) -> Result<AttemptRecord> {
         let gpu = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
             gpu = self.machine.graphics.take() => gpu?,
         };
         let begun = Instant::now();
-        let agent = &self.agents[job.agent];
         let ready = self.ready(&job.sample)?;
         let staged = ready.stage(&job.sample, job.attempt)?;
         let mut record = self.blank_record(job, agent);
@@ -101,7 +119,8 @@ impl RunContext {
             sandbox: record.sandbox.clone(),
             started: Some(record.started),
         });
-        let under = AttemptInProgress { ready, staged: &staged, job, gpu: gpu.as_ref() };
+        let without = agent.agent.goes_without();
+        let under = AttemptInProgress { ready, staged: &staged, job, gpu: gpu.as_ref(), without };
         match self.work(under, so_far, agent, &mut trajectory, &mut record, cancel).await {
             Ok(Some((changes, work))) => {
                 self.judge(under, &changes, &work, &mut trajectory, &mut record, cancel).await?;
@@ -125,7 +144,7 @@ impl RunContext {
     }
 
     /// Finds the item of a sample.
-    fn ready(&self, sample: &Sample) -> Result<&dyn Ready> {
+    pub(crate) fn ready(&self, sample: &Sample) -> Result<&dyn Ready> {
         let found = self.items.iter().find(|ready| ready.item().id() == sample.item());
         found
             .map(AsRef::as_ref)
@@ -142,8 +161,8 @@ impl RunContext {
         record: &mut AttemptRecord,
         cancel: &CancellationToken,
     ) -> Result<Option<(Changes, Collected)>> {
-        let AttemptInProgress { ready, staged, job, gpu } = under;
-        let workspace = self.workspace(staged, agent.agent.goes_without())?;
+        let AttemptInProgress { ready, staged, job, gpu, without } = under;
+        let workspace = self.workspace(staged, without)?;
         let mut spec = self.machine.spec(ready.env(), &workspace, gpu);
         spec.read_only.extend(agent.agent.read_only());
         let mut sandbox = self.machine.backend.start(&spec).await?;
@@ -268,6 +287,13 @@ impl RunContext {
         if !self.configuration.verify {
             return Ok(());
         }
+        let _turn = match &self.verifications {
+            Some(turns) => tokio::select! {
+                () = cancel.cancelled() => None,
+                turn = turns.clone().acquire_owned() => turn.ok(),
+            },
+            None => None,
+        };
         let answer = record.answer.clone();
         let evidence = AttemptOutput { answer: answer.as_deref(), changes, work };
         match self.verify(under, &evidence, trajectory, cancel).await {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::VerifierSpec;
+use super::{Serving, VerifierSpec};
 use crate::agent::{AgentSpec, Limits};
 use crate::error::Result;
 use crate::model::{self, Description, Model, Sampling};
@@ -73,6 +73,9 @@ pub struct Configuration {
     pub orders: u32,
     /// Seed of all random draws.
     pub seed: u64,
+    /// Settings of a run whose attempts are started by clients of `serve`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serving: Option<Serving>,
 }
 
 const fn two() -> u32 {
@@ -172,6 +175,7 @@ impl Configuration {
             verifiers: Vec::new(),
             orders: two(),
             seed: 0,
+            serving: None,
         }
     }
 }

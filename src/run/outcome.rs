@@ -71,6 +71,8 @@ struct OutcomeLine<'a> {
     wall_seconds: f64,
     #[serde(default)]
     verification_lost: bool,
+    #[serde(default)]
+    curriculum: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -131,6 +133,7 @@ impl OutcomeLine<'_> {
             gpu: None,
             cached_replies: 0,
             refused_requests: 0,
+            curriculum: self.curriculum,
         }
     }
 }

@@ -110,6 +110,9 @@ pub struct AttemptRecord {
     /// would have to run. The trajectory has the reasons (`call_refused`).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused_requests: u32,
+    /// Number of the curriculum's draw that chose the sample, from 0; absent if somebody else chose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curriculum: Option<u64>,
 }
 
 /// Verdicts at the end of a round after which the attempt got feedback, or passed.
@@ -198,6 +201,7 @@ impl AttemptRecord {
             cached_checks: Vec::new(),
             cached_replies: 0,
             refused_requests: 0,
+            curriculum: None,
         }
     }
 

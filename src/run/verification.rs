@@ -105,7 +105,7 @@ impl RunContext {
 
     async fn verify_once(
         &self,
-        AttemptInProgress { ready, staged, job, gpu }: AttemptInProgress<'_>,
+        AttemptInProgress { ready, staged, job, gpu, without }: AttemptInProgress<'_>,
         evidence: &AttemptOutput<'_>,
         trajectory: &mut Trajectory,
         found: &mut CheckResults,
@@ -118,7 +118,6 @@ impl RunContext {
             all.extend(std::iter::repeat_n(check, runs));
         }
         let mut checks = all.into_iter().peekable();
-        let without = self.agents[job.agent].agent.goes_without();
         part.files.retain(|(path, _)| !without.iter().any(|left_out| path == Path::new(left_out)));
         let together = if ready.checks_are_independent() { 1 } else { usize::MAX };
         let base = self.machine.backend.base().await?;

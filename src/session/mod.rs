@@ -6,6 +6,7 @@
 
 mod agents;
 mod finished;
+mod hosted;
 mod location;
 mod plan;
 mod prepare;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 pub use finished::Finished;
+pub(crate) use hosted::HostedRun;
 pub use location::RunFolder;
 pub use plan::RunPlan;
 
@@ -215,6 +217,7 @@ impl Run {
             model,
             store: store.clone(),
             configuration: configuration.clone(),
+            verifications: None,
         };
         let mut own_part = None;
         let (outcome, chooser) = match (writer, &run.sharing) {

@@ -31,6 +31,7 @@ impl TypedTool for EditFile {
     const NAME: &'static str = "edit_file";
     const DESCRIPTION: &'static str = "Have a language model rewrite a file by an instruction. Shows what was changed. Costs money; for small \
          files write_file is surer.";
+    const ASKS_MODEL: bool = true;
     type Arguments = Arguments;
 
     async fn run(

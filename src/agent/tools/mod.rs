@@ -94,6 +94,8 @@ pub(crate) trait TypedTool: Send + Sync {
     /// Whether the tool waits for something, so that repeating a call may show more although the previous one showed
     /// nothing new.
     const WAITS: bool = false;
+    /// Whether the tool asks the model itself, so that it is of no use to an attempt without one.
+    const ASKS_MODEL: bool = false;
     /// Its arguments, an object.
     type Arguments: DeserializeOwned + JsonSchema + Send;
 
@@ -118,6 +120,10 @@ pub(crate) trait AnyTool: Send + Sync {
     /// Whether the tool waits for something, so that repeating a call may show more although the previous one showed
     /// nothing new.
     fn waits(&self) -> bool {
+        false
+    }
+    /// Whether the tool asks the model itself.
+    fn asks_model(&self) -> bool {
         false
     }
     /// Parses the arguments and runs the tool.
@@ -145,6 +151,10 @@ impl<T: TypedTool> AnyTool for T {
 
     fn waits(&self) -> bool {
         T::WAITS
+    }
+
+    fn asks_model(&self) -> bool {
+        T::ASKS_MODEL
     }
 
     async fn call(

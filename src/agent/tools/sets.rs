@@ -170,6 +170,12 @@ impl ToolSet {
         self.shown
     }
 
+    /// The tools that need no model, as described to the model.
+    pub(crate) fn without_model(&self) -> impl Iterator<Item = &'static model::Tool> {
+        let asks = |name: &str| self.get(name).is_some_and(AnyTool::asks_model);
+        self.shown.iter().filter(move |tool| !asks(&tool.name))
+    }
+
     /// Finds a tool by name.
     #[must_use]
     pub(crate) fn get(&self, name: &str) -> Option<&'static dyn AnyTool> {

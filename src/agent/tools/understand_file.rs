@@ -33,6 +33,7 @@ impl TypedTool for UnderstandFile {
     const NAME: &'static str = "understand_file";
     const DESCRIPTION: &'static str =
         "Have a language model read a file, a long one in parts, and answer a question about it. Costs money.";
+    const ASKS_MODEL: bool = true;
     type Arguments = Arguments;
 
     async fn run(

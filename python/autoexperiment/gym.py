@@ -1,0 +1,121 @@
+"""``gymnasium.Env`` over ``autoexperiment serve``: actions and observations are texts.
+
+>>> env = AutoExperimentEnv("http://127.0.0.1:8000")  # doctest: +SKIP
+>>> text, info = env.reset(seed=1, options={"n": 2})  # doctest: +SKIP
+
+An action is a call as JSON, ``{"tool": "command_line", "arguments": {"command": "ls"}}``. A text that is none counts as a
+malformed call, which the server answers with an error. ``info["tools"]`` describes the tools.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gymnasium
+
+from ._episodes import Episodes, Step
+
+__all__ = ["AutoExperimentEnv", "Texts", "action"]
+
+_VARYING = ("attempt", "tool_seconds", "verify_seconds", "seconds_left")
+
+
+class Texts(gymnasium.Space[str]):
+    """Texts of any characters, unlike ``gymnasium.spaces.Text``: observations hold what commands print.
+
+    Samples are harmless calls. ``AsyncVectorEnv`` cannot share texts of any length in memory: give ``shared_memory=False``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(shape=(), dtype=None)
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        return action("list_files", path=".")
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Texts)
+
+
+def action(tool: str, **arguments: Any) -> str:
+    """A call as an action."""
+    return json.dumps({"tool": tool, "arguments": arguments})
+
+
+class AutoExperimentEnv(gymnasium.Env[str, str]):
+    """An environment whose episodes are attempts at samples."""
+
+    metadata = {"render_modes": ["ansi"]}
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        *,
+        client: str = "gymnasium",
+        token: str | None = None,
+        split: str = "train",
+        render_mode: str | None = None,
+        **asked: Any,
+    ) -> None:
+        self.observation_space = Texts()
+        self.action_space = Texts()
+        self.render_mode = render_mode
+        self._connection = {"url": url, "client": client, "token": token}
+        self._asked = {"split": split, **asked}
+        self._episodes: Episodes | None = None
+        self._shown = ""
+        self.last: dict[str, Any] = {}
+        """All metadata of the last step: the attempt's number and times, too."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        if self._episodes is None:
+            self._episodes = Episodes(**self._connection)  # type: ignore[arg-type]
+        asked = {**self._asked, **(options or {})}
+        if seed is not None and "index" not in asked:
+            asked["seed"] = seed
+        first = self._episodes.reset(**asked)
+        return self._seen(first), {**self._info(first), "tools": first.tools, "system": first.observation.get("system", "")}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        if self._episodes is None:
+            raise gymnasium.error.ResetNeeded("call `reset` before `step`")
+        tool, arguments, text = _parsed(action)
+        step = self._episodes.step(tool, arguments, text)
+        truncated = step.done and step.truncated
+        return self._seen(step), step.reward or 0.0, step.done and not truncated, truncated, self._info(step)
+
+    def render(self) -> str | None:  # type: ignore[override]
+        return self._shown if self.render_mode == "ansi" else None
+
+    def close(self) -> None:
+        if self._episodes is not None:
+            self._episodes.close()
+            self._episodes = None
+
+    def _info(self, step: Step) -> dict[str, Any]:
+        """The metadata without what differs between equal episodes, which is in ``last``."""
+        self.last = dict(step.metadata)
+        return {name: value for name, value in step.metadata.items() if name not in _VARYING}
+
+    def _seen(self, step: Step) -> str:
+        self._shown = step.text
+        return self._shown
+
+
+def _parsed(action: str) -> tuple[str, dict[str, Any], str]:
+    """The tool, its arguments and the text of an action; a text that is no call becomes a call of no tool."""
+    try:
+        call = json.loads(action)
+    except ValueError:
+        return "", {}, action
+    if not isinstance(call, dict) or not isinstance(call.get("tool"), str) or not isinstance(call.get("arguments", {}), dict):
+        return "", {}, action
+    return call["tool"], call.get("arguments", {}), str(call.get("text", ""))

@@ -1,0 +1,103 @@
+"""The environment class of TRL's ``GRPOTrainer(environment_factory=...)`` over ``autoexperiment serve``.
+
+TRL needs not be installed: it looks only at the methods. ``reset`` gets a row of the data set, the public methods are the
+model's tools, and ``get_reward`` is the reward.
+
+>>> from functools import partial
+>>> factory = partial(AutoExperimentEnvironment, "http://127.0.0.1:8000")
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ._episodes import Episodes, Step
+
+__all__ = ["AutoExperimentEnvironment", "rows"]
+
+_ASKED = ("sample", "paper", "n", "seed", "split", "index")
+
+
+def rows(count: int, *, seed: int = 0, **asked: Any) -> list[dict[str, Any]]:
+    """Rows of a data set, one per episode; each draws its task by a seed of its own."""
+    prompt = [{"role": "user", "content": ""}]
+    return [{"prompt": prompt, "seed": seed + number, **asked} for number in range(count)]
+
+
+class AutoExperimentEnvironment:
+    """An environment whose episodes are attempts at samples."""
+
+    def __init__(self, url: str = "http://127.0.0.1:8000", client: str = "trl", token: str | None = None) -> None:
+        self._connection = {"url": url, "client": client, "token": token}
+        self._episodes: Episodes | None = None
+        self._last: Step | None = None
+
+    def reset(self, **row: Any) -> str | None:
+        """Begins an episode of the row's ``sample``; or of its ``paper``, ``n``, ``seed``, ``split`` or ``index``."""
+        if self._episodes is None:
+            self._episodes = Episodes(**self._connection)  # type: ignore[arg-type]
+        first = self._episodes.reset(**{name: row[name] for name in _ASKED if row.get(name) is not None})
+        self._last = first
+        return f"{first.observation.get('system', '')}\n\n{first.text}".strip()
+
+    def command_line(self, command: str) -> str:
+        """Runs a command with sh in the repository.
+
+        Args:
+            command: The command, for a POSIX shell.
+
+        Returns:
+            Its exit code, stdout and stderr.
+        """
+        return self._call("command_line", {"command": command})
+
+    def read_file(self, path: str) -> str:
+        """Shows a file from its beginning.
+
+        Args:
+            path: The file's path.
+
+        Returns:
+            The file's text, as much of it as fits.
+        """
+        return self._call("read_file", {"path": path})
+
+    def write_file(self, path: str, content: str) -> str:
+        """Creates a file, or replaces all of its content.
+
+        Args:
+            path: The file's path; missing folders are made.
+            content: The whole new content.
+
+        Returns:
+            What was written.
+        """
+        return self._call("write_file", {"path": path, "content": content})
+
+    def submit(self, answer: str) -> str:
+        """Reports the results of all experiments and finishes. Nothing can be done afterwards.
+
+        Args:
+            answer: The results, a JSON object written as text: {"Experiment 1": {...}}.
+
+        Returns:
+            How the episode ended.
+        """
+        return self._call("submit", {"answer": answer})
+
+    def get_reward(self) -> float:
+        """The reward of the episode; an episode without an answer is given up and has none."""
+        if self._last is None or not self._last.done:
+            return 0.0
+        return self._last.reward or 0.0
+
+    def _call(self, tool: str, arguments: dict[str, Any]) -> str:
+        if self._episodes is None or self._last is None:
+            raise RuntimeError("call `reset` first")
+        if self._last.done:
+            return "The episode is over."
+        if not isinstance(arguments.get("answer", ""), str):
+            arguments = {"answer": json.dumps(arguments["answer"])}
+        self._last = self._episodes.step(tool, arguments)
+        return self._last.text

@@ -1,0 +1,66 @@
+//! `autoexperiment mcp`: lets an assistant attempt samples.
+
+use std::net::SocketAddr;
+
+use super::episodes::{EpisodeOptions, announce, close};
+use super::exit::ProgramExit;
+use super::signals::stop_on_signals;
+use crate::episode::curriculum::KnownDifficulty;
+use crate::error::{Error, Result};
+use crate::mcp::McpServer;
+use crate::openenv::access::ServeAddress;
+use crate::run::ClientName;
+
+/// Let an assistant attempt samples over MCP
+///
+/// The assistant lists papers, draws samples, opens attempts, acts in their sandboxes, submits and reads verdicts. It
+/// never sees gold. Attempts are stored like any other, as those of the agent `serve:CLIENT`. Serves one assistant over
+/// stdin and stdout, which starts this program itself, or several over HTTP with `--listen`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  In an assistant's settings, as the command of a server:
+    autoexperiment mcp -p kmeanspp -n 1..3
+  Over HTTP, at http://127.0.0.1:8000/mcp:
+    autoexperiment mcp -n 1..3 --listen 127.0.0.1:8000
+  With a shell as the only tool:
+    autoexperiment mcp -p primer --tools bash")]
+pub struct Arguments {
+    #[command(flatten)]
+    episodes: EpisodeOptions,
+    /// Name of the assistant in reports.
+    #[arg(long, value_name = "NAME", default_value = "mcp", help_heading = "Connections")]
+    client: ClientName,
+    /// Serve streamable HTTP at this address, instead of stdin and stdout. Beyond this machine only with `--token`.
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Connections")]
+    listen: Option<SocketAddr>,
+    /// Secret that clients over HTTP must send as `Authorization: Bearer TOKEN`.
+    #[arg(
+        long,
+        env = "AUTOEXPERIMENT_TOKEN",
+        hide_env_values = true,
+        requires = "listen",
+        help_heading = "Connections"
+    )]
+    token: Option<String>,
+}
+
+pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
+    if arguments.token.as_ref().is_some_and(|token| token.len() < 16) {
+        return Err(Error::usage("the token is too short to be a secret").hint("give one of at least 16 characters"));
+    }
+    let stop = stop_on_signals();
+    let opened = arguments.episodes.open(None, KnownDifficulty::default(), &stop).await?;
+    let Some(host) = opened else { return Ok(ProgramExit::Interrupted) };
+    let server = McpServer::new(host.clone(), arguments.client.clone());
+    let served = match arguments.listen {
+        None => server.serve_stdio(stop.clone()).await,
+        Some(address) => {
+            let (address, token) = (ServeAddress::Tcp(address), arguments.token.clone());
+            server.serve_http(address, token, stop.clone(), announce).await
+        }
+    };
+    stop.cancel();
+    let closed = close(&host).await;
+    served.and(closed)
+}

@@ -1,0 +1,107 @@
+//! `autoexperiment serve`: hands out episodes to learners.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::episodes::{EpisodeOptions, announce, close};
+use super::exit::ProgramExit;
+use super::model::parse_time;
+use super::signals::stop_on_signals;
+use crate::episode::curriculum::KnownDifficulty;
+use crate::error::{Error, Result};
+use crate::openenv::access::ServeAddress;
+use crate::openenv::{OpenEnvServer, PATIENCE, ServeOptions};
+use crate::run::CurriculumSettings;
+
+/// Hand out episodes to learners over OpenEnv's protocol
+///
+/// A learner resets a session to get a task and a sandbox, calls tools in it, and submits an answer. Its code is then run
+/// again and compared with gold, and the reward follows from that. Each episode is an attempt of the agent
+/// `serve:CLIENT`, stored like any other: `report` shows the run while it grows. Ctrl-C ends the server.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  Serve the primer's functions, one to three at a time, at ws://127.0.0.1:8000/ws:
+    autoexperiment serve -p primer -n 1..3 --port 8000
+  Reward each right check, in 64 sandboxes at once:
+    autoexperiment serve -p primer -n 1..3 --reward share --jobs 64
+  Keep half of the last 50 episodes successful, by drawing harder samples as the learner grows:
+    autoexperiment serve -p primer -n 1..8 --curriculum 0.5 --window 50
+  Serve other machines, which must send the token:
+    autoexperiment serve --listen 0.0.0.0:8000 --token \"$(openssl rand -hex 16)\"
+  See what was learnt so far:
+    autoexperiment report latest")]
+pub struct Arguments {
+    #[command(flatten)]
+    episodes: EpisodeOptions,
+    /// Keep the success of the last episodes at this rate by drawing n and functions of fitting difficulty.
+    #[arg(long, value_name = "TARGET", value_parser = parse_target, help_heading = "Curriculum")]
+    curriculum: Option<f64>,
+    /// Number of episodes over which the curriculum measures success.
+    #[arg(long, value_name = "EPISODES", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Curriculum")]
+    window: u32,
+    /// Port on 127.0.0.1; 0 for a free one.
+    #[arg(long, default_value_t = 8000, conflicts_with_all = ["listen", "socket"], help_heading = "Connections")]
+    port: u16,
+    /// Address to listen on. Beyond this machine only with `--token`.
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "socket", help_heading = "Connections")]
+    listen: Option<SocketAddr>,
+    /// Unix socket to listen on, instead of a port.
+    #[arg(long, value_name = "PATH", help_heading = "Connections")]
+    socket: Option<PathBuf>,
+    /// Secret that clients must send as `Authorization: Bearer TOKEN` or `?token=TOKEN`.
+    #[arg(long, env = "AUTOEXPERIMENT_TOKEN", hide_env_values = true, help_heading = "Connections")]
+    token: Option<String>,
+    /// Answer a call that takes longer with a sign of life; the client then waits with the tool `wait`. OpenEnv's clients
+    /// give up after 60 s.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Connections")]
+    patience: Option<f64>,
+}
+
+pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
+    let address = match (&arguments.listen, &arguments.socket) {
+        (_, Some(path)) => ServeAddress::Unix(path.clone()),
+        (Some(address), None) => ServeAddress::Tcp(*address),
+        (None, None) => ServeAddress::Tcp((Ipv4Addr::LOCALHOST, arguments.port).into()),
+    };
+    if arguments.token.as_ref().is_some_and(|token| token.len() < 16) {
+        return Err(Error::usage("the token is too short to be a secret").hint("give one of at least 16 characters"));
+    }
+    let is_open = matches!(&address, ServeAddress::Tcp(address) if !address.ip().is_loopback());
+    if is_open && arguments.token.is_none() {
+        return Err(Error::usage("the address can be reached from other machines")
+            .hint("give a secret with `--token`, which clients must send, or listen on 127.0.0.1"));
+    }
+    let window = arguments.window as usize;
+    let curriculum = arguments.curriculum.map(|target| CurriculumSettings { target, window });
+    let stop = stop_on_signals();
+    let opened = arguments.episodes.open(curriculum, KnownDifficulty::default(), &stop).await?;
+    let Some(host) = opened else { return Ok(ProgramExit::Interrupted) };
+    let patience = arguments.patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let options = ServeOptions {
+        address,
+        token: arguments.token.clone(),
+        patience: patience.unwrap_or(PATIENCE),
+        idle: arguments.episodes.idle(),
+    };
+    let bound = OpenEnvServer::bind(host.clone(), options, stop.clone()).await;
+    let served = match bound {
+        Ok(server) => {
+            announce(&server.address)?;
+            let (jobs, _) = host.load();
+            talk!("at most {jobs} episodes at once, stored in `{}`; Ctrl-C ends it", host.store().folder().display());
+            server.serve(stop.clone()).await
+        }
+        Err(error) => Err(error),
+    };
+    stop.cancel();
+    let closed = close(&host).await;
+    served.and(closed)
+}
+
+/// Parses a success rate: more than 0 and less than 1.
+fn parse_target(text: &str) -> Result<f64, String> {
+    let parsed = text.parse::<f64>().ok().filter(|target| *target > 0.0 && *target < 1.0);
+    parsed.ok_or_else(|| format!("`{text}` is not a success rate to keep: give a number between 0 and 1, such as 0.5"))
+}

@@ -1,0 +1,596 @@
+//! Episodes: attempts whose steps come from outside, from a learner or an assistant.
+//!
+//! An [`EpisodeHost`] holds a prepared run. Each [`Episode`] is one of its attempts, made by the same code as others: the
+//! same sandbox, limits, guards, verification, store and ledger. Its agent waits for the client's calls
+//! ([`remote`]); a client that leaves ends it, as an agent that gave up. [`tasks`] says what clients can ask for,
+//! [`curriculum`] chooses for them, and [`reward`] turns a record into a number. How clients connect is not known here.
+
+pub mod curriculum;
+mod remote;
+pub mod reward;
+pub mod tasks;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::agent::tools::ToolSet;
+use crate::agent::{End, LiveUsage};
+use crate::error::{Error, Result, with_causes};
+use crate::model::Tool;
+use crate::run::attempt::{AttemptJob, LabelledAgent, RunContext};
+use crate::run::event::{Observer, RunEvent};
+use crate::run::store::Writer;
+use crate::run::{AttemptRecord, ClientName, Serving, Store};
+use crate::sample::Sample;
+use crate::session::{HostedRun, Run};
+use curriculum::{CANDIDATES, Curriculum, KnownDifficulty, Unit};
+use remote::{Exchange, RemoteAgent, RemoteCall};
+pub use remote::{Observed, Opening, SUBMIT};
+use tasks::{Split, TaskChoice, Tasks};
+
+/// Memory that must be available before another episode starts, in bytes.
+const LEAST_MEMORY: u64 = 512 << 20;
+/// Clients with a name of their own, at most.
+const MOST_CLIENTS: usize = 256;
+
+/// Starts episodes and stores their records.
+pub struct EpisodeHost {
+    context: Arc<RunContext>,
+    serving: Serving,
+    tools: ToolSet,
+    tasks: Tasks,
+    /// One permit per episode that may run.
+    slots: Arc<Semaphore>,
+    jobs: usize,
+    /// Longest time between two calls.
+    idle: Duration,
+    /// Number of the next attempt, by label and sample.
+    numbers: Mutex<HashMap<String, HashMap<String, u32>>>,
+    curriculum: Option<Arc<Mutex<Curriculum>>>,
+    turns: AtomicU64,
+    records: mpsc::UnboundedSender<StoredRecord>,
+    keeper: Mutex<Option<JoinHandle<()>>>,
+    stop: CancellationToken,
+    failure: Arc<Mutex<Option<Error>>>,
+    observer: Arc<dyn Observer>,
+}
+
+/// A record to be stored, and who waits for that.
+type StoredRecord = (AttemptRecord, oneshot::Sender<()>);
+
+/// Options of a host.
+#[derive(Debug, Clone, Default)]
+pub struct HostOptions {
+    /// Longest time between two calls of a client.
+    pub idle: Duration,
+    /// Difficulties that a curriculum begins with.
+    pub known: KnownDifficulty,
+}
+
+/// Why an episode was not started.
+#[derive(Debug)]
+pub enum NotStarted {
+    /// As many episodes run as may, or too little memory is left.
+    Capacity(String),
+    /// The request is wrong.
+    Request(Error),
+    /// The host is being stopped.
+    Stopped,
+}
+
+/// The outcome of an episode.
+#[derive(Debug)]
+pub struct EpisodeOutcome {
+    /// The stored record; `None` if the attempt could not be made at all.
+    pub record: Option<AttemptRecord>,
+    /// The reward; `None` if the attempt was lost to infrastructure.
+    pub reward: Option<f64>,
+    /// Why the attempt was lost.
+    pub lost: Option<String>,
+}
+
+/// What an episode's client is waiting for.
+enum Waiting {
+    Opening(oneshot::Receiver<Opening>),
+    Call(oneshot::Receiver<Observed>),
+    /// Nothing: the client's turn.
+    Nothing,
+    /// The agent has ended.
+    Outcome,
+}
+
+/// The next news of an episode.
+#[derive(Debug)]
+pub enum Progress {
+    /// The episode has begun.
+    Opened(Opening),
+    /// A call was carried out.
+    Observed(Observed),
+    /// The episode has ended and was judged.
+    Ended(Arc<EpisodeOutcome>),
+    /// There is no news yet.
+    Pending,
+}
+
+/// An episode, for its client. Dropping it ends the attempt.
+pub struct Episode {
+    /// The sample.
+    pub sample: Sample,
+    /// Number of the attempt at this sample.
+    pub attempt: u32,
+    /// The label under which it is stored.
+    pub label: String,
+    calls: mpsc::Sender<RemoteCall>,
+    waiting: Waiting,
+    outcome: watch::Receiver<Option<Arc<EpisodeOutcome>>>,
+    live: Arc<LiveUsage>,
+    _leaves: DropGuard,
+}
+
+/// An episode that its client has left and that is being judged.
+pub struct LeftEpisode {
+    outcome: watch::Receiver<Option<Arc<EpisodeOutcome>>>,
+}
+
+impl LeftEpisode {
+    /// Waits until the episode is judged and its place is free.
+    pub async fn judged(mut self) {
+        let _ = self.outcome.wait_for(Option::is_some).await;
+    }
+}
+
+impl Episode {
+    /// Calls a tool. [`Self::wait`] returns the result.
+    ///
+    /// # Errors
+    /// Says why the client cannot call now: an earlier call still runs, or the episode is over.
+    pub fn call(&mut self, tool: &str, arguments: Value, text: &str) -> std::result::Result<(), &'static str> {
+        match self.waiting {
+            Waiting::Nothing => {}
+            Waiting::Outcome => return Err("the episode is over"),
+            _ => return Err("an earlier call is still being carried out"),
+        }
+        let (reply, observed) = oneshot::channel();
+        let call = RemoteCall { tool: tool.to_owned(), arguments, text: text.to_owned(), reply };
+        // The queue has room for one call, and there is at most one.
+        self.waiting = match self.calls.try_send(call) {
+            Ok(()) => Waiting::Call(observed),
+            Err(_) => Waiting::Outcome,
+        };
+        Ok(())
+    }
+
+    /// Waits for news, at most for `patience`.
+    pub async fn wait(&mut self, patience: Duration) -> Progress {
+        timeout(patience, self.next()).await.unwrap_or(Progress::Pending)
+    }
+
+    /// Waits for news. Can be dropped at any time.
+    async fn next(&mut self) -> Progress {
+        let news = match &mut self.waiting {
+            Waiting::Opening(opening) => opening.await.ok().map(Progress::Opened),
+            Waiting::Call(observed) => observed.await.ok().map(Progress::Observed),
+            Waiting::Nothing => return Progress::Pending,
+            Waiting::Outcome => None,
+        };
+        if let Some(news) = news {
+            self.waiting = Waiting::Nothing;
+            return news;
+        }
+        self.waiting = Waiting::Outcome;
+        let outcome = self.outcome.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+        Progress::Ended(outcome.unwrap_or_else(|| {
+            let lost = Some("the attempt failed within the harness".to_owned());
+            Arc::new(EpisodeOutcome { record: None, reward: None, lost })
+        }))
+    }
+
+    /// The outcome, if the episode has been judged.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Arc<EpisodeOutcome>> {
+        self.outcome.borrow().clone()
+    }
+
+    /// Ends the episode, as one whose client has left.
+    #[must_use]
+    pub fn leave(self) -> LeftEpisode {
+        LeftEpisode { outcome: self.outcome }
+    }
+
+    /// Whether the client is waiting for a call or a verdict.
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
+        !matches!(self.waiting, Waiting::Nothing)
+    }
+
+    /// Steps so far.
+    #[must_use]
+    pub fn steps(&self) -> u32 {
+        self.live.steps()
+    }
+}
+
+impl EpisodeHost {
+    /// Prepares the run and creates its folder. Returns `None` if it is cancelled.
+    ///
+    /// # Errors
+    /// As [`Run::execute`], and kind `Usage` if there are no tasks.
+    pub async fn open(
+        run: Run,
+        options: HostOptions,
+        observer: Arc<dyn Observer>,
+        stop: CancellationToken,
+    ) -> Result<Option<Arc<Self>>> {
+        let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let Some(hosted) = run.host(at_once, observer.as_ref(), &stop).await? else { return Ok(None) };
+        let HostedRun { context, writer, family, items, records } = hosted;
+        let configuration = &context.configuration;
+        let serving = configuration.serving.clone();
+        let serving = serving.ok_or_else(|| Error::internal("a run of episodes without their settings"))?;
+        let tasks = Tasks::new(family, items, configuration.draw.clone(), configuration.seed, serving.held_out);
+        let jobs = context.machine.graphics.at_once(configuration.jobs)?;
+        let mut numbers: HashMap<String, HashMap<String, u32>> = HashMap::new();
+        for record in &records {
+            let next = numbers.entry(record.agent.clone()).or_default().entry(record.sample.clone()).or_default();
+            *next = (*next).max(record.attempt + 1);
+        }
+        let curriculum = serving.curriculum.map(|settings| {
+            let mut curriculum = Curriculum::new(settings, configuration.seed, options.known.clone());
+            for record in &records {
+                let Some(draw) = record.curriculum else { continue };
+                curriculum.resume_after(draw);
+                if let Some(sample) = tasks.family().sample(&record.sample).ok().filter(|_| !record.is_infrastructure())
+                {
+                    curriculum.learn(&units(&tasks, &sample), record.pass);
+                }
+            }
+            Arc::new(Mutex::new(curriculum))
+        });
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let failure = Arc::new(Mutex::new(None));
+        let keeper = tokio::spawn(keep(writer, receiver, failure.clone(), stop.clone()));
+        let tools = ToolSet::from_choice(serving.tools);
+        let host = Self {
+            tools,
+            serving,
+            tasks,
+            slots: Arc::new(Semaphore::new(jobs)),
+            jobs,
+            idle: options.idle,
+            numbers: Mutex::new(numbers),
+            curriculum,
+            turns: AtomicU64::new(records.len() as u64),
+            records: sender,
+            keeper: Mutex::new(Some(keeper)),
+            stop,
+            failure,
+            observer,
+            context: Arc::new(context),
+        };
+        if host.tasks.list(Split::Train)?.is_empty() {
+            return Err(Error::usage("the training split has no tasks")
+                .hint("serve other n with `-n`, or hold out fewer functions with `--held-out`"));
+        }
+        Ok(Some(Arc::new(host)))
+    }
+
+    /// The tasks.
+    #[must_use]
+    pub const fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// The tools that clients can call, without [`SUBMIT`].
+    pub fn tools(&self) -> impl Iterator<Item = &'static Tool> {
+        self.tools.without_model()
+    }
+
+    /// The task of a sample as a client would be shown it, without an episode.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a sample that its item does not have.
+    pub fn opening(&self, sample: &Sample) -> Result<Opening> {
+        let ready = self.context.ready(sample)?;
+        let staged = ready.stage(sample, 0)?;
+        Ok(remote::opening(&staged.task, &ready.limits(self.context.configuration.limits), self.tools))
+    }
+
+    /// The store of the run.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.context.store
+    }
+
+    /// Number of episodes that may run at once, and number of those that run now.
+    #[must_use]
+    pub fn load(&self) -> (usize, usize) {
+        (self.jobs, self.jobs - self.slots.available_permits().min(self.jobs))
+    }
+
+    /// Chooses a sample for a client. Also returns the number of the curriculum's draw, if it chose.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a request that no task meets.
+    fn choose(&self, asked: &TaskChoice) -> Result<(Sample, Option<u64>)> {
+        if let Some(curriculum) = self.curriculum.as_ref().filter(|_| asked.is_open() && asked.split == Split::Train) {
+            return self.fitting(&mut lock(curriculum), asked.item.as_deref());
+        }
+        let turn = self.turns.fetch_add(1, Ordering::Relaxed);
+        Ok((self.tasks.choose(asked, turn)?, None))
+    }
+
+    /// Chooses the sample whose difficulty fits the curriculum best.
+    fn fitting(&self, curriculum: &mut Curriculum, item: Option<&str>) -> Result<(Sample, Option<u64>)> {
+        let mut places = Vec::new();
+        for found in self.tasks.items().iter().filter(|found| item.is_none_or(|id| id == found.id())) {
+            for n in self.tasks.sizes(found.as_ref())? {
+                let samples = self.tasks.samples(found.as_ref(), n, Split::Train)?;
+                if !samples.is_empty() {
+                    places.push(samples);
+                }
+            }
+        }
+        let mut best: Option<(f64, &Sample)> = None;
+        for place in 0..CANDIDATES {
+            let drawn = curriculum.draw(place);
+            let Some(samples) = pick(&places, drawn >> 32) else { break };
+            let Some(sample) = pick(samples, drawn & u64::from(u32::MAX)) else { continue };
+            let distance = curriculum.distance(&units(&self.tasks, sample));
+            if best.is_none_or(|(least, _)| distance < least) {
+                best = Some((distance, sample));
+            }
+        }
+        match best {
+            Some((_, sample)) => Ok((sample.clone(), Some(curriculum.next()))),
+            // Explains which paper is missing.
+            None => {
+                let asked = TaskChoice { item: item.map(str::to_owned), ..TaskChoice::default() };
+                Ok((self.tasks.choose(&asked, 0)?, None))
+            }
+        }
+    }
+
+    /// Starts an episode.
+    ///
+    /// # Errors
+    /// Says why it cannot start now.
+    pub fn start(&self, client: &ClientName, asked: &TaskChoice) -> std::result::Result<Episode, NotStarted> {
+        if self.stop.is_cancelled() {
+            return Err(NotStarted::Stopped);
+        }
+        let slot = self.slots.clone().try_acquire_owned().map_err(|_| {
+            NotStarted::Capacity(format!("{} episodes are running, which is the most (`--jobs`)", self.jobs))
+        })?;
+        if let Some(left) = available_memory(Path::new("/proc/meminfo")).filter(|left| *left < LEAST_MEMORY) {
+            return Err(NotStarted::Capacity(format!("only {} MiB of memory are available", left >> 20)));
+        }
+        let (sample, draw) = self.choose(asked).map_err(NotStarted::Request)?;
+        let label = client.label();
+        let attempt = self.number(&label, &sample)?;
+        Ok(self.begin(label, sample, attempt, draw, slot))
+    }
+
+    /// Number of the next attempt of a client at a sample.
+    fn number(&self, label: &str, sample: &Sample) -> std::result::Result<u32, NotStarted> {
+        let mut numbers = lock(&self.numbers);
+        if !numbers.contains_key(label) {
+            if numbers.len() >= MOST_CLIENTS {
+                let what =
+                    Error::usage(format!("{MOST_CLIENTS} clients have given themselves a name, which is the most"));
+                return Err(NotStarted::Request(what.hint("use one of the earlier names")));
+            }
+            self.context.store.make_folders(label).map_err(|error| {
+                let what = error.to_string();
+                self.fail(error);
+                NotStarted::Request(Error::store(what))
+            })?;
+        }
+        let next = numbers.entry(label.to_owned()).or_default().entry(sample.id().to_owned()).or_default();
+        *next += 1;
+        Ok(*next - 1)
+    }
+
+    fn begin(
+        &self,
+        label: String,
+        sample: Sample,
+        attempt: u32,
+        draw: Option<u64>,
+        slot: OwnedSemaphorePermit,
+    ) -> Episode {
+        let gone = CancellationToken::new();
+        let (opened, opening) = oneshot::channel();
+        let (calls, received) = mpsc::channel(1);
+        let exchange = Exchange { opened, calls: received, gone: gone.clone(), idle: self.idle };
+        let agent = Arc::new(RemoteAgent::new(label.clone(), self.tools, exchange));
+        let agent = LabelledAgent { label: label.clone(), agent };
+        let live = Arc::new(LiveUsage::default());
+        let (told, outcome) = watch::channel(None);
+        self.observer.on(RunEvent::Started {
+            agent: label.clone(),
+            sample: sample.id().to_owned(),
+            attempt,
+            so_far: live.clone(),
+        });
+        let work = EpisodeWork {
+            context: self.context.clone(),
+            reward: self.serving.reward,
+            records: self.records.clone(),
+            stop: self.stop.clone(),
+            failure: self.failure.clone(),
+            observer: self.observer.clone(),
+            draw,
+            learns: self.curriculum.clone().map(|curriculum| (curriculum, units(&self.tasks, &sample))),
+        };
+        let job = AttemptJob { agent: 0, sample: sample.clone(), attempt };
+        let so_far = live.clone();
+        tokio::spawn(async move {
+            let outcome = Box::pin(work.make(&agent, &job, &so_far)).await;
+            // Before the client learns of the outcome, so that it can start another episode at once.
+            drop(slot);
+            told.send_replace(Some(Arc::new(outcome)));
+        });
+        Episode {
+            sample,
+            attempt,
+            label,
+            calls,
+            waiting: Waiting::Opening(opening),
+            outcome,
+            live,
+            _leaves: gone.drop_guard(),
+        }
+    }
+
+    fn fail(&self, error: Error) {
+        lock(&self.failure).get_or_insert(error);
+        self.stop.cancel();
+    }
+
+    /// Waits until all episodes have ended and are stored, after the host was stopped.
+    ///
+    /// # Errors
+    /// The first error that stopped the host, such as kind `Store`.
+    pub async fn finish(&self) -> Result<()> {
+        let all = u32::try_from(self.jobs).unwrap_or(u32::MAX);
+        // Fails only if closed, which it never is.
+        let _all = self.slots.acquire_many(all).await;
+        for left in self.context.machine.backend.removals().await {
+            self.observer.on(RunEvent::Warning(left));
+        }
+        if let Some(keeper) = lock(&self.keeper).take() {
+            keeper.abort();
+        }
+        lock(&self.failure).take().map_or(Ok(()), Err)
+    }
+}
+
+/// What an episode's task needs of the host.
+struct EpisodeWork {
+    context: Arc<RunContext>,
+    reward: crate::run::Reward,
+    records: mpsc::UnboundedSender<StoredRecord>,
+    stop: CancellationToken,
+    failure: Arc<Mutex<Option<Error>>>,
+    observer: Arc<dyn Observer>,
+    /// Number of the curriculum's draw that chose the sample.
+    draw: Option<u64>,
+    /// The curriculum, and the units that the sample masks.
+    learns: Option<(Arc<Mutex<Curriculum>>, Vec<Unit>)>,
+}
+
+impl EpisodeWork {
+    async fn make(&self, agent: &LabelledAgent, job: &AttemptJob, so_far: &Arc<LiveUsage>) -> EpisodeOutcome {
+        let mut record = match self.context.make_by(agent, job, so_far, &self.stop).await {
+            Ok(record) => record,
+            Err(error) => {
+                let lost = with_causes(&error);
+                lock(&self.failure).get_or_insert(error);
+                self.stop.cancel();
+                return EpisodeOutcome { record: None, reward: None, lost: Some(lost) };
+            }
+        };
+        record.curriculum = self.draw;
+        // As the scheduler does: a stopped attempt is only recorded if something was done.
+        if record.end != End::Cancelled || record.steps > 0 {
+            let (done, stored) = oneshot::channel();
+            if self.records.send((record.clone(), done)).is_err() || stored.await.is_err() {
+                let lost = Some("the record could not be stored".to_owned());
+                return EpisodeOutcome { record: None, reward: None, lost };
+            }
+        }
+        if let Some((curriculum, units)) = self.learns.as_ref().filter(|_| self.draw.is_some())
+            && !record.is_infrastructure()
+        {
+            lock(curriculum).learn(units, record.pass);
+        }
+        self.observer.on(RunEvent::Finished(Arc::new(record.clone())));
+        let lost = record.is_infrastructure().then(|| record.end_detail.clone().unwrap_or_default());
+        EpisodeOutcome { reward: reward::reward(self.reward, &record), lost, record: Some(record) }
+    }
+}
+
+/// Stores records, all that have come meanwhile with one flush.
+async fn keep(
+    mut writer: Writer,
+    mut records: mpsc::UnboundedReceiver<StoredRecord>,
+    failure: Arc<Mutex<Option<Error>>>,
+    stop: CancellationToken,
+) {
+    let mut batch = Vec::new();
+    while records.recv_many(&mut batch, 256).await > 0 {
+        let (stored, waiting): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
+        // Waits for the disk.
+        match tokio::task::block_in_place(|| writer.append(&stored)) {
+            Ok(()) => {
+                for done in waiting {
+                    // The episode may have been dropped.
+                    let _ = done.send(());
+                }
+            }
+            Err(error) => {
+                lock(&failure).get_or_insert(error);
+                stop.cancel();
+            }
+        }
+    }
+}
+
+/// The functions that a sample masks. A family without such units has its samples as units.
+fn units(tasks: &Tasks, sample: &Sample) -> Vec<Unit> {
+    match tasks.family().withheld(sample) {
+        Some(withheld) => withheld.units.into_iter().map(|unit| (withheld.item.clone(), unit)).collect(),
+        None => vec![(sample.id().to_owned(), 0)],
+    }
+}
+
+/// Picks by a number below 2^32.
+fn pick<T>(from: &[T], drawn: u64) -> Option<&T> {
+    let index = (u128::from(drawn) * from.len() as u128) >> 32;
+    from.get(index as usize)
+}
+
+/// Memory that programs can still get, in bytes; `None` if the kernel doesn't report it.
+fn available_memory(meminfo: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(meminfo).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn available_memory_is_read_from_the_kernels_report() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("meminfo");
+        std::fs::write(&file, "MemTotal:       24679000 kB\nMemAvailable:    2048 kB\n").unwrap();
+        assert_eq!(available_memory(&file), Some(2 << 20));
+        std::fs::write(&file, "MemTotal:       24679000 kB\n").unwrap();
+        assert_eq!(available_memory(&file), None);
+    }
+
+    #[test]
+    fn picks_reach_every_entry() {
+        let all: Vec<usize> = (0..7).collect();
+        let picked: std::collections::BTreeSet<usize> =
+            (0..700_u64).filter_map(|number| pick(&all, number * (u64::from(u32::MAX) / 700)).copied()).collect();
+        assert_eq!(picked.len(), 7);
+        assert_eq!(pick::<usize>(&[], 5), None);
+    }
+}

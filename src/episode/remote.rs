@@ -1,0 +1,240 @@
+//! The agent of an episode: a client elsewhere decides each step. It gets react's prompts and uses react's tools, so
+//! that what is learnt here applies to `react`.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::experiment::answer_raw;
+use crate::agent::history::History;
+use crate::agent::prompts::dynamic;
+use crate::agent::protocol::ToolProtocol;
+use crate::agent::step::{self, AfterStep};
+use crate::agent::tool_calling::ToolCalling;
+use crate::agent::tools::{AnswerMethod, Session, ToolSet, cut_middle, final_answer};
+use crate::agent::{Agent, AttemptEnd, Context, End, Event, Limits, Replication, Task};
+use crate::model::{Message, Reply, Role, ToolCall};
+use crate::score::parse_answer;
+
+/// Name under which every client can report its answer, whatever the tools call it.
+pub const SUBMIT: &str = "submit";
+/// Number of consecutive unusable calls that ends an episode.
+const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
+/// Maximum characters kept of the text that a client sends with a call.
+const TEXT: usize = 20_000;
+/// The end's detail if the client disconnected, closed the episode or began another one.
+const GONE: &str = "the client left before it submitted an answer";
+
+/// The task as a client is shown it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opening {
+    /// How to work: react's system prompt.
+    pub system: String,
+    /// The task.
+    pub prompt: String,
+    /// Maximum number of steps.
+    pub steps: u32,
+    /// Maximum seconds of tool time.
+    pub seconds: f64,
+}
+
+/// A tool's output as a client is shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    /// The output, or the error of a malformed call.
+    pub text: String,
+    /// Whether the call was malformed and not run.
+    pub is_error: bool,
+}
+
+/// A client's call of a tool.
+#[derive(Debug)]
+pub(super) struct RemoteCall {
+    pub(super) tool: String,
+    pub(super) arguments: Value,
+    /// Text that the client's model wrote with the call.
+    pub(super) text: String,
+    /// Receives the output; dropped if the episode ends instead.
+    pub(super) reply: oneshot::Sender<Observed>,
+}
+
+/// The connection of an agent with its client.
+pub(super) struct Exchange {
+    pub(super) opened: oneshot::Sender<Opening>,
+    pub(super) calls: mpsc::Receiver<RemoteCall>,
+    /// Cancelled when the client leaves.
+    pub(super) gone: CancellationToken,
+    /// Longest time between two calls.
+    pub(super) idle: Duration,
+}
+
+/// The agent of one episode.
+pub(super) struct RemoteAgent {
+    label: String,
+    tool_calling: ToolCalling,
+    /// Taken by the only attempt.
+    exchange: Mutex<Option<Exchange>>,
+}
+
+impl RemoteAgent {
+    pub(super) fn new(label: String, tools: ToolSet, exchange: Exchange) -> Self {
+        Self { label, tool_calling: calling(tools), exchange: Mutex::new(Some(exchange)) }
+    }
+
+    /// Adds the prompts to the record and returns them.
+    fn open(&self, task: &Task, context: &mut Context<'_>) -> Opening {
+        let mut opening = opening(task, context.budget.limits(), self.tool_calling.tools);
+        if let Some(why) = context.budget.last_step() {
+            opening.prompt = format!("{}\n\n{}", opening.prompt, dynamic::submit(why, &self.tool_calling));
+        }
+        for (role, content) in [(Role::System, &opening.system), (Role::User, &opening.prompt)] {
+            context.trajectory.push(&Event::Message { role, content: content.clone(), call_id: None });
+        }
+        opening
+    }
+
+    /// Carries out a call.
+    async fn act(
+        &self,
+        call: &RemoteCall,
+        waited: Duration,
+        state: &mut Played,
+        context: &mut Context<'_>,
+    ) -> AfterStep {
+        let last = context.budget.last_step();
+        context.budget.charge_step();
+        let step = context.budget.steps;
+        let answering = self.tool_calling.tools.answering();
+        let name = match answering {
+            AnswerMethod::Tool(name) if call.tool == SUBMIT => name.to_owned(),
+            _ => call.tool.clone(),
+        };
+        let called = ToolCall { id: format!("call_{step}"), name, arguments: call.arguments.clone() };
+        let text = cut_middle(&call.text, TEXT).into_owned();
+        let reply = Reply { text, tool_calls: vec![called], ..Reply::default() };
+        context.trajectory.push(&Event::reply(step, &reply, waited, None));
+        if answering == AnswerMethod::Printed && call.tool == SUBMIT {
+            return match answer_of(&call.arguments) {
+                Ok(raw) => {
+                    answer_raw(raw, context);
+                    AfterStep::End(End::Answered.into())
+                }
+                Err(what) => {
+                    context.count_format_error(&what);
+                    let content = dynamic::format_error(&what, &self.tool_calling);
+                    let call_id = Some(format!("call_{step}"));
+                    context.record_message(&mut state.messages, &Event::Message { role: Role::Tool, content, call_id });
+                    AfterStep::Retry
+                }
+            };
+        }
+        if let Some(why) = last {
+            return step::act_last(&reply, why, &self.tool_calling, context);
+        }
+        step::act(&reply, &self.tool_calling, &mut state.session, &mut state.messages, context).await
+    }
+
+    async fn play(&self, exchange: &mut Exchange, context: &mut Context<'_>) -> AttemptEnd {
+        let mut state = Played::default();
+        let mut errors = 0;
+        loop {
+            let begun = Instant::now();
+            let call = match timeout(exchange.idle, exchange.calls.recv()).await {
+                Ok(Some(call)) => call,
+                Ok(None) => return End::GaveUp.because(GONE),
+                Err(_) => {
+                    let what = format!("the client made no call for {} s", exchange.idle.as_secs());
+                    return End::GaveUp.because(what);
+                }
+            };
+            if let Some(end) = context.budget.exceeded() {
+                return end.into();
+            }
+            let next = self.act(&call, begun.elapsed(), &mut state, context).await;
+            let is_error = match next {
+                AfterStep::End(ended) => return ended,
+                AfterStep::Step => false,
+                AfterStep::Retry => true,
+            };
+            errors = if is_error { errors + 1 } else { 0 };
+            if errors >= FORMAT_ERRORS_IN_A_ROW {
+                return End::FormatErrors.because(format!("{errors} calls in a row could not be acted upon"));
+            }
+            let shown: Vec<String> = state.messages.drain(..).map(|message| message.content).collect();
+            let mut text = shown.join("\n\n");
+            if let Some(why) = context.budget.last_step() {
+                let content = dynamic::submit(why, &self.tool_calling);
+                text = format!("{text}\n\n{content}");
+                context.trajectory.push(&Event::Message { role: Role::User, content, call_id: None });
+            }
+            // A client that has left is noticed at the next call.
+            let _ = call.reply.send(Observed { text, is_error });
+        }
+    }
+}
+
+/// The task as a client is shown it, under these limits and with these tools.
+pub(super) fn opening(task: &Task, limits: &Limits, tools: ToolSet) -> Opening {
+    let tool_calling = calling(tools);
+    let (prompting, history) = (dynamic::Prompting::default(), History::default());
+    let system = if task.part::<Replication>().is_some() {
+        dynamic::system(prompting, &tool_calling, history, true)
+    } else {
+        dynamic::general_system(prompting, &tool_calling, history)
+    };
+    let prompt = dynamic::task(task, limits, &tool_calling, true);
+    Opening { system, prompt, steps: limits.steps, seconds: limits.seconds }
+}
+
+/// How clients call tools: one call per step, as in the original paper.
+const fn calling(tools: ToolSet) -> ToolCalling {
+    ToolCalling { tools, protocol: ToolProtocol::Tools, one_call: true }
+}
+
+/// State between the calls of an episode.
+#[derive(Default)]
+struct Played {
+    session: Session,
+    /// Messages that the last call added.
+    messages: Vec<Message>,
+}
+
+/// The answer in the arguments of a call of [`SUBMIT`]; an error for the client if there is none.
+fn answer_of(arguments: &Value) -> Result<String, String> {
+    let raw = arguments.as_object().and_then(final_answer::answer);
+    let raw = raw.ok_or_else(|| format!("`{SUBMIT}` needs its `answer`: {{\"answer\": string}}"))?;
+    parse_answer(&raw).map(|_| raw.clone()).map_err(|what| format!("the answer was not accepted: {what}"))
+}
+
+#[async_trait]
+impl Agent for RemoteAgent {
+    fn name(&self) -> &str {
+        &self.label
+    }
+
+    fn needs_model(&self) -> bool {
+        false
+    }
+
+    async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
+        let taken = self.exchange.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut exchange) = taken else { return End::GaveUp.because("the episode has been played before") };
+        let opening = self.open(task, context);
+        let (opened, unused) = oneshot::channel();
+        drop(unused);
+        if std::mem::replace(&mut exchange.opened, opened).send(opening).is_err() {
+            return End::GaveUp.because(GONE);
+        }
+        let gone = exchange.gone.clone();
+        tokio::select! {
+            biased;
+            () = gone.cancelled() => End::GaveUp.because(GONE),
+            ended = self.play(&mut exchange, context) => ended,
+        }
+    }
+}

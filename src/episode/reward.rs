@@ -1,0 +1,144 @@
+//! The reward of an episode, and the figures of its verdict that a learner may see.
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::End;
+use crate::run::{AttemptRecord, Reward};
+use crate::score::Verdict;
+
+/// Reward of a finished attempt; `None` if it was lost to infrastructure, so that it says nothing about the learner.
+#[must_use]
+pub fn reward(kind: Reward, record: &AttemptRecord) -> Option<f64> {
+    if record.is_infrastructure() {
+        return None;
+    }
+    Some(match kind {
+        Reward::Pass => f64::from(u8::from(record.pass)),
+        Reward::Share => share(record),
+    })
+}
+
+/// Share of an attempt's checks that pass, from 0 to 1: those whose verified result is right and, if they had to be
+/// reported, the reported one too. Without verification, the reported ones. In families with partial credit, their
+/// score.
+#[must_use]
+pub fn share(record: &AttemptRecord) -> f64 {
+    if record.pass {
+        return 1.0;
+    }
+    let reported = record.reported.as_ref();
+    let Some(verdict) = record.verified.as_ref().or(reported) else { return 0.0 };
+    if let Some(score) = verdict.score {
+        let limit = reported.and_then(|reported| reported.score).unwrap_or(1.0);
+        return score.min(limit).clamp(0.0, 1.0);
+    }
+    let (passed, checks) = counts(verdict, reported);
+    if checks == 0 { 0.0 } else { passed as f64 / checks as f64 }
+}
+
+/// Numbers of passed checks and of all checks.
+fn counts(verdict: &Verdict, reported: Option<&Verdict>) -> (usize, usize) {
+    let is_reported = |id: &str| {
+        let found = reported.and_then(|verdict| verdict.experiments.iter().find(|one| one.experiment == id));
+        found.is_none_or(|one| one.pass)
+    };
+    let passed = verdict.experiments.iter().filter(|one| one.pass && is_reported(&one.experiment)).count();
+    (passed, verdict.experiments.len())
+}
+
+/// Whether a limit ended the episode rather than the client.
+#[must_use]
+pub const fn is_truncated(end: End) -> bool {
+    matches!(end, End::StepLimit | End::TimeLimit | End::CostLimit | End::TokenLimit | End::DiskLimit)
+}
+
+/// The verdict's figures, without any value of gold or reason that could quote one.
+#[must_use]
+pub fn figures(record: &AttemptRecord) -> Map<String, Value> {
+    let mut figures = Map::new();
+    let mut put = |name: &str, value: Value| figures.insert(name.to_owned(), value);
+    put("end", json!(record.end));
+    put("truncated", json!(is_truncated(record.end)));
+    put("steps", json!(record.steps));
+    put("tool_seconds", json!(record.tool_seconds));
+    put("verify_seconds", json!(record.verify_seconds));
+    if record.is_infrastructure() {
+        put("lost", json!(true));
+        return figures;
+    }
+    put("pass", json!(record.pass));
+    put("share", json!(share(record)));
+    for (name, verdict) in [("reported", &record.reported), ("verified", &record.verified)] {
+        let Some(verdict) = verdict else { continue };
+        let (passed, checks) = counts(verdict, None);
+        put(name, json!({ "pass": verdict.pass, "checks": checks, "passed": passed, "score": verdict.score }));
+    }
+    let measures = record.measures();
+    if !measures.is_empty() {
+        put("measures", json!(measures));
+    }
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{MASKED, Sample};
+    use crate::score::{ExperimentVerdict, ValueVerdict};
+
+    fn verdict(passes: &[bool]) -> Verdict {
+        let one = |(index, pass): (usize, &bool)| ExperimentVerdict {
+            experiment: format!("e{index}"),
+            pass: *pass,
+            reason: None,
+            values: vec![ValueVerdict {
+                path: "mean".to_owned(),
+                gold: json!(1234.5),
+                got: None,
+                error: None,
+                pass: *pass,
+                reason: Some("missing, gold is 1234.5".to_owned()),
+            }],
+            warnings: Vec::new(),
+        };
+        let experiments = passes.iter().enumerate().map(one).collect();
+        Verdict { pass: passes.iter().all(|pass| *pass), experiments, ..Verdict::default() }
+    }
+
+    fn record(reported: &[bool], verified: Option<&[bool]>) -> AttemptRecord {
+        let sample = Sample::new(MASKED, "a", "a", "a_0".to_owned(), 1);
+        let (reported, verified) = (verdict(reported), verified.map(verdict));
+        let pass = reported.pass && verified.as_ref().is_none_or(|verdict| verdict.pass);
+        let mut record = AttemptRecord { pass, verified, ..AttemptRecord::blank("serve:x", &sample, 0) };
+        record.reported = Some(reported);
+        record.end = End::Answered;
+        record
+    }
+
+    #[test]
+    fn a_check_earns_its_share_only_if_report_and_code_are_right() {
+        assert_eq!(reward(Reward::Share, &record(&[true; 4], Some(&[true, true, false, false]))), Some(0.5));
+        assert_eq!(reward(Reward::Share, &record(&[false, true, true, true], Some(&[true; 4]))), Some(0.75));
+        assert_eq!(
+            reward(Reward::Share, &record(&[true; 4], Some(&[false; 4]))),
+            Some(0.0),
+            "a right report by itself"
+        );
+        assert_eq!(reward(Reward::Pass, &record(&[true; 4], Some(&[true, true, false, false]))), Some(0.0));
+        assert_eq!(reward(Reward::Pass, &record(&[true], Some(&[true]))), Some(1.0));
+    }
+
+    #[test]
+    fn a_lost_attempt_has_no_reward() {
+        let mut lost = record(&[true], Some(&[true]));
+        lost.end = End::SandboxLost;
+        assert_eq!((reward(Reward::Pass, &lost), reward(Reward::Share, &lost)), (None, None));
+        assert_eq!(figures(&lost)["lost"], true);
+    }
+
+    #[test]
+    fn figures_hold_no_value_of_gold() {
+        let figures = Value::Object(figures(&record(&[false], Some(&[true])))).to_string();
+        assert!(!figures.contains("1234.5") && figures.contains("\"checks\":1"), "{figures}");
+    }
+}

@@ -1,0 +1,330 @@
+//! The tasks that a server hands out: samples by split, found by index or drawn by a seed.
+//!
+//! Some of each item's functions are held out, by a draw from the run's seed. Samples of the training split mask none of
+//! them, samples of the test split nothing else, and a sample that mixes both is in neither. Where functions cannot be
+//! masked one by one, as in notebook tasks, whole samples are held out instead.
+
+use std::collections::{BTreeSet, HashMap};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::run::SampleDraw;
+use crate::run::family::{Family, Item};
+use crate::sample::Sample;
+
+/// Samples drawn of an item and n, at most, to find those of each split.
+const MOST_DRAWN: usize = 20_000;
+/// Largest n that is counted to find out whether functions can be masked one by one.
+const LARGEST_N: usize = 64;
+
+/// A part of the tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// To learn from.
+    #[default]
+    Train,
+    /// To measure what was learnt.
+    Test,
+}
+
+impl Split {
+    /// Both splits.
+    pub const ALL: [Self; 2] = [Self::Train, Self::Test];
+
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Test => "test",
+        }
+    }
+}
+
+impl FromStr for Split {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|split| split.name() == name);
+        found.ok_or_else(|| {
+            Error::usage(format!("there is no split `{}`", name.escape_debug()))
+                .hint("the splits are `train` and `test`")
+        })
+    }
+}
+
+/// A request for a task. Everything left out is chosen by the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskChoice {
+    /// Exactly this sample.
+    pub sample: Option<String>,
+    /// A sample of this item, such as a paper.
+    pub item: Option<String>,
+    /// A sample of this n.
+    pub n: Option<usize>,
+    /// Draws the sample.
+    pub seed: Option<u64>,
+    /// The part of the tasks.
+    pub split: Split,
+    /// Index in the list of tasks.
+    pub index: Option<usize>,
+}
+
+impl TaskChoice {
+    /// Whether the server is free to choose n and the functions.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.sample.is_none() && self.n.is_none() && self.seed.is_none() && self.index.is_none()
+    }
+}
+
+/// The samples of an item and an n, by split.
+#[derive(Debug, Default)]
+struct DrawnSamples {
+    train: Vec<Sample>,
+    test: Vec<Sample>,
+}
+
+/// How samples of an item are held out.
+enum HeldOut {
+    /// Those that mask one of these functions.
+    Units(BTreeSet<usize>),
+    /// Those whose hash is small.
+    Samples,
+}
+
+/// The tasks of a run.
+pub struct Tasks {
+    family: Arc<dyn Family>,
+    items: Vec<Arc<dyn Item>>,
+    draw: SampleDraw,
+    seed: u64,
+    /// Share of each item's functions that only the test split masks.
+    held_out: f64,
+    drawn: Mutex<HashMap<(String, usize), Arc<DrawnSamples>>>,
+    listed: Mutex<HashMap<Split, Arc<[Sample]>>>,
+}
+
+impl Tasks {
+    /// The tasks of these items for the n of `draw`.
+    #[must_use]
+    pub fn new(family: Arc<dyn Family>, items: Vec<Arc<dyn Item>>, draw: SampleDraw, seed: u64, held_out: f64) -> Self {
+        Self { family, items, draw, seed, held_out, drawn: Mutex::default(), listed: Mutex::default() }
+    }
+
+    /// The family of the samples.
+    #[must_use]
+    pub fn family(&self) -> &dyn Family {
+        self.family.as_ref()
+    }
+
+    /// The items.
+    #[must_use]
+    pub fn items(&self) -> &[Arc<dyn Item>] {
+        &self.items
+    }
+
+    /// All tasks of a split: small n first, over all items.
+    ///
+    /// # Errors
+    /// Kind `Usage` if there are too many samples to count.
+    pub fn list(&self, split: Split) -> Result<Arc<[Sample]>> {
+        if let Some(known) = self.listed.lock().unwrap_or_else(PoisonError::into_inner).get(&split) {
+            return Ok(known.clone());
+        }
+        let mut found = Vec::new();
+        for item in &self.items {
+            for n in self.sizes(item.as_ref())? {
+                found.extend_from_slice(self.of(item.as_ref(), n)?.of(split));
+            }
+        }
+        found.sort_by_key(Sample::n);
+        let found: Arc<[Sample]> = found.into();
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner).insert(split, found.clone());
+        Ok(found)
+    }
+
+    /// Chooses a sample. If the request leaves several, `turn` decides between them.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a sample, item, n or index that does not exist.
+    pub fn choose(&self, asked: &TaskChoice, turn: u64) -> Result<Sample> {
+        if let Some(id) = &asked.sample {
+            let sample = self.family.sample(id)?;
+            self.item(sample.item())?.require(&sample)?;
+            return Ok(sample);
+        }
+        let listed;
+        let mut chosen = Vec::new();
+        let samples: &[Sample] = if asked.n.is_none() && asked.item.is_none() {
+            listed = self.list(asked.split)?;
+            &listed
+        } else {
+            let items = match &asked.item {
+                Some(id) => vec![self.item(id)?],
+                None => self.items.iter().map(AsRef::as_ref).collect(),
+            };
+            for item in items {
+                let sizes = match asked.n {
+                    Some(n) => BTreeSet::from([n]),
+                    None => self.sizes(item)?,
+                };
+                for n in sizes {
+                    chosen.extend_from_slice(self.of(item, n)?.of(asked.split));
+                }
+            }
+            chosen.sort_by_key(Sample::n);
+            &chosen
+        };
+        if samples.is_empty() {
+            let name = asked.split.name();
+            return Err(Error::usage(format!("the split `{name}` has no such task"))
+                .hint("choose another paper or n, or hold out another share of the functions"));
+        }
+        let index = match asked.index {
+            Some(index) => index,
+            None => below(samples.len(), self.seed, asked.seed, turn),
+        };
+        samples.get(index).cloned().ok_or_else(|| {
+            Error::usage(format!("there is no task {index}: the split `{}` has {}", asked.split.name(), samples.len()))
+                .hint("indexes begin at 0")
+        })
+    }
+
+    /// The samples of an item and an n in a split.
+    ///
+    /// # Errors
+    /// Kind `Usage` if there are too many samples to count.
+    pub fn samples(&self, item: &dyn Item, n: usize, split: Split) -> Result<Vec<Sample>> {
+        Ok(self.of(item, n)?.of(split).to_vec())
+    }
+
+    /// The n of an item's tasks.
+    ///
+    /// # Errors
+    /// Kind `Usage` if there are too many samples to count.
+    pub fn sizes(&self, item: &dyn Item) -> Result<BTreeSet<usize>> {
+        let one = SampleDraw { limit: 1, ..self.draw.clone() };
+        Ok(item.draw(&one, self.seed)?.iter().map(Sample::n).collect())
+    }
+
+    fn item(&self, id: &str) -> Result<&dyn Item> {
+        let word = self.family.words().item;
+        self.items.iter().find(|item| item.id() == id).map(AsRef::as_ref).ok_or_else(|| {
+            let names: Vec<String> = self.items.iter().map(|item| format!("`{}`", item.id())).collect();
+            Error::usage(format!("this server has no {word} `{}`", id.escape_debug()))
+                .hint(format!("it has {}", names.join(", ")))
+        })
+    }
+
+    fn of(&self, item: &dyn Item, n: usize) -> Result<Arc<DrawnSamples>> {
+        let key = (item.id().to_owned(), n);
+        if let Some(known) = self.drawn.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(known.clone());
+        }
+        let drawn = Arc::new(self.draw_of(item, n)?);
+        self.drawn.lock().unwrap_or_else(PoisonError::into_inner).insert(key, drawn.clone());
+        Ok(drawn)
+    }
+
+    /// Draws until both splits are full or nothing is left.
+    fn draw_of(&self, item: &dyn Item, n: usize) -> Result<DrawnSamples> {
+        let held_out = self.held_out(item)?;
+        let limit = self.draw.limit;
+        let mut asked = limit;
+        loop {
+            let draw = SampleDraw { n: vec![n], fractions: Vec::new(), limit: asked, ..self.draw.clone() };
+            let all = item.draw(&draw, self.seed)?;
+            let mut found = DrawnSamples::default();
+            for sample in &all {
+                match self.split_of(sample, &held_out) {
+                    Some(Split::Train) if found.train.len() < limit => found.train.push(sample.clone()),
+                    Some(Split::Test) if found.test.len() < limit => found.test.push(sample.clone()),
+                    _ => {}
+                }
+            }
+            let is_full = found.train.len() >= limit && (found.test.len() >= limit || self.held_out == 0.0);
+            if is_full || all.len() < asked || asked >= MOST_DRAWN {
+                return Ok(found);
+            }
+            asked = asked.saturating_mul(4).min(MOST_DRAWN);
+        }
+    }
+
+    fn split_of(&self, sample: &Sample, held_out: &HeldOut) -> Option<Split> {
+        let units = self.family.withheld(sample).map(|withheld| withheld.units);
+        match (held_out, units) {
+            (HeldOut::Units(held), Some(units)) => {
+                let count = units.iter().filter(|unit| held.contains(unit)).count();
+                match count {
+                    0 => Some(Split::Train),
+                    all if all == units.len() => Some(Split::Test),
+                    _ => None,
+                }
+            }
+            _ if rank(self.seed, sample.id(), 0) < self.held_out => Some(Split::Test),
+            _ => Some(Split::Train),
+        }
+    }
+
+    /// Chooses what is held out of an item.
+    fn held_out(&self, item: &dyn Item) -> Result<HeldOut> {
+        let single = SampleDraw {
+            n: vec![1],
+            fractions: Vec::new(),
+            limit: MOST_DRAWN,
+            samples: Vec::new(),
+            ..self.draw.clone()
+        };
+        let single = item.draw(&single, self.seed)?;
+        let units: BTreeSet<usize> =
+            single.iter().filter_map(|sample| self.family.withheld(sample)).flat_map(|it| it.units).collect();
+        let largest = (0..=LARGEST_N).rev().find(|&n| item.count(n).is_none_or(|count| count > 0)).unwrap_or(0);
+        if units.len() < 2 || units.len() < largest {
+            return Ok(HeldOut::Samples);
+        }
+        let mut ranked: Vec<usize> = units.into_iter().collect();
+        ranked.sort_by(|a, b| rank(self.seed, item.id(), *a).total_cmp(&rank(self.seed, item.id(), *b)));
+        let count = (self.held_out * ranked.len() as f64).round() as usize;
+        let least = usize::from(self.held_out > 0.0);
+        Ok(HeldOut::Units(ranked.iter().copied().take(count.clamp(least, ranked.len() - 1)).collect()))
+    }
+}
+
+impl DrawnSamples {
+    fn of(&self, split: Split) -> &[Sample] {
+        match split {
+            Split::Train => &self.train,
+            Split::Test => &self.test,
+        }
+    }
+}
+
+/// A number from 0 to 1 that follows from names alone.
+fn rank(seed: u64, name: &str, unit: usize) -> f64 {
+    number(&[b"held out", &seed.to_le_bytes(), name.as_bytes(), &(unit as u64).to_le_bytes()]) as f64 / u64::MAX as f64
+}
+
+/// A number below `bound` that follows from the run's seed and the asked seed, or from the turn without one.
+fn below(bound: usize, seed: u64, asked: Option<u64>, turn: u64) -> usize {
+    let drawn = match asked {
+        Some(asked) => number(&[b"asked", &seed.to_le_bytes(), &asked.to_le_bytes()]),
+        None => number(&[b"turn", &seed.to_le_bytes(), &turn.to_le_bytes()]),
+    };
+    ((u128::from(drawn) * bound as u128) >> 64) as usize
+}
+
+/// Hashes parts to a number.
+pub(super) fn number(parts: &[&[u8]]) -> u64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hash.finalize()[..8]);
+    u64::from_le_bytes(bytes)
+}

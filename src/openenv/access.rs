@@ -1,0 +1,191 @@
+//! Where a server listens and whom it serves. Without a token only this machine's programs are served: requests must name
+//! a local host and come from no page of a browser.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::extract::{Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::net::{TcpListener, UnixListener};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Error, Result};
+
+/// Where clients connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServeAddress {
+    /// A TCP address; port 0 is a free port.
+    Tcp(SocketAddr),
+    /// A Unix socket, which only this user can connect to.
+    Unix(PathBuf),
+}
+
+/// A socket that a server listens on.
+pub enum BoundAddress {
+    /// A TCP socket.
+    Tcp(TcpListener),
+    /// A Unix socket, whose file is removed at the end.
+    Unix(UnixListener, RemovedSocket),
+}
+
+/// A socket's file, removed at the end.
+pub struct RemovedSocket(PathBuf);
+
+impl Drop for RemovedSocket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Whom a server serves.
+pub struct Access {
+    /// Secret that clients must send.
+    pub token: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub struct TokenQuery {
+    token: Option<String>,
+}
+
+impl BoundAddress {
+    /// Serves until `stop` is cancelled.
+    ///
+    /// # Errors
+    /// Kind `Machine` if the connection fails.
+    pub async fn serve(self, router: Router, stop: CancellationToken) -> Result<()> {
+        let stopped = stop.cancelled_owned();
+        let served = match self {
+            Self::Tcp(listener) => axum::serve(listener, router).with_graceful_shutdown(stopped).await,
+            Self::Unix(listener, _removed) => axum::serve(listener, router).with_graceful_shutdown(stopped).await,
+        };
+        served.map_err(|error| Error::machine("the server failed").because(error))
+    }
+
+    /// Listens. Also returns the address for clients.
+    ///
+    /// # Errors
+    /// Kind `Usage` for an address beyond this machine without a token; `Machine` if it cannot be listened on.
+    pub async fn listen(address: ServeAddress, has_token: bool) -> Result<(Self, String)> {
+        match address {
+            ServeAddress::Tcp(address) => {
+                if !address.ip().is_loopback() && !has_token {
+                    return Err(Error::usage(format!("`{address}` can be reached from other machines"))
+                        .hint("give a secret with `--token`, which clients must send, or listen on 127.0.0.1"));
+                }
+                let failed = |error| {
+                    Error::machine(format!("failed to listen on `{address}`"))
+                        .because(error)
+                        .hint("choose another address with `--listen`, or port 0 for a free one")
+                };
+                let listener = TcpListener::bind(address).await.map_err(failed)?;
+                let bound = listener.local_addr().map_err(failed)?;
+                Ok((Self::Tcp(listener), format!("http://{bound}")))
+            }
+            ServeAddress::Unix(path) => {
+                let listener = unix_listener(&path)?;
+                let shown = format!("unix:{}", path.display());
+                Ok((Self::Unix(listener, RemovedSocket(path)), shown))
+            }
+        }
+    }
+}
+
+/// Listens on a Unix socket that only this user can connect to.
+fn unix_listener(path: &Path) -> Result<UnixListener> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let failed = |error| {
+        Error::machine(format!("failed to listen on `{}`", path.display()))
+            .because(error)
+            .hint("choose a path in a folder that you can write, which does not exist yet")
+    };
+    // A new folder is closed to others from its first moment, unlike a socket.
+    let listener = UnixListener::bind(path).map_err(failed)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    Ok(listener)
+}
+
+/// Admits requests with the token, or without one those from this machine's programs.
+pub async fn admit(
+    State(access): State<Arc<Access>>,
+    query: Query<TokenQuery>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let is_admitted = match &access.token {
+        Some(token) => is_same(token, sent_token(request.headers(), query.token.as_deref()).unwrap_or_default()),
+        None => is_local(request.headers()),
+    };
+    if is_admitted {
+        next.run(request).await
+    } else {
+        let (status, what) = match access.token {
+            Some(_) => (StatusCode::UNAUTHORIZED, "the token is missing or wrong"),
+            None => (StatusCode::FORBIDDEN, "only programs of this machine are served"),
+        };
+        refuse(status, what)
+    }
+}
+
+fn sent_token<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Option<&'a str> {
+    let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    header.and_then(|value| value.strip_prefix("Bearer ")).or(query)
+}
+
+/// Compares in a time that depends on the lengths alone.
+fn is_same(secret: &str, sent: &str) -> bool {
+    secret.len() == sent.len() && secret.bytes().zip(sent.bytes()).fold(0, |found, (a, b)| found | (a ^ b)) == 0
+}
+
+/// Whether a request names this machine and comes from no page of a browser. Programs send no origin.
+fn is_local(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let name =
+        host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(host, |it| it.0);
+    let is_local = matches!(name, "127.0.0.1" | "localhost" | "[::1]" | "");
+    is_local && !headers.contains_key(header::ORIGIN)
+}
+
+/// An answer that says why a request is refused, as OpenEnv's servers say it.
+pub fn refuse(status: StatusCode, what: impl Into<String>) -> Response {
+    let detail: String = what.into();
+    (status, Json(json!({ "detail": detail }))).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(header::HeaderName, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn pages_and_foreign_names_are_not_this_machines_programs() {
+        for host in ["127.0.0.1:8000", "localhost:8000", "localhost", "[::1]:9"] {
+            assert!(is_local(&headers(&[(header::HOST, host)])), "{host}");
+        }
+        for host in ["evil.example", "127.0.0.1.evil.example:8000", "10.0.0.3:8000"] {
+            assert!(!is_local(&headers(&[(header::HOST, host)])), "{host}");
+        }
+        assert!(!is_local(&headers(&[(header::HOST, "localhost"), (header::ORIGIN, "https://evil.example")])));
+        assert!(!is_local(&headers(&[(header::HOST, "localhost"), (header::ORIGIN, "null")])));
+    }
+
+    #[test]
+    fn a_token_is_taken_from_the_header_or_the_query_and_must_be_equal() {
+        let sent = headers(&[(header::AUTHORIZATION, "Bearer secret")]);
+        assert_eq!(sent_token(&sent, None), Some("secret"));
+        assert_eq!(sent_token(&HeaderMap::new(), Some("other")), Some("other"));
+        assert!(is_same("secret", "secret"));
+        for wrong in ["", "secre", "secret1", "Secret"] {
+            assert!(!is_same("secret", wrong), "{wrong}");
+        }
+    }
+}
