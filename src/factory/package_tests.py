@@ -1,10 +1,12 @@
 """Runs a Python package's own tests on code that is not trusted, and prints one line of JSON.
 
-    python -B autoexperiment_package_tests.py survey --seconds 5 [--doctests]
-    python -B autoexperiment_package_tests.py run GROUP [--ids FILE] [--keep]
+    python -B -I autoexperiment_package_tests.py survey [--seconds 5] [--doctests] [--output FILE]
+    python -B -I autoexperiment_package_tests.py run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
 
 `survey` finds all tests of the original code and reports each one's outcome, time, values and entered functions. `run`
-runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written.
+runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written. With `-I`, Python
+imports nothing from the repo before this file does; `PYTHONPATH` is then read here. `--unguarded` runs each test once, for
+code that is trusted.
 
 That code runs in the process of the tests and could make them pass. So a pass is not taken from one process. Each test
 file runs in several processes, one after the other, each in a fresh copy of the repo. In each process, each test function
@@ -56,7 +58,7 @@ SETTINGS = {
 }
 # Variables that change what Python or pytest import, or how they behave.
 REMOVED_SETTINGS = (
-    "PYTHONPATH", "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTHONSAFEPATH",
+    "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTHONSAFEPATH",
 )
 SKIPPED_FOLDERS = {
     ".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", "__pycache__", "node_modules", ".pytest_cache", ".hypothesis",
@@ -154,6 +156,13 @@ def kept_options(added):
     return kept
 
 
+def roots_of_path(folder):
+    """Folders of the repo in `PYTHONPATH`, relative to it."""
+    entries = [os.path.realpath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    inside = [entry for entry in entries if os.path.isdir(entry) and (entry + os.sep).startswith(folder + os.sep)]
+    return list(dict.fromkeys(os.path.relpath(entry, folder) for entry in inside))
+
+
 class Layout:
     """Where a repo has its code, its tests and their configuration."""
 
@@ -161,7 +170,7 @@ class Layout:
         self.folder = folder
         self.files = list(walk(folder))
         self.name, self.options = configured(folder) or (None, {})
-        self.roots = plan.get("roots") or self.find_roots()
+        self.roots = plan.get("roots") or roots_of_path(folder) or self.find_roots()
         self.tests = self.find_tests()
         self.test_files = self.find_test_files()
 
@@ -1167,7 +1176,7 @@ class Plugin:
 
     def __init__(self, job, watch, send):
         self.wanted = None if job["ids"] is None else set(job["ids"])
-        self.done, self.watch, self.send, self.seconds = set(job["done"]), watch, send, job["seconds"]
+        self.done, self.watch, self.send = set(job["done"]), watch, send
         self.imported, self.fixtures, self.outcome, self.reason = set(), {}, None, ""
 
     def pytest_configure(self, config):
@@ -1241,8 +1250,6 @@ class Plugin:
             "outcome": self.outcome or "error", "seconds": round(seconds, 4), "reason": self.reason,
             "values": self.watch.summary.report(), "entered": sorted(name for name in entered if "\0" not in name),
         }
-        if seconds > self.seconds:
-            report.update(outcome="slow", reason=f"it takes {seconds:.1f} s")
         self.send(["end", item.nodeid, report])
 
     def pytest_runtest_logreport(self, report):
@@ -1271,15 +1278,19 @@ def last_line(problem):
     return (errors[-1][1:].strip() if errors else lines[0] if crash and lines else lines[-1] if lines else "")[:300]
 
 
-def plugin_names(folder):
-    """Names of pytest plugins that are installed in the environment, without those that this program does without."""
+def import_plugins():
+    """Imports the pytest plugins of the environment, except for unwanted ones, and returns their names. Some patch pytest."""
     import importlib.metadata
 
-    found = {}
+    found = set()
     for distribution in importlib.metadata.distributions():
         for entry in distribution.entry_points:
             if entry.group == "pytest11" and entry.name not in UNWANTED_PLUGINS:
-                found[entry.name] = entry.value
+                try:
+                    entry.load()
+                except Exception:
+                    continue
+                found.add(entry.name)
     return sorted(found)
 
 
@@ -1388,7 +1399,7 @@ def serve(descriptor, libraries):
         except Exception:
             # A test that needs it reports that it is missing.
             pass
-    plugins = plugin_names(HERE)
+    plugins = import_plugins()
     warnings.simplefilter("ignore")
     known = functions()
     warnings.resetwarnings()
@@ -1511,8 +1522,9 @@ class Outcome:
 class Runner:
     """Runs test files of a repo in copies of it."""
 
-    def __init__(self, folder, layout, seconds):
-        self.folder, self.layout, self.seconds = folder, layout, seconds
+    def __init__(self, folder, layout, limit):
+        # `limit` returns the limit of a test in seconds.
+        self.folder, self.layout, self.limit = folder, layout, limit
         self.snapshot = Snapshot(folder)
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
         self.server = Server(self.libraries())
@@ -1540,7 +1552,7 @@ class Runner:
                 folder = os.path.realpath(os.path.join(base, "workspace"))
                 self.snapshot.copy(folder, replaced)
                 job = {
-                    "folder": folder, "ids": ids, "done": sorted(outcome.tests), "seconds": self.seconds,
+                    "folder": folder, "ids": ids, "done": sorted(outcome.tests),
                     "arguments": self.layout.arguments(file, doctest), "roots": self.layout.roots,
                     "test_files": [one for one in self.layout.test_files if one.endswith(".py")],
                 }
@@ -1548,6 +1560,9 @@ class Runner:
             finally:
                 self.server.stop_children()
                 remove(base)
+            for test, report in outcome.tests.items():
+                if report["seconds"] > self.limit(test):
+                    report.update(outcome="slow", reason=f"it takes {report['seconds']:.1f} s")
             if culprit is None or outcome.finished:
                 break
             name, problem, slow = culprit
@@ -1582,13 +1597,13 @@ class Runner:
                         except (ValueError, TypeError, KeyError, IndexError):
                             continue
                         running = None if message[0] == "end" else running
-                        limit = time.monotonic() + (2 * self.seconds + 5 if running else COLLECTION_SECONDS)
+                        limit = time.monotonic() + (2 * self.limit(running) + 5 if running else COLLECTION_SECONDS)
                     if outcome.finished:
                         return None
                 elif not os.path.exists(f"/proc/{child}"):
                     break
                 if time.monotonic() > limit:
-                    problem, slow = (f"it takes longer than {self.seconds} s" if running else "importing it does not end"), True
+                    problem, slow = (f"it takes longer than {self.limit(running):g} s" if running else "importing it does not end"), True
                     break
         finally:
             os.close(take)
@@ -1608,7 +1623,7 @@ def remove(folder):
 def survey(folder, seconds, doctests):
     layout = Layout(folder, read_plan(folder, False))
     chance = random.Random(0)
-    runner = Runner(folder, layout, seconds)
+    runner = Runner(folder, layout, lambda name: seconds)
     tests, files = {}, {}
     try:
         jobs = [(file, False) for file in layout.tests] + [(file, True) for file in (layout.doctests() if doctests else ())]
@@ -1693,9 +1708,9 @@ class Verdicts:
         for path in sorted(self.odd)[:20]:
             print(f"changed by the code under test: {path}", file=sys.stderr)
         passed = sum(outcome == "passed" for outcome in tests.values())
-        return {
-            "tests": tests, "values": self.values, "passed": passed, "canaries": self.canaries, "changed": len(self.odd),
-        }
+        values = {name: {key: part for key, part in values.items() if part} for name, values in self.values.items()}
+        result = {"tests": tests, "values": values, "canaries": self.canaries}
+        return {**{key: part for key, part in result.items() if part}, "passed": passed, "changed": len(self.odd)}
 
 
 def alike(one, other):
@@ -1704,20 +1719,25 @@ def alike(one, other):
     return all(abs(a - b) <= 1e-6 * max(abs(a), abs(b), 1e-9) for a, b in zip(one["numbers"], other["numbers"]))
 
 
-def run(folder, group, only, keep):
+def run(folder, group, only, keep, guarded):
     plan = read_plan(folder)
-    if group not in plan.get("groups", {}):
-        sys.exit(f"`{PLAN}` has no group `{group}`; it has {', '.join(sorted(plan.get('groups', {}))) or 'none'}")
-    ids = plan["groups"][group]
+    groups = plan.get("groups", {})
+    if group not in groups and group != "*":
+        sys.exit(f"`{PLAN}` has no group `{group}`; it has {', '.join(sorted(groups)) or 'none'}")
+    ids = groups[group] if group in groups else list(dict.fromkeys(name for names in groups.values() for name in names))
     if only is not None:
-        wanted = set(filter(None, map(str.strip, read_text(only).splitlines())))
+        try:
+            wanted = set(json.loads(read_text(only)))
+        except (OSError, ValueError, TypeError) as error:
+            sys.exit(f"`{only}` is not a JSON list of test ids: {error}")
         ids = [name for name in ids if name in wanted]
         if not ids:
             sys.exit(f"no test of `{only}` is in the group `{group}`")
     protect()
     layout = Layout(folder, plan)
-    runner = Runner(folder, layout, plan.get("seconds", 20))
-    if not keep:
+    surveyed = plan.get("seconds") or {}
+    runner = Runner(folder, layout, lambda name: max(5, 10 * surveyed[name]) if name in surveyed else 20)
+    if not keep and guarded:
         for file in [*layout.test_files, RUNNER, PLAN]:
             if os.path.lexists(os.path.join(folder, file)):
                 os.remove(os.path.join(folder, file))
@@ -1741,6 +1761,8 @@ def run(folder, group, only, keep):
         outcome = runner.run(file, names, {file: text} if text else {}, file not in runner.texts, 3)
         verdicts.take(names, {name: variants.get(units[name][1], PLAIN) for name in names}, outcome)
 
+    if not guarded:
+        drawn, rounds, every = {unit: [PLAIN] for unit in every}, 1, []
     try:
         for place in range(rounds):
             for file, names in files.items():
@@ -1758,7 +1780,7 @@ def run(folder, group, only, keep):
     return verdicts.result()
 
 
-USAGE = f"usage: python -B {RUNNER} survey [--seconds S] [--doctests] | run GROUP [--ids FILE] [--keep]"
+USAGE = f"usage: python -B {RUNNER} (survey [--seconds S] [--doctests] | run GROUP [--ids FILE] [--unguarded] [--keep]) [--output FILE]"
 
 
 def main(given):
@@ -1771,9 +1793,9 @@ def main(given):
     rest = iter(given[1:])
     places = []
     for word in rest:
-        if word in ("--seconds", "--ids"):
+        if word in ("--seconds", "--ids", "--output"):
             options[word] = next(rest, None)
-        elif word in ("--doctests", "--keep"):
+        elif word in ("--doctests", "--keep", "--unguarded"):
             options[word] = True
         elif word.startswith("-"):
             sys.exit(USAGE)
@@ -1786,10 +1808,14 @@ def main(given):
     if given[:1] == ["survey"] and not places:
         result = survey(HERE, seconds, "--doctests" in options)
     elif given[:1] == ["run"] and len(places) == 1:
-        result = run(HERE, places[0], options.get("--ids"), "--keep" in options)
+        result = run(HERE, places[0], options.get("--ids"), "--keep" in options, "--unguarded" not in options)
     else:
         sys.exit(USAGE)
-    print(json.dumps(result, sort_keys=True))
+    line = json.dumps(result, sort_keys=True)
+    if options.get("--output"):
+        with open(options["--output"], "w", encoding="utf-8") as file:
+            file.write(line + "\n")
+    print(line)
 
 
 if __name__ == "__main__":
