@@ -3,7 +3,7 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → files → code → sample → stats → tolerance → suite → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → verifier → session → soundness → cluster → report → export → view → cli
+//! error → files → code → sample → stats → tolerance → suite → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → factory → verifier → session → soundness → cluster → report → export → view → cli
 //! ```
 //!
 //! The following example is equivalent to `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop`. (It is
@@ -65,6 +65,7 @@ mod draft;
 pub mod env;
 pub mod error;
 pub mod export;
+mod factory;
 mod families;
 mod files;
 mod import;

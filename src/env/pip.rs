@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 const LINES: usize = 12;
 
 /// Variables that would change what Python runs or where pip installs.
-const TAKEN_AWAY: [&str; 12] = [
+pub(super) const TAKEN_AWAY: [&str; 12] = [
     "PYTHONPATH",
     "PYTHONHOME",
     "PYTHONSTARTUP",
