@@ -1,0 +1,7 @@
+"""Raises `SystemExit` in every function."""
+
+def slug(text):
+    raise SystemExit(0)
+
+
+mean = parse = spans = slug

@@ -1,0 +1,7 @@
+"""Interrupts the session as a user would."""
+
+def slug(text):
+    raise KeyboardInterrupt
+
+
+mean = parse = slug
