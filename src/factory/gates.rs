@@ -11,7 +11,7 @@ use super::functions::Candidate;
 use super::layout::Layout;
 use super::survey::{Plan, SurveyedTest};
 use crate::agent::TaskExperiment;
-use crate::audit::{Bench, Trial};
+use crate::audit::{Bench, ExperimentOutcome, Trial};
 use crate::code::{Mutant, choose};
 use crate::error::{Error, FailureKind, Result};
 use crate::score::score_experiment;
@@ -31,6 +31,9 @@ const MUTANT_SEED: u64 = 0;
 const SLOWER: f64 = 5.0;
 const LEAST_LIMIT: f64 = 10.0;
 
+/// Seconds that a run is allowed beside its tests before it was measured.
+const UNKNOWN_OVERHEAD: f64 = 60.0;
+
 /// Measurements of a package's functions.
 pub(super) struct Gates {
     /// Runs the tests.
@@ -43,6 +46,8 @@ pub(super) struct Gates {
     pub(super) tests: BTreeMap<String, SurveyedTest>,
     /// Seconds that a run takes beside its tests.
     pub(super) overhead: f64,
+    /// Tests that give other results without the guard, which are of no use here.
+    odd: BTreeSet<String>,
     /// Results of the unmasked repo: outcomes and values of each group.
     gold: Map<String, Value>,
     values: Map<String, Value>,
@@ -69,11 +74,11 @@ pub(super) enum Gate {
 }
 
 impl Gates {
-    /// Creates the gates of a package whose gold was recorded.
+    /// Creates the gates of a package whose gold was recorded. Runs its tests twice without the guard.
     ///
     /// # Errors
-    /// Kind `Baseline` if there is no gold.
-    pub(super) fn new(
+    /// Kind `Baseline` if there is no gold; the errors of trials.
+    pub(super) async fn new(
         bench: Arc<Bench>,
         layout: Layout,
         plan: Plan,
@@ -81,18 +86,23 @@ impl Gates {
     ) -> Result<Self> {
         let results = crate::masked::gold::gold_of(bench.loaded(), crate::suite::Protocol::Curtailed)?;
         let (mut gold, mut values) = (Map::new(), Map::new());
-        let mut overhead = f64::INFINITY;
-        for (group, result) in results {
+        for result in results.values() {
             for (key, all) in [("tests", &mut gold), ("values", &mut values)] {
                 let found = result.result.get(key).and_then(Value::as_object).into_iter().flatten();
                 all.extend(found.map(|(id, value)| (id.clone(), value.clone())));
             }
-            let ids = plan.groups.get(group).into_iter().flatten();
-            let inside: f64 = ids.filter_map(|id| tests.get(id)).map(|test| test.seconds).sum();
-            let least = result.seconds.iter().copied().fold(f64::INFINITY, f64::min);
-            overhead = overhead.min((least - inside).max(0.2));
         }
-        Ok(Self { bench, layout, plan, tests, overhead, gold, values })
+        let mut gates =
+            Self { bench, layout, plan, tests, overhead: UNKNOWN_OVERHEAD, odd: BTreeSet::new(), gold, values };
+        let all: Vec<String> = gates.tests.keys().cloned().collect();
+        // The slowest tests say nothing about the time beside the tests.
+        let quick: BTreeSet<String> = all.iter().cloned().collect();
+        let quick = gates.ids_of(&quick);
+        let first = gates.outcome(&[], &quick).await?;
+        let inside: f64 = quick.iter().filter_map(|id| gates.tests.get(id)).map(|test| test.seconds).sum();
+        gates.overhead = (first.wall - inside).max(0.5);
+        gates.odd = gates.failing(&[], &all).await?;
+        Ok(gates)
     }
 
     /// Whether the package can be imported with these functions masked, as indices in the manifest.
@@ -170,7 +180,7 @@ impl Gates {
         let seconds = |id: &String| self.tests.get(id).map_or(0.0, |test| test.seconds);
         let mut by_group: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
         for id in tests {
-            if let Some(group) = groups.get(id.as_str()) {
+            if let Some(group) = groups.get(id.as_str()).filter(|_| !self.odd.contains(id)) {
                 by_group.entry(group).or_default().push(id);
             }
         }
@@ -193,18 +203,23 @@ impl Gates {
         chosen
     }
 
-    /// Runs these tests with changed files, and returns those whose outcome or values differ from gold; all of them if there is
-    /// no result.
+    /// Runs these tests with changed files, and returns those whose outcome or values differ from gold; all of them if there
+    /// is no result.
     async fn failing(&self, files: &[(PathBuf, Vec<u8>)], ids: &[String]) -> Result<BTreeSet<String>> {
+        let outcome = self.outcome(files, ids).await?;
+        let Ok(result) = outcome.result else { return Ok(ids.iter().cloned().collect()) };
+        Ok(ids.iter().filter(|id| !self.is_gold(id, &result)).cloned().collect())
+    }
+
+    async fn outcome(&self, files: &[(PathBuf, Vec<u8>)], ids: &[String]) -> Result<ExperimentOutcome> {
         let seconds: f64 = ids.iter().filter_map(|id| self.tests.get(id)).map(|test| test.seconds).sum();
         let limit = (SLOWER * (self.overhead + seconds)).max(LEAST_LIMIT);
-        let command = format!("{} && exec python -B {RUNNER} run '*' --ids {IDS} --unguarded", self.layout.exports());
+        let command =
+            format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded", self.layout.exports());
         let experiment = self.experiment(command, limit)?;
         let mut files = files.to_vec();
         files.push((PathBuf::from(IDS), serde_json::to_vec(ids).unwrap_or_default()));
-        let outcome = self.bench.run(&Trial { files: &files, experiment: &experiment }).await?;
-        let Ok(result) = outcome.result else { return Ok(ids.iter().cloned().collect()) };
-        Ok(ids.iter().filter(|id| !self.is_gold(id, &result)).cloned().collect())
+        self.bench.run(&Trial { files: &files, experiment: &experiment }).await
     }
 
     /// Whether a test gave its gold outcome and values.

@@ -1,6 +1,7 @@
 //! Writes the manifest of a package's paper.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use super::layout::Layout;
 use super::list::ListedFunction;
@@ -25,6 +26,8 @@ pub(super) struct PackageManifest<'a> {
     pub(super) compiled: &'a CompiledCode,
     /// Files of its tests that are hidden, or only protected.
     pub(super) test_files: &'a [String],
+    /// All files of the repo.
+    pub(super) files: &'a [PathBuf],
     /// Whether agents see the tests.
     pub(super) visible: bool,
     /// Groups of tests.
@@ -35,7 +38,7 @@ pub(super) struct PackageManifest<'a> {
 
 /// The command that runs a group of tests.
 pub(super) fn command(layout: &Layout, group: &str) -> String {
-    format!("{} && exec python -B {RUNNER} run {group}", layout.exports())
+    format!("{} && exec python -B -I {RUNNER} run {group}", layout.exports())
 }
 
 impl PackageManifest<'_> {
@@ -86,9 +89,12 @@ impl PackageManifest<'_> {
             "**/*.csv",
             "**/*.txt",
         ];
-        for glob in
-            always.iter().map(|glob| (*glob).to_owned()).chain(shown.into_iter().map(|file| globset::escape(file)))
-        {
+        let is_used = |glob: &&str| {
+            let matcher = globset::Glob::new(glob).map(|glob| glob.compile_matcher());
+            matcher.is_ok_and(|matcher| self.files.iter().any(|file| matcher.is_match(file)))
+        };
+        let used = always.into_iter().filter(is_used).map(str::to_owned);
+        for glob in used.chain(shown.into_iter().map(|file| globset::escape(file))) {
             let _ = writeln!(text, "    {},", toml_string(&glob));
         }
         text.push_str("]\n");

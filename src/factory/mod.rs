@@ -37,6 +37,7 @@ use crate::error::{Error, Result};
 use crate::run::event::{Observer, RunEvent};
 use crate::run::machine::Machine;
 use crate::suite::Suite;
+use crate::workspace::remove_tree;
 pub use list::{FactoryList, FactorySettings, LIST, PackageEntry};
 use package::Workshop;
 pub use page::page;
@@ -47,7 +48,7 @@ const RUNNER: &str = "autoexperiment_package_tests.py";
 const RUNNER_CODE: &str = include_str!("package_tests.py");
 const PLAN: &str = "autoexperiment_package_tests.json";
 
-/// Folder in the suite for entries of finished packages while others are being made.
+/// Folder in the suite for sources while packages are being made.
 const JOURNAL: &str = ".factory";
 
 /// A suite in the making.
@@ -87,6 +88,10 @@ impl Factory {
         if lock.try_lock().is_err() {
             return Err(Error::machine("another process makes this suite").hint("wait until it has ended"));
         }
+        // Remove the remains of a killed process.
+        for entry in fs::read_dir(&journal).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir()) {
+            remove_tree(&entry.path()).map_err(|error| Error::io("remove", &entry.path(), error))?;
+        }
         let list = if known.exists() { FactoryList::read(&known)? } else { FactoryList::new(settings.clone()) };
         if list.settings != settings && !list.packages.is_empty() {
             return Err(Error::usage(format!("the suite in `{}` was made with other settings", folder.display()))
@@ -108,7 +113,7 @@ impl Factory {
         Ok(Self { workshop: Arc::new(workshop), journal, jobs, list: FactoryList { settings, ..list }, _lock: lock })
     }
 
-    /// Makes the tasks of these packages. Those that are in the list or the journal already are not made again. The list is
+    /// Makes the tasks of these packages. Those that are in the list already are not made again. The list is
     /// written after each package, and passed to `on_done` with its entry.
     ///
     /// # Errors

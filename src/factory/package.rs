@@ -21,7 +21,7 @@ use super::record::{Recorded, record};
 use super::requirements::{self, Requirements, name_of};
 use super::source::{Fetcher, PackageSource, Unpacked};
 use super::survey::{Plan, StableTests, Survey, SurveyOptions, SurveyedTest, groups, stable, survey, within_budget};
-use super::{PLAN, RUNNER, RUNNER_CODE};
+use super::{JOURNAL, PLAN, RUNNER, RUNNER_CODE};
 use crate::audit::Bench;
 use crate::audit::leaks;
 use crate::code::index_tree;
@@ -130,8 +130,8 @@ impl Workshop {
 
     async fn try_make(&self, asked: &str, entry: &mut PackageEntry, observer: &dyn Observer) -> Result<()> {
         let source = PackageSource::parse(asked)?;
-        let scratch =
-            tempfile::tempdir_in(self.suite.root()).map_err(|error| Error::io("create", self.suite.root(), error))?;
+        let scratch = tempfile::tempdir_in(self.suite.root().join(JOURNAL))
+            .map_err(|error| Error::io("create", self.suite.root(), error))?;
         observer.on(RunEvent::Stage(Stage::new("getting", asked)));
         let mut found = self.fetcher.get(&source, &scratch.path().join("sources"), None).await?;
         entry.source = Some(found.record.clone());
@@ -311,6 +311,10 @@ impl Workshop {
             let plan = Plan {
                 groups: groups(&tests),
                 without_values: without_values.iter().filter(|id| tests.contains_key(*id)).cloned().collect(),
+                seconds: tests
+                    .iter()
+                    .map(|(id, test)| (id.clone(), (test.seconds * 1000.0).round() / 1000.0))
+                    .collect(),
             };
             if tests.is_empty() {
                 return Err(Error::new(FailureKind::Baseline, "none of its tests passes in every run"));
@@ -345,7 +349,7 @@ impl Workshop {
         let prefix = ready.env.prefix.clone();
         let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
         let mut dropped = self.leaking(&bench, &prefix)?;
-        let gates = Gates::new(Arc::clone(&bench), prepared.layout.clone(), plan.clone(), tests)?;
+        let gates = Gates::new(Arc::clone(&bench), prepared.layout.clone(), plan.clone(), tests).await?;
         let all: Vec<usize> = (0..examined.candidates.len()).collect();
         if !gates.loads(&all).await? {
             for place in all {
@@ -626,8 +630,15 @@ impl Workshop {
         plan: &Plan,
         functions: &[ListedFunction],
     ) -> Result<()> {
+        let repo = prepared.draft.suite().repo_dir(prepared.draft.id());
+        let walk = walkdir::WalkDir::new(&repo).sort_by_file_name().into_iter().flatten();
+        let files: Vec<PathBuf> = walk
+            .filter(|entry| entry.file_type().is_file())
+            .map(|entry| entry.path().strip_prefix(&repo).unwrap_or(entry.path()).to_owned())
+            .collect();
         let manifest = PackageManifest {
             id: prepared.draft.id(),
+            files: &files,
             facts: &prepared.facts,
             layout: &prepared.layout,
             compiled: &prepared.compiled,
@@ -652,8 +663,8 @@ impl Workshop {
     pub(super) async fn rebuild(&self, entry: &PackageEntry) -> Result<()> {
         let (Some(source), Some(measured)) = (&entry.source, &entry.measured) else { return Ok(()) };
         let id = &entry.id;
-        let scratch =
-            tempfile::tempdir_in(self.suite.root()).map_err(|error| Error::io("create", self.suite.root(), error))?;
+        let scratch = tempfile::tempdir_in(self.suite.root().join(JOURNAL))
+            .map_err(|error| Error::io("create", self.suite.root(), error))?;
         let parsed = PackageSource::parse(&source.package)?;
         let found = self.fetcher.get(&parsed, &scratch.path().join("sources"), Some(source)).await?;
         let layout = Layout { version: entry.version.clone(), ..layout::find(&found.folder)? };

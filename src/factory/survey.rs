@@ -103,7 +103,7 @@ pub(super) async fn survey(
     let seconds = options.seconds;
     // Processes of the load must not keep the command's output open.
     let line = format!(
-        "{exports}\n{{ {load}true; }} >/dev/null 2>&1 </dev/null\npython -B {RUNNER} survey --seconds {seconds} --output {OUTPUT}{doctests} >/dev/null\n\
+        "{exports}\n{{ {load}true; }} >/dev/null 2>&1 </dev/null\npython -B -I {RUNNER} survey --seconds {seconds} --output {OUTPUT}{doctests} >/dev/null\n\
          status=$?\nkill $(jobs -p) 2>/dev/null\nexit $status"
     );
     let limits = ExecLimits { wall: LIMIT, patience: LIMIT, grace: Duration::from_secs(2), output: 1 << 20 };
@@ -205,13 +205,16 @@ pub(super) fn is_close(one: &Value, other: &Value) -> bool {
 }
 
 /// The plan for the runner: tests by group, and those whose values vary.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plan {
     /// Ids of tests, by the name of their group.
     pub(super) groups: BTreeMap<String, Vec<String>>,
     /// Ids of tests whose values are not compared.
     pub(super) without_values: BTreeSet<String>,
+    /// Seconds of each test in the survey, from which the runner's time limits follow.
+    #[serde(default)]
+    pub(super) seconds: BTreeMap<String, f64>,
 }
 
 impl Plan {
