@@ -84,7 +84,7 @@ enum TestVisibility {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, ..EnvBuildOptions::default() };
+    let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, wheels_only: true, ..EnvBuildOptions::default() };
     let known = arguments.from.as_deref().map(FactoryList::read).transpose()?;
     let mut asked = if known.is_some() { Vec::new() } else { packages(&arguments.packages)? };
     asked.truncate(arguments.limit.map_or(usize::MAX, |limit| limit as usize));

@@ -107,7 +107,8 @@ fn index(files: BTreeMap<String, Vec<u8>>) -> SocketAddr {
                     "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
                     body.len()
                 );
-                let sent = if path.contains("half.tar") || path.contains("half-1") { body.len() / 2 } else { body.len() };
+                let sent =
+                    if path.contains("half.tar") || path.contains("half-1") { body.len() / 2 } else { body.len() };
                 let mut stream = &stream;
                 let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body[..sent]));
             });
@@ -148,14 +149,20 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
         entry["measured"]["functions"].as_array().unwrap().iter().map(|one| one["at"].as_str().unwrap()).collect();
     assert_eq!(functions, ["src/means/__init__.py::mean", "src/means/__init__.py::clip"]);
     assert_eq!(entry["funnel"]["dropped"]["no test fails without it"][0], "src/means/__init__.py::unneeded");
-    assert_eq!((&entry["name"], &entry["version"], &entry["licence"]), (&"means-of-lists".into(), &"1.5".into(), &"MIT".into()));
+    assert_eq!(
+        (&entry["name"], &entry["version"], &entry["licence"]),
+        (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
+    );
     assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&7.into(), &7.into()));
     // Neither the text nor the code shows what an example prints.
     let text = lab.read("tasks/papers/means-of-lists/paper.md");
     assert!(text.contains(">>> mean([7])") && !text.contains("7.0"), "{text}");
     assert!(!lab.read("tasks/repos/means-of-lists/src/means/__init__.py").contains("\n    1.5\n"));
     let manifest = lab.read("tasks/papers/means-of-lists/paper.toml");
-    assert!(manifest.contains("\"tests/test_means.py\"") && manifest.contains("authors = [\"A. Person\"]"), "{manifest}");
+    assert!(
+        manifest.contains("\"tests/test_means.py\"") && manifest.contains("authors = [\"A. Person\"]"),
+        "{manifest}"
+    );
     lab.ok(&["check", "--suite", "tasks"]);
     lab.ok(&["run", "--suite", "tasks", "-n", "1,2", "--agent", "gold,noop", "--name", "r"]);
     for record in lab.records("r") {
@@ -208,8 +215,17 @@ fn what_is_wrong_with_a_package_is_said_in_one_line_and_the_others_continue() {
         files.insert(format!("/simple/{name}/"), page(name, extra));
     }
     let address = index(files);
-    let packages = ["hostile", "failing", "untested", "empty", "autoexperiment-means", "autoexperiment-yanked",
-        "autoexperiment-half", "autoexperiment-nowhere", "a b"];
+    let packages = [
+        "hostile",
+        "failing",
+        "untested",
+        "empty",
+        "autoexperiment-means",
+        "autoexperiment-yanked",
+        "autoexperiment-half",
+        "autoexperiment-nowhere",
+        "a b",
+    ];
     lab.write("packages.txt", &packages.join("\n"));
     let ran = lab
         .command(&["factory", "packages.txt", "-o", "tasks", "--test-seconds", "2", "--mutants", "5", "-j", "2"])
