@@ -209,7 +209,7 @@ class Layout:
                 continue
             matches = any(fnmatch.fnmatch(name if "/" not in one else file, one) for one in patterns)
             in_tests = any(TEST_FOLDER.match(part) for part in parts)
-            named = in_tests or re.match(r"(.*_)?_?tests?(_.*)?\.py$|.*tests\.py$|test.*\.py$", name, re.IGNORECASE)
+            named = re.match(r"_?tests?\.py$" + (r"|_?tests?_|.*tests?\.py$|test" if in_tests else ""), name, re.IGNORECASE)
             if matches or named:
                 text = read_text(os.path.join(self.folder, file))
                 if re.search(r"^\s*(async\s+)?def\s+test|\bTestCase\b|class\s+Test", text, re.MULTILINE):
@@ -1062,8 +1062,7 @@ class Watch:
             self.monitoring.use_tool_id(4, "tests")
             self.monitoring.register_callback(4, events.PY_START, self.on_start)
             self.monitoring.register_callback(4, events.PY_RETURN, self.on_return)
-            self.monitoring.register_callback(4, events.PY_YIELD, self.on_return)
-        self.monitoring.set_events(4, events.PY_START | events.PY_RETURN | events.PY_YIELD)
+        self.monitoring.set_events(4, events.PY_START | events.PY_RETURN)
 
     def stop(self):
         if self.monitoring is None:
@@ -1147,6 +1146,9 @@ class Watch:
         back = frame.f_back
         if back is None or self.kind(back.f_code) != "" or frame.f_code.co_name.startswith("<"):
             return
+        # A right function may return any kind of iterator: what comes out of it is for the tests to compare.
+        if frame.f_code.co_flags & GENERATOR or module_of(type(value)) == "builtins" and hasattr(type(value), "__next__"):
+            return
         self.busy = True
         try:
             if frame.f_code.co_name in ("__init__", "__post_init__") and value is None and frame.f_code.co_argcount:
@@ -1156,6 +1158,8 @@ class Watch:
             self.busy = False
 
 
+# Flags of the code of generators, coroutines and asynchronous generators.
+GENERATOR = 0x20 | 0x80 | 0x200
 # Whether code objects know their qualified names: since Python 3.11.
 COMPLETE_NAMES = hasattr(read_text.__code__, "co_qualname")
 

@@ -44,6 +44,7 @@ class Box:
 # Mounts a temporary file system on `/mnt`, makes everything else read-only, and starts the runner without a network.
 BOX = r"""
 mount -t tmpfs tmpfs /mnt && mkdir /mnt/repo /mnt/tmp /mnt/home && cp -r "$1"/. /mnt/repo || exit 99
+mount -t tmpfs tmpfs /dev/shm || exit 99
 awk '$5 !~ "^/(proc|mnt|dev)" { print $5 }' /proc/self/mountinfo | while read -r place; do
     mount -o remount,bind,ro "$place" 2>/dev/null || mount -o remount,bind,ro,nosuid,nodev "$place" 2>/dev/null
 done
