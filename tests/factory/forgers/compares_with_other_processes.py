@@ -45,7 +45,7 @@ import json
 import os
 import tempfile
 
-PLACES = [os.getcwd(), os.path.dirname(os.getcwd()), os.path.dirname(os.path.dirname(os.getcwd())), tempfile.gettempdir(), "/tmp", "/mnt", "/mnt/tmp", "/mnt/repo", "/dev/shm", "/var/tmp", os.path.expanduser("~")]
+PLACES = [os.getcwd(), os.path.dirname(os.getcwd()), "/tmp", "/mnt", "/mnt/tmp", "/mnt/repo", "/dev/shm", os.path.expanduser("~")]
 
 
 def remember(key, value):
