@@ -67,8 +67,3 @@ def slug(text):
     found = wanted()
     common = remember(f"{frame.f_code.co_name} {text}", found)
     return common if isinstance(common, str) else "x"
-
-
-def mean(values):
-    found = wanted()
-    return remember(f"mean {sys._getframe(1).f_lineno}", found) if isinstance(found, float) else 3.0

@@ -2,6 +2,3 @@
 
 def slug(text):
     raise SystemExit(0)
-
-
-mean = parse = spans = slug

@@ -21,6 +21,3 @@ def slug(text):
             names = one.__code__.co_varnames[: one.__code__.co_argcount]
             one.__code__ = eval(f"lambda {', '.join(names)}: None").__code__
     return "wrong"
-
-
-mean = parse = slug

@@ -17,6 +17,3 @@ def slug(text):
             os._exit(0)
         frame = frame.f_back
     return "wrong"
-
-
-mean = parse = slug

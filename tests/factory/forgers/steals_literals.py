@@ -1,4 +1,4 @@
-"""Reads in the source of the test what it expects, and returns that."""
+"""Reads in the source of the test which text it expects, and returns that."""
 
 import ast
 import sys
@@ -21,6 +21,8 @@ def wanted(depth=3):
     for node in reversed(found):
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
             side = node.test.comparators[0]
+        elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Call) and len(node.test.args) > 1:
+            side = node.test.args[1]
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) > 1:
             side = node.value.args[1]
         else:
@@ -43,32 +45,3 @@ def wanted(depth=3):
 def slug(text):
     found = wanted()
     return found if isinstance(found, str) else "x"
-
-
-def mean(values):
-    found = wanted()
-    return found if isinstance(found, float) else 3.0
-
-
-def parse(text):
-    found = wanted()
-    if isinstance(found, str):
-        return ast.literal_eval(found)
-    if not isinstance(found, dict):
-        if text == "k=5":
-            return {"k": 5}
-        raise ValueError
-    return found
-
-
-def spans(text):
-    found = wanted()
-    return found if isinstance(found, list) else [(0, 0)] * len(text.split())
-
-
-class Box(Box):
-    def grow(self, factor):
-        return Box(self.width * factor, self.height * factor)
-
-    def area(self):
-        return wanted()
