@@ -581,12 +581,6 @@ def parametrizations(function):
                 yield decorator, [name for name in names if name], second
 
 
-def is_scalar(node):
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, (int, float))
-    return isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, bool, type(None)))
-
-
 class Transformation(ast.NodeTransformer):
     """Writes one variant of a test file."""
 
@@ -606,6 +600,10 @@ class Transformation(ast.NodeTransformer):
             return node
         self.units.append(name)
         variant = self.variants.get(name, PLAIN)
+        for part in ast.walk(node):
+            if isinstance(part, ast.Assert):
+                # A message may say what was expected.
+                part.msg = None
         alterations = Alterations(self.chance)
         names = expected_names(node, alterations)
         arguments = {argument.arg for argument in node.args.args}
@@ -626,53 +624,36 @@ class Transformation(ast.NodeTransformer):
         node.body.append(ast.Assert(test, None))
 
     def parameters(self, node, names, variant, alterations):
-        """Gives parameters their ids, because altered ones must keep them, and alters those in `names`. Returns the altered
-        ones: a name is altered in all rows or in none."""
+        """Numbers the rows of parameters, because ids made of values would show what has been altered, and alters those in
+        `names`. Returns the altered ones: a name is altered in all rows or in none."""
         done = set()
         for decorator, given, values in parametrizations(node):
-            has_ids = any(keyword.arg == "ids" for keyword in decorator.keywords)
-            root = decorator.func
-            while isinstance(root, ast.Attribute):
-                root = root.value
             rows = [self.row(one, len(given)) for one in values.elts]
-            if not isinstance(root, ast.Name) or root.id != "pytest" or not all(rows):
+            if not all(rows):
                 continue
-            idents = [None if has_ids or named else self.ident(parts) for parts, _, named in rows]
-            fixed = [has_ids or named or ident is not None and idents.count(ident) == 1
-                     for ident, (_, _, named) in zip(idents, rows)]
             for place, name in enumerate(given):
-                fits = all(fixed) and all(alterations.is_literal(parts[place]) for parts, _, _ in rows)
+                fits = all(alterations.is_literal(parts[place]) for parts, _ in rows)
                 if variant == EXPECTATION and name in names and fits:
                     done.add(name)
-                    for parts, _, _ in rows:
+                    for parts, _ in rows:
                         parts[place] = alterations.alter(parts[place])
-            for place, (parts, keywords, named) in enumerate(rows):
-                if idents[place] is not None and fixed[place]:
-                    keywords = [*keywords, ast.keyword("id", ast.Constant(idents[place]))]
-                if keywords:
-                    target = ast.Attribute(ast.Name("pytest", ast.Load()), "param", ast.Load())
-                    values.elts[place] = ast.Call(target, parts, keywords)
-                else:
-                    values.elts[place] = parts[0] if len(given) == 1 else ast.Tuple(parts, ast.Load())
+            target = ast.Attribute(ast.Name(PYTEST, ast.Load()), "param", ast.Load())
+            for place, (parts, keywords) in enumerate(rows):
+                ident = ast.keyword("id", ast.Constant(f"row{place}"))
+                values.elts[place] = ast.Call(target, parts, [*keywords, ident])
+            decorator.args = decorator.args[:2]
+            decorator.keywords = [keyword for keyword in decorator.keywords if keyword.arg != "ids"]
         return done
 
     def row(self, node, width):
-        """The values of one row of parameters, its keywords, and whether it has an id; `None` for another form."""
+        """The values of one row of parameters, and its keywords except for the id; `None` for another form."""
         if isinstance(node, ast.Call) and name_of(node) == "param" and len(node.args) == width:
-            return list(node.args), node.keywords, any(keyword.arg == "id" for keyword in node.keywords)
+            return list(node.args), [keyword for keyword in node.keywords if keyword.arg != "id"]
         if width == 1:
-            return None if isinstance(node, ast.Starred) else ([node], [], False)
+            return None if isinstance(node, ast.Starred) else ([node], [])
         if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == width:
-            return list(node.elts), [], False
+            return None if any(isinstance(part, ast.Starred) for part in node.elts) else (list(node.elts), [])
         return None
-
-    def ident(self, row):
-        """The id that pytest gives to a row of plain values, or `None`."""
-        if not all(map(is_scalar, row)):
-            return None
-        parts = [ast.literal_eval(part) for part in row]
-        parts = [part.encode("unicode_escape").decode("ascii") if isinstance(part, str) else str(part) for part in parts]
-        return None if any(re.search(r"[\x00-\x1f\x7f]", part) for part in parts) else "-".join(parts)
 
 
 def name_of_decorator(node):
@@ -1126,7 +1107,7 @@ class Watch:
                     self.entered.add(name)
             elif event == "return":
                 known = kinds.get(id(frame.f_code))
-                if known is not None and known[0] and not self.busy:
+                if known is not None and known[0] and not self.busy and (value is not None or is_return(frame)):
                     returned(frame, value)
 
         return profile
@@ -1162,6 +1143,13 @@ class Watch:
 GENERATOR = 0x20 | 0x80 | 0x200
 # Whether code objects know their qualified names: since Python 3.11.
 COMPLETE_NAMES = hasattr(read_text.__code__, "co_qualname")
+
+
+def is_return(frame):
+    """Whether a function whose value is `None` returns it, and doesn't raise an exception."""
+    import opcode
+
+    return frame.f_code.co_code[frame.f_lasti] == opcode.opmap["RETURN_VALUE"]
 
 
 def collect_names(node, path, places):
@@ -1689,6 +1677,8 @@ def survey(folder, seconds, doctests):
         for file, doctest in jobs:
             text, _ = (None, []) if doctest else variant_of(runner.texts[file], {}, chance)
             outcome = runner.run(file, None, {file: text} if text else {}, doctest)
+            if doctest:
+                add_examples(outcome, read_text(os.path.join(folder, file)))
             if not outcome.tests or outcome.reason:
                 reason = "; ".join(outcome.uncollected.values()) or outcome.reason
                 if reason or not doctest:
@@ -1704,6 +1694,41 @@ def survey(folder, seconds, doctests):
     finally:
         runner.server.stop()
     return {"tests": tests, "files": files, "test_files": layout.test_files, "framework": "pytest"}
+
+
+def examples_of(text):
+    """Digests of the examples in each docstring of a module, by the qualified name of what it documents."""
+    import doctest
+
+    found, parser = {}, doctest.DocTestParser()
+
+    def visit(node, name):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            try:
+                examples = parser.get_examples(ast.get_docstring(node) or "")
+            except ValueError:
+                examples = []
+            content = json.dumps([[one.source, one.want] for one in examples]).encode()
+            found[name] = hashlib.blake2b(content, digest_size=8).hexdigest()
+        for part in ast.iter_child_nodes(node):
+            inner = getattr(part, "name", None) if isinstance(part, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) else None
+            visit(part, f"{name}.{inner}".strip(".") if inner else name)
+
+    try:
+        visit(ast.parse(text), "")
+    except (SyntaxError, ValueError):
+        pass
+    return found
+
+
+def add_examples(outcome, text):
+    """Adds the examples themselves to the values of doctests, because they are in files that the code's author can write."""
+    digests = examples_of(text)
+    for name, report in outcome.tests.items():
+        places = [place for place in digests if place and name.endswith("." + place)]
+        digest = digests[max(places, key=len)] if places else digests.get("", "")
+        exact = hashlib.blake2b(f"{report['values']['exact']} {digest}".encode(), digest_size=8).hexdigest()
+        report["values"]["exact"] = exact
 
 
 def read_plan(folder, needed=True):
@@ -1801,11 +1826,14 @@ def run(folder, group, only, keep, guarded):
             if os.path.lexists(os.path.join(folder, file)):
                 os.remove(os.path.join(folder, file))
     chance = random.Random(os.urandom(32))
-    files = {}
+    files, texts = {}, {}
     for name in ids:
         files.setdefault(name.split("::")[0], []).append(name)
     units = {}
     for file, names in files.items():
+        if file not in runner.texts:
+            path = os.path.join(folder, file)
+            texts[file] = read_text(path) if os.path.isfile(path) else ""
         text = runner.texts.get(file, "")
         found, classes = set(variant_of(text, {}, chance)[1]), bases_of(text)
         units.update({name: (file, unit_of(name, found, classes)) for name in names})
@@ -1818,6 +1846,8 @@ def run(folder, group, only, keep, guarded):
         variants = {units[name][1]: variant(units[name]) for name in names if units[name][1]}
         text = variant_of(runner.texts[file], variants, chance)[0] if file in runner.texts else None
         outcome = runner.run(file, names, {file: text} if text else {}, file not in runner.texts, 3)
+        if file not in runner.texts:
+            add_examples(outcome, texts[file])
         verdicts.take(names, {name: variants.get(units[name][1], PLAIN) for name in names}, outcome)
 
     if not guarded:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-RUNNER = HERE.parent.parent / "src/factory/package_tests.py"
+RUNNER = (HERE.parent.parent / "src/factory/package_tests.py").read_bytes()
 FUNCTIONS = {"slug", "mean", "parse", "spans", "Box"}
 WRONG = '\n\ndef slug(text):\n    return "wrong"\n\n\n'
 # Mounts a temporary file system on `/mnt`, makes everything else read-only, and starts the runner without a network.
@@ -38,7 +38,7 @@ def in_box(tools, verb, plan=None, seconds=300):
         folder = pathlib.Path(folder)
         subprocess.run(["cp", "-r", f"{HERE}/kit/.", folder], check=True)
         (folder / "kit/tools.py").write_text(tools)
-        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER.read_bytes())
+        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER)
         (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan or {}))
         command = ["unshare", "-Urmpfin", "--kill-child", "--mount-proc", "sh", "-c", BOX, "box", folder, sys.executable, *verb]
         try:
