@@ -584,8 +584,9 @@ def parametrizations(function):
 class Transformation(ast.NodeTransformer):
     """Writes one variant of a test file."""
 
-    def __init__(self, variants, chance):
-        self.variants, self.chance = variants, chance
+    def __init__(self, variants, chance, called):
+        # Names of functions that other tests call: these keep their assertions.
+        self.variants, self.chance, self.called = variants, chance, called
         self.path, self.units = [], []
 
     def visit_ClassDef(self, node):
@@ -596,7 +597,7 @@ class Transformation(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node):
         name = "::".join([*self.path, node.name])
-        if not node.name.startswith("test") or any(name_of_decorator(one) == "fixture" for one in node.decorator_list):
+        if not node.name.startswith("test") or node.name in self.called or any(name_of_decorator(one) == "fixture" for one in node.decorator_list):
             return node
         self.units.append(name)
         variant = self.variants.get(name, PLAIN)
@@ -669,7 +670,9 @@ def variant_of(text, variants, chance):
         return None, []
     # Deep expressions of long sources.
     sys.setrecursionlimit(20000)
-    transformation = Transformation(variants, chance)
+    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    called |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    transformation = Transformation(variants, chance, called)
     tree = transformation.visit(tree)
     place = 0
     for place, node in enumerate(tree.body):
@@ -1402,11 +1405,15 @@ def confine(folder):
     return confined
 
 
+SEMAPHORE = re.compile(r"sem\.mp-\w{8}$|psm_\w{8}$|sem\.loky-[\w-]+$")
+
+
 def shared_memory():
     """Objects in memory that outlive processes: files of `/dev/shm`, and queues, semaphores and segments of System V."""
     found = set()
     try:
-        found |= {f"/dev/shm/{name}" for name in os.listdir("/dev/shm")}
+        # Semaphores of `multiprocessing` come and go, also those of other programs.
+        found |= {f"/dev/shm/{name}" for name in os.listdir("/dev/shm") if not SEMAPHORE.match(name)}
         for kind in ("shm", "msg", "sem"):
             with open(f"/proc/sysvipc/{kind}") as file:
                 found |= {f"{kind} {line.split()[1]}" for line in file.readlines()[1:]}
