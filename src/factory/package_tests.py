@@ -77,7 +77,7 @@ SHARED_LIBRARIES = ("numpy", "scipy", "pandas", "sympy", "matplotlib", "hypothes
 # Largest total size of files that are kept in memory, in bytes; larger ones are copied from the disk.
 LARGEST_IN_MEMORY = 4 << 20
 # Time in seconds for importing a test file, which has no tests to count yet.
-COLLECTION_SECONDS = 120
+COLLECTION_SECONDS = 60
 
 
 # Configuration and files of the tests.
@@ -1583,7 +1583,16 @@ class Runner:
         self.folder, self.layout, self.limit = folder, layout, limit
         self.snapshot = Snapshot(folder)
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
+        self.alone = self.find_alone()
         self.server = Server(self.libraries())
+
+    def find_alone(self):
+        """Test files that no other file of the tests names: their tests need not be seen by others."""
+        others = [file for file in self.layout.test_files if file.endswith((".py", ".ini", ".cfg", ".txt")) and file not in self.texts]
+        texts = {**self.texts, **{file: read_text(os.path.join(self.folder, file)) for file in others}}
+        stem = lambda file: os.path.splitext(os.path.basename(file))[0]
+        found = {file: set(re.findall(r"\w+", text)) for file, text in texts.items()}
+        return [file for file in self.texts if not any(stem(file) in words for other, words in found.items() if other != file)]
 
     def libraries(self):
         """Shared libraries that the repo's files import, except for the repo itself."""
@@ -1606,7 +1615,7 @@ class Runner:
                 for name in ("workspace", "tmp", "home"):
                     os.mkdir(os.path.join(base, name))
                 folder = os.path.realpath(os.path.join(base, "workspace"))
-                self.snapshot.copy(folder, replaced)
+                self.snapshot.copy(folder, {**{other: b"" for other in self.alone if other != file}, **replaced})
                 job = {
                     "folder": folder, "ids": ids, "done": sorted(outcome.tests),
                     "arguments": self.layout.arguments(file, doctest), "roots": self.layout.roots,
@@ -1654,7 +1663,7 @@ class Runner:
                         except (ValueError, TypeError, KeyError, IndexError):
                             continue
                         running = None if message[0] == "end" else running
-                        limit = time.monotonic() + (2 * self.limit(running) + 5 if running else COLLECTION_SECONDS)
+                        limit = time.monotonic() + (2 * self.limit(running) + 2 if running else COLLECTION_SECONDS)
                     if outcome.finished:
                         return None
                 elif not os.path.exists(f"/proc/{child}"):
