@@ -2,9 +2,10 @@
 
     python tests/factory/forge.py [NAME...] [--jobs N]
 
-Each forger is a file of `forgers/`: code that is appended to the module `tools`. It replaces the functions that it defines; if
-it defines none, `slug` is wrong. `@RESULT@` in it is gold's result, which agents are never given. Each file of `right/` is appended to the right functions. Everything runs in namespaces of its own, in which
-only a temporary file system can be written. The exit status is 1 if a forger passes or a right variant does not.
+Each forger is a file of `forgers/`: code that is appended to the module `tools`. It replaces the functions that it
+defines; if it defines none, `slug` is wrong. `@RESULT@` in it is gold's result, which agents are never given. Each file of
+`right/` is appended to the right functions. Everything runs in namespaces of its own, in which only a temporary file system
+can be written. The exit status is 1 if a forger passes or a right variant does not.
 """
 
 import ast
@@ -40,10 +41,29 @@ def in_box(tools, verb, plan=None, seconds=300):
         (folder / "kit/tools.py").write_text(tools)
         (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER)
         (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan or {}))
-        command = ["unshare", "-Urmpfin", "--kill-child", "--mount-proc", "sh", "-c", BOX, "box", folder, sys.executable, *verb]
+        command = [
+            "unshare",
+            "-Urmpfin",
+            "--kill-child",
+            "--mount-proc",
+            "sh",
+            "-c",
+            BOX,
+            "box",
+            folder,
+            sys.executable,
+            *verb,
+        ]
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=seconds,
-                                  stdin=subprocess.DEVNULL, errors="replace")
+            done = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=seconds,
+                stdin=subprocess.DEVNULL,
+                errors="replace",
+            )
         except subprocess.TimeoutExpired:
             return None, "too slow"
     if done.returncode == 99:
@@ -79,19 +99,25 @@ def main(names):
     gold, said = in_box(right, ["run", "all"], plan)
     if gold is None or gold["passed"] != len(survey["tests"]) or gold["changed"]:
         sys.exit(f"gold does not pass: {gold} {said}")
-    print(f"gold: {len(kept)} tests, canaries: {sorted(set(gold['canaries'].values()))}, "
-          f"{sum(one == 'passed' for one in gold['canaries'].values())} without effect")
+    print(
+        f"gold: {len(kept)} tests, canaries: {sorted(set(gold['canaries'].values()))}, "
+        f"{sum(one == 'passed' for one in gold['canaries'].values())} without effect"
+    )
 
     def attempt(file):
         text = file.read_text()
         defined = {getattr(node, "name", None) for node in ast.parse(text).body}
         wrong = file.parent.name == "forgers" and not defined & FUNCTIONS
-        tools = right + (WRONG if wrong else "\n\n") + text.replace("@RESULT@", json.dumps(gold))
+        tools = right + (WRONG if wrong else "\n\n") + text.replace("@RESULT@", json.dumps(json.dumps(gold))[1:-1])
         result, said = in_box(tools, ["run", "all"], plan)
         if result is None:
             return file, ["no result"], said
         # The parts of the result that differ from gold.
-        return file, [key for key in ("tests", "canaries", "changed", "values") if not same(result.get(key), gold.get(key))], said
+        return (
+            file,
+            [key for key in ("tests", "canaries", "changed", "values") if not same(result.get(key), gold.get(key))],
+            said,
+        )
 
     files = [file for kind in ("right", "forgers") for file in sorted((HERE / kind).glob("*.py"))]
     files = [file for file in files if not names or file.stem in names]
