@@ -4,13 +4,13 @@
     python -B -I autoexperiment_package_tests.py run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
 
 `survey` finds all tests of the original code and reports each one's outcome, time, values and entered functions. `run`
-runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written. `--unguarded` runs
-each test once, for code that is trusted; `--keep` leaves the test files on the disk. With `-I`, Python imports nothing from
-the repo before this file does; `PYTHONPATH` is then read here.
+runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written. `--unguarded`
+runs each test once, for code that is trusted; `--keep` leaves the test files on the disk. With `-I`, Python imports
+nothing from the repo before this file does; `PYTHONPATH` is then read here.
 
 The code under test runs in the process of the tests and could make them pass. So a pass is not taken from one process.
-Each test file runs in several processes, one after the other, each in a fresh copy of the repo. In each process, each test
-function is in one of three variants, drawn at random for each run:
+Each test file runs in several processes, one after the other, each in a fresh copy of the repo. In each process, each
+test function is in one of three variants, drawn at random for each run:
 
 - `plain`: the test as its authors wrote it;
 - `expectation`: every value that the test expects is another one, so the test must fail;
@@ -914,8 +914,8 @@ def mixed(place):
 
 
 class Summary:
-    """A digest of values. Exact parts go to a hash. Floats go to three sums of positive terms, weighted by their place: a
-    small relative change of floats is a small relative change of the sums, and no permutation keeps them."""
+    """A digest of values. Exact parts go to a hash. Floats go to three sums of positive terms, weighted by their
+    place: a small relative change of floats is a small relative change of the sums, and no permutation keeps them."""
 
     def __init__(self, private=()):
         self.hash, self.sums, self.floats, self.parts = hashlib.blake2b(digest_size=8), [0.0, 0.0, 0.0], 0, 0
@@ -1608,10 +1608,11 @@ def changed(before):
 
 
 def confine(folder):
-    """Lets this process and its children write only below `folder` and to devices, by Landlock, where the kernel has it.
+    """Lets this process and its children write only below `folder` and to devices, by Landlock, where the kernel has
+    it.
 
-    So a process leaves nothing behind that tells a later one which variants it has seen. Landlock also denies signals to
-    this program's other processes, and access to their memory, even for root.
+    So a process leaves nothing behind that tells a later one which variants it has seen. Landlock also denies signals
+    to this program's other processes, and access to their memory, even for root.
     """
     import ctypes
     import struct
@@ -2169,8 +2170,8 @@ def run(folder, group, only, keep, guarded):
 
 
 def fix_addresses():
-    """Makes addresses the same in every run, where this is allowed. Hashes of most objects are their addresses, and so is
-    that of `None` before Python 3.12."""
+    """Makes addresses the same in every run, where this is allowed. Hashes of most objects are their addresses, and
+    so is that of `None` before Python 3.12."""
     import ctypes
 
     ctypes.CDLL(None).personality(0x0040000)

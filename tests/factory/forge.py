@@ -3,9 +3,9 @@
     python tests/factory/forge.py [NAME...] [--jobs N]
 
 Each forger is a file of `forgers/`: code that is appended to the module `tools`. It replaces the functions that it
-defines; if it defines none, `slug` is wrong. `@RESULT@` in it is gold's result, which agents are never given. Each file of
-`right/` is appended to the right functions. Everything runs in namespaces of its own, in which only a temporary file system
-can be written. The exit status is 1 if a forger passes or a right variant does not.
+defines; if it defines none, `slug` is wrong. `@RESULT@` in it is gold's result, which agents are never given. Each file
+of `right/` is appended to the right functions. Everything runs in namespaces of its own, in which only a temporary file
+system can be written. The exit status is 1 if a forger passes or a right variant does not.
 """
 
 import ast
