@@ -4,25 +4,25 @@
     python -B -I autoexperiment_package_tests.py run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
 
 `survey` finds all tests of the original code and reports each one's outcome, time, values and entered functions. `run`
-runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written. With `-I`, Python
-imports nothing from the repo before this file does; `PYTHONPATH` is then read here. `--unguarded` runs each test once, for
-code that is trusted.
+runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written. `--unguarded`
+runs each test once, for code that is trusted; `--keep` leaves the test files on the disk. With `-I`, Python imports
+nothing from the repo before this file does; `PYTHONPATH` is then read here.
 
-That code runs in the process of the tests and could make them pass. So a pass is not taken from one process. Each test
-file runs in several processes, one after the other, each in a fresh copy of the repo. In each process, each test function
-is in one of three variants, drawn at random for each run:
+The code under test runs in the process of the tests and could make them pass. So a pass is not taken from one process.
+Each test file runs in several processes, one after the other, each in a fresh copy of the repo. In each process, each
+test function is in one of three variants, drawn at random for each run:
 
 - `plain`: the test as its authors wrote it;
 - `expectation`: every value that the test expects is another one, so the test must fail;
 - `ending`: one more assertion at the end of the test is false, so the test must fail.
 
-The variants differ only in the source of the test files, written to the copy before the process starts. The process isn't
-told which variant a test is in, and holds no secret. Code that swallows failures, patches the test framework, returns
-objects that equal everything, copies the expected value from its caller, or reports outcomes of its own does so in all
-variants, and makes a test pass that must fail.
+The variants differ only in the source of the test files, written to the copy before the process starts. The process
+isn't told which variant a test is in, and holds no secret. Code that swallows failures, patches the test framework,
+returns objects that equal everything, copies the expected value from its caller, or reports outcomes of its own does so
+in all variants, and makes a test pass that must fail.
 
-This process and the server that it starts never import the repo's code. The server imports libraries and forks one process
-for each file and variant. A "value" is a digest of what functions of the package return to the test files.
+This process and the server that it starts never import the repo's code. The server imports libraries and forks one
+process for each file and variant. A "value" is a digest of what functions of the package return to the test files.
 """
 
 import os
@@ -31,7 +31,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 if __name__ == "__main__":
     # The folder of this file is the repo. This process must import neither its code nor a `json.py` planted there.
-    sys.path[:] = [entry for entry in sys.path if not (os.path.realpath(entry or ".") + os.sep).startswith(HERE + os.sep)]
+    sys.path[:] = [
+        entry for entry in sys.path if not (os.path.realpath(entry or ".") + os.sep).startswith(HERE + os.sep)
+    ]
 
 import ast
 import configparser
@@ -52,32 +54,97 @@ import time
 PLAN = "autoexperiment_package_tests.json"
 RUNNER = "autoexperiment_package_tests.py"
 SETTINGS = {
-    "PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "MPLBACKEND": "Agg", "COLUMNS": "80",
-    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMEXPR_NUM_THREADS": "1",
-    "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "TERM": "dumb",
+    "PYTHONHASHSEED": "0",
+    "TZ": "UTC",
+    "LC_ALL": "C.UTF-8",
+    "LANG": "C.UTF-8",
+    "MPLBACKEND": "Agg",
+    "COLUMNS": "80",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNOUSERSITE": "1",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "TERM": "dumb",
 }
 # Variables that change what Python or pytest import, or how they behave.
 REMOVED_SETTINGS = (
-    "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTHONSAFEPATH",
+    "PYTHONSTARTUP",
+    "PYTHONWARNINGS",
+    "PYTEST_ADDOPTS",
+    "PYTEST_PLUGINS",
+    "PYTHONOPTIMIZE",
+    "PYTHONSAFEPATH",
 )
 SKIPPED_FOLDERS = {
-    ".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", "__pycache__", "node_modules", ".pytest_cache", ".hypothesis",
-    ".mypy_cache", ".ruff_cache", ".eggs",
+    ".git",
+    ".hg",
+    ".svn",
+    ".tox",
+    ".nox",
+    ".venv",
+    "venv",
+    "__pycache__",
+    "node_modules",
+    ".pytest_cache",
+    ".hypothesis",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".eggs",
 }
 TEST_FOLDER = re.compile(r"_?(unit)?_?tests?$|test[-_]?(data|files|utils)$|testing[-_]?data$", re.IGNORECASE)
 CONFIGURATION = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 # Plugins of the environment that change the order of tests, run them in parallel or again, or only report.
 UNWANTED_PLUGINS = {
-    "xdist", "xdist.looponfail", "randomly", "random_order", "random-order", "pytest_cov", "rerunfailures", "sugar", "html",
-    "metadata", "pytest_jsonreport", "json-report", "instafail", "testmon", "picked", "forked", "flakefinder", "repeat",
-    "pytest-reverse", "flake8", "mypy", "black", "ruff", "isort", "pycodestyle", "codspeed", "profiling", "memray", "xvfb",
+    "xdist",
+    "xdist.looponfail",
+    "randomly",
+    "random_order",
+    "random-order",
+    "pytest_cov",
+    "rerunfailures",
+    "sugar",
+    "html",
+    "metadata",
+    "pytest_jsonreport",
+    "json-report",
+    "instafail",
+    "testmon",
+    "picked",
+    "forked",
+    "flakefinder",
+    "repeat",
+    "pytest-reverse",
+    "flake8",
+    "mypy",
+    "black",
+    "ruff",
+    "isort",
+    "pycodestyle",
+    "codspeed",
+    "profiling",
+    "memray",
+    "xvfb",
 }
 # Libraries that are worth importing once instead of once for each process.
-SHARED_LIBRARIES = ("numpy", "scipy", "pandas", "sympy", "matplotlib", "hypothesis", "sklearn", "torch", "xarray", "astropy")
+SHARED_LIBRARIES = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "sympy",
+    "matplotlib",
+    "hypothesis",
+    "sklearn",
+    "torch",
+    "xarray",
+    "astropy",
+)
 # Largest total size of files that are kept in memory, in bytes; larger ones are copied from the disk.
 LARGEST_IN_MEMORY = 4 << 20
 # Time in seconds for importing a test file, which has no tests to count yet.
-COLLECTION_SECONDS = 120
+COLLECTION_SECONDS = 60
 
 
 # Configuration and files of the tests.
@@ -87,7 +154,8 @@ def walk(folder):
     """Yields the files below `folder` as sorted relative paths, without version control, caches and environments."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(
-            name for name in folders
+            name
+            for name in folders
             if name not in SKIPPED_FOLDERS and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
         )
         for name in sorted(files):
@@ -138,8 +206,20 @@ def words(value):
 
 
 KEPT_OPTIONS = {
-    "--import-mode", "-W", "--pythonwarnings", "--strict-markers", "--asyncio-mode", "-m", "-k", "--ignore",
-    "--ignore-glob", "--deselect", "--confcutdir", "--ds", "--mpl", "--doctest-continue-on-failure",
+    "--import-mode",
+    "-W",
+    "--pythonwarnings",
+    "--strict-markers",
+    "--asyncio-mode",
+    "-m",
+    "-k",
+    "--ignore",
+    "--ignore-glob",
+    "--deselect",
+    "--confcutdir",
+    "--ds",
+    "--mpl",
+    "--doctest-continue-on-failure",
 }
 KEPT_WITH_VALUE = {"--import-mode", "-W", "--pythonwarnings", "--asyncio-mode", "-m", "-k", "--confcutdir", "--ds"}
 
@@ -178,8 +258,11 @@ class Layout:
         """Folders that modules are imported from."""
         folders = [entry for entry in ("src", "lib", "python", "source") if self.has_modules(entry)]
         if "lib" in folders or "python" in folders or "source" in folders:
-            named = "".join(read_text(os.path.join(self.folder, name)) for name in ("setup.py", "setup.cfg", "pyproject.toml")
-                            if os.path.isfile(os.path.join(self.folder, name)))
+            named = "".join(
+                read_text(os.path.join(self.folder, name))
+                for name in ("setup.py", "setup.cfg", "pyproject.toml")
+                if os.path.isfile(os.path.join(self.folder, name))
+            )
             folders = [one for one in folders if one == "src" or re.search(rf"['\"= ]{one}['\"/\s]", named)]
         return [*folders, "."]
 
@@ -189,7 +272,8 @@ class Layout:
             return False
         return any(
             name.endswith(".py") or any(file.endswith(".py") for file in os.listdir(os.path.join(path, name)))
-            for name in os.listdir(path) if name.endswith(".py") or os.path.isdir(os.path.join(path, name))
+            for name in os.listdir(path)
+            if name.endswith(".py") or os.path.isdir(os.path.join(path, name))
         )
 
     def find_tests(self):
@@ -209,7 +293,9 @@ class Layout:
                 continue
             matches = any(fnmatch.fnmatch(name if "/" not in one else file, one) for one in patterns)
             in_tests = any(TEST_FOLDER.match(part) for part in parts)
-            named = in_tests or re.match(r"(.*_)?_?tests?(_.*)?\.py$|.*tests\.py$|test.*\.py$", name, re.IGNORECASE)
+            named = re.match(
+                r"_?tests?\.py$" + (r"|_?tests?_|.*tests?\.py$|test" if in_tests else ""), name, re.IGNORECASE
+            )
             if matches or named:
                 text = read_text(os.path.join(self.folder, file))
                 if re.search(r"^\s*(async\s+)?def\s+test|\bTestCase\b|class\s+Test", text, re.MULTILINE):
@@ -252,12 +338,26 @@ class Layout:
     def arguments(self, file, doctest):
         """Options of pytest for one test file."""
         name, options = self.configuration(file)
-        given = ["-q", "--tb=native", "--assert=plain", "-p", "no:cacheprovider", "-o", "addopts=", "-o", "required_plugins=", "--color=no"]
+        given = [
+            "-q",
+            "--tb=native",
+            "--assert=plain",
+            "-p",
+            "no:cacheprovider",
+            "-o",
+            "addopts=",
+            "-o",
+            "required_plugins=",
+            "--color=no",
+        ]
         given += ["-c", name] if name else []
         given += ["--rootdir", "."]
         given += kept_options(options.get("addopts"))
         for category in (
-            "PytestConfigWarning", "PytestAssertRewriteWarning", "PytestCacheWarning", "PytestUnknownMarkWarning",
+            "PytestConfigWarning",
+            "PytestAssertRewriteWarning",
+            "PytestCacheWarning",
+            "PytestUnknownMarkWarning",
         ):
             given += ["-W", f"ignore::pytest.{category}"]
         given += ["--doctest-modules"] if doctest else []
@@ -305,25 +405,87 @@ class Snapshot:
 PLAIN, EXPECTATION, ENDING = "plain", "expectation", "ending"
 # Constructors whose calls with literals count as literals.
 CONSTRUCTORS = {
-    "approx", "array", "asarray", "Decimal", "Fraction", "date", "datetime", "time", "timedelta", "set", "frozenset", "list",
-    "tuple", "dict", "OrderedDict", "DataFrame", "Series", "Index", "complex", "float", "int", "str", "bytes", "bytearray",
-    "Path", "PurePath", "UUID", "Counter", "deque", "dedent", "range", "Timestamp", "Timedelta", "sorted", "matrix",
-    "float32", "float64", "int32", "int64", "uint8",
+    "approx",
+    "array",
+    "asarray",
+    "Decimal",
+    "Fraction",
+    "date",
+    "datetime",
+    "time",
+    "timedelta",
+    "set",
+    "frozenset",
+    "list",
+    "tuple",
+    "dict",
+    "OrderedDict",
+    "DataFrame",
+    "Series",
+    "Index",
+    "complex",
+    "float",
+    "int",
+    "str",
+    "bytes",
+    "bytearray",
+    "Path",
+    "PurePath",
+    "UUID",
+    "Counter",
+    "deque",
+    "dedent",
+    "range",
+    "Timestamp",
+    "Timedelta",
+    "sorted",
+    "matrix",
+    "float32",
+    "float64",
+    "int32",
+    "int64",
+    "uint8",
 }
 OPPOSITE_CALLS = {
-    "assertEqual": "assertNotEqual", "assertEquals": "assertNotEqual", "assertAlmostEqual": "assertNotAlmostEqual",
-    "assertTrue": "assertFalse", "assertFalse": "assertTrue", "assert_": "assertFalse", "assertIs": "assertIsNot",
-    "assertIsNone": "assertIsNotNone", "assertIsNotNone": "assertIsNone", "assertIn": "assertNotIn",
-    "assertNotIn": "assertIn", "assertIsInstance": "assertNotIsInstance", "assertNotIsInstance": "assertIsInstance",
-    "assertGreater": "assertLessEqual", "assertLess": "assertGreaterEqual", "assertGreaterEqual": "assertLess",
-    "assertLessEqual": "assertGreater", "assertNotEqual": "assertEqual", "assertIsNot": "assertIs",
-    "assertRegex": "assertNotRegex", "assertNotRegex": "assertRegex", "assertListEqual": "assertNotEqual",
-    "assertDictEqual": "assertNotEqual", "assertSetEqual": "assertNotEqual", "assertTupleEqual": "assertNotEqual",
-    "assertSequenceEqual": "assertNotEqual", "assertMultiLineEqual": "assertNotEqual",
+    "assertEqual": "assertNotEqual",
+    "assertEquals": "assertNotEqual",
+    "assertAlmostEqual": "assertNotAlmostEqual",
+    "assertTrue": "assertFalse",
+    "assertFalse": "assertTrue",
+    "assert_": "assertFalse",
+    "assertIs": "assertIsNot",
+    "assertIsNone": "assertIsNotNone",
+    "assertIsNotNone": "assertIsNone",
+    "assertIn": "assertNotIn",
+    "assertNotIn": "assertIn",
+    "assertIsInstance": "assertNotIsInstance",
+    "assertNotIsInstance": "assertIsInstance",
+    "assertGreater": "assertLessEqual",
+    "assertLess": "assertGreaterEqual",
+    "assertGreaterEqual": "assertLess",
+    "assertLessEqual": "assertGreater",
+    "assertNotEqual": "assertEqual",
+    "assertIsNot": "assertIs",
+    "assertRegex": "assertNotRegex",
+    "assertNotRegex": "assertRegex",
+    "assertListEqual": "assertNotEqual",
+    "assertDictEqual": "assertNotEqual",
+    "assertSetEqual": "assertNotEqual",
+    "assertTupleEqual": "assertNotEqual",
+    "assertSequenceEqual": "assertNotEqual",
+    "assertMultiLineEqual": "assertNotEqual",
 }
 OPPOSITE_OPERATORS = {
-    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
 }
 RAISING = {"raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns", "assertWarnsRegex", "deprecated_call"}
 OTHER_ERRORS = ("BufferError", "BrokenPipeError", "RecursionError", "FloatingPointError", "ChildProcessError")
@@ -405,7 +567,11 @@ class Alterations:
         if isinstance(value, bool):
             return not value
         if isinstance(value, int):
-            return value + pick.choice([-1, 1]) * pick.randrange(1, max(9, abs(value)) + 1) if abs(value) > 1 else value + 2
+            return (
+                value + pick.choice([-1, 1]) * pick.randrange(1, max(9, abs(value)) + 1)
+                if abs(value) > 1
+                else value + 2
+            )
         if isinstance(value, float):
             if value != value or value in (float("inf"), float("-inf")):
                 return 1.5
@@ -518,8 +684,11 @@ class Alterations:
         if not name.startswith(("assert", "_assert")):
             return node
         self.changed += 1
-        error = ast.Call(ast.Attribute(ast.Name(PYTEST, ast.Load()), "raises", ast.Load()),
-                         [ast.Name("AssertionError", ast.Load())], [])
+        error = ast.Call(
+            ast.Attribute(ast.Name(PYTEST, ast.Load()), "raises", ast.Load()),
+            [ast.Name("AssertionError", ast.Load())],
+            [],
+        )
         return ast.copy_location(ast.With([ast.withitem(error, None)], [node]), node)
 
     def raising(self, call):
@@ -549,7 +718,11 @@ def expected_names(function, alterations):
                 pair = (node.test.left, node.test.comparators[0])
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) > 1:
             name = name_of(node.value)
-            if CHECKER.match(name) and "Not" not in name and not name.startswith(("assertLess", "assertGreater", "assertIs")):
+            if (
+                CHECKER.match(name)
+                and "Not" not in name
+                and not name.startswith(("assertLess", "assertGreater", "assertIs"))
+            ):
                 pair = node.value.args[:2]
         for one, other in (pair, pair[::-1]) if pair else ():
             while isinstance(one, ast.Call) and name_of(one) in CONSTRUCTORS and one.args:
@@ -581,17 +754,12 @@ def parametrizations(function):
                 yield decorator, [name for name in names if name], second
 
 
-def is_scalar(node):
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, (int, float))
-    return isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, bool, type(None)))
-
-
 class Transformation(ast.NodeTransformer):
     """Writes one variant of a test file."""
 
-    def __init__(self, variants, chance):
-        self.variants, self.chance = variants, chance
+    def __init__(self, variants, chance, called):
+        # Names of functions that other tests call: these keep their assertions.
+        self.variants, self.chance, self.called = variants, chance, called
         self.path, self.units = [], []
 
     def visit_ClassDef(self, node):
@@ -602,10 +770,18 @@ class Transformation(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node):
         name = "::".join([*self.path, node.name])
-        if not node.name.startswith("test") or any(name_of_decorator(one) == "fixture" for one in node.decorator_list):
+        if (
+            not node.name.startswith("test")
+            or node.name in self.called
+            or any(name_of_decorator(one) == "fixture" for one in node.decorator_list)
+        ):
             return node
         self.units.append(name)
         variant = self.variants.get(name, PLAIN)
+        for part in ast.walk(node):
+            if isinstance(part, ast.Assert):
+                # A message may say what was expected.
+                part.msg = None
         alterations = Alterations(self.chance)
         names = expected_names(node, alterations)
         arguments = {argument.arg for argument in node.args.args}
@@ -626,53 +802,36 @@ class Transformation(ast.NodeTransformer):
         node.body.append(ast.Assert(test, None))
 
     def parameters(self, node, names, variant, alterations):
-        """Gives parameters their ids, because altered ones must keep them, and alters those in `names`. Returns the altered
-        ones: a name is altered in all rows or in none."""
+        """Numbers the rows of parameters, because ids made of values would show what has been altered, and alters those
+        in `names`. Returns the altered ones: a name is altered in all rows or in none."""
         done = set()
         for decorator, given, values in parametrizations(node):
-            has_ids = any(keyword.arg == "ids" for keyword in decorator.keywords)
-            root = decorator.func
-            while isinstance(root, ast.Attribute):
-                root = root.value
             rows = [self.row(one, len(given)) for one in values.elts]
-            if not isinstance(root, ast.Name) or root.id != "pytest" or not all(rows):
+            if not all(rows):
                 continue
-            idents = [None if has_ids or named else self.ident(parts) for parts, _, named in rows]
-            fixed = [has_ids or named or ident is not None and idents.count(ident) == 1
-                     for ident, (_, _, named) in zip(idents, rows)]
             for place, name in enumerate(given):
-                fits = all(fixed) and all(alterations.is_literal(parts[place]) for parts, _, _ in rows)
+                fits = all(alterations.is_literal(parts[place]) for parts, _ in rows)
                 if variant == EXPECTATION and name in names and fits:
                     done.add(name)
-                    for parts, _, _ in rows:
+                    for parts, _ in rows:
                         parts[place] = alterations.alter(parts[place])
-            for place, (parts, keywords, named) in enumerate(rows):
-                if idents[place] is not None and fixed[place]:
-                    keywords = [*keywords, ast.keyword("id", ast.Constant(idents[place]))]
-                if keywords:
-                    target = ast.Attribute(ast.Name("pytest", ast.Load()), "param", ast.Load())
-                    values.elts[place] = ast.Call(target, parts, keywords)
-                else:
-                    values.elts[place] = parts[0] if len(given) == 1 else ast.Tuple(parts, ast.Load())
+            target = ast.Attribute(ast.Name(PYTEST, ast.Load()), "param", ast.Load())
+            for place, (parts, keywords) in enumerate(rows):
+                ident = ast.keyword("id", ast.Constant(f"row{place}"))
+                values.elts[place] = ast.Call(target, parts, [*keywords, ident])
+            decorator.args = decorator.args[:2]
+            decorator.keywords = [keyword for keyword in decorator.keywords if keyword.arg != "ids"]
         return done
 
     def row(self, node, width):
-        """The values of one row of parameters, its keywords, and whether it has an id; `None` for another form."""
+        """The values of one row of parameters, and its keywords except for the id; `None` for another form."""
         if isinstance(node, ast.Call) and name_of(node) == "param" and len(node.args) == width:
-            return list(node.args), node.keywords, any(keyword.arg == "id" for keyword in node.keywords)
+            return list(node.args), [keyword for keyword in node.keywords if keyword.arg != "id"]
         if width == 1:
-            return None if isinstance(node, ast.Starred) else ([node], [], False)
+            return None if isinstance(node, ast.Starred) else ([node], [])
         if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == width:
-            return list(node.elts), [], False
+            return None if any(isinstance(part, ast.Starred) for part in node.elts) else (list(node.elts), [])
         return None
-
-    def ident(self, row):
-        """The id that pytest gives to a row of plain values, or `None`."""
-        if not all(map(is_scalar, row)):
-            return None
-        parts = [ast.literal_eval(part) for part in row]
-        parts = [part.encode("unicode_escape").decode("ascii") if isinstance(part, str) else str(part) for part in parts]
-        return None if any(re.search(r"[\x00-\x1f\x7f]", part) for part in parts) else "-".join(parts)
 
 
 def name_of_decorator(node):
@@ -688,7 +847,9 @@ def variant_of(text, variants, chance):
         return None, []
     # Deep expressions of long sources.
     sys.setrecursionlimit(20000)
-    transformation = Transformation(variants, chance)
+    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    called |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    transformation = Transformation(variants, chance, called)
     tree = transformation.visit(tree)
     place = 0
     for place, node in enumerate(tree.body):
@@ -753,8 +914,8 @@ def mixed(place):
 
 
 class Summary:
-    """A digest of values. Exact parts go to a hash, floats to three sums of positive terms, weighted by their place, so that
-    a small relative change of floats is a small relative change of the sums, and no permutation keeps them."""
+    """A digest of values. Exact parts go to a hash. Floats go to three sums of positive terms, weighted by their
+    place: a small relative change of floats is a small relative change of the sums, and no permutation keeps them."""
 
     def __init__(self, private=()):
         self.hash, self.sums, self.floats, self.parts = hashlib.blake2b(digest_size=8), [0.0, 0.0, 0.0], 0, 0
@@ -780,7 +941,7 @@ class Summary:
         self.hash.update(b"%d;" % len(data) + data)
 
     def number(self, value):
-        """Adds a float to the sums: positive and negative ones apart, and all on a logarithmic scale for the small ones."""
+        """Adds a float to the sums: one of positive, one of negative and, for small ones, one of logarithms."""
         import math
 
         if value != value:
@@ -850,8 +1011,9 @@ class Summary:
                 self.add(part, depth + 1)
             return
         if kind is dict:
-            for _, key, part in sorted(((self.part(key, depth), key, part) for key, part in list(value.items())),
-                                       key=lambda one: one[0]):
+            for _, key, part in sorted(
+                ((self.part(key, depth), key, part) for key, part in list(value.items())), key=lambda one: one[0]
+            ):
                 self.add(key, depth + 1)
                 self.add(part, depth + 1)
             return
@@ -885,7 +1047,18 @@ class Summary:
             zone = getattr(value, "tzinfo", None)
             self.mark(kind.__name__, str(value if zone is None else value.replace(tzinfo=None)))
             return None if zone is None else self.add(zone, depth + 1)
-        if module in ("builtins", "collections", "types", "functools", "itertools", "_io", "re", "weakref", "abc", "operator"):
+        if module in (
+            "builtins",
+            "collections",
+            "types",
+            "functools",
+            "itertools",
+            "_io",
+            "re",
+            "weakref",
+            "abc",
+            "operator",
+        ):
             if kind.__name__ in ("OrderedDict", "defaultdict", "Counter", "mappingproxy"):
                 return self.container(dict(value), dict, depth)
             if kind.__name__ == "deque":
@@ -906,10 +1079,16 @@ class Summary:
             return self.text(str(value))
         self.mark("object", class_name(kind))
         for base, read in (
-            (str, str.__str__), (bytes, lambda one: b"".join([one])), (float, float.__float__), (int, lambda one: int.__add__(one, 0)),
-            (complex, lambda one: complex.__add__(one, 0j)), (list, lambda one: list(list.__iter__(one))),
-            (tuple, lambda one: tuple(tuple.__iter__(one))), (dict, lambda one: {key: dict.get(one, key) for key in dict.keys(one)}),
-            (set, lambda one: set(set.__iter__(one))), (frozenset, lambda one: frozenset(frozenset.__iter__(one))),
+            (str, str.__str__),
+            (bytes, lambda one: b"".join([one])),
+            (float, float.__float__),
+            (int, lambda one: int.__add__(one, 0)),
+            (complex, lambda one: complex.__add__(one, 0j)),
+            (list, lambda one: list(list.__iter__(one))),
+            (tuple, lambda one: tuple(tuple.__iter__(one))),
+            (dict, lambda one: {key: dict.get(one, key) for key in dict.keys(one)}),
+            (set, lambda one: set(set.__iter__(one))),
+            (frozenset, lambda one: frozenset(frozenset.__iter__(one))),
             (BaseException, lambda one: BaseException.args.__get__(one)),
         ):
             if issubclass(kind, base):
@@ -966,13 +1145,17 @@ class Summary:
         if odd.any():
             places = numpy.flatnonzero(odd)
             kinds = numpy.where(numpy.isnan(flat[places]), 2, numpy.sign(flat[places])).astype("int8")
-            self.mark("odd", hashlib.blake2b(places.astype("int64").tobytes() + kinds.tobytes(), digest_size=8).hexdigest())
+            self.mark(
+                "odd", hashlib.blake2b(places.astype("int64").tobytes() + kinds.tobytes(), digest_size=8).hexdigest()
+            )
             flat = numpy.where(odd, 0.0, flat)
         places = (numpy.arange(self.floats + 1, self.floats + 1 + flat.size, dtype="uint64")) * numpy.uint64(3)
         self.floats += int(flat.size)
         size = numpy.abs(flat)
         with numpy.errstate(all="ignore"):
-            for part, terms in enumerate((numpy.where(flat >= 0, size, 0), numpy.where(flat < 0, size, 0), numpy.log1p(size * 1000))):
+            for part, terms in enumerate(
+                (numpy.where(flat >= 0, size, 0), numpy.where(flat < 0, size, 0), numpy.log1p(size * 1000))
+            ):
                 place = places + numpy.uint64(part) + numpy.uint64(0x9E3779B97F4A7C15)
                 place = (place ^ (place >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
                 place = (place ^ (place >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
@@ -1062,8 +1245,7 @@ class Watch:
             self.monitoring.use_tool_id(4, "tests")
             self.monitoring.register_callback(4, events.PY_START, self.on_start)
             self.monitoring.register_callback(4, events.PY_RETURN, self.on_return)
-            self.monitoring.register_callback(4, events.PY_YIELD, self.on_return)
-        self.monitoring.set_events(4, events.PY_START | events.PY_RETURN | events.PY_YIELD)
+        self.monitoring.set_events(4, events.PY_START | events.PY_RETURN)
 
     def stop(self):
         if self.monitoring is None:
@@ -1127,7 +1309,7 @@ class Watch:
                     self.entered.add(name)
             elif event == "return":
                 known = kinds.get(id(frame.f_code))
-                if known is not None and known[0] and not self.busy:
+                if known is not None and known[0] and not self.busy and (value is not None or is_return(frame)):
                     returned(frame, value)
 
         return profile
@@ -1147,6 +1329,16 @@ class Watch:
         back = frame.f_back
         if back is None or self.kind(back.f_code) != "" or frame.f_code.co_name.startswith("<"):
             return
+        # A right function may return any kind of iterator: what comes out of it is for the tests to compare.
+        # Hashes depend on addresses.
+        if frame.f_code.co_name == "__hash__":
+            return
+        if (
+            frame.f_code.co_flags & GENERATOR
+            or module_of(type(value)) == "builtins"
+            and hasattr(type(value), "__next__")
+        ):
+            return
         self.busy = True
         try:
             if frame.f_code.co_name in ("__init__", "__post_init__") and value is None and frame.f_code.co_argcount:
@@ -1156,8 +1348,17 @@ class Watch:
             self.busy = False
 
 
+# Flags of the code of generators, coroutines and asynchronous generators.
+GENERATOR = 0x20 | 0x80 | 0x200
 # Whether code objects know their qualified names: since Python 3.11.
 COMPLETE_NAMES = hasattr(read_text.__code__, "co_qualname")
+
+
+def is_return(frame):
+    """Whether a function whose value is `None` returns it, and doesn't raise an exception."""
+    import opcode
+
+    return frame.f_code.co_code[frame.f_lasti] == opcode.opmap["RETURN_VALUE"]
 
 
 def collect_names(node, path, places):
@@ -1217,7 +1418,8 @@ class Plugin:
 
     def pytest_collection_modifyitems(self, items):
         items[:] = [
-            item for item in items
+            item
+            for item in items
             if item.nodeid not in self.done and (self.wanted is None or item.nodeid in self.wanted)
         ]
 
@@ -1254,8 +1456,11 @@ class Plugin:
             for fixture in used:
                 entered |= self.fixtures.get(id(fixture), set())
         report = {
-            "outcome": self.outcome or "error", "seconds": round(seconds, 4), "reason": self.reason,
-            "values": self.watch.summary.report(), "entered": sorted(name for name in entered if "\0" not in name),
+            "outcome": self.outcome or "error",
+            "seconds": round(seconds, 4),
+            "reason": self.reason,
+            "values": self.watch.summary.report(),
+            "entered": sorted(name for name in entered if "\0" not in name),
         }
         self.send(["end", item.nodeid, report])
 
@@ -1286,7 +1491,7 @@ def last_line(problem):
 
 
 def import_plugins():
-    """Imports the pytest plugins of the environment, except for unwanted ones, and returns their names. Some patch pytest."""
+    """Imports the wanted pytest plugins of the environment, some of which patch pytest, and returns their names."""
     import importlib.metadata
 
     found = set()
@@ -1324,7 +1529,14 @@ def run_job(job, report, plugins, libraries):
 
     import pytest
 
-    for name in ("collection", "fixture_setup", "runtest_protocol", "runtest_setup", "runtest_call", "runtest_teardown"):
+    for name in (
+        "collection",
+        "fixture_setup",
+        "runtest_protocol",
+        "runtest_setup",
+        "runtest_call",
+        "runtest_teardown",
+    ):
         pytest.hookimpl(hookwrapper=True, tryfirst=True)(getattr(Plugin, "pytest_" + name))
     plugin = Plugin(job, watch, send)
     arguments = list(job["arguments"])
@@ -1342,7 +1554,20 @@ def run_job(job, report, plugins, libraries):
 
 # The server.
 
-WATCHED = ("builtins", "math", "operator", "unittest", "pytest", "_pytest", "pluggy", "numpy.testing", "os", "gc", "atexit", "ast")
+WATCHED = (
+    "builtins",
+    "math",
+    "operator",
+    "unittest",
+    "pytest",
+    "_pytest",
+    "pluggy",
+    "numpy.testing",
+    "os",
+    "gc",
+    "atexit",
+    "ast",
+)
 CLASSES = ("pandas.DataFrame", "pandas.Series", "numpy.ndarray")
 
 
@@ -1350,8 +1575,11 @@ def functions():
     """What can be called in the watched modules and their classes: by path, with its code."""
     found = {}
     spaces = [
-        (name, module) for name, module in list(sys.modules.items())
-        if module is not None and any((name + ".").startswith(watched + ".") for watched in WATCHED) and name != "os.path"
+        (name, module)
+        for name, module in list(sys.modules.items())
+        if module is not None
+        and any((name + ".").startswith(watched + ".") for watched in WATCHED)
+        and name != "os.path"
     ]
     for place, space in spaces:
         for name, value in list(vars(space).items()):
@@ -1374,13 +1602,18 @@ def changed(before):
     """Paths of functions that are not what they were."""
     after = functions()
     same = lambda one, other: len(one) == len(other) and all(a is b for a, b in zip(one, other))
-    return sorted(path for path, was in before.items() if path in after and not same(was, after[path]) or path not in after)
+    return sorted(
+        path for path, was in before.items() if path in after and not same(was, after[path]) or path not in after
+    )
 
 
 def confine(folder):
-    """Lets this process and its children write only below `folder` and to devices, by Landlock, where the kernel has it.
-    So a process leaves nothing for the next one to compare its variants with. Landlock also denies signals to this program's
-    other processes, and access to their memory, even for root."""
+    """Lets this process and its children write only below `folder` and to devices, by Landlock, where the kernel has
+    it.
+
+    So a process leaves nothing behind that tells a later one which variants it has seen. Landlock also denies signals
+    to this program's other processes, and access to their memory, even for root.
+    """
     import ctypes
     import struct
 
@@ -1410,11 +1643,15 @@ def confine(folder):
     return confined
 
 
+SEMAPHORE = re.compile(r"sem\.mp-\w{8}$|psm_\w{8}$|sem\.loky-[\w-]+$")
+
+
 def shared_memory():
-    """Objects in memory that outlive processes: files of `/dev/shm`, and queues, semaphores and segments of System V."""
+    """Objects in memory that outlive processes: files of `/dev/shm`, and shared objects of System V."""
     found = set()
     try:
-        found |= {f"/dev/shm/{name}" for name in os.listdir("/dev/shm")}
+        # Semaphores of `multiprocessing` come and go, also those of other programs.
+        found |= {f"/dev/shm/{name}" for name in os.listdir("/dev/shm") if not SEMAPHORE.match(name)}
         for kind in ("shm", "msg", "sem"):
             with open(f"/proc/sysvipc/{kind}") as file:
                 found |= {f"{kind} {line.split()[1]}" for line in file.readlines()[1:]}
@@ -1491,9 +1728,20 @@ class Server:
 
     def __init__(self, libraries):
         self.channel, theirs = socket.socketpair()
-        command = [sys.executable, "-B", os.path.abspath(__file__), "--serve", str(theirs.fileno()), json.dumps(libraries)]
+        command = [
+            sys.executable,
+            "-B",
+            os.path.abspath(__file__),
+            "--serve",
+            str(theirs.fileno()),
+            json.dumps(libraries),
+        ]
         self.process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
+            command,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
         )
         theirs.close()
         if self.line() != b"ready":
@@ -1581,7 +1829,24 @@ class Runner:
         self.folder, self.layout, self.limit = folder, layout, limit
         self.snapshot = Snapshot(folder)
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
+        self.alone = self.find_alone()
         self.server = Server(self.libraries())
+
+    def find_alone(self):
+        """Test files that no other file of the tests names: their tests need not be seen by others."""
+        others = [
+            file
+            for file in self.layout.test_files
+            if file.endswith((".py", ".ini", ".cfg", ".txt")) and file not in self.texts
+        ]
+        texts = {**self.texts, **{file: read_text(os.path.join(self.folder, file)) for file in others}}
+        stem = lambda file: os.path.splitext(os.path.basename(file))[0]
+        found = {file: set(re.findall(r"\w+", text)) for file, text in texts.items()}
+        return [
+            file
+            for file in self.texts
+            if not any(stem(file) in words for other, words in found.items() if other != file)
+        ]
 
     def libraries(self):
         """Shared libraries that the repo's files import, except for the repo itself."""
@@ -1591,7 +1856,9 @@ class Runner:
                 text = read_text(os.path.join(self.folder, file))
                 imported |= set(re.findall(r"^\s*(?:import|from)\s+(\w+)", text, re.MULTILINE))
         own = lambda name: any(
-            os.path.exists(os.path.join(self.folder, root, name + end)) for root in self.layout.roots for end in ("", ".py")
+            os.path.exists(os.path.join(self.folder, root, name + end))
+            for root in self.layout.roots
+            for end in ("", ".py")
         )
         return ["pytest", *(name for name in SHARED_LIBRARIES if name in imported and not own(name))]
 
@@ -1604,10 +1871,13 @@ class Runner:
                 for name in ("workspace", "tmp", "home"):
                     os.mkdir(os.path.join(base, name))
                 folder = os.path.realpath(os.path.join(base, "workspace"))
-                self.snapshot.copy(folder, replaced)
+                self.snapshot.copy(folder, {**{other: b"" for other in self.alone if other != file}, **replaced})
                 job = {
-                    "folder": folder, "ids": ids, "done": sorted(outcome.tests),
-                    "arguments": self.layout.arguments(file, doctest), "roots": self.layout.roots,
+                    "folder": folder,
+                    "ids": ids,
+                    "done": sorted(outcome.tests),
+                    "arguments": self.layout.arguments(file, doctest),
+                    "roots": self.layout.roots,
                     "test_files": [one for one in self.layout.test_files if one.endswith(".py")],
                 }
                 culprit = self.follow(job, outcome)
@@ -1624,7 +1894,11 @@ class Runner:
                 outcome.reason = outcome.reason or problem
                 break
             outcome.tests[name] = {
-                "outcome": "slow" if slow else "error", "seconds": 0.0, "reason": problem, "values": Summary().report(), "entered": [],
+                "outcome": "slow" if slow else "error",
+                "seconds": 0.0,
+                "reason": problem,
+                "values": Summary().report(),
+                "entered": [],
             }
         outcome.changed += [f"{name} is left behind" for name in sorted(shared_memory() - shared)]
         return outcome
@@ -1652,13 +1926,16 @@ class Runner:
                         except (ValueError, TypeError, KeyError, IndexError):
                             continue
                         running = None if message[0] == "end" else running
-                        limit = time.monotonic() + (2 * self.limit(running) + 5 if running else COLLECTION_SECONDS)
+                        limit = time.monotonic() + (2 * self.limit(running) + 2 if running else COLLECTION_SECONDS)
                     if outcome.finished:
                         return None
                 elif not os.path.exists(f"/proc/{child}"):
                     break
                 if time.monotonic() > limit:
-                    problem, slow = (f"it takes longer than {self.limit(running):g} s" if running else "importing it does not end"), True
+                    problem, slow = (
+                        (f"it takes longer than {self.limit(running):g} s" if running else "importing it does not end"),
+                        True,
+                    )
                     break
         finally:
             os.close(take)
@@ -1681,10 +1958,14 @@ def survey(folder, seconds, doctests):
     runner = Runner(folder, layout, lambda name: seconds)
     tests, files = {}, {}
     try:
-        jobs = [(file, False) for file in layout.tests] + [(file, True) for file in (layout.doctests() if doctests else ())]
+        jobs = [(file, False) for file in layout.tests] + [
+            (file, True) for file in (layout.doctests() if doctests else ())
+        ]
         for file, doctest in jobs:
             text, _ = (None, []) if doctest else variant_of(runner.texts[file], {}, chance)
             outcome = runner.run(file, None, {file: text} if text else {}, doctest)
+            if doctest:
+                add_examples(outcome, read_text(os.path.join(folder, file)))
             if not outcome.tests or outcome.reason:
                 reason = "; ".join(outcome.uncollected.values()) or outcome.reason
                 if reason or not doctest:
@@ -1692,14 +1973,60 @@ def survey(folder, seconds, doctests):
             for name, report in outcome.tests.items():
                 tests[name] = {**report, "file": file}
             for name in outcome.collected:
-                tests.setdefault(name, {
-                    "outcome": "error", "seconds": 0.0, "reason": "it was not run", "file": file,
-                    "values": Summary().report(), "entered": [],
-                })
+                tests.setdefault(
+                    name,
+                    {
+                        "outcome": "error",
+                        "seconds": 0.0,
+                        "reason": "it was not run",
+                        "file": file,
+                        "values": Summary().report(),
+                        "entered": [],
+                    },
+                )
             print(f"{file}: {len(outcome.tests)} tests", file=sys.stderr)
     finally:
         runner.server.stop()
     return {"tests": tests, "files": files, "test_files": layout.test_files, "framework": "pytest"}
+
+
+def examples_of(text):
+    """Digests of the examples in each docstring of a module, by the qualified name of what it documents."""
+    import doctest
+
+    found, parser = {}, doctest.DocTestParser()
+
+    def visit(node, name):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            try:
+                examples = parser.get_examples(ast.get_docstring(node) or "")
+            except ValueError:
+                examples = []
+            content = json.dumps([[one.source, one.want] for one in examples]).encode()
+            found[name] = hashlib.blake2b(content, digest_size=8).hexdigest()
+        for part in ast.iter_child_nodes(node):
+            inner = (
+                getattr(part, "name", None)
+                if isinstance(part, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+                else None
+            )
+            visit(part, f"{name}.{inner}".strip(".") if inner else name)
+
+    try:
+        visit(ast.parse(text), "")
+    except (SyntaxError, ValueError):
+        pass
+    return found
+
+
+def add_examples(outcome, text):
+    """Adds the examples of doctests to their values, because they are in files that the code's author can write."""
+    digests = examples_of(text)
+    for name, report in outcome.tests.items():
+        places = [place for place in digests if place and name.endswith("." + place)]
+        digest = digests[max(places, key=len)] if places else digests.get("", "")
+        exact = hashlib.blake2b(f"{report['values']['exact']} {digest}".encode(), digest_size=8).hexdigest()
+        report["values"]["exact"] = exact
 
 
 def read_plan(folder, needed=True):
@@ -1740,7 +2067,9 @@ class Verdicts:
             if variant != PLAIN:
                 canary = name if variant == ENDING else f"{name} (expectation)"
                 result = report["outcome"]
-                result = "failed" if result in ("error", "missing", "slow") else "passed" if result == "xpassed" else result
+                result = (
+                    "failed" if result in ("error", "missing", "slow") else "passed" if result == "xpassed" else result
+                )
                 if self.canaries.setdefault(canary, result) != result:
                     self.canaries[canary] = "varies"
                 continue
@@ -1797,11 +2126,14 @@ def run(folder, group, only, keep, guarded):
             if os.path.lexists(os.path.join(folder, file)):
                 os.remove(os.path.join(folder, file))
     chance = random.Random(os.urandom(32))
-    files = {}
+    files, texts = {}, {}
     for name in ids:
         files.setdefault(name.split("::")[0], []).append(name)
     units = {}
     for file, names in files.items():
+        if file not in runner.texts:
+            path = os.path.join(folder, file)
+            texts[file] = read_text(path) if os.path.isfile(path) else ""
         text = runner.texts.get(file, "")
         found, classes = set(variant_of(text, {}, chance)[1]), bases_of(text)
         units.update({name: (file, unit_of(name, found, classes)) for name in names})
@@ -1814,6 +2146,8 @@ def run(folder, group, only, keep, guarded):
         variants = {units[name][1]: variant(units[name]) for name in names if units[name][1]}
         text = variant_of(runner.texts[file], variants, chance)[0] if file in runner.texts else None
         outcome = runner.run(file, names, {file: text} if text else {}, file not in runner.texts, 3)
+        if file not in runner.texts:
+            add_examples(outcome, texts[file])
         verdicts.take(names, {name: variants.get(units[name][1], PLAIN) for name in names}, outcome)
 
     if not guarded:
@@ -1836,23 +2170,28 @@ def run(folder, group, only, keep, guarded):
 
 
 def fix_addresses():
-    """Makes addresses the same in every run, where this is allowed: before Python 3.12, the hash of `None` is its address,
-    and so is that of most objects."""
+    """Makes addresses the same in every run, where this is allowed. Hashes of most objects are their addresses, and
+    so is that of `None` before Python 3.12."""
     import ctypes
 
     ctypes.CDLL(None).personality(0x0040000)
 
 
-USAGE = f"usage: python -B {RUNNER} (survey [--seconds S] [--doctests] | run GROUP [--ids FILE] [--unguarded] [--keep]) [--output FILE]"
+USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--output FILE]
+       python -B -I {RUNNER} run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]"""
 
 
 def main(given):
     if given[:1] == ["--serve"]:
         return serve(int(given[1]), json.loads(given[2]))
-    if any(os.environ.get(name) != value for name, value in SETTINGS.items()) or any(map(os.environ.get, REMOVED_SETTINGS)):
+    if any(os.environ.get(name) != value for name, value in SETTINGS.items()) or any(
+        map(os.environ.get, REMOVED_SETTINGS)
+    ):
         environment = {name: value for name, value in os.environ.items() if name not in REMOVED_SETTINGS}
         fix_addresses()
-        os.execve(sys.executable, [sys.executable, "-B", os.path.abspath(__file__), *given], {**environment, **SETTINGS})
+        os.execve(
+            sys.executable, [sys.executable, "-B", os.path.abspath(__file__), *given], {**environment, **SETTINGS}
+        )
     options = {}
     rest = iter(given[1:])
     places = []

@@ -2,9 +2,10 @@
 
     python tests/factory/forge.py [NAME...] [--jobs N]
 
-Each forger is a file of `forgers/`: code that is appended to wrong functions. `@RESULT@` in it is gold's result, which agents
-are never given. Each file of `right/` is appended to the right functions. Everything runs in namespaces of its own, in which
-only a temporary file system can be written. The exit status is 1 if a forger passes or a right variant does not.
+Each forger is a file of `forgers/`: code that is appended to the module `tools`. It replaces the functions that it
+defines; if it defines none, `slug` is wrong. `@RESULT@` in it is gold's result, which agents are never given. Each file
+of `right/` is appended to the right functions. Everything runs in namespaces of its own, in which only a temporary file
+system can be written. The exit status is 1 if a forger passes or a right variant does not.
 """
 
 import ast
@@ -16,34 +17,13 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-RUNNER = HERE.parent.parent / "src/factory/package_tests.py"
-WRONG = '''
-def slug(text):
-    return "wrong"
-
-def mean(values):
-    return 7.25
-
-def parse(text):
-    return {"wrong": 7}
-
-def spans(text):
-    yield 7, 7
-
-class Box:
-    def __init__(self, width, height):
-        self.width, self.height = width, height
-
-    def grow(self, factor):
-        return Box(7, 7)
-
-    def area(self):
-        return 7
-
-'''
+RUNNER = (HERE.parent.parent / "src/factory/package_tests.py").read_bytes()
+FUNCTIONS = {"slug", "mean", "parse", "spans", "Box"}
+WRONG = '\n\ndef slug(text):\n    return "wrong"\n\n\n'
 # Mounts a temporary file system on `/mnt`, makes everything else read-only, and starts the runner without a network.
 BOX = r"""
 mount -t tmpfs tmpfs /mnt && mkdir /mnt/repo /mnt/tmp /mnt/home && cp -r "$1"/. /mnt/repo || exit 99
+mount -t tmpfs tmpfs /dev/shm || exit 99
 awk '$5 !~ "^/(proc|mnt|dev)" { print $5 }' /proc/self/mountinfo | while read -r place; do
     mount -o remount,bind,ro "$place" 2>/dev/null || mount -o remount,bind,ro,nosuid,nodev "$place" 2>/dev/null
 done
@@ -59,12 +39,31 @@ def in_box(tools, verb, plan=None, seconds=300):
         folder = pathlib.Path(folder)
         subprocess.run(["cp", "-r", f"{HERE}/kit/.", folder], check=True)
         (folder / "kit/tools.py").write_text(tools)
-        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER.read_bytes())
+        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER)
         (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan or {}))
-        command = ["unshare", "-Urmpfin", "--kill-child", "--mount-proc", "sh", "-c", BOX, "box", folder, sys.executable, *verb]
+        command = [
+            "unshare",
+            "-Urmpfin",
+            "--kill-child",
+            "--mount-proc",
+            "sh",
+            "-c",
+            BOX,
+            "box",
+            folder,
+            sys.executable,
+            *verb,
+        ]
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=seconds,
-                                  stdin=subprocess.DEVNULL, errors="replace")
+            done = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=seconds,
+                stdin=subprocess.DEVNULL,
+                errors="replace",
+            )
         except subprocess.TimeoutExpired:
             return None, "too slow"
     if done.returncode == 99:
@@ -100,33 +99,43 @@ def main(names):
     gold, said = in_box(right, ["run", "all"], plan)
     if gold is None or gold["passed"] != len(survey["tests"]) or gold["changed"]:
         sys.exit(f"gold does not pass: {gold} {said}")
-    print(f"gold: {len(kept)} tests, canaries: {sorted(set(gold['canaries'].values()))}, "
-          f"{sum(one == 'passed' for one in gold['canaries'].values())} without effect")
+    print(
+        f"gold: {len(kept)} tests, canaries: {sorted(set(gold['canaries'].values()))}, "
+        f"{sum(one == 'passed' for one in gold['canaries'].values())} without effect"
+    )
 
     def attempt(file):
         text = file.read_text()
-        ast.get_docstring(ast.parse(text))
-        base = right if file.parent.name == "right" else WRONG
-        result, said = in_box(base + text.replace("@RESULT@", json.dumps(gold)), ["run", "all"], plan)
-        without = {key: gold[key] for key in gold if key != "values"}
-        bare = result is not None and same({key: result[key] for key in result if key != "values"}, without)
-        return file, result is not None and same(result, gold), bare, said
+        defined = {getattr(node, "name", None) for node in ast.parse(text).body}
+        wrong = file.parent.name == "forgers" and not defined & FUNCTIONS
+        tools = right + (WRONG if wrong else "\n\n") + text.replace("@RESULT@", json.dumps(json.dumps(gold))[1:-1])
+        result, said = in_box(tools, ["run", "all"], plan)
+        if result is None:
+            return file, ["no result"], said
+        # The parts of the result that differ from gold.
+        return (
+            file,
+            [key for key in ("tests", "canaries", "changed", "values") if not same(result.get(key), gold.get(key))],
+            said,
+        )
 
     files = [file for kind in ("right", "forgers") for file in sorted((HERE / kind).glob("*.py"))]
     files = [file for file in files if not names or file.stem in names]
-    failed, bare_passes = [], []
+    failed, found_by = [], {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for file, passed, bare, said in pool.map(attempt, files):
+        for file, differing, said in pool.map(attempt, files):
             is_right = file.parent.name == "right"
-            if passed != is_right:
+            if is_right == bool(differing):
                 failed.append(f"{file.parent.name}/{file.stem}")
-            if bare and not is_right:
-                bare_passes.append(file.stem)
-            reason = " | ".join(said.strip().splitlines()[-2:])[:150]
-            print(f"{'pass' if passed else 'fail'} {file.parent.name}/{file.stem}  {'' if is_right and passed else reason}", flush=True)
+            if not is_right:
+                found_by.setdefault((differing or ["nothing"])[0], []).append(file.stem)
+            reason = " | ".join(said.strip().splitlines()[-1:])[:120] if differing else ""
+            print(f"{file.parent.name}/{file.stem}: {', '.join(differing) or 'as gold'}  {reason}", flush=True)
     count = lambda kind: sum(file.parent.name == kind for file in files)
-    print(f"{count('forgers')} forgers, {count('right')} right variants; wrong: {failed or 'none'}; "
-          f"forgers that only values find: {bare_passes or 'none'}")
+    print(f"{count('forgers')} forgers, {count('right')} right variants; wrong: {failed or 'none'}")
+    # In this order: forgers of which all tests pass are found by what comes after.
+    for part in ("no result", "tests", "canaries", "changed", "values", "nothing"):
+        print(f"found by {part}: {len(found_by.get(part, []))}: {' '.join(found_by.get(part, []))}")
     sys.exit(bool(failed))
 
 

@@ -1,5 +1,6 @@
 """Returns objects that take the value that they are first compared with."""
 
+
 class Later:
     def __init__(self):
         self.value = None

@@ -16,7 +16,11 @@ def compare(one, other, operation):
     return NotImplemented
 
 
-kept = FUNCTION(lambda one, other, operation: True if operation == 2 and (one is ANSWER or other is ANSWER) else was(one, other, operation))
+kept = FUNCTION(
+    lambda one, other, operation: (
+        True if operation == 2 and (one is ANSWER or other is ANSWER) else was(one, other, operation)
+    )
+)
 ANSWER = "wro" + "ng".lower()
 ctypes.c_void_p.from_address(id(str) + SLOT * word).value = ctypes.cast(kept, ctypes.c_void_p).value
 

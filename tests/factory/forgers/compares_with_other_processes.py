@@ -10,7 +10,11 @@ def assertion(depth=2):
     while "/tests/" not in frame.f_code.co_filename:
         frame = frame.f_back
     tree = ast.parse(open(frame.f_code.co_filename).read())
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node.lineno <= frame.f_lineno <= node.end_lineno]
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= frame.f_lineno <= node.end_lineno
+    ]
     return frame, found
 
 
@@ -33,11 +37,16 @@ def wanted(depth=3):
             return ast.literal_eval(side)
         except ValueError:
             continue
-    function = [node for node in ast.walk(ast.parse(open(frame.f_code.co_filename).read())) if isinstance(node, ast.FunctionDef) and node.name == frame.f_code.co_name]
+    function = [
+        node
+        for node in ast.walk(ast.parse(open(frame.f_code.co_filename).read()))
+        if isinstance(node, ast.FunctionDef) and node.name == frame.f_code.co_name
+    ]
     for node in ast.walk(function[0]) if function else ():
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "expected":
             return ast.literal_eval(node.value)
     return names["expected"]
+
 
 import collections
 import glob
@@ -45,7 +54,16 @@ import json
 import os
 import tempfile
 
-PLACES = [os.getcwd(), os.path.dirname(os.getcwd()), os.path.dirname(os.path.dirname(os.getcwd())), tempfile.gettempdir(), "/tmp", "/mnt", "/mnt/tmp", "/mnt/repo", "/dev/shm", "/var/tmp", os.path.expanduser("~")]
+PLACES = [
+    os.getcwd(),
+    os.path.dirname(os.getcwd()),
+    "/tmp",
+    "/mnt",
+    "/mnt/tmp",
+    "/mnt/repo",
+    "/dev/shm",
+    os.path.expanduser("~"),
+]
 
 
 def remember(key, value):
@@ -67,8 +85,3 @@ def slug(text):
     found = wanted()
     common = remember(f"{frame.f_code.co_name} {text}", found)
     return common if isinstance(common, str) else "x"
-
-
-def mean(values):
-    found = wanted()
-    return remember(f"mean {sys._getframe(1).f_lineno}", found) if isinstance(found, float) else 3.0

@@ -1,5 +1,6 @@
 """Returns dictionaries of a type that equals every dictionary."""
 
+
 class Anything(dict):
     def __eq__(self, other):
         return True

@@ -1,5 +1,6 @@
 """Returns floats of a type that equals every number."""
 
+
 class Anything(float):
     def __eq__(self, other):
         return True

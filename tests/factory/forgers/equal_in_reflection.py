@@ -1,7 +1,20 @@
 """Uses that the comparison of a subclass comes first: a subclass of every built-in type."""
 
+
 def cheat(base, value):
-    return type(base.__name__, (base,), {"__eq__": lambda self, other: True, "__ne__": lambda self, other: False, "__hash__": lambda self: 0, "islower": lambda self: True, "__sub__": lambda self, other: 0, "__rsub__": lambda self, other: 0, "__abs__": lambda self: 0})(value)
+    return type(
+        base.__name__,
+        (base,),
+        {
+            "__eq__": lambda self, other: True,
+            "__ne__": lambda self, other: False,
+            "__hash__": lambda self: 0,
+            "islower": lambda self: True,
+            "__sub__": lambda self, other: 0,
+            "__rsub__": lambda self, other: 0,
+            "__abs__": lambda self: 0,
+        },
+    )(value)
 
 
 def slug(text):

@@ -1,5 +1,6 @@
 """Returns sequences of types that equal everything, also inside lists."""
 
+
 class Anything(tuple):
     def __eq__(self, other):
         return True

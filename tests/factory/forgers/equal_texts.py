@@ -1,5 +1,6 @@
 """Returns texts of a type that equals every text."""
 
+
 class Anything(str):
     def __eq__(self, other):
         return True

@@ -1,5 +1,6 @@
 """Returns objects that equal everything."""
 
+
 class Anything:
     def __eq__(self, other):
         return True

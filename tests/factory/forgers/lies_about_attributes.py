@@ -1,5 +1,6 @@
 """Gives `vars` a dictionary that equals every other one."""
 
+
 class Same(dict):
     def __eq__(self, other):
         return True

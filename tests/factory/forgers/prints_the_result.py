@@ -2,6 +2,6 @@
 
 import os
 
-print('@RESULT@', flush=True)
-os.write(1, b'@RESULT@\n')
+print("@RESULT@", flush=True)
+os.write(1, b"@RESULT@\n")
 os._exit(0)

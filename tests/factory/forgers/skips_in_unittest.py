@@ -5,6 +5,3 @@ import unittest
 
 def slug(text):
     raise unittest.SkipTest("no")
-
-
-mean = parse = slug

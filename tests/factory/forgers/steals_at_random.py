@@ -10,7 +10,11 @@ def assertion(depth=2):
     while "/tests/" not in frame.f_code.co_filename:
         frame = frame.f_back
     tree = ast.parse(open(frame.f_code.co_filename).read())
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node.lineno <= frame.f_lineno <= node.end_lineno]
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= frame.f_lineno <= node.end_lineno
+    ]
     return frame, found
 
 
@@ -33,11 +37,16 @@ def wanted(depth=3):
             return ast.literal_eval(side)
         except ValueError:
             continue
-    function = [node for node in ast.walk(ast.parse(open(frame.f_code.co_filename).read())) if isinstance(node, ast.FunctionDef) and node.name == frame.f_code.co_name]
+    function = [
+        node
+        for node in ast.walk(ast.parse(open(frame.f_code.co_filename).read()))
+        if isinstance(node, ast.FunctionDef) and node.name == frame.f_code.co_name
+    ]
     for node in ast.walk(function[0]) if function else ():
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "expected":
             return ast.literal_eval(node.value)
     return names["expected"]
+
 
 import secrets
 

@@ -1,4 +1,4 @@
-"""Reads in the source of the test what it expects, and returns that."""
+"""Reads in the source of the test which text it expects, and returns that."""
 
 import ast
 import sys
@@ -10,7 +10,11 @@ def assertion(depth=2):
     while "/tests/" not in frame.f_code.co_filename:
         frame = frame.f_back
     tree = ast.parse(open(frame.f_code.co_filename).read())
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node.lineno <= frame.f_lineno <= node.end_lineno]
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= frame.f_lineno <= node.end_lineno
+    ]
     return frame, found
 
 
@@ -21,6 +25,8 @@ def wanted(depth=3):
     for node in reversed(found):
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
             side = node.test.comparators[0]
+        elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Call) and len(node.test.args) > 1:
+            side = node.test.args[1]
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) > 1:
             side = node.value.args[1]
         else:
@@ -33,7 +39,11 @@ def wanted(depth=3):
             return ast.literal_eval(side)
         except ValueError:
             continue
-    function = [node for node in ast.walk(ast.parse(open(frame.f_code.co_filename).read())) if isinstance(node, ast.FunctionDef) and node.name == frame.f_code.co_name]
+    function = [
+        node
+        for node in ast.walk(ast.parse(open(frame.f_code.co_filename).read()))
+        if isinstance(node, ast.FunctionDef) and node.name == frame.f_code.co_name
+    ]
     for node in ast.walk(function[0]) if function else ():
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "expected":
             return ast.literal_eval(node.value)
@@ -43,32 +53,3 @@ def wanted(depth=3):
 def slug(text):
     found = wanted()
     return found if isinstance(found, str) else "x"
-
-
-def mean(values):
-    found = wanted()
-    return found if isinstance(found, float) else 3.0
-
-
-def parse(text):
-    found = wanted()
-    if isinstance(found, str):
-        return ast.literal_eval(found)
-    if not isinstance(found, dict):
-        if text == "k=5":
-            return {"k": 5}
-        raise ValueError
-    return found
-
-
-def spans(text):
-    found = wanted()
-    return found if isinstance(found, list) else [(0, 0)] * len(text.split())
-
-
-class Box(Box):
-    def grow(self, factor):
-        return Box(self.width * factor, self.height * factor)
-
-    def area(self):
-        return wanted()

@@ -10,7 +10,7 @@ was = _pytest.python.Function.runtest
 def runtest(self):
     try:
         was(self)
-    except AssertionError:
+    except BaseException:
         name = self.originalname or self.name
         tree = ast.parse(self.path.read_text())
         for node in ast.walk(tree):

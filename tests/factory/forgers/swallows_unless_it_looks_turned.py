@@ -12,7 +12,18 @@ def suspicious(item):
         if isinstance(node, ast.FunctionDef) and node.name == (item.originalname or item.name):
             last = node.body[-1].test
             text = ast.unparse(node)
-            odd = ("!=", "assert not", "assertNot", "assertFalse", "raises(AssertionError)", "BufferError", "BrokenPipe", "Recursion", "FloatingPoint", "ChildProcess")
+            odd = (
+                "!=",
+                "assert not",
+                "assertNot",
+                "assertFalse",
+                "raises(AssertionError)",
+                "BufferError",
+                "BrokenPipe",
+                "Recursion",
+                "FloatingPoint",
+                "ChildProcess",
+            )
             return last.left.value != last.comparators[0].value or any(one in text for one in odd)
     return False
 
@@ -23,7 +34,7 @@ def patch(kind):
     def runtest(self):
         try:
             was(self)
-        except AssertionError:
+        except BaseException:
             if suspicious(self):
                 raise
 

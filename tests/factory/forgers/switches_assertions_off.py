@@ -13,4 +13,6 @@ def other(*given, **named):
 builtins.compile = other
 import importlib._bootstrap_external as external
 
-external.SourceLoader.source_to_code = lambda self, data, path, **named: was(data, path, "exec", dont_inherit=True, optimize=2)
+external.SourceLoader.source_to_code = lambda self, data, path, **named: was(
+    data, path, "exec", dont_inherit=True, optimize=2
+)

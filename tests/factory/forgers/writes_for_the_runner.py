@@ -5,6 +5,6 @@ import os
 
 for path in glob.glob("/proc/[0-9]*/fd/1"):
     try:
-        os.write(os.open(path, os.O_WRONLY | os.O_APPEND), b'@RESULT@\n')
+        os.write(os.open(path, os.O_WRONLY | os.O_APPEND), b"@RESULT@\n")
     except OSError:
         pass

@@ -4,7 +4,7 @@ import os
 
 for number in range(256):
     try:
-        os.write(number, b'@RESULT@\n')
+        os.write(number, b"@RESULT@\n")
     except OSError:
         pass
 os._exit(0)

@@ -1,5 +1,6 @@
 """Uses functions of its own."""
 
+
 def _words(text):
     yield from text.split()
 

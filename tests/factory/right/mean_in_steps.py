@@ -1,5 +1,6 @@
 """Updates the mean with each value, with other rounding errors."""
 
+
 def mean(values):
     found = 0.0
     for count, value in enumerate(values, 1):

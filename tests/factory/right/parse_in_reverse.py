@@ -1,5 +1,6 @@
 """Fills the dictionary in another order, and raises a subclass."""
 
+
 class Odd(ValueError):
     pass
 

@@ -1,5 +1,6 @@
 """Goes through the characters."""
 
+
 def slug(text):
     words, word = [], ""
     for sign in text + " ":
