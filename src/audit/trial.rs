@@ -224,6 +224,14 @@ impl Bench {
         Ok(outcome)
     }
 
+    /// Runs a trial once, whatever is known of it and however its experiment varies, and does not store the result.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Bench::run`].
+    pub async fn run_afresh(&self, trial: &Trial<'_>) -> Result<ExperimentOutcome> {
+        Ok(self.make_anew(trial, None).await?.0)
+    }
+
     /// Runs these trials in parallel, and returns the results in their order. `on_done` gets the number of finished
     /// trials.
     ///

@@ -35,6 +35,6 @@ impl EnvOptions {
 impl ChannelOptions {
     /// Converts to the options of [`crate::env`], for envs of this kind.
     pub fn options(&self, kind: EnvKind) -> EnvBuildOptions {
-        EnvBuildOptions { kind, alias: self.channel_alias.clone(), offline: self.offline, here: false }
+        EnvBuildOptions { kind, alias: self.channel_alias.clone(), offline: self.offline, ..EnvBuildOptions::default() }
     }
 }

@@ -24,6 +24,7 @@ mod episodes;
 mod events;
 mod exit;
 mod export;
+mod factory;
 mod gold;
 mod image;
 mod import;
@@ -96,7 +97,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
         "Papers",
         &[
             "init", "list", "check", "new", "gold", "verify", "curtail", "scrub", "mask", "regions", "index", "suite",
-            "sample", "retrieve", "import",
+            "sample", "retrieve", "import", "factory",
         ],
     ),
     (
@@ -131,6 +132,7 @@ enum Verb {
     Check(check::Arguments),
     New(Box<new::Arguments>),
     Import(import::Arguments),
+    Factory(factory::Arguments),
     Suite(suite::Arguments),
     Init(init::Arguments),
     Index(index::Arguments),
@@ -247,6 +249,7 @@ fn dispatch(verb: Verb) -> Result<ProgramExit> {
         Verb::Check(arguments) => check::run(&arguments),
         Verb::New(arguments) => signals::block_on_work(new::run(&arguments)),
         Verb::Import(arguments) => import::run(&arguments),
+        Verb::Factory(arguments) => signals::block_on_work(factory::run(&arguments)),
         Verb::Suite(arguments) => suite::run(&arguments),
         Verb::Init(arguments) => init::run(&arguments),
         Verb::Index(arguments) => index::run(&arguments),

@@ -2,7 +2,7 @@
 
 /// Returns the first sentence of a docstring literal (with prefix and quotes) on one line; `None` if it contains no
 /// words.
-pub(super) fn first_sentence(literal: &str) -> Option<String> {
+pub fn first_sentence(literal: &str) -> Option<String> {
     let inner = literal.trim().trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '(').trim_end_matches(')');
     let quotes = ["\"\"\"", "'''", "\"", "'"];
     let quote = quotes.into_iter().find(|quote| inner.starts_with(quote))?;

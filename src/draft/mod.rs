@@ -20,6 +20,7 @@ mod stage;
 pub mod text;
 pub mod trial;
 
+pub use docstring::first_sentence;
 pub use propose::{MaskingProposal, propose};
 pub use stage::{Draft, require_id};
 pub use trial::{TrialResult, TrialSetup, refuse_left_out, refuse_missing_runners, refuse_scripts, try_command};

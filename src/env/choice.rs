@@ -70,6 +70,8 @@ pub struct EnvBuildOptions {
     pub offline: bool,
     /// Whether to lock venvs for this machine only.
     pub here: bool,
+    /// Whether venvs get wheels only, so that pip runs no code of the packages.
+    pub wheels_only: bool,
 }
 
 impl EnvBuildOptions {
@@ -103,7 +105,7 @@ impl EnvBuildOptions {
     }
 
     fn venv(&self) -> Venv {
-        Venv::new().offline(self.offline).here(self.here)
+        Venv::new().offline(self.offline).here(self.here).wheels_only(self.wheels_only)
     }
 
     /// Returns the backends for which to lock the env of `folder`: those for which it is locked already or, if none,

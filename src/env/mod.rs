@@ -5,6 +5,7 @@ mod choice;
 #[cfg(feature = "conda")]
 mod conda;
 mod environment;
+mod index;
 mod interpreter;
 mod lock;
 pub(crate) mod npm;
@@ -27,6 +28,7 @@ pub(crate) use cache::{cached, default_cache, remove_cached, remove_downloads};
 pub use choice::{EnvBuildOptions, EnvKind};
 #[cfg(feature = "conda")]
 pub use conda::Conda;
+pub(crate) use index::{PipIndexes, pip_indexes};
 pub use interpreter::newest as newest_python;
 pub use python::{accepts, readable as python_range};
 pub use venv::Venv;

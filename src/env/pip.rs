@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 const LINES: usize = 12;
 
 /// Variables that would change what Python runs or where pip installs.
-const TAKEN_AWAY: [&str; 12] = [
+pub(super) const TAKEN_AWAY: [&str; 12] = [
     "PYTHONPATH",
     "PYTHONHOME",
     "PYTHONSTARTUP",
@@ -50,11 +50,20 @@ pub(super) async fn make_venv(
     run(interpreter, &arguments, "make a venv", 0, lock, on_progress).await
 }
 
+/// How packages are installed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InstallOptions {
+    /// Whether each package must have one of the hashes in the requirements file.
+    pub(super) hashes: bool,
+    /// Whether packages must be wheels, which run no code when they are installed.
+    pub(super) wheels_only: bool,
+}
+
 /// Installs exactly the packages of a requirements file.
 pub(super) async fn install(
     python: &Path,
     requirements: &Path,
-    hashes: bool,
+    options: InstallOptions,
     count: usize,
     lock: &File,
     on_progress: OnProgress<'_>,
@@ -63,7 +72,10 @@ pub(super) async fn install(
         ["-m", "pip", "install", "--no-input", "--progress-bar=off", "--no-compile", "--no-deps"]
             .map(OsStr::new)
             .into();
-    if hashes {
+    if options.wheels_only {
+        arguments.push(OsStr::new("--only-binary=:all:"));
+    }
+    if options.hashes {
         arguments.push(OsStr::new("--require-hashes"));
     }
     arguments.extend([OsStr::new("-r"), requirements.as_os_str()]);
@@ -123,6 +135,7 @@ pub(super) async fn solve(
     requirements: &Path,
     constraints: Option<&Path>,
     foreign: Option<&ForeignTarget<'_>>,
+    wheels_only: bool,
     scratch: &Path,
     on_progress: OnProgress<'_>,
 ) -> Result<Vec<LockedPackage>> {
@@ -139,6 +152,9 @@ pub(super) async fn solve(
     ]
     .map(str::to_owned)
     .into();
+    if wheels_only {
+        arguments.push("--only-binary=:all:".to_owned());
+    }
     if let Some(target) = foreign {
         arguments.extend(foreign_arguments(target));
         arguments.push(format!("--target={}", scratch.join("target").display()));
@@ -241,7 +257,7 @@ fn read_report(report: &Path) -> Result<Vec<u8>> {
 fn foreign_arguments(target: &ForeignTarget<'_>) -> Vec<String> {
     const GLIBC: std::ops::RangeInclusive<u32> = 5..=28;
     let digits = target.python.replace('.', "");
-    let mut arguments = vec!["--only-binary=:all:".to_owned(), format!("--python-version={}", target.python)];
+    let mut arguments = vec![format!("--python-version={}", target.python)];
     arguments.extend(["--implementation=cp".to_owned()]);
     arguments.extend([format!("cp{digits}"), "abi3".to_owned(), "none".to_owned()].map(|abi| format!("--abi={abi}")));
     let old = ["manylinux1", "manylinux2010", "manylinux2014"].map(str::to_owned);

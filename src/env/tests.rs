@@ -172,8 +172,10 @@ async fn a_locked_env_is_built_exactly_and_found_in_the_cache_afterwards() {
 
     said.lock().unwrap().clear();
     let start = Instant::now();
-    let again =
-        Venv { places: Vec::new(), offline: false, here: false }.build(dir.path(), cache.path(), &hear).await.unwrap();
+    let again = Venv { places: Vec::new(), offline: false, here: false, wheels_only: false }
+        .build(dir.path(), cache.path(), &hear)
+        .await
+        .unwrap();
     println!("cache hit in {:?}", start.elapsed());
     assert!(start.elapsed() < Duration::from_millis(50));
     assert!(said.lock().unwrap().is_empty(), "nothing is done on a hit");

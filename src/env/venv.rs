@@ -11,7 +11,7 @@ use super::cache::{CompletionMarker, clear, lock as lock_folder, stamp};
 use super::environment::Environment;
 use super::interpreter::{dotted, find, usual_places};
 use super::lock::{LockedPackage, LockedTarget, VenvLock, minor, platform};
-use super::pip::{ForeignTarget, check, compile, install, make_venv, solve};
+use super::pip::{ForeignTarget, InstallOptions, check, compile, install, make_venv, solve};
 use super::prefix::protect;
 use super::{BuildProgress, Env, EnvBackend, EnvState, OnProgress};
 use crate::error::{Error, Result};
@@ -33,6 +33,7 @@ pub struct Venv {
     pub(super) places: Vec<PathBuf>,
     pub(super) offline: bool,
     pub(super) here: bool,
+    pub(super) wheels_only: bool,
 }
 
 impl Default for Venv {
@@ -46,7 +47,7 @@ impl Venv {
     /// folders.
     #[must_use]
     pub fn new() -> Self {
-        Self { places: usual_places(), offline: false, here: false }
+        Self { places: usual_places(), offline: false, here: false, wheels_only: false }
     }
 
     /// Sets whether network access is forbidden; envs that aren't in the cache then fail to build.
@@ -59,6 +60,12 @@ impl Venv {
     #[must_use]
     pub fn here(self, here: bool) -> Self {
         Self { here, ..self }
+    }
+
+    /// Sets whether to install wheels only, so that pip runs no code of the packages.
+    #[must_use]
+    pub fn wheels_only(self, wheels_only: bool) -> Self {
+        Self { wheels_only, ..self }
     }
 
     fn refuse_offline(&self, what: &str, id: &str) -> Result<()> {
@@ -123,10 +130,11 @@ impl Venv {
         if !chosen.packages.is_empty() {
             on_progress(BuildProgress::Task(format!("installing {} packages", chosen.packages.len())));
             let lock_path = VenvLock::path(environment.path.parent().unwrap_or(home));
+            let options = InstallOptions { hashes: chosen.hashes_known, wheels_only: self.wheels_only };
             let requirements = home.join("requirements.txt");
             std::fs::write(&requirements, chosen.requirements())
                 .map_err(|error| Error::io("write", &requirements, error))?;
-            install(&inside, &requirements, chosen.hashes_known, chosen.packages.len(), taken, on_progress)
+            install(&inside, &requirements, options, chosen.packages.len(), taken, on_progress)
                 .await
                 .map_err(|error| error.at(&lock_path, None))?;
             if !chosen.hashes_known {
@@ -193,9 +201,10 @@ impl EnvBackend for Venv {
             Some(chosen) => Some(write("locked.txt", versions(chosen.packages))?),
             None => None,
         };
-        let native = solve(&python, &requirements, constraints.as_deref(), None, scratch.path(), on_progress)
-            .await
-            .map_err(|error| error.at(&environment.path, None))?;
+        let native =
+            solve(&python, &requirements, constraints.as_deref(), None, self.wheels_only, scratch.path(), on_progress)
+                .await
+                .map_err(|error| error.at(&environment.path, None))?;
         let constraints = write("solved.txt", versions(&native))?;
         let mut targets =
             vec![LockedTarget { python: here.0.clone(), platform: here.1.clone(), packages: native.clone() }];
@@ -218,7 +227,7 @@ impl EnvBackend for Venv {
             on_progress(BuildProgress::Step(count as u64, wanted.len() as u64));
             let foreign = ForeignTarget { python: python_version, processor };
             let solved =
-                solve(&python, &requirements, Some(&constraints), Some(&foreign), scratch.path(), &|_| {}).await;
+                solve(&python, &requirements, Some(&constraints), Some(&foreign), true, scratch.path(), &|_| {}).await;
             match solved {
                 Ok(packages) => add(&mut targets, python_version.clone(), format!("linux-{processor}"), packages),
                 Err(_) => on_progress(BuildProgress::Detail(format!(

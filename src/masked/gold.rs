@@ -404,7 +404,8 @@ pub fn differences(ready: &ReadyPaper) -> Vec<String> {
     found
 }
 
-fn stamp(ready: &ReadyPaper) -> EnvStamp {
+/// Describes the environment of a paper.
+pub fn stamp(ready: &ReadyPaper) -> EnvStamp {
     EnvStamp {
         backend: ready.env.backend.to_owned(),
         digest: ready.env.digest.clone(),

@@ -23,6 +23,7 @@ mod export;
 mod extension;
 mod external_agents;
 mod extraction;
+mod factory;
 mod family;
 mod faults;
 mod fixed;

@@ -1,0 +1,176 @@
+//! `autoexperiment factory`: makes a suite from Python packages with tests.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::model::parse_time;
+use super::progress::ProgressDisplay;
+use super::run::{MachineArguments, default_jobs, parse_jobs};
+use super::shared::{print, print_json, table};
+use crate::env::{EnvBuildOptions, EnvKind};
+use crate::error::{Error, Result};
+use crate::factory::{Factory, FactoryList, FactorySettings, PackageEntry, packages};
+use crate::report::clean;
+
+/// Make a suite from Python packages that have tests, without a model or a person
+///
+/// A package is `name` or `name==version` (its sdist comes from the index that pip is configured to use), a folder, an sdist, a
+/// git repository's address, or a text file with one of these per line. Its tests run in the sandbox, and become hidden
+/// experiments. Functions that tests enter are masked and mutated one by one; those that the tests need, and whose changes they
+/// notice, become maskable. The package's own documentation is the paper's text.
+///
+/// Writes papers, repos and envs, and `factory.json` and `factory.html` with what was found, kept and dropped, and why. A package
+/// that gives no tasks is listed with the reason, and the others continue. Repeat a command to continue after an interruption.
+/// `--from factory.json` makes the same suite again from the sources and that file, and checks every file's digest.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  autoexperiment factory inflection toolz==1.0.0 ~/src/mypkg -o tasks
+  autoexperiment factory packages.txt -o tasks --most 40 -j 2
+  autoexperiment run --suite tasks -p inflection -n 1..3 --agent gold --agent noop
+  autoexperiment factory --from tasks/factory.json -o again")]
+pub struct Arguments {
+    /// Packages, or text files that list them.
+    #[arg(value_name = "PACKAGE", required_unless_present = "from", conflicts_with = "from")]
+    packages: Vec<String>,
+    /// Folder of the suite; an unfinished one is continued.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Make the suite of this list again, without running anything.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["most", "seed", "test_seconds", "tests", "least_score", "mutants", "doctests", "keep_examples"])]
+    from: Option<PathBuf>,
+    /// Maximum functions per package, drawn over files and lengths.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    most: u32,
+    /// Seed of the draws.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Time limit of one test, such as `5s`, or in seconds. Slower tests are left out.
+    #[arg(long, value_name = "TIME", default_value = "5", value_parser = parse_time)]
+    test_seconds: f64,
+    /// Whether agents see the tests. They cannot change them in verification either way.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = TestVisibility::Hidden)]
+    tests: TestVisibility,
+    /// Minimum share of a function's mutants that its tests notice.
+    #[arg(long, value_name = "SCORE", default_value_t = 0.8, value_parser = parse_score)]
+    least_score: f64,
+    /// Number of mutants per function.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    mutants: u32,
+    /// Use doctests as well. The outputs of examples in docstrings then stay visible.
+    #[arg(long)]
+    doctests: bool,
+    /// Keep the outputs of examples in documentation, which may be values that tests compare.
+    #[arg(long)]
+    keep_examples: bool,
+    /// Number of sandboxes at once [default: one per core].
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
+    jobs: Option<usize>,
+    /// Make at most this many of the packages.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// Print the list as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    machine: MachineArguments,
+}
+
+/// Whether agents see a package's tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum TestVisibility {
+    Hidden,
+    Visible,
+}
+
+pub async fn run(arguments: &Arguments) -> Result<()> {
+    let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, wheels_only: true, ..EnvBuildOptions::default() };
+    let known = arguments.from.as_deref().map(FactoryList::read).transpose()?;
+    let mut asked = if known.is_some() { Vec::new() } else { packages(&arguments.packages)? };
+    asked.truncate(arguments.limit.map_or(usize::MAX, |limit| limit as usize));
+    let output =
+        std::path::absolute(&arguments.output).map_err(|error| Error::io("resolve", &arguments.output, error))?;
+    if arguments.from.is_some() && output.join("papers").exists() {
+        return Err(Error::usage(format!("`{}` exists", output.display())).hint("name a folder that does not exist"));
+    }
+    let machine = Arc::new(arguments.machine.open(&envs, &output).await?);
+    let jobs = arguments.jobs.unwrap_or_else(default_jobs);
+    let settings = known.as_ref().map_or_else(|| arguments.settings(), |known| known.settings.clone());
+    let factory = Factory::open(&output, settings, machine, jobs, asked.len())?;
+    let progress = Arc::new(ProgressDisplay::new(false));
+    let made = match known {
+        Some(known) => factory.rebuild(known, &*progress).await,
+        None => factory.make(&asked, Arc::clone(&progress) as _, |entry| talk_of(entry)).await,
+    };
+    progress.finish();
+    let list = made?;
+    if arguments.json {
+        print_json(&list)?;
+    } else {
+        print(&console(&list))?;
+    }
+    let given = list.packages.iter().filter(|entry| entry.measured.is_some()).count();
+    if given == 0 {
+        return Err(Error::suite("no package gave tasks").hint("the reasons are listed above"));
+    }
+    let kept: usize = list.packages.iter().map(|entry| entry.funnel.kept).sum();
+    talk!("{kept} functions of {given} of {} packages in `{}`", list.packages.len(), arguments.output.display());
+    Ok(())
+}
+
+impl Arguments {
+    fn settings(&self) -> FactorySettings {
+        FactorySettings {
+            most: self.most as usize,
+            seed: self.seed,
+            test_seconds: self.test_seconds,
+            visible_tests: self.tests == TestVisibility::Visible,
+            least_score: self.least_score,
+            mutants: self.mutants as usize,
+            doctests: self.doctests,
+            keep_examples: self.keep_examples,
+        }
+    }
+}
+
+/// Prints one line about a finished package.
+fn talk_of(entry: &PackageEntry) {
+    let funnel = &entry.funnel;
+    match &entry.refused {
+        Some(reason) => talk!("{}: no tasks: {}", clean(&entry.package), clean(reason)),
+        None => talk!(
+            "{}: {} functions, of {} entered by {} tests, in {:.1} minutes",
+            clean(&entry.package),
+            funnel.kept,
+            funnel.entered,
+            funnel.tests_kept,
+            entry.minutes
+        ),
+    }
+}
+
+fn console(list: &FactoryList) -> String {
+    let rows = list.packages.iter().map(|entry| {
+        let funnel = &entry.funnel;
+        let counts = [
+            funnel.tests,
+            funnel.tests_kept,
+            funnel.functions,
+            funnel.entered,
+            funnel.candidates,
+            funnel.tried,
+            funnel.kept,
+        ];
+        let named = std::iter::once(clean(&entry.package)).chain(counts.iter().map(ToString::to_string));
+        named.chain([format!("{:.1}", entry.minutes)]).collect()
+    });
+    let columns = ["package", "tests", "kept", "functions", "entered", "candidates", "measured", "kept", "minutes"];
+    table(&columns, &[1, 2, 3, 4, 5, 6, 7, 8], rows)
+}
+
+fn parse_score(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(score) if (0.0..=1.0).contains(&score) => Ok(score),
+        _ => Err("must be a number from 0 to 1".to_owned()),
+    }
+}

@@ -1,0 +1,234 @@
+//! The text of a package's paper: its own documentation, without outputs of examples.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use super::examples::without_outputs;
+use super::layout::Layout;
+use crate::code::{index_tree, last_part};
+use crate::draft::metadata::PackageFacts;
+use crate::draft::text::TextSource;
+use crate::error::Result;
+
+/// Maximum bytes of the package's own documents, and of the docstrings after them.
+const MOST: (usize, usize) = (160 << 10, 60 << 10);
+
+/// Files of documents that describe a project and not its package.
+const NOT_ABOUT: [&str; 16] = [
+    "change",
+    "history",
+    "news",
+    "release",
+    "contribut",
+    "authors",
+    "licen",
+    "conduct",
+    "security",
+    "install",
+    "todo",
+    "credits",
+    "roadmap",
+    "migrat",
+    "whatsnew",
+    "requirements",
+];
+
+/// A package's text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Documentation {
+    /// The text, in Markdown.
+    pub(super) text: String,
+    /// Documents that it consists of.
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// Writes the text: README, paper and documents of the sources, then docstrings of public functions in the repo that are not
+/// masked.
+///
+/// # Errors
+/// Kind `Usage` if a LaTeX paper cannot be read.
+pub(super) fn write(
+    sources: &Path,
+    repo: &Path,
+    layout: &Layout,
+    facts: &PackageFacts,
+    masked: &BTreeSet<String>,
+    keep_examples: bool,
+) -> Result<Documentation> {
+    let title = facts.title.clone().unwrap_or_else(|| layout.name.clone());
+    let mut found = Documentation { text: format!("# {}\n", one_line(&title)), files: Vec::new() };
+    for path in documents(sources) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let full = sources.join(&path);
+        let text = if name.ends_with(".tex") || name == "paper.md" {
+            TextSource::read(&full).map(|source| source.without_results(&[]).text)
+        } else {
+            Ok(fs::read_to_string(&full).unwrap_or_default())
+        };
+        let Ok(text) = text else { continue };
+        let text = if name.ends_with(".rst") || !name.contains('.') { from_rst(&text) } else { text };
+        let text = if keep_examples { text } else { without_outputs(&text).0 };
+        let text = lowered(&text);
+        if text.trim().is_empty() || found.text.len() + text.len() > MOST.0 {
+            continue;
+        }
+        let _ = write!(found.text, "\n## {}\n\n{}\n", path.display(), text.trim());
+        found.files.push(path);
+    }
+    found.text.push_str(&docstrings(repo, layout, masked));
+    Ok(found)
+}
+
+/// The documents of a project in their order: README, paper, then the folder of documentation.
+fn documents(sources: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<(usize, PathBuf)> = Vec::new();
+    let walk = WalkDir::new(sources).max_depth(5).sort_by_file_name().into_iter();
+    for entry in walk.flatten().filter(|entry| entry.file_type().is_file()) {
+        let path = entry.path().strip_prefix(sources).unwrap_or(entry.path()).to_owned();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let first = path.iter().next().unwrap_or_default().to_string_lossy().to_lowercase();
+        let ending = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        let depth = path.iter().count();
+        let in_docs =
+            ["doc", "docs", "documentation", "paper", "joss", "manual"].contains(&first.as_str()) && depth > 1;
+        if depth == 1 && name.starts_with("readme") && (ending(&[".md", ".rst", ".txt"]) || name == "readme") {
+            found.push((0, path));
+        } else if ["paper.md", "paper.tex"].contains(&name.as_str()) {
+            found.push((1, path));
+        } else if in_docs && ending(&[".md", ".rst"]) && !NOT_ABOUT.iter().any(|start| name.starts_with(start)) {
+            found.push((2, path));
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Docstrings of public functions, with their signatures.
+fn docstrings(repo: &Path, layout: &Layout, masked: &BTreeSet<String>) -> String {
+    let mut text = String::new();
+    for module in index_tree(repo).into_iter().filter_map(|(_, module)| module.ok()) {
+        if !layout.holds(module.path()) || module.path().iter().any(|part| part == "tests" || part == "test") {
+            continue;
+        }
+        for (place, function) in module.functions().iter().enumerate() {
+            let at = module.selector(place).to_string();
+            let is_private = function.name.split('.').any(|part| part.starts_with('_'));
+            let Some(literal) = module.docstring(place) else { continue };
+            if is_private || function.parent.is_some() || masked.contains(&at) {
+                continue;
+            }
+            let inner = literal.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_matches(['"', '\'']);
+            let inner: Vec<&str> = inner.lines().map(str::trim_end).collect();
+            let entry = format!(
+                "\n### {}\n\n`{}` in `{}`\n\n{}\n",
+                last_part(&function.name),
+                one_line(module.header(place).trim_end_matches(':')).replace('`', "'"),
+                at,
+                indented_as_one(&inner)
+            );
+            if text.len() + entry.len() > MOST.1 {
+                break;
+            }
+            text.push_str(&entry);
+        }
+    }
+    if text.is_empty() { text } else { format!("\n## Functions that are there\n{text}") }
+}
+
+/// Removes the common indentation of all lines but the first.
+fn indented_as_one(lines: &[&str]) -> String {
+    let indents = lines.iter().skip(1).filter(|line| !line.is_empty());
+    let common = indents.map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
+    let rest = lines.iter().skip(1).map(|line| line.get(common..).unwrap_or_default());
+    let text: Vec<&str> = lines.first().map(|first| first.trim()).into_iter().chain(rest).collect();
+    text.join("\n").trim().to_owned()
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Puts headings two levels lower, below the document's own. Code in fences stays.
+fn lowered(text: &str) -> String {
+    let mut fenced = false;
+    text.lines().fold(String::new(), |mut all, line| {
+        fenced ^= line.trim_start().starts_with("```");
+        let is_heading = !fenced && line.starts_with('#') && line.trim_start_matches('#').starts_with(' ');
+        all.push_str(if is_heading { "##" } else { "" });
+        all.push_str(line);
+        all.push('\n');
+        all
+    })
+}
+
+/// Converts headings of reStructuredText to Markdown; other markup stays.
+fn from_rst(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_rule = |line: &str| {
+        let line = line.trim_end();
+        let mut letters = line.chars();
+        letters
+            .next()
+            .is_some_and(|first| "=-~^\"'`#*+.:_".contains(first) && line.len() >= 3 && letters.all(|c| c == first))
+    };
+    let mut kinds: Vec<char> = Vec::new();
+    let mut found = String::new();
+    let mut place = 0;
+    while place < lines.len() {
+        let (line, next) = (lines[place], lines.get(place + 1).copied().unwrap_or_default());
+        let underlined =
+            !line.trim().is_empty() && !line.starts_with([' ', '\t', '.', ':']) && is_rule(next) && !is_rule(line);
+        if underlined && next.trim_end().chars().count() + 2 >= line.trim_end().chars().count() {
+            let kind = next.chars().next().unwrap_or('=');
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+            let level = kinds.iter().position(|known| *known == kind).unwrap_or(0) + 1;
+            let _ = writeln!(found, "{} {}", "#".repeat(level.min(4)), line.trim());
+            place += 2;
+            continue;
+        }
+        // The line above a heading.
+        if is_rule(line) && place + 2 < lines.len() && is_rule(lines[place + 2]) && !next.trim().is_empty() {
+            place += 1;
+            continue;
+        }
+        found.push_str(line);
+        found.push('\n');
+        place += 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_the_documentation_without_masked_functions_and_outputs() {
+        let folder = tempfile::tempdir().unwrap();
+        let write_file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write_file("README.rst", "My pkg\n======\n\nUse it.\n\n>>> f(1)\n2\n\nMore\n----\n");
+        write_file("docs/guide.md", "# Guide\n\nA guide.\n");
+        write_file("docs/changelog.md", "# 1.0\n");
+        write_file(
+            "p/__init__.py",
+            "def f(x):\n    \"\"\"Twice x.\n\n    More.\n    \"\"\"\n    return 2 * x\n\n\ndef g(x):\n    \"\"\"Masked.\"\"\"\n    return 3\n",
+        );
+        let layout = Layout { name: "p".into(), version: "1".into(), root: PathBuf::new(), modules: vec!["p".into()] };
+        let masked = ["p/__init__.py::g".to_owned()].into();
+        let found = write(folder.path(), folder.path(), &layout, &PackageFacts::default(), &masked, false).unwrap();
+        assert_eq!(found.files, [PathBuf::from("README.rst"), PathBuf::from("docs/guide.md")]);
+        assert!(found.text.contains("### My pkg\n\nUse it.\n\n>>> f(1)\n\n#### More\n"), "{}", found.text);
+        assert!(found.text.contains("### Guide") && found.text.contains("Twice x.\n\nMore."));
+        assert!(!found.text.contains("Masked") && !found.text.contains("1.0"));
+    }
+}

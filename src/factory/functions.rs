@@ -1,0 +1,334 @@
+//! Chooses the functions of a package that are worth masking, and describes those without documentation.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::layout::Layout;
+use crate::code::{Module, index_tree, last_part};
+use crate::draft::first_sentence;
+use crate::files::hex;
+
+/// Limits on the lines of a function, without its docstring.
+const LINES: std::ops::RangeInclusive<usize> = 3..=80;
+
+/// Minimum number of possible mutants; a body with fewer does almost nothing.
+const FEWEST_MUTANTS: usize = 4;
+
+/// Methods that describe an object or pass a call on.
+const PLAIN_METHODS: [&str; 28] = [
+    "__repr__",
+    "__str__",
+    "__unicode__",
+    "__bytes__",
+    "__hash__",
+    "__len__",
+    "__bool__",
+    "__nonzero__",
+    "__iter__",
+    "__next__",
+    "__enter__",
+    "__exit__",
+    "__aenter__",
+    "__aexit__",
+    "__getstate__",
+    "__setstate__",
+    "__reduce__",
+    "__reduce_ex__",
+    "__copy__",
+    "__deepcopy__",
+    "__del__",
+    "__dir__",
+    "__sizeof__",
+    "__getattribute__",
+    "__getattr__",
+    "__setattr__",
+    "__init_subclass__",
+    "__class_getitem__",
+];
+
+/// Words in names of functions that draw.
+const PLOTS: [&str; 7] = ["plot", "draw_", "_draw", "figure", "imshow", "subplot", "colorbar"];
+
+/// Calls that only functions that draw make.
+const PLOT_CALLS: [&str; 6] = ["plt.", "pyplot.", "ax.", "fig.", "axes.", ".savefig"];
+
+/// Maximum number of lines that show how an undocumented function is called.
+const MOST_CALLS_SHOWN: usize = 3;
+
+/// A function that is worth masking, as far as its code tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Candidate {
+    /// Its selector.
+    pub(super) at: String,
+    /// The file that contains it.
+    pub(super) file: PathBuf,
+    /// Number of lines without its docstring.
+    pub(super) lines: usize,
+    /// Description for the agent.
+    pub(super) description: String,
+    /// Whether it has a docstring.
+    pub(super) documented: bool,
+    /// Ids of the tests that enter it.
+    pub(super) tests: BTreeSet<String>,
+}
+
+/// The functions of a package.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PackageFunctions {
+    /// Number of functions in the package's sources.
+    pub(super) found: usize,
+    /// Number of them that a kept test enters.
+    pub(super) entered: usize,
+    /// Functions worth masking, by file and place.
+    pub(super) candidates: Vec<Candidate>,
+    /// Selectors of entered functions that are not worth masking, by reason.
+    pub(super) refused: BTreeMap<String, Vec<String>>,
+}
+
+/// Examines all functions of a package. `entered` has the tests that enter each function, by `path.py::Class.method`.
+pub(super) fn examine(
+    repo: &Path,
+    layout: &Layout,
+    test_files: &BTreeSet<String>,
+    entered: &BTreeMap<String, BTreeSet<String>>,
+) -> PackageFunctions {
+    let mut found = PackageFunctions::default();
+    let modules: Vec<Module> = index_tree(repo).into_iter().filter_map(|(_, module)| module.ok()).collect();
+    let is_own = |module: &Module| {
+        let path = module.path().to_string_lossy();
+        layout.holds(module.path()) && !test_files.contains(path.as_ref()) && !is_aside(module.path())
+    };
+    let own: Vec<&Module> = modules.iter().filter(|module| is_own(module)).collect();
+    let sources: Vec<(&Module, String)> =
+        own.iter().map(|module| (*module, String::from_utf8_lossy(module.source()).into_owned())).collect();
+    for module in &own {
+        for (place, function) in module.functions().iter().enumerate() {
+            found.found += 1;
+            let name = format!("{}::{}", module.path().display(), function.name);
+            let Some(tests) = entered.get(&name) else { continue };
+            found.entered += 1;
+            let at = module.selector(place).to_string();
+            if let Some(reason) = refused(module, place) {
+                found.refused.entry(reason.to_owned()).or_default().push(at);
+                continue;
+            }
+            let documented = function.docstring.is_some();
+            let description = module
+                .docstring(place)
+                .and_then(|literal| first_sentence(&literal))
+                .unwrap_or_else(|| described(module, place, &sources));
+            found.candidates.push(Candidate {
+                at,
+                file: module.path().to_owned(),
+                lines: lines(module, place),
+                description,
+                documented,
+                tests: tests.clone(),
+            });
+        }
+    }
+    found
+}
+
+/// Whether a file is not part of what a package does: vendored code, its command line, or generated code.
+fn is_aside(path: &Path) -> bool {
+    let mut parts = path.iter().filter_map(|part| part.to_str());
+    parts.any(|part| {
+        [
+            "_vendor",
+            "vendor",
+            "vendored",
+            "extern",
+            "externals",
+            "_version.py",
+            "versioneer.py",
+            "conftest.py",
+            "setup.py",
+        ]
+        .contains(&part)
+            || part.starts_with("test_")
+            || part.ends_with("_test.py")
+            || part == "tests"
+    })
+}
+
+fn lines(module: &Module, place: usize) -> usize {
+    let function = &module.functions()[place];
+    let documented = function
+        .docstring
+        .clone()
+        .map_or(0, |range| module.source()[range].iter().filter(|&&byte| byte == b'\n').count() + 1);
+    function.lines().saturating_sub(documented + 1)
+}
+
+/// Why a function is not worth masking.
+fn refused(module: &Module, place: usize) -> Option<&'static str> {
+    let function = &module.functions()[place];
+    let name = last_part(&function.name);
+    let decorators = module.decorators(place);
+    let decorated = |names: &[&str]| decorators.iter().any(|it| names.iter().any(|name| it.contains(name)));
+    let lower = function.name.to_lowercase();
+    if function.parent.is_some() {
+        return Some("nested in another function");
+    }
+    if lines(module, place) < *LINES.start() {
+        return Some("shorter than three lines");
+    }
+    if lines(module, place) > *LINES.end() {
+        return Some("longer than 80 lines");
+    }
+    if PLAIN_METHODS.contains(&name) || decorated(&["overload", "abstractmethod"]) {
+        return Some("trivial");
+    }
+    let draws = PLOTS.iter().any(|part| lower.contains(part))
+        || module.calls(place).iter().any(|call| PLOT_CALLS.iter().any(|part| call.starts_with(part)));
+    if draws {
+        return Some("a plot");
+    }
+    if decorated(&["njit", "numba.", "@jit", "guvectorize", "vectorize("]) {
+        return Some("compiled from its source");
+    }
+    if module.mutants(place).map_or(0, |mutants| mutants.len()) < FEWEST_MUTANTS {
+        return Some("trivial");
+    }
+    None
+}
+
+/// Describes an undocumented function by its signature and by how it is called, without its body.
+fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> String {
+    let function = &module.functions()[place];
+    let name = last_part(&function.name);
+    let header = module.header(place).split_whitespace().collect::<Vec<_>>().join(" ");
+    let owner = function.class.as_ref().map_or(String::new(), |class| format!(" of class `{class}`"));
+    let called = if name == "__init__" { function.class.as_deref().map_or(name, last_part) } else { name };
+    let mut shown = Vec::new();
+    if called.len() > 2 {
+        let needle = format!("{called}(");
+        for (other, text) in sources {
+            let body = if std::ptr::eq(*other, module) { function.whole.clone() } else { 0..0 };
+            let mut at = 0;
+            for line in text.split_inclusive('\n') {
+                let range = at..at + line.len();
+                at = range.end;
+                let is_inside = body.start < range.end && range.start < body.end;
+                let bare = line.trim();
+                let begins =
+                    |place: usize| bare[..place].chars().last().is_none_or(|c| !(c.is_alphanumeric() || c == '_'));
+                let is_call = bare.find(&needle).is_some_and(begins);
+                let is_code = !bare.starts_with(['#', '>', '"', '\''])
+                    && !bare.starts_with("def ")
+                    && !bare.starts_with("class ");
+                if is_call && is_code && !is_inside && shown.len() < MOST_CALLS_SHOWN && bare.len() < 120 {
+                    shown.push(format!("`{bare}` in `{}`", other.path().display()));
+                }
+            }
+        }
+    }
+    let kind = if function.is_async {
+        "coroutine"
+    } else if function.is_generator {
+        "generator"
+    } else if function.class.is_some() {
+        "method"
+    } else {
+        "function"
+    };
+    let words = name.trim_matches('_').replace('_', " ");
+    let calls = if shown.is_empty() { String::new() } else { format!(" Called as {}.", shown.join("; ")) };
+    let header = header.trim_end_matches(':').replace('`', "'");
+    format!("The {kind} \"{words}\"{owner}, without documentation. Signature: `{header}`.{calls}")
+}
+
+/// Orders candidates so that a prefix of any length is spread over files and lengths. `seed` decides among equals.
+pub(super) fn spread(mut candidates: Vec<Candidate>, seed: u64) -> Vec<Candidate> {
+    let chance = |candidate: &Candidate| hex(&Sha256::digest(format!("{seed}\n{}", candidate.at)));
+    candidates.sort_by_cached_key(chance);
+    // Within a file, the length classes take turns; then the files do.
+    let mut cells: BTreeMap<(PathBuf, usize), Vec<Candidate>> = BTreeMap::new();
+    for candidate in candidates {
+        let class = match candidate.lines {
+            0..=7 => 0,
+            8..=20 => 1,
+            _ => 2,
+        };
+        cells.entry((candidate.file.clone(), class)).or_default().push(candidate);
+    }
+    let mut ranked: Vec<((usize, String), Candidate)> = Vec::new();
+    for ((file, class), cell) in cells {
+        for (turn, candidate) in cell.into_iter().enumerate() {
+            ranked.push((
+                (turn, hex(&Sha256::digest(format!("{seed}\n{}\n{class}\n{turn}", file.display())))),
+                candidate,
+            ));
+        }
+    }
+    ranked.sort_by(|one, other| one.0.cmp(&other.0));
+    ranked.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "import matplotlib.pyplot as plt\n\n\ndef mean(values):\n    \"\"\"The mean of values.\"\"\"\n    total = 0\n    for value in values:\n        total += value\n    return total / len(values)\n\n\n\
+        def scaled(values, by=2):\n    found = []\n    for value in values:\n        found.append(value * by)\n    return found\n\n\n\
+        def short(x):\n    return x\n\n\ndef show(values):\n    plt.plot(values)\n    plt.title('a')\n    plt.show()\n    return values[0] + 1\n\n\n\
+        class Box:\n    def __repr__(self):\n        a = 1 + 2\n        b = a * 3\n        return str(a - b)\n\n\ndef user():\n    data = scaled([1], by=3)\n    return data\n";
+
+    fn examined() -> PackageFunctions {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("p")).unwrap();
+        std::fs::write(folder.path().join("p/m.py"), SOURCE).unwrap();
+        std::fs::write(folder.path().join("p/__init__.py"), "").unwrap();
+        let layout = Layout { name: "p".into(), version: "1".into(), root: PathBuf::new(), modules: vec!["p".into()] };
+        let names = ["mean", "scaled", "short", "show", "Box.__repr__"];
+        let entered = names.iter().map(|name| (format!("p/m.py::{name}"), ["t".to_owned()].into())).collect();
+        examine(folder.path(), &layout, &BTreeSet::new(), &entered)
+    }
+
+    #[test]
+    fn functions_that_do_something_are_chosen_and_the_others_have_a_reason() {
+        let found = examined();
+        assert_eq!((found.found, found.entered), (6, 5));
+        let chosen: Vec<&str> = found.candidates.iter().map(|one| one.at.as_str()).collect();
+        assert_eq!(chosen, ["p/m.py::mean", "p/m.py::scaled"]);
+        let reasons: Vec<&str> = found.refused.keys().map(String::as_str).collect();
+        assert_eq!(reasons, ["a plot", "shorter than three lines", "trivial"]);
+    }
+
+    #[test]
+    fn an_undocumented_function_is_described_by_signature_and_calls_without_its_body() {
+        let found = examined();
+        assert_eq!(found.candidates[0].description, "The mean of values.");
+        let told = &found.candidates[1].description;
+        assert!(
+            told.contains("Signature: `def scaled(values, by=2)`")
+                && told.contains("`data = scaled([1], by=3)` in `p/m.py`"),
+            "{told}"
+        );
+        assert!(!told.contains("append"));
+    }
+
+    #[test]
+    fn a_prefix_is_spread_over_files_and_the_same_for_the_same_seed() {
+        let candidate = |file: &str, number: usize| Candidate {
+            at: format!("{file}::f{number}"),
+            file: file.into(),
+            lines: 10,
+            description: String::new(),
+            documented: true,
+            tests: BTreeSet::new(),
+        };
+        let all: Vec<Candidate> = ["a.py", "b.py", "c.py"]
+            .iter()
+            .flat_map(|file| (0..9).map(move |number| candidate(file, number)))
+            .collect();
+        let one = spread(all.clone(), 7);
+        assert_eq!(one, spread(all.iter().rev().cloned().collect(), 7));
+        let files: BTreeSet<&PathBuf> = one[..3].iter().map(|candidate| &candidate.file).collect();
+        assert_eq!(files.len(), 3);
+        assert_ne!(one, spread(all, 8));
+    }
+}

@@ -1,0 +1,247 @@
+//! Measures each function: do tests fail without it, and do they notice small changes of it?
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::RUNNER;
+use super::functions::Candidate;
+use super::layout::Layout;
+use super::survey::{Plan, SurveyedTest};
+use crate::agent::TaskExperiment;
+use crate::audit::{Bench, ExperimentOutcome, Trial};
+use crate::code::{Mutant, choose};
+use crate::error::{Error, FailureKind, Result};
+use crate::score::score_experiment;
+use crate::suite::{FunctionEvidence, ResultRule, Stdout};
+
+/// File that tells the runner which tests to run.
+const IDS: &str = "autoexperiment_ids.json";
+
+/// Maximum tests per group, and seconds of all tests, that measure one function.
+const MOST_TESTS: usize = 12;
+const MOST_SECONDS: f64 = 6.0;
+
+/// Seed that selects mutants; the same as that of `verify`.
+const MUTANT_SEED: u64 = 0;
+
+/// Time limit of a run, as a multiple of the usual time, and at least so many seconds.
+const SLOWER: f64 = 5.0;
+const LEAST_LIMIT: f64 = 10.0;
+
+/// Seconds that a run is allowed beside its tests before it was measured.
+const UNKNOWN_OVERHEAD: f64 = 60.0;
+
+/// Measurements of a package's functions.
+pub(super) struct Gates {
+    /// Runs the tests.
+    pub(super) bench: Arc<Bench>,
+    /// How the package is imported.
+    pub(super) layout: Layout,
+    /// Groups of tests.
+    pub(super) plan: Plan,
+    /// The tests of the groups.
+    pub(super) tests: BTreeMap<String, SurveyedTest>,
+    /// Seconds that a run takes beside its tests.
+    pub(super) overhead: f64,
+    /// Tests that give other results without the guard, which are of no use here.
+    odd: BTreeSet<String>,
+    /// Results of the unmasked repo: outcomes and values of each group.
+    gold: Map<String, Value>,
+    values: Map<String, Value>,
+}
+
+/// A function that passes all gates.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Passed {
+    /// Groups that fail without it.
+    pub(super) needed_by: BTreeSet<String>,
+    /// Tests of these groups by which it was measured.
+    pub(super) ids: Vec<String>,
+    /// Its mutants.
+    pub(super) evidence: FunctionEvidence,
+}
+
+/// Result of measuring a function.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Gate {
+    /// It passes.
+    Passed(Box<Passed>),
+    /// It is dropped, for this reason.
+    Dropped(String),
+}
+
+impl Gates {
+    /// Creates the gates of a package whose gold was recorded. Runs its tests twice without the guard.
+    ///
+    /// # Errors
+    /// Kind `Baseline` if there is no gold; the errors of trials.
+    pub(super) async fn new(
+        bench: Arc<Bench>,
+        layout: Layout,
+        plan: Plan,
+        tests: BTreeMap<String, SurveyedTest>,
+    ) -> Result<Self> {
+        let results = crate::masked::gold::gold_of(bench.loaded(), crate::suite::Protocol::Curtailed)?;
+        let (mut gold, mut values) = (Map::new(), Map::new());
+        for result in results.values() {
+            for (key, all) in [("tests", &mut gold), ("values", &mut values)] {
+                let found = result.result.get(key).and_then(Value::as_object).into_iter().flatten();
+                all.extend(found.map(|(id, value)| (id.clone(), value.clone())));
+            }
+        }
+        let mut gates =
+            Self { bench, layout, plan, tests, overhead: UNKNOWN_OVERHEAD, odd: BTreeSet::new(), gold, values };
+        let all: Vec<String> = gates.tests.keys().cloned().collect();
+        // The slowest tests say nothing about the time beside the tests.
+        let quick: BTreeSet<String> = all.iter().cloned().collect();
+        let quick = gates.ids_of(&quick);
+        let first = gates.outcome(&[], &quick).await?;
+        let inside: f64 = quick.iter().filter_map(|id| gates.tests.get(id)).map(|test| test.seconds).sum();
+        gates.overhead = (first.wall - inside).max(0.5);
+        gates.odd = gates.failing(&[], &all).await?;
+        Ok(gates)
+    }
+
+    /// Whether the package can be imported with these functions masked, as indices in the manifest.
+    ///
+    /// # Errors
+    /// The errors of the trial.
+    pub(super) async fn loads(&self, functions: &[usize]) -> Result<bool> {
+        let names = self.layout.modules.join(", ");
+        let code = format!("import {names}\nprint(\"{{\\\"loaded\\\": 1}}\")");
+        let command = format!("{} && exec python -B -c '{code}'", self.layout.exports());
+        let experiment = self.experiment(command, 60.0)?;
+        let files = self.masked(functions)?;
+        let outcome = self.bench.run(&Trial { files: &files, experiment: &experiment }).await?;
+        Ok(outcome.result.is_ok())
+    }
+
+    /// Measures one function, given by its index in the manifest.
+    ///
+    /// # Errors
+    /// The errors of trials.
+    pub(super) async fn measure(&self, unit: usize, candidate: &Candidate, mutants: usize, least: f64) -> Result<Gate> {
+        let dropped = |reason: &str| Ok(Gate::Dropped(reason.to_owned()));
+        let ids = self.ids_of(&candidate.tests);
+        if ids.is_empty() {
+            return dropped("no kept test enters it");
+        }
+        let failing = self.failing(&self.masked(&[unit])?, &ids).await?;
+        let groups = self.plan.by_test();
+        let needed_by: BTreeSet<String> =
+            failing.iter().filter_map(|id| groups.get(id.as_str())).map(|group| (*group).to_owned()).collect();
+        if needed_by.is_empty() {
+            return dropped("no test fails without it");
+        }
+        let is_needed = |id: &String| groups.get(id.as_str()).is_some_and(|group| needed_by.contains(*group));
+        let ids: Vec<String> = ids.into_iter().filter(is_needed).collect();
+        let all = self.bench.loaded().mutants(unit)?;
+        let chosen: Vec<Mutant> = choose(&all, mutants, MUTANT_SEED).into_iter().cloned().collect();
+        if chosen.is_empty() {
+            return dropped("trivial");
+        }
+        let allowed = ((1.0 - least) * chosen.len() as f64 + 1e-9).floor() as usize;
+        let mut evidence = FunctionEvidence::default();
+        let module = self.bench.loaded().source(unit);
+        for mutant in &chosen {
+            let files = vec![(module.path().to_owned(), module.mutant_text(mutant))];
+            evidence.mutants += 1;
+            if self.failing(&files, &ids).await?.is_empty() {
+                evidence.survivors.push(mutant.id.clone());
+            } else {
+                evidence.killed += 1;
+            }
+            if evidence.survivors.len() > allowed {
+                return dropped("its tests notice too few mutants");
+            }
+        }
+        Ok(Gate::Passed(Box::new(Passed { needed_by, ids, evidence })))
+    }
+
+    /// Whether tests fail with several functions masked at once.
+    ///
+    /// # Errors
+    /// The errors of trials.
+    pub(super) async fn fails_together(&self, units: &[usize], ids: &BTreeSet<String>) -> Result<bool> {
+        let ids = self.ids_of(ids);
+        Ok(!self.failing(&self.masked(units)?, &ids).await?.is_empty())
+    }
+
+    fn masked(&self, units: &[usize]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+        Ok(self.bench.loaded().masked(units)?.into_iter().map(|file| (file.path, file.bytes)).collect())
+    }
+
+    /// Chooses the quickest tests of each group.
+    fn ids_of(&self, tests: &BTreeSet<String>) -> Vec<String> {
+        let groups = self.plan.by_test();
+        let seconds = |id: &String| self.tests.get(id).map_or(0.0, |test| test.seconds);
+        let mut by_group: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+        for id in tests {
+            if let Some(group) = groups.get(id.as_str()).filter(|_| !self.odd.contains(id)) {
+                by_group.entry(group).or_default().push(id);
+            }
+        }
+        for ids in by_group.values_mut() {
+            ids.sort_by(|one, other| seconds(one).total_cmp(&seconds(other)).then_with(|| one.cmp(other)));
+            ids.truncate(MOST_TESTS);
+        }
+        let mut all: Vec<&String> = by_group.into_values().flatten().collect();
+        all.sort_by(|one, other| seconds(one).total_cmp(&seconds(other)).then_with(|| one.cmp(other)));
+        let mut total = 0.0;
+        let mut chosen = Vec::new();
+        for id in all {
+            total += seconds(id);
+            if total > MOST_SECONDS && !chosen.is_empty() {
+                break;
+            }
+            chosen.push(id.clone());
+        }
+        chosen.sort();
+        chosen
+    }
+
+    /// Runs these tests with changed files, and returns those whose outcome or values differ from gold; all of them if there
+    /// is no result.
+    async fn failing(&self, files: &[(PathBuf, Vec<u8>)], ids: &[String]) -> Result<BTreeSet<String>> {
+        let outcome = self.outcome(files, ids).await?;
+        let Ok(result) = outcome.result else { return Ok(ids.iter().cloned().collect()) };
+        Ok(ids.iter().filter(|id| !self.is_gold(id, &result)).cloned().collect())
+    }
+
+    async fn outcome(&self, files: &[(PathBuf, Vec<u8>)], ids: &[String]) -> Result<ExperimentOutcome> {
+        let seconds: f64 = ids.iter().filter_map(|id| self.tests.get(id)).map(|test| test.seconds).sum();
+        let limit = (SLOWER * (self.overhead + seconds)).max(LEAST_LIMIT);
+        let command =
+            format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded", self.layout.exports());
+        let experiment = self.experiment(command, limit)?;
+        let mut files = files.to_vec();
+        files.push((PathBuf::from(IDS), serde_json::to_vec(ids).unwrap_or_default()));
+        self.bench.run(&Trial { files: &files, experiment: &experiment }).await
+    }
+
+    /// Whether a test gave its gold outcome and values.
+    fn is_gold(&self, id: &str, result: &Value) -> bool {
+        if result.get("tests").and_then(|tests| tests.get(id)) != self.gold.get(id) {
+            return false;
+        }
+        let Some(expected) = self.values.get(id) else { return true };
+        let got = result.get("values").and_then(|values| values.get(id));
+        let Some(experiment) = self.bench.loaded().paper.experiments.first() else { return false };
+        score_experiment(
+            id,
+            &json!({ "x": 1, "values": expected }),
+            got.map(|got| json!({ "x": 1, "values": got })).as_ref(),
+            &experiment.bounds(None),
+        )
+        .pass
+    }
+
+    fn experiment(&self, command: String, time_limit: f64) -> Result<TaskExperiment> {
+        let first = self.bench.ready().experiments.first();
+        let first = first.ok_or_else(|| Error::new(FailureKind::Baseline, "no groups of tests"))?;
+        Ok(TaskExperiment { command, time_limit, result: ResultRule::JsonLine(Stdout::Stdout), ..first.clone() })
+    }
+}

@@ -1,0 +1,286 @@
+//! Reads a package index and downloads source archives, without pip, because pip runs a package's own code to find out what
+//! it downloads.
+
+use std::time::Duration;
+
+use regex::Regex;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::version::Version;
+use crate::env::{PipIndexes, pip_indexes};
+use crate::error::{Error, Result};
+use crate::files::hex;
+
+/// Maximum size of a downloaded archive in bytes.
+const LARGEST: u64 = 128 << 20;
+
+/// Number of tries of a download.
+const TRIES: u32 = 3;
+
+/// Timeouts for connecting, and for a server that sends nothing.
+const TIMEOUTS: (Duration, Duration) = (Duration::from_secs(15), Duration::from_mins(1));
+
+/// A file that an index lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ListedFile {
+    name: String,
+    address: String,
+    sha256: Option<String>,
+    yanked: bool,
+}
+
+/// A downloaded source archive.
+#[derive(Debug, Clone)]
+pub(super) struct Download {
+    /// Name of the file.
+    pub(super) file: String,
+    /// Its bytes.
+    pub(super) bytes: Vec<u8>,
+    /// Their SHA-256 in hex.
+    pub(super) sha256: String,
+}
+
+/// A client of the indexes that pip uses.
+pub(super) struct IndexClient {
+    indexes: PipIndexes,
+    http: reqwest::Client,
+}
+
+impl IndexClient {
+    /// Asks pip for its indexes.
+    ///
+    /// # Errors
+    /// Kind `Machine` if pip does not answer or TLS cannot be set up.
+    pub(super) async fn open() -> Result<Self> {
+        let indexes = pip_indexes().await?;
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(TIMEOUTS.0)
+            .read_timeout(TIMEOUTS.1);
+        if let Some(path) = &indexes.certificates {
+            let pem = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+            let certificates = reqwest::Certificate::from_pem_bundle(&pem)
+                .map_err(|error| Error::machine("pip's certificates cannot be read").at(path, None).because(error))?;
+            builder = builder.tls_certs_merge(certificates);
+        }
+        let http = builder.build().map_err(|error| Error::machine("failed to set up HTTP").because(error))?;
+        Ok(Self { indexes, http })
+    }
+
+    /// Downloads the source archive of a package: of this version, or of the newest one that is neither yanked nor a
+    /// preview.
+    ///
+    /// # Errors
+    /// Kind `Suite` if there is no such package, version or archive; `Machine` if the index does not answer or sends
+    /// something else than it lists.
+    pub(super) async fn sdist(&self, name: &str, version: Option<&str>, sha256: Option<&str>) -> Result<Download> {
+        let mut listed = Vec::new();
+        let mut unanswered = None;
+        for address in &self.indexes.addresses {
+            match self.listed(address, name).await {
+                Ok(found) if !found.is_empty() => {
+                    listed = found;
+                    break;
+                }
+                Ok(_) => {}
+                Err(error) => unanswered = Some(error),
+            }
+        }
+        if listed.is_empty() {
+            return Err(unanswered.unwrap_or_else(|| {
+                Error::suite(format!("the package index has no `{name}`")).hint("check the name's spelling")
+            }));
+        }
+        let chosen = choose(name, &listed, version)?;
+        let bytes = self.bytes(&chosen.address).await?;
+        let found = hex(&Sha256::digest(&bytes));
+        let expected = [chosen.sha256.as_deref(), sha256].into_iter().flatten();
+        if let Some(other) = expected.into_iter().find(|expected| !expected.eq_ignore_ascii_case(&found)) {
+            return Err(Error::machine(format!(
+                "`{}` has the digest {found}, but {other} is expected: the index sent another file",
+                chosen.name
+            )));
+        }
+        Ok(Download { file: chosen.name.clone(), bytes, sha256: found })
+    }
+
+    async fn listed(&self, index: &str, name: &str) -> Result<Vec<ListedFile>> {
+        let address = format!("{}/{}/", index.trim_end_matches('/'), normalised(name));
+        let accepted = "application/vnd.pypi.simple.v1+json, text/html;q=0.2";
+        let (base, body) = self.get(&address, Some(accepted)).await?;
+        let Some(body) = body else { return Ok(Vec::new()) };
+        let text = String::from_utf8_lossy(&body);
+        let listed = if text.trim_start().starts_with('{') { from_json(&text)? } else { from_html(&text) };
+        Ok(listed
+            .into_iter()
+            .filter_map(|file| Some(ListedFile { address: base.join(&file.address).ok()?.into(), ..file }))
+            .collect())
+    }
+
+    async fn bytes(&self, address: &str) -> Result<Vec<u8>> {
+        let body = self.get(address, None).await?.1;
+        body.ok_or_else(|| Error::machine("the package index lists a file that it does not have"))
+    }
+
+    /// Returns the final address and the body; no body if there is nothing at this address. Tries again after failures.
+    async fn get(&self, address: &str, accepted: Option<&str>) -> Result<(reqwest::Url, Option<Vec<u8>>)> {
+        let mut failed = None;
+        for again in 0..TRIES {
+            if again > 0 {
+                tokio::time::sleep(Duration::from_millis(500 << again)).await;
+            }
+            match self.once(address, accepted).await {
+                Ok(found) => return Ok(found),
+                Err(error) => failed = Some(error),
+            }
+        }
+        // The address may contain a password.
+        let why = failed.map(|error| error.to_string()).unwrap_or_default();
+        Err(Error::machine(format!("the package index does not answer: {why}")).hint(
+            "repeat the command, which continues; pip's own configuration decides on index, proxy and certificates",
+        ))
+    }
+
+    async fn once(&self, address: &str, accepted: Option<&str>) -> Result<(reqwest::Url, Option<Vec<u8>>), String> {
+        let without_address = |error: reqwest::Error| {
+            let error = error.without_url();
+            let below = std::error::Error::source(&error).map(|below| format!(": {below}")).unwrap_or_default();
+            format!("{error}{below}")
+        };
+        let mut request = self.http.get(address);
+        if let Some(accepted) = accepted {
+            request = request.header("Accept", accepted);
+        }
+        let mut response = request.send().await.map_err(without_address)?;
+        let base = response.url().clone();
+        if matches!(response.status().as_u16(), 404 | 410) {
+            return Ok((base, None));
+        }
+        if !response.status().is_success() {
+            return Err(format!("status {}", response.status().as_u16()));
+        }
+        let length = response.content_length();
+        let mut bytes = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(without_address)? {
+            bytes.extend_from_slice(&piece);
+            if bytes.len() as u64 > LARGEST {
+                return Err(format!("a file of more than {} MB", LARGEST >> 20));
+            }
+        }
+        if length.is_some_and(|length| length > bytes.len() as u64) {
+            return Err("the answer ended early".to_owned());
+        }
+        Ok((base, Some(bytes)))
+    }
+}
+
+/// The name as indexes compare it (PEP 503).
+pub(super) fn normalised(name: &str) -> String {
+    let mut text = String::new();
+    for c in name.trim().to_lowercase().chars() {
+        let c = if matches!(c, '_' | '.') { '-' } else { c };
+        if !(c == '-' && text.ends_with('-')) {
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// Chooses among the source archives of a package.
+fn choose<'a>(name: &str, listed: &'a [ListedFile], version: Option<&str>) -> Result<&'a ListedFile> {
+    let archives: Vec<(&ListedFile, Version)> =
+        listed.iter().filter_map(|file| Some((file, version_of(name, &file.name)?))).collect();
+    let Some(version) = version else {
+        let usable = archives.iter().filter(|(file, _)| !file.yanked);
+        let stable = usable.clone().filter(|(_, version)| version.is_stable()).max_by(|one, other| one.1.cmp(&other.1));
+        let any = usable.max_by(|one, other| one.1.cmp(&other.1));
+        return stable.or(any).map(|(file, _)| *file).ok_or_else(|| {
+            let why = if archives.is_empty() { "has no source archive" } else { "has only yanked source archives" };
+            Error::suite(format!("`{name}` {why} in the package index"))
+                .hint("give a folder with its sources, or pin a version")
+        });
+    };
+    let wanted = Version::parse(version)
+        .ok_or_else(|| Error::usage(format!("`{version}` is not a version")).hint("write it as `name==1.2.3`"))?;
+    archives.iter().find(|(_, version)| version.is(&wanted)).map(|(file, _)| *file).ok_or_else(|| {
+        Error::suite(format!("`{name}` has no source archive of version {version} in the package index"))
+            .hint("name another version, or give a folder with its sources")
+    })
+}
+
+/// Returns the version in the name of a source archive of this package.
+fn version_of(name: &str, file: &str) -> Option<Version> {
+    let stem = file.strip_suffix(".tar.gz").or_else(|| file.strip_suffix(".zip"))?;
+    let place = stem
+        .match_indices('-')
+        .map(|(place, _)| place)
+        .find(|&place| normalised(&stem[..place]) == normalised(name))?;
+    Version::parse(&stem[place + 1..])
+}
+
+fn from_json(text: &str) -> Result<Vec<ListedFile>> {
+    let listed: Value = serde_json::from_str(text)
+        .map_err(|error| Error::machine("the package index sent broken JSON").because(error))?;
+    let files = listed.get("files").and_then(Value::as_array).into_iter().flatten();
+    Ok(files
+        .filter_map(|file| {
+            Some(ListedFile {
+                name: file.get("filename")?.as_str()?.to_owned(),
+                address: file.get("url")?.as_str()?.to_owned(),
+                sha256: file.pointer("/hashes/sha256").and_then(Value::as_str).map(str::to_owned),
+                yanked: !matches!(file.get("yanked"), None | Some(Value::Bool(false) | Value::Null)),
+            })
+        })
+        .collect())
+}
+
+fn from_html(text: &str) -> Vec<ListedFile> {
+    let Ok(anchor) = Regex::new(r#"(?is)<a\s([^>]*)>\s*([^<]*?)\s*</a>"#) else { return Vec::new() };
+    let Ok(link) = Regex::new(r#"(?i)href\s*=\s*["']([^"']*)["']"#) else { return Vec::new() };
+    anchor
+        .captures_iter(text)
+        .filter_map(|found| {
+            let href = link.captures(&found[1])?[1].replace("&amp;", "&");
+            let (address, fragment) = href.split_once('#').unwrap_or((&href, ""));
+            Some(ListedFile {
+                name: found[2].to_owned(),
+                address: address.to_owned(),
+                sha256: fragment.strip_prefix("sha256=").map(str::to_owned),
+                yanked: found[1].to_lowercase().contains("data-yanked"),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HTML: &str = r#"<html><body>
+        <a href="../../f/my_pkg-1.0.tar.gz#sha256=aa">my_pkg-1.0.tar.gz</a><br>
+        <a data-yanked="broken" href="my_pkg-1.2.tar.gz#sha256=bb">my_pkg-1.2.tar.gz</a>
+        <a href="my_pkg-2.0rc1.zip">my_pkg-2.0rc1.zip</a>
+        <a href="my_pkg-1.1-py3-none-any.whl">my_pkg-1.1-py3-none-any.whl</a></body></html>"#;
+
+    #[test]
+    fn the_newest_stable_archive_that_is_not_yanked_is_chosen() {
+        let listed = from_html(HTML);
+        assert_eq!(listed.len(), 4);
+        assert_eq!(choose("My.Pkg", &listed, None).unwrap().sha256.as_deref(), Some("aa"));
+        assert_eq!(choose("my-pkg", &listed, Some("1.2.0")).unwrap().sha256.as_deref(), Some("bb"));
+        assert!(
+            choose("my-pkg", &listed, Some("1.1")).unwrap_err().message.contains("no source archive of version 1.1")
+        );
+        assert!(choose("my-pkg", &listed[1..2], None).unwrap_err().message.contains("only yanked"));
+        assert!(choose("my-pkg", &listed[3..], None).unwrap_err().message.contains("has no source archive"));
+    }
+
+    #[test]
+    fn both_forms_of_an_index_are_read() {
+        let json = r#"{"files": [{"filename": "p-1.tar.gz", "url": "https://x/p-1.tar.gz", "hashes": {"sha256": "cc"}, "yanked": "why"}]}"#;
+        let file = from_json(json).unwrap().remove(0);
+        assert_eq!((file.sha256.as_deref(), file.yanked), (Some("cc"), true));
+        assert!(from_json("{").is_err());
+    }
+}

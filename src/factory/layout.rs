@@ -1,0 +1,347 @@
+//! How a package runs from its sources without being installed: its import root, and the files that a build would have made
+//! for it: metadata with entry points, and version files.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+use toml::{Table, Value};
+use walkdir::WalkDir;
+
+use super::index::normalised;
+use crate::draft::metadata::{scripts, text};
+use crate::error::{Error, Result};
+use crate::workspace::is_left_out;
+
+/// Folders of a project that are never its package.
+const NOT_PACKAGES: [&str; 18] = [
+    "test",
+    "tests",
+    "testing",
+    "doc",
+    "docs",
+    "example",
+    "examples",
+    "benchmark",
+    "benchmarks",
+    "script",
+    "scripts",
+    "tool",
+    "tools",
+    "build",
+    "dist",
+    "ci",
+    "tasks",
+    "notebooks",
+];
+
+/// Files in a project's root that are never modules of its package.
+const NOT_MODULES: [&str; 8] =
+    ["setup", "conftest", "noxfile", "tasks", "fabfile", "versioneer", "runtests", "ez_setup"];
+
+/// A package's place in its sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Name of the package in the index.
+    pub(super) name: String,
+    /// Its version; `0` if nothing says it.
+    pub(super) version: String,
+    /// Folder from which it is imported, relative to the sources; empty for their root.
+    pub(super) root: PathBuf,
+    /// Names of the packages and modules there that belong to it.
+    pub(super) modules: Vec<String>,
+}
+
+/// Finds a package's name, version and modules.
+///
+/// # Errors
+/// Kind `Suite` if the folder has no importable package.
+pub(super) fn find(folder: &Path) -> Result<Layout> {
+    let project: Table = text(folder, "pyproject.toml").and_then(|text| text.parse().ok()).unwrap_or_default();
+    let of = |key: &str| {
+        let from = |table: Option<&Value>| Some(table?.get(key)?.as_str()?.to_owned());
+        header(folder, key)
+            .or_else(|| from(project.get("project")))
+            .or_else(|| from(project.get("tool").and_then(|tool| tool.get("poetry"))))
+            .or_else(|| in_ini(&text(folder, "setup.cfg")?, key))
+            .or_else(|| in_setup(&text(folder, "setup.py")?, key))
+    };
+    let name = of("name").unwrap_or_else(|| {
+        let folder = folder.file_name().unwrap_or_default().to_string_lossy();
+        folder.split("-0").next().unwrap_or(&folder).to_owned()
+    });
+    let version = of("version")
+        .filter(|version| version.starts_with(|c: char| c.is_ascii_digit()))
+        .unwrap_or_else(|| "0".to_owned());
+    let told = top_level(folder);
+    let mut roots = vec![PathBuf::from("src"), PathBuf::new(), PathBuf::from("lib"), PathBuf::from("python")];
+    roots.retain(|root| folder.join(root).is_dir() && !folder.join(root).join("__init__.py").exists());
+    let own = normalised(&name).replace('-', "_");
+    let mut best: Option<(usize, PathBuf, Vec<String>)> = None;
+    for root in roots {
+        let found = modules(&folder.join(&root));
+        let named: Vec<String> = found.iter().filter(|module| told.contains(module)).cloned().collect();
+        let like: Vec<String> =
+            found.iter().filter(|module| module.to_lowercase().replace('.', "_") == own).cloned().collect();
+        // What the build says, then a module of the package's name, then anything.
+        let (rank, chosen) = if !named.is_empty() {
+            (3, named)
+        } else if !like.is_empty() {
+            (2, like)
+        } else if !found.is_empty() {
+            (1, found)
+        } else {
+            continue;
+        };
+        if best.as_ref().is_none_or(|(known, _, _)| rank > *known) {
+            best = Some((rank, root, chosen));
+        }
+    }
+    let (_, root, modules) = best.ok_or_else(|| {
+        Error::suite(format!("`{name}` has no importable package in its sources"))
+            .hint("a package is a folder with Python files, in the root or in `src`")
+    })?;
+    Ok(Layout { name, version, root, modules })
+}
+
+impl Layout {
+    /// Writes what an installed package has and its sources have not: a `.dist-info` folder, and version files. Metadata
+    /// at the root keeps its fields, and loses the text below them, which is the README.
+    ///
+    /// # Errors
+    /// Kind `Machine` if a file cannot be written.
+    pub(super) fn complete(&self, sources: &Path, repo: &Path) -> Result<()> {
+        let info = repo.join(&self.root).join(format!("{}-{}.dist-info", self.name.replace('-', "_"), self.version));
+        fs::create_dir_all(&info).map_err(|error| Error::io("create", &info, error))?;
+        let head = text(sources, "PKG-INFO").map(|said| said.split("\n\n").next().unwrap_or_default().to_owned());
+        let metadata = head
+            .clone()
+            .unwrap_or_else(|| format!("Metadata-Version: 2.1\nName: {}\nVersion: {}", self.name, self.version));
+        write(&info.join("METADATA"), &format!("{}\n", metadata.trim_end()))?;
+        write(&info.join("top_level.txt"), &format!("{}\n", self.modules.join("\n")))?;
+        let points = entry_points(sources);
+        if !points.is_empty() {
+            write(&info.join("entry_points.txt"), &points)?;
+        }
+        if let Some(head) = head {
+            write(&repo.join("PKG-INFO"), &format!("{}\n", head.trim_end()))?;
+        }
+        for file in version_files(sources) {
+            let path = repo.join(&file);
+            if !path.exists() && path.parent().is_some_and(Path::is_dir) {
+                write(&path, &version_file(&self.version))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shell code that lets Python import the package from the workspace, whatever the working folder is later.
+    pub(super) fn exports(&self) -> String {
+        let root = self.root.display().to_string();
+        let path = if root.is_empty() { "$PWD".to_owned() } else { format!("$PWD/{root}:$PWD") };
+        format!("export PYTHONPATH=\"{path}${{PYTHONPATH:+:$PYTHONPATH}}\"")
+    }
+
+    /// Whether a path in the repo is a source of the package.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        let Ok(inside) = path.strip_prefix(&self.root) else { return false };
+        self.modules.iter().any(|module| {
+            let place: PathBuf = module.split('.').collect();
+            inside.starts_with(&place) || inside == place.with_extension("py")
+        })
+    }
+}
+
+/// Top-level modules and packages of a folder. A folder of packages without an `__init__.py` of its own is a namespace, and
+/// stands for itself.
+fn modules(root: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_identifier = |name: &str| {
+            name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit())
+        };
+        if path.is_dir() {
+            let is_package = path.join("__init__.py").exists() || is_namespace(&path);
+            if is_identifier(&name) && !is_left_out(&name) && is_package && !NOT_PACKAGES.contains(&name.as_str()) {
+                found.push(name);
+            }
+        } else if let Some(stem) = name.strip_suffix(".py")
+            && is_identifier(stem)
+            && !NOT_MODULES.contains(&stem)
+            && !stem.starts_with("test")
+            && !stem.ends_with("_test")
+        {
+            found.push(stem.to_owned());
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whether a folder without `__init__.py` contains a package.
+fn is_namespace(folder: &Path) -> bool {
+    let inner = WalkDir::new(folder).min_depth(2).max_depth(3).into_iter().flatten();
+    inner.into_iter().any(|entry| entry.file_name() == "__init__.py")
+}
+
+/// Names in `top_level.txt`, which setuptools writes into an sdist.
+fn top_level(folder: &Path) -> Vec<String> {
+    let infos = WalkDir::new(folder).max_depth(2).into_iter().flatten();
+    let mut files = infos.filter(|entry| entry.file_name() == "top_level.txt");
+    let text = files.next().and_then(|entry| fs::read_to_string(entry.path()).ok()).unwrap_or_default();
+    let names = text.lines().map(str::trim).filter(|name| !name.is_empty() && !NOT_PACKAGES.contains(name));
+    names.map(str::to_owned).collect()
+}
+
+fn header(folder: &Path, key: &str) -> Option<String> {
+    let said = text(folder, "PKG-INFO")?;
+    let head = said.split("\n\n").next().unwrap_or_default().to_owned();
+    let found = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.to_lowercase() == key).then(|| value.trim().to_owned())
+    });
+    found.filter(|value| !value.is_empty() && value != "UNKNOWN")
+}
+
+fn in_ini(said: &str, key: &str) -> Option<String> {
+    let inside =
+        said.lines().skip_while(|line| line.trim() != "[metadata]").skip(1).take_while(|line| !line.starts_with('['));
+    let found = inside.into_iter().find_map(|line| {
+        let (own, value) = line.split_once('=')?;
+        (own.trim() == key).then(|| value.trim().to_owned())
+    });
+    found.filter(|value| !value.contains(':'))
+}
+
+fn in_setup(code: &str, key: &str) -> Option<String> {
+    let named = Regex::new(&format!(r#"\b{key}\s*=\s*["']([^"'\n]+)["']"#)).ok()?;
+    Some(named.captures(code)?.get(1)?.as_str().to_owned())
+}
+
+/// Entry points as an installed package lists them.
+fn entry_points(sources: &Path) -> String {
+    let infos = WalkDir::new(sources).max_depth(3).into_iter().flatten();
+    let mut written = infos.filter(|entry| {
+        let parent = entry.path().parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        entry.file_name() == "entry_points.txt" && parent.ends_with(".egg-info")
+    });
+    if let Some(text) = written.next().and_then(|entry| fs::read_to_string(entry.path()).ok()) {
+        return text;
+    }
+    let mut found = String::new();
+    let console = scripts(sources);
+    if !console.is_empty() {
+        found.push_str("[console_scripts]\n");
+        for (name, target) in console {
+            let _ = writeln!(found, "{name} = {target}");
+        }
+    }
+    let project: Table = text(sources, "pyproject.toml").and_then(|text| text.parse().ok()).unwrap_or_default();
+    let tables = [
+        project.get("project").and_then(|project| project.get("entry-points")),
+        project.get("tool").and_then(|tool| tool.get("poetry")).and_then(|poetry| poetry.get("plugins")),
+    ];
+    for (group, names) in tables.into_iter().flatten().filter_map(Value::as_table).flatten() {
+        let _ = writeln!(found, "\n[{group}]");
+        for (name, target) in names.as_table().into_iter().flatten() {
+            let _ = writeln!(found, "{name} = {}", target.as_str().unwrap_or_default());
+        }
+    }
+    found
+}
+
+/// Files that build tools write with the version in them.
+fn version_files(sources: &Path) -> Vec<PathBuf> {
+    let project: Table = text(sources, "pyproject.toml").and_then(|text| text.parse().ok()).unwrap_or_default();
+    let tool = |path: &[&str]| {
+        let mut value = project.get("tool")?;
+        for part in path {
+            value = value.get(part)?;
+        }
+        Some(value.as_str()?.to_owned())
+    };
+    let named = [
+        tool(&["setuptools_scm", "write_to"]),
+        tool(&["setuptools_scm", "version_file"]),
+        tool(&["hatch", "build", "hooks", "vcs", "version-file"]),
+        tool(&["pdm", "version", "write_to"]),
+        text(sources, "setup.py").and_then(|setup| {
+            Regex::new(r#"["']?write_to["']?\s*[:=]\s*["']([^"']+)["']"#)
+                .ok()?
+                .captures(&setup)?
+                .get(1)
+                .map(|it| it.as_str().to_owned())
+        }),
+    ];
+    let inside = |file: &String| !file.starts_with('/') && !file.contains("..");
+    named.into_iter().flatten().filter(inside).map(PathBuf::from).collect()
+}
+
+fn version_file(version: &str) -> String {
+    let parts: Vec<String> = version
+        .split('.')
+        .map(|part| part.parse::<u64>().map_or_else(|_| format!("'{part}'"), |number| number.to_string()))
+        .collect();
+    let tuple = format!("({},)", parts.join(", "));
+    format!("__version__ = version = '{version}'\n__version_tuple__ = version_tuple = {tuple}\n")
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(|error| Error::io("write", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn packages_are_found_in_every_usual_layout() {
+        let toml = "[project]\nname = 'my-pkg'\nversion = '1.2'\n";
+        for (files, root, modules) in [
+            (vec![("src/my_pkg/__init__.py", ""), ("tests/__init__.py", "")], "src", vec!["my_pkg"]),
+            (vec![("my_pkg/__init__.py", ""), ("docs/conf.py", ""), ("setup.py", "")], "", vec!["my_pkg"]),
+            (vec![("my_pkg.py", ""), ("test_my_pkg.py", "")], "", vec!["my_pkg"]),
+            (vec![("src/space/inner/__init__.py", "")], "src", vec!["space"]),
+            (vec![("lib/other/__init__.py", ""), ("x.egg-info/top_level.txt", "other\n")], "lib", vec!["other"]),
+        ] {
+            let mut files = files;
+            files.push(("pyproject.toml", toml));
+            let folder = sources(&files);
+            let found = find(folder.path()).unwrap();
+            assert_eq!(
+                (found.root.to_str().unwrap(), found.modules),
+                (root, modules.into_iter().map(str::to_owned).collect::<Vec<_>>())
+            );
+            assert_eq!((found.name.as_str(), found.version.as_str()), ("my-pkg", "1.2"));
+        }
+        assert!(find(sources(&[("README", "")]).path()).unwrap_err().message.contains("no importable package"));
+    }
+
+    #[test]
+    fn metadata_entry_points_and_version_files_are_as_the_build_would_make_them() {
+        let toml = "[project]\nname = 'p'\nscripts = { run = 'p:main' }\n[tool.setuptools_scm]\nversion_file = 'p/_version.py'\n";
+        let info = "Metadata-Version: 2.1\nName: p\nVersion: 2.0\n\n# p\n>>> p.f(1)\n2\n";
+        let folder = sources(&[("pyproject.toml", toml), ("PKG-INFO", info), ("p/__init__.py", "")]);
+        let layout = find(folder.path()).unwrap();
+        layout.complete(folder.path(), folder.path()).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(read("p-2.0.dist-info/METADATA"), "Metadata-Version: 2.1\nName: p\nVersion: 2.0\n");
+        assert_eq!(read("p-2.0.dist-info/entry_points.txt"), "[console_scripts]\nrun = p:main\n");
+        assert!(!read("PKG-INFO").contains(">>>"));
+        assert!(read("p/_version.py").contains("__version_tuple__ = version_tuple = (2, 0,)"));
+        assert!(layout.holds(Path::new("p/x.py")) && !layout.holds(Path::new("tests/x.py")));
+    }
+}

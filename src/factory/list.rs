@@ -1,0 +1,231 @@
+//! `factory.json`: what was made of each package, and everything that is needed to make the same suite again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::source::SourceRecord;
+use super::survey::Plan;
+use crate::error::{Error, Result};
+use crate::files::{hex, write_durably};
+use crate::suite::{Dependencies, Gold, PaperEvidence};
+
+/// Name of the list in the suite's folder.
+pub const LIST: &str = "factory.json";
+
+/// Format version of the list.
+const FORMAT: u32 = 1;
+
+/// All packages of a suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FactoryList {
+    /// Format version, 1.
+    pub format: u32,
+    /// Version of this program.
+    pub program: String,
+    /// Settings that decide the result.
+    pub settings: FactorySettings,
+    /// Packages, in the order in which they were named.
+    pub packages: Vec<PackageEntry>,
+}
+
+/// Settings that decide which tasks are made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FactorySettings {
+    /// Maximum functions per package.
+    pub most: usize,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Time limit of a test in seconds.
+    pub test_seconds: f64,
+    /// Whether agents see the tests.
+    pub visible_tests: bool,
+    /// Minimum mutation score of a function.
+    pub least_score: f64,
+    /// Mutants per function.
+    pub mutants: usize,
+    /// Whether doctests count as tests; the examples of docstrings are then visible.
+    pub doctests: bool,
+    /// Whether the outputs of examples stay in documentation.
+    pub keep_examples: bool,
+}
+
+/// One package.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackageEntry {
+    /// The package as the user named it.
+    pub package: String,
+    /// Id of its paper, repo and env.
+    pub id: String,
+    /// Name and version in its metadata.
+    pub name: String,
+    /// Version in its metadata.
+    pub version: String,
+    /// Licence in its metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
+    /// Where the sources came from; absent if they could not be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRecord>,
+    /// Why there are no tasks of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// Counts of tests and functions.
+    pub funnel: Funnel,
+    /// Wall minutes.
+    pub minutes: f64,
+    /// Bytes of its repo, paper and env files.
+    pub bytes: u64,
+    /// Bytes of its built environment.
+    pub env_bytes: u64,
+    /// Requirements that were left out, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// Everything that was measured; absent if there are no tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+    /// SHA-256 in hex of each file of the suite that belongs to the package, by its path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub digests: BTreeMap<String, String>,
+}
+
+/// Counts of a package's tests and functions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Funnel {
+    /// Tests that were found.
+    pub tests: usize,
+    /// Tests that decide.
+    pub tests_kept: usize,
+    /// Tests whose values are compared, too.
+    pub tests_with_values: usize,
+    /// Tests left out, by reason.
+    pub tests_left_out: BTreeMap<String, usize>,
+    /// Functions in the package's sources.
+    pub functions: usize,
+    /// Functions that a kept test enters.
+    pub entered: usize,
+    /// Entered functions worth masking.
+    pub candidates: usize,
+    /// Candidates that were measured, of all.
+    pub tried: usize,
+    /// Functions of the suite.
+    pub kept: usize,
+    /// Selectors of dropped functions, by reason.
+    pub dropped: BTreeMap<String, Vec<String>>,
+    /// Mutants that were run, and killed, of the kept functions.
+    pub mutants: (usize, usize),
+    /// Pairs and triples of functions that were masked together: tried, and failed as they should.
+    pub combinations: (usize, usize),
+}
+
+/// Measurements of a package, from which its files follow together with its sources.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// `environment.yml`.
+    pub environment: String,
+    /// Lock files of the env, by name.
+    pub locks: BTreeMap<String, String>,
+    /// Command that builds C extensions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    /// Year of the package, for its paper.
+    pub year: u16,
+    /// The only interpreter that the compiled code works with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abi: Option<String>,
+    /// Files of the tests.
+    pub test_files: Vec<String>,
+    /// Groups of tests.
+    pub(super) plan: Plan,
+    /// Functions of the suite.
+    pub functions: Vec<ListedFunction>,
+    /// Results of the unmasked repo.
+    pub gold: Gold,
+    /// Which group needs which function.
+    pub dependencies: Dependencies,
+    /// Mutation scores and containment.
+    pub evidence: PaperEvidence,
+}
+
+/// A function of the suite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListedFunction {
+    /// Its selector.
+    pub at: String,
+    /// Its description.
+    pub description: String,
+    /// Headings of the text that describe it.
+    pub passages: Vec<String>,
+}
+
+impl FactoryList {
+    /// Makes a list without packages.
+    #[must_use]
+    pub fn new(settings: FactorySettings) -> Self {
+        Self { format: FORMAT, program: env!("CARGO_PKG_VERSION").to_owned(), settings, packages: Vec::new() }
+    }
+
+    /// Reads a list.
+    ///
+    /// # Errors
+    /// Kind `Usage` if there is no such file; `Suite` if it is broken or of another format.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|error| Error::unreadable(path, error))?;
+        let broken = |error: serde_json::Error| {
+            Error::suite(format!("broken list of packages: {error}")).at(path, Some(error.line()))
+        };
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(broken)?;
+        if value.get("format").and_then(serde_json::Value::as_u64) != Some(u64::from(FORMAT)) {
+            return Err(Error::suite(format!("a list of packages of another format; this version reads {FORMAT}"))
+                .at(path, None)
+                .hint("update autoexperiment"));
+        }
+        serde_json::from_str(&text).map_err(broken)
+    }
+
+    /// Writes the list.
+    ///
+    /// # Errors
+    /// Kind `Machine` if it cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        save_json(path, self)
+    }
+}
+
+/// Writes a value as JSON, atomically.
+pub(super) fn save_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| Error::internal("failed to serialise the list of packages").because(error))?;
+    text.push('\n');
+    write_durably(path, text.as_bytes())
+}
+
+/// Returns the digests of a package's files in a suite, and their total bytes.
+pub(super) fn digests(root: &Path, id: &str) -> Result<(BTreeMap<String, String>, u64)> {
+    let mut found = BTreeMap::new();
+    let mut bytes = 0;
+    for part in ["papers", "repos", "envs"] {
+        let walk = walkdir::WalkDir::new(root.join(part).join(id)).sort_by_file_name().into_iter();
+        for entry in walk.flatten().filter(|entry| entry.file_type().is_file()) {
+            let content = std::fs::read(entry.path()).map_err(|error| Error::io("read", entry.path(), error))?;
+            bytes += content.len() as u64;
+            let path = entry.path().strip_prefix(root).unwrap_or(entry.path()).display().to_string();
+            found.insert(path, hex(&Sha256::digest(&content)));
+        }
+    }
+    Ok((found, bytes))
+}
+
+/// Returns the paths whose digests differ.
+pub(super) fn differing(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
+    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    names.into_iter().filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
+}

@@ -1,0 +1,125 @@
+//! Writes the manifest of a package's paper.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use super::layout::Layout;
+use super::list::ListedFunction;
+use super::survey::Plan;
+use super::{PLAN, RUNNER};
+use crate::draft::manifest::CompiledCode;
+use crate::draft::metadata::PackageFacts;
+use crate::files::toml_string;
+
+/// Tolerance of the sums that stand for floating-point values, relative and absolute.
+const TOLERANCE: (&str, &str) = ("1e-5", "1e-9");
+
+/// Input of a package's manifest.
+pub(super) struct PackageManifest<'a> {
+    /// The paper's id, also of its repo and env.
+    pub(super) id: &'a str,
+    /// Title, authors, year and address.
+    pub(super) facts: &'a PackageFacts,
+    /// How the package is imported.
+    pub(super) layout: &'a Layout,
+    /// Its compiled code.
+    pub(super) compiled: &'a CompiledCode,
+    /// Files of its tests that are hidden, or only protected.
+    pub(super) test_files: &'a [String],
+    /// All files of the repo.
+    pub(super) files: &'a [PathBuf],
+    /// Whether agents see the tests.
+    pub(super) visible: bool,
+    /// Groups of tests.
+    pub(super) plan: &'a Plan,
+    /// Functions to mask.
+    pub(super) functions: &'a [ListedFunction],
+}
+
+/// The command that runs a group of tests.
+pub(super) fn command(layout: &Layout, group: &str) -> String {
+    format!("{} && exec python -B -I {RUNNER} run {group}", layout.exports())
+}
+
+impl PackageManifest<'_> {
+    /// Returns the manifest's text.
+    pub(super) fn text(&self) -> String {
+        let line = |text: &str| toml_string(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+        let facts = self.facts;
+        let authors: Vec<String> = facts.authors.iter().map(|name| line(name)).collect();
+        let mut text = format!(
+            "# Made by `autoexperiment factory` from the package {} {}.\ntitle = {}\nauthors = [{}]\nyear = {}\nurl = {}\nrepo = {id}\nenv = {id}\n",
+            self.layout.name,
+            self.layout.version,
+            line(facts.title.as_deref().unwrap_or(&self.layout.name)),
+            authors.join(", "),
+            facts.year.unwrap_or(0),
+            line(facts.url.as_deref().unwrap_or("unknown")),
+            id = toml_string(self.id),
+        );
+        if let Some(build) = &self.compiled.build {
+            let _ = writeln!(text, "build = {}", toml_string(build));
+        }
+        if !self.compiled.files.is_empty() {
+            let files: Vec<String> = self.compiled.files.iter().map(|file| toml_string(file)).collect();
+            let _ = writeln!(text, "compiled = [{}]", files.join(", "));
+        }
+        if let Some(abi) = &self.compiled.abi {
+            let _ = writeln!(text, "abi = {}", toml_string(abi));
+        }
+        let own = [RUNNER.to_owned(), PLAN.to_owned()];
+        let (hidden, shown): (Vec<&String>, Vec<&String>) = if self.visible {
+            (own.iter().collect(), self.test_files.iter().collect())
+        } else {
+            (own.iter().chain(self.test_files).collect(), Vec::new())
+        };
+        let _ = writeln!(text, "# The tests, and what runs them.\nhidden = [");
+        for file in hidden {
+            let _ = writeln!(text, "    {},", toml_string(&globset::escape(file)));
+        }
+        text.push_str("]\n# Configuration, data and metadata, which the tests rely on.\nprotected = [\n");
+        let always = [
+            "**/conftest.py",
+            "**/*.dist-info/**",
+            "*.toml",
+            "*.cfg",
+            "*.ini",
+            "setup.py",
+            "**/*.json",
+            "**/*.csv",
+            "**/*.txt",
+        ];
+        let is_used = |glob: &&str| {
+            let matcher = globset::Glob::new(glob).map(|glob| glob.compile_matcher());
+            matcher.is_ok_and(|matcher| self.files.iter().any(|file| matcher.is_match(file)))
+        };
+        let used = always.into_iter().filter(is_used).map(str::to_owned);
+        for glob in used.chain(shown.into_iter().map(|file| globset::escape(file))) {
+            let _ = writeln!(text, "    {},", toml_string(&glob));
+        }
+        text.push_str("]\n");
+        for function in self.functions {
+            let passages: Vec<String> = function.passages.iter().map(|passage| toml_string(passage)).collect();
+            let _ = write!(
+                text,
+                "\n[[function]]\nat = {}\ndescription = {}\npassages = [{}]\n",
+                toml_string(&function.at),
+                line(&function.description),
+                passages.join(", ")
+            );
+        }
+        for (group, ids) in &self.plan.groups {
+            let _ = write!(
+                text,
+                "\n[[experiment]]\nid = {}\nhidden = true\ndescription = {}\ncommand = {}\nresult = {{ json_line = \"stdout\" }}\n\
+                 tolerance = {}\nabsolute_tolerance = {}\n",
+                toml_string(group),
+                toml_string(&format!("Outcomes and values of {} of the package's tests.", ids.len())),
+                toml_string(&command(self.layout, group)),
+                TOLERANCE.0,
+                TOLERANCE.1
+            );
+        }
+        text
+    }
+}

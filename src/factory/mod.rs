@@ -1,0 +1,194 @@
+//! Tasks from any Python package with tests, without a person or a model: `autoexperiment factory`.
+//!
+//! [`Factory::make`] takes packages and makes a suite. For each package (`package`), it gets the sources (`source`, `index`,
+//! `archive`), finds out what the tests need (`requirements`) and how the package is imported without being installed
+//! (`layout`), runs the tests three times (`survey`) and records gold of ten runs (`record`), chooses functions that the tests
+//! enter (`functions`), drops those that a gate refuses (`gates`), and writes a paper (`manifest`, `documentation`, `examples`).
+//! Foreign code runs in the sandbox only.
+//!
+//! Every finished package is an entry of `factory.json` ([`FactoryList`]), which holds all that was measured: the same suite can
+//! be made from it without running anything ([`Factory::rebuild`]).
+
+mod archive;
+mod documentation;
+mod examples;
+mod functions;
+mod gates;
+mod index;
+mod layout;
+mod list;
+mod manifest;
+mod package;
+mod page;
+mod record;
+mod requirements;
+mod source;
+mod survey;
+mod version;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::error::{Error, Result};
+use crate::run::event::{Observer, RunEvent};
+use crate::run::machine::Machine;
+use crate::suite::Suite;
+use crate::workspace::remove_tree;
+pub use list::{FactoryList, FactorySettings, LIST, PackageEntry};
+use package::Workshop;
+pub use page::page;
+pub use source::packages;
+
+/// The runner of a package's tests, and its plan, in each repo.
+const RUNNER: &str = "autoexperiment_package_tests.py";
+const RUNNER_CODE: &str = include_str!("package_tests.py");
+const PLAN: &str = "autoexperiment_package_tests.json";
+
+/// Folder in the suite for sources while packages are being made.
+const JOURNAL: &str = ".factory";
+
+/// A suite in the making.
+pub struct Factory {
+    workshop: Arc<Workshop>,
+    journal: PathBuf,
+    jobs: usize,
+    list: FactoryList,
+    _lock: File,
+}
+
+impl Factory {
+    /// Opens or creates the suite's folder. `packages` is the number of packages that will be made.
+    ///
+    /// # Errors
+    /// Kind `Usage` if the folder holds a suite that this verb did not make with these settings; `Machine` if it cannot be
+    /// written or another process makes it.
+    pub fn open(
+        folder: &Path,
+        settings: FactorySettings,
+        machine: Arc<Machine>,
+        jobs: usize,
+        packages: usize,
+    ) -> Result<Self> {
+        let journal = folder.join(JOURNAL);
+        let known = folder.join(LIST);
+        if folder.join("papers").exists() && !known.exists() && !journal.exists() {
+            return Err(Error::usage(format!("`{}` holds a suite that `factory` did not make", folder.display()))
+                .hint("name a folder that does not exist"));
+        }
+        for part in ["papers", "repos", "envs", JOURNAL] {
+            let path = folder.join(part);
+            fs::create_dir_all(&path).map_err(|error| Error::io("create", &path, error))?;
+        }
+        let lock_path = journal.join("lock");
+        let lock = File::create(&lock_path).map_err(|error| Error::io("create", &lock_path, error))?;
+        if lock.try_lock().is_err() {
+            return Err(Error::machine("another process makes this suite").hint("wait until it has ended"));
+        }
+        // Remove the remains of a killed process.
+        for entry in fs::read_dir(&journal).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir()) {
+            remove_tree(&entry.path()).map_err(|error| Error::io("remove", &entry.path(), error))?;
+        }
+        let list = if known.exists() { FactoryList::read(&known)? } else { FactoryList::new(settings.clone()) };
+        if list.settings != settings && !list.packages.is_empty() {
+            return Err(Error::usage(format!("the suite in `{}` was made with other settings", folder.display()))
+                .hint("repeat the command with the settings in its `factory.json`, or name another folder"));
+        }
+        let suite = Suite::open(folder)?;
+        let ids = list.packages.iter().filter(|entry| !entry.id.is_empty());
+        let ids: BTreeMap<String, String> = ids.map(|entry| (entry.id.clone(), entry.package.clone())).collect();
+        let jobs = jobs.max(1);
+        let workshop = Workshop {
+            suite,
+            settings: settings.clone(),
+            machine,
+            fetcher: source::Fetcher::default(),
+            slots: (jobs / packages.clamp(1, jobs)).max(1),
+            envs: Semaphore::new(1),
+            ids: ids.into(),
+        };
+        Ok(Self { workshop: Arc::new(workshop), journal, jobs, list: FactoryList { settings, ..list }, _lock: lock })
+    }
+
+    /// Makes the tasks of these packages. Those that are in the list already are not made again. The list is
+    /// written after each package, and passed to `on_done` with its entry.
+    ///
+    /// # Errors
+    /// Kind `Machine` if the list cannot be written. A package that gives no tasks is not an error, but its entry's reason.
+    pub async fn make(
+        mut self,
+        asked: &[String],
+        observer: Arc<dyn Observer>,
+        mut on_done: impl FnMut(&PackageEntry),
+    ) -> Result<FactoryList> {
+        let mut entries: BTreeMap<String, PackageEntry> =
+            std::mem::take(&mut self.list.packages).into_iter().map(|entry| (entry.package.clone(), entry)).collect();
+        let todo: Vec<String> = asked.iter().filter(|package| !entries.contains_key(*package)).cloned().collect();
+        let earlier: Vec<String> = entries.keys().filter(|package| !asked.contains(*package)).cloned().collect();
+        let order: Vec<String> = earlier.into_iter().chain(asked.iter().cloned()).collect();
+        for package in asked {
+            if let Some(entry) = entries.get(package) {
+                on_done(entry);
+            }
+        }
+        let gate = Arc::new(Semaphore::new(self.jobs));
+        let mut running = tokio::task::JoinSet::new();
+        for package in todo {
+            let (gate, workshop, observer) = (Arc::clone(&gate), Arc::clone(&self.workshop), Arc::clone(&observer));
+            running.spawn(async move {
+                let _slot = gate.acquire_owned().await;
+                let (entry, is_final) = workshop.make(&package, &*observer).await;
+                (entry, is_final)
+            });
+        }
+        let path = self.workshop.suite.root().join(LIST);
+        let mut unfinished = Vec::new();
+        while let Some(ended) = running.join_next().await {
+            let (entry, is_final) = ended.map_err(|error| Error::internal("a package was aborted").because(error))?;
+            on_done(&entry);
+            let package = entry.package.clone();
+            if !is_final {
+                unfinished.push(package.clone());
+            }
+            entries.insert(package, entry);
+            let is_kept = |package: &&String| !unfinished.contains(*package);
+            let done = order.iter().filter(is_kept).filter_map(|package| entries.get(package).cloned());
+            self.list.packages = done.collect();
+            self.list.save(&path)?;
+        }
+        self.list.packages = order.iter().filter_map(|package| entries.get(package).cloned()).collect();
+        let whole = self.list.clone();
+        // What failed through no fault of the package is tried again by the next command.
+        self.list.packages.retain(|entry| !unfinished.contains(&entry.package));
+        self.list.save(&path)?;
+        let html = self.workshop.suite.root().join("factory.html");
+        fs::write(&html, page(&whole)?).map_err(|error| Error::io("write", &html, error))?;
+        let _ = fs::remove_dir_all(&self.journal);
+        Ok(whole)
+    }
+
+    /// Makes the suite of a list again, from the sources that it names, and checks every file's digest. Runs nothing.
+    ///
+    /// # Errors
+    /// One per package whose sources cannot be had or whose files differ.
+    pub async fn rebuild(mut self, list: FactoryList, observer: &dyn Observer) -> Result<FactoryList> {
+        let mut errors = Vec::new();
+        for entry in list.packages.iter().filter(|entry| entry.measured.is_some()) {
+            observer.on(RunEvent::Stage(crate::run::event::Stage::new("making", &entry.package)));
+            errors.extend(self.workshop.rebuild(entry).await.err().map(|error| {
+                let message = format!("package `{}`: {}", entry.package, error.message);
+                Error { message, ..error }
+            }));
+        }
+        let root = self.workshop.suite.root().to_owned();
+        self.list = list;
+        self.list.save(&root.join(LIST))?;
+        let html = root.join("factory.html");
+        fs::write(&html, page(&self.list)?).map_err(|error| Error::io("write", &html, error))?;
+        let _ = fs::remove_dir_all(&self.journal);
+        Error::all(errors).map_or(Ok(self.list), Err)
+    }
+}

@@ -1,0 +1,2225 @@
+"""Runs a Python package's own tests on code that is not trusted, and prints one line of JSON.
+
+    python -B -I autoexperiment_package_tests.py survey [--seconds 5] [--doctests] [--output FILE]
+    python -B -I autoexperiment_package_tests.py run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
+
+`survey` finds all tests of the original code and reports each one's outcome, time, values and entered functions. `run`
+runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written. `--unguarded`
+runs each test once, for code that is trusted; `--keep` leaves the test files on the disk. With `-I`, Python imports
+nothing from the repo before this file does; `PYTHONPATH` is then read here.
+
+The code under test runs in the process of the tests and could make them pass. So a pass is not taken from one process.
+Each test file runs in several processes, one after the other, each in a fresh copy of the repo. In each process, each
+test function is in one of three variants, drawn at random for each run:
+
+- `plain`: the test as its authors wrote it;
+- `expectation`: every value that the test expects is another one, so the test must fail;
+- `ending`: one more assertion at the end of the test is false, so the test must fail.
+
+The variants differ only in the source of the test files, written to the copy before the process starts. The process
+isn't told which variant a test is in, and holds no secret. Code that swallows failures, patches the test framework,
+returns objects that equal everything, copies the expected value from its caller, or reports outcomes of its own does so
+in all variants, and makes a test pass that must fail.
+
+This process and the server that it starts never import the repo's code. The server imports libraries and forks one
+process for each file and variant. A "value" is a digest of what functions of the package return to the test files.
+"""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+if __name__ == "__main__":
+    # The folder of this file is the repo. This process must import neither its code nor a `json.py` planted there.
+    sys.path[:] = [
+        entry for entry in sys.path if not (os.path.realpath(entry or ".") + os.sep).startswith(HERE + os.sep)
+    ]
+
+import ast
+import configparser
+import fnmatch
+import hashlib
+import json
+import random
+import re
+import select
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+PLAN = "autoexperiment_package_tests.json"
+RUNNER = "autoexperiment_package_tests.py"
+SETTINGS = {
+    "PYTHONHASHSEED": "0",
+    "TZ": "UTC",
+    "LC_ALL": "C.UTF-8",
+    "LANG": "C.UTF-8",
+    "MPLBACKEND": "Agg",
+    "COLUMNS": "80",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNOUSERSITE": "1",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "TERM": "dumb",
+}
+# Variables that change what Python or pytest import, or how they behave.
+REMOVED_SETTINGS = (
+    "PYTHONSTARTUP",
+    "PYTHONWARNINGS",
+    "PYTEST_ADDOPTS",
+    "PYTEST_PLUGINS",
+    "PYTHONOPTIMIZE",
+    "PYTHONSAFEPATH",
+)
+SKIPPED_FOLDERS = {
+    ".git",
+    ".hg",
+    ".svn",
+    ".tox",
+    ".nox",
+    ".venv",
+    "venv",
+    "__pycache__",
+    "node_modules",
+    ".pytest_cache",
+    ".hypothesis",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".eggs",
+}
+TEST_FOLDER = re.compile(r"_?(unit)?_?tests?$|test[-_]?(data|files|utils)$|testing[-_]?data$", re.IGNORECASE)
+CONFIGURATION = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+# Plugins of the environment that change the order of tests, run them in parallel or again, or only report.
+UNWANTED_PLUGINS = {
+    "xdist",
+    "xdist.looponfail",
+    "randomly",
+    "random_order",
+    "random-order",
+    "pytest_cov",
+    "rerunfailures",
+    "sugar",
+    "html",
+    "metadata",
+    "pytest_jsonreport",
+    "json-report",
+    "instafail",
+    "testmon",
+    "picked",
+    "forked",
+    "flakefinder",
+    "repeat",
+    "pytest-reverse",
+    "flake8",
+    "mypy",
+    "black",
+    "ruff",
+    "isort",
+    "pycodestyle",
+    "codspeed",
+    "profiling",
+    "memray",
+    "xvfb",
+}
+# Libraries that are worth importing once instead of once for each process.
+SHARED_LIBRARIES = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "sympy",
+    "matplotlib",
+    "hypothesis",
+    "sklearn",
+    "torch",
+    "xarray",
+    "astropy",
+)
+# Largest total size of files that are kept in memory, in bytes; larger ones are copied from the disk.
+LARGEST_IN_MEMORY = 4 << 20
+# Time in seconds for importing a test file, which has no tests to count yet.
+COLLECTION_SECONDS = 60
+
+
+# Configuration and files of the tests.
+
+
+def walk(folder):
+    """Yields the files below `folder` as sorted relative paths, without version control, caches and environments."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in SKIPPED_FOLDERS and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
+        )
+        for name in sorted(files):
+            yield os.path.relpath(os.path.join(place, name), folder)
+
+
+def read_text(path):
+    with open(path, "rb") as file:
+        text = file.read()
+    return text.decode("utf-8", "replace")
+
+
+def configured(folder):
+    """Reads pytest's configuration in one folder: the file's name and its options, or `None`."""
+    for name in CONFIGURATION:
+        path = os.path.join(folder, name)
+        if not os.path.isfile(path):
+            continue
+        if name.endswith(".toml"):
+            try:
+                import tomllib
+            except ImportError:
+                # A requirement of pytest before Python 3.11.
+                import tomli as tomllib
+            try:
+                tool = tomllib.loads(read_text(path)).get("tool", {}).get("pytest", {})
+            except (ValueError, AttributeError):
+                continue
+            options = tool.get("ini_options") or {key: value for key, value in tool.items() if key != "ini_options"}
+            if options:
+                return name, options
+            continue
+        parser = configparser.RawConfigParser(strict=False)
+        try:
+            parser.read_string(read_text(path))
+        except configparser.Error:
+            continue
+        section = "tool:pytest" if name == "setup.cfg" else "pytest"
+        if parser.has_section(section):
+            return name, dict(parser.items(section))
+        if name.endswith("pytest.ini"):
+            return name, {}
+    return None
+
+
+def words(value):
+    return shlex.split(value, comments=True) if isinstance(value, str) else [str(part) for part in value or ()]
+
+
+KEPT_OPTIONS = {
+    "--import-mode",
+    "-W",
+    "--pythonwarnings",
+    "--strict-markers",
+    "--asyncio-mode",
+    "-m",
+    "-k",
+    "--ignore",
+    "--ignore-glob",
+    "--deselect",
+    "--confcutdir",
+    "--ds",
+    "--mpl",
+    "--doctest-continue-on-failure",
+}
+KEPT_WITH_VALUE = {"--import-mode", "-W", "--pythonwarnings", "--asyncio-mode", "-m", "-k", "--confcutdir", "--ds"}
+
+
+def kept_options(added):
+    """Options of the package's `addopts` that decide which tests there are and how they are imported."""
+    kept, given = [], iter(words(added))
+    for word in given:
+        name = word.partition("=")[0] if word.startswith("--") else word[:2]
+        if word in ("-m", "-k", "-W") or word in KEPT_WITH_VALUE:
+            kept += [word, next(given, "")]
+        elif name in KEPT_OPTIONS and name != "--strict-markers":
+            kept.append(word)
+    return kept
+
+
+def roots_of_path(folder):
+    """Folders of the repo in `PYTHONPATH`, relative to it."""
+    entries = [os.path.realpath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    inside = [entry for entry in entries if os.path.isdir(entry) and (entry + os.sep).startswith(folder + os.sep)]
+    return list(dict.fromkeys(os.path.relpath(entry, folder) for entry in inside))
+
+
+class Layout:
+    """Where a repo has its code, its tests and their configuration."""
+
+    def __init__(self, folder, plan):
+        self.folder = folder
+        self.files = list(walk(folder))
+        self.name, self.options = configured(folder) or (None, {})
+        self.roots = plan.get("roots") or roots_of_path(folder) or self.find_roots()
+        self.tests = self.find_tests()
+        self.test_files = self.find_test_files()
+
+    def find_roots(self):
+        """Folders that modules are imported from."""
+        folders = [entry for entry in ("src", "lib", "python", "source") if self.has_modules(entry)]
+        if "lib" in folders or "python" in folders or "source" in folders:
+            named = "".join(
+                read_text(os.path.join(self.folder, name))
+                for name in ("setup.py", "setup.cfg", "pyproject.toml")
+                if os.path.isfile(os.path.join(self.folder, name))
+            )
+            folders = [one for one in folders if one == "src" or re.search(rf"['\"= ]{one}['\"/\s]", named)]
+        return [*folders, "."]
+
+    def has_modules(self, folder):
+        path = os.path.join(self.folder, folder)
+        if not os.path.isdir(path) or os.path.exists(os.path.join(path, "__init__.py")):
+            return False
+        return any(
+            name.endswith(".py") or any(file.endswith(".py") for file in os.listdir(os.path.join(path, name)))
+            for name in os.listdir(path)
+            if name.endswith(".py") or os.path.isdir(os.path.join(path, name))
+        )
+
+    def find_tests(self):
+        """Python files with tests: those that pytest's configuration names, and files with tests in test folders."""
+        patterns = words(self.options.get("python_files")) or ["test_*.py", "*_test.py"]
+        below = [os.path.normpath(path) for path in words(self.options.get("testpaths"))]
+        below = [path for path in below if os.path.exists(os.path.join(self.folder, path)) and path != "."]
+        found = []
+        for file in self.files:
+            name = os.path.basename(file)
+            if not name.endswith(".py") or name in (RUNNER, "conftest.py", "setup.py", "__init__.py", "noxfile.py"):
+                continue
+            parts = file.split(os.sep)[:-1]
+            if below and not any((file + os.sep).startswith(path + os.sep) for path in below):
+                continue
+            if any(part.startswith(".") or part in ("build", "dist") or part.endswith(".egg-info") for part in parts):
+                continue
+            matches = any(fnmatch.fnmatch(name if "/" not in one else file, one) for one in patterns)
+            in_tests = any(TEST_FOLDER.match(part) for part in parts)
+            named = re.match(
+                r"_?tests?\.py$" + (r"|_?tests?_|.*tests?\.py$|test" if in_tests else ""), name, re.IGNORECASE
+            )
+            if matches or named:
+                text = read_text(os.path.join(self.folder, file))
+                if re.search(r"^\s*(async\s+)?def\s+test|\bTestCase\b|class\s+Test", text, re.MULTILINE):
+                    found.append(file)
+        return found
+
+    def find_test_files(self):
+        """Files that belong to the tests: modules, helpers and data beside them, and configuration of the runner."""
+        folders = {os.path.dirname(file) for file in self.tests}
+        folders = {one for one in folders if one and any(TEST_FOLDER.match(part) for part in one.split(os.sep))}
+        found = set(self.tests)
+        for file in self.files:
+            name, parts = os.path.basename(file), file.split(os.sep)[:-1]
+            if name in ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini") or any(map(TEST_FOLDER.match, parts)):
+                found.add(file)
+            elif any((file + os.sep).startswith(folder + os.sep) for folder in folders):
+                found.add(file)
+        return sorted(found - {RUNNER, PLAN})
+
+    def doctests(self):
+        """Modules of the package with examples in docstrings."""
+        tests = set(self.test_files)
+        for file in self.files:
+            if file.endswith(".py") and file not in tests and file not in (RUNNER, "setup.py"):
+                top = file.split(os.sep)[0]
+                if top not in ("docs", "doc", "examples", "build", "benchmarks") and not top.startswith("."):
+                    if ">>>" in read_text(os.path.join(self.folder, file)):
+                        yield file
+
+    def configuration(self, file):
+        """The configuration that pytest would use for this test file: the nearest one above it."""
+        place = os.path.dirname(file)
+        while place:
+            found = configured(os.path.join(self.folder, place))
+            if found:
+                return os.path.join(place, found[0]), found[1]
+            place = os.path.dirname(place)
+        return self.name, self.options
+
+    def arguments(self, file, doctest):
+        """Options of pytest for one test file."""
+        name, options = self.configuration(file)
+        given = [
+            "-q",
+            "--tb=native",
+            "--assert=plain",
+            "-p",
+            "no:cacheprovider",
+            "-o",
+            "addopts=",
+            "-o",
+            "required_plugins=",
+            "--color=no",
+        ]
+        given += ["-c", name] if name else []
+        given += ["--rootdir", "."]
+        given += kept_options(options.get("addopts"))
+        for category in (
+            "PytestConfigWarning",
+            "PytestAssertRewriteWarning",
+            "PytestCacheWarning",
+            "PytestUnknownMarkWarning",
+        ):
+            given += ["-W", f"ignore::pytest.{category}"]
+        given += ["--doctest-modules"] if doctest else []
+        return [*given, file]
+
+
+class Snapshot:
+    """The files of a repo as they were when the run began, from which copies are made."""
+
+    def __init__(self, folder):
+        self.folder, self.files, self.links, self.folders = folder, {}, {}, []
+        for place, folders, files in os.walk(folder):
+            folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
+            relative = os.path.relpath(place, folder)
+            self.folders.append(relative)
+            for name in [*files, *(name for name in folders if os.path.islink(os.path.join(place, name)))]:
+                path, file = os.path.join(place, name), os.path.normpath(os.path.join(relative, name))
+                if os.path.islink(path):
+                    self.links[file] = os.readlink(path)
+                elif os.path.isfile(path) and file not in (RUNNER, PLAN):
+                    state = os.stat(path)
+                    large = state.st_size > LARGEST_IN_MEMORY
+                    with open(path, "rb") as opened:
+                        self.files[file] = None if large else opened.read(), state.st_mode & 0o777
+
+    def copy(self, to, replaced):
+        """Writes the files to a new folder, with the texts of `replaced` instead of their own."""
+        for folder in self.folders:
+            os.makedirs(os.path.join(to, folder), exist_ok=True)
+        for file, (content, mode) in self.files.items():
+            path = os.path.join(to, file)
+            content = replaced.get(file, content)
+            if content is None:
+                shutil.copyfile(os.path.join(self.folder, file), path)
+            else:
+                with open(path, "wb") as opened:
+                    opened.write(content)
+            os.chmod(path, mode | 0o600)
+        for file, target in self.links.items():
+            os.symlink(target, os.path.join(to, file))
+
+
+# Variants of tests.
+
+PLAIN, EXPECTATION, ENDING = "plain", "expectation", "ending"
+# Constructors whose calls with literals count as literals.
+CONSTRUCTORS = {
+    "approx",
+    "array",
+    "asarray",
+    "Decimal",
+    "Fraction",
+    "date",
+    "datetime",
+    "time",
+    "timedelta",
+    "set",
+    "frozenset",
+    "list",
+    "tuple",
+    "dict",
+    "OrderedDict",
+    "DataFrame",
+    "Series",
+    "Index",
+    "complex",
+    "float",
+    "int",
+    "str",
+    "bytes",
+    "bytearray",
+    "Path",
+    "PurePath",
+    "UUID",
+    "Counter",
+    "deque",
+    "dedent",
+    "range",
+    "Timestamp",
+    "Timedelta",
+    "sorted",
+    "matrix",
+    "float32",
+    "float64",
+    "int32",
+    "int64",
+    "uint8",
+}
+OPPOSITE_CALLS = {
+    "assertEqual": "assertNotEqual",
+    "assertEquals": "assertNotEqual",
+    "assertAlmostEqual": "assertNotAlmostEqual",
+    "assertTrue": "assertFalse",
+    "assertFalse": "assertTrue",
+    "assert_": "assertFalse",
+    "assertIs": "assertIsNot",
+    "assertIsNone": "assertIsNotNone",
+    "assertIsNotNone": "assertIsNone",
+    "assertIn": "assertNotIn",
+    "assertNotIn": "assertIn",
+    "assertIsInstance": "assertNotIsInstance",
+    "assertNotIsInstance": "assertIsInstance",
+    "assertGreater": "assertLessEqual",
+    "assertLess": "assertGreaterEqual",
+    "assertGreaterEqual": "assertLess",
+    "assertLessEqual": "assertGreater",
+    "assertNotEqual": "assertEqual",
+    "assertIsNot": "assertIs",
+    "assertRegex": "assertNotRegex",
+    "assertNotRegex": "assertRegex",
+    "assertListEqual": "assertNotEqual",
+    "assertDictEqual": "assertNotEqual",
+    "assertSetEqual": "assertNotEqual",
+    "assertTupleEqual": "assertNotEqual",
+    "assertSequenceEqual": "assertNotEqual",
+    "assertMultiLineEqual": "assertNotEqual",
+}
+OPPOSITE_OPERATORS = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+RAISING = {"raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns", "assertWarnsRegex", "deprecated_call"}
+OTHER_ERRORS = ("BufferError", "BrokenPipeError", "RecursionError", "FloatingPointError", "ChildProcessError")
+OTHER_WARNINGS = ("BytesWarning", "ImportWarning", "UnicodeWarning")
+CHECKER = re.compile(r"_?(assert|check|verify|expect|compare|ensure|validate)", re.IGNORECASE)
+# Private name of pytest in transformed files, for the assertions that need it.
+PYTEST = "_autoexperiment_pytest"
+
+
+def name_of(call):
+    """The last name of what is called: `approx` for `pytest.approx(...)`."""
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+class Alterations:
+    """Makes wrong what one test function expects."""
+
+    def __init__(self, chance):
+        self.chance = chance
+        self.changed = 0
+
+    # Literals.
+
+    def is_literal(self, node):
+        """Whether an expression is made of constants only, with at least one that can be altered."""
+        return self.fits(node) and any(isinstance(part, ast.Constant) or self.is_empty(part) for part in ast.walk(node))
+
+    def fits(self, node):
+        if isinstance(node, ast.Constant):
+            return node.value is not Ellipsis
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            return all(map(self.fits, node.elts))
+        if isinstance(node, ast.Dict):
+            return all(key is not None and self.fits(key) for key in node.keys) and all(map(self.fits, node.values))
+        if isinstance(node, ast.UnaryOp):
+            return self.fits(node.operand)
+        if isinstance(node, ast.BinOp):
+            return self.fits(node.left) and self.fits(node.right)
+        if isinstance(node, ast.Call):
+            return name_of(node) in CONSTRUCTORS and bool(node.args) and self.is_literal(node.args[0])
+        return False
+
+    def is_empty(self, node):
+        return isinstance(node, (ast.List, ast.Tuple)) and not node.elts or isinstance(node, ast.Dict) and not node.keys
+
+    def alter(self, node):
+        """Changes one constant of a literal in place, and returns the literal."""
+        if isinstance(node, ast.Call):
+            node.args[0] = self.alter(node.args[0])
+            return node
+        if isinstance(node, ast.UnaryOp):
+            node.operand = self.alter(node.operand)
+            return node
+        if isinstance(node, ast.BinOp):
+            node.right = self.alter(node.right) if self.fits(node.right) else node.right
+            return node
+        self.changed += 1
+        if isinstance(node, ast.Constant):
+            return ast.copy_location(ast.Constant(self.other(node.value)), node)
+        if isinstance(node, ast.Dict):
+            if not node.keys:
+                node.keys, node.values = [ast.Constant("key")], [ast.Constant(self.chance.randrange(1, 9))]
+                return node
+            place = self.chance.randrange(len(node.keys))
+            node.values[place] = self.alter(node.values[place])
+            return node
+        if not node.elts:
+            node.elts = [ast.Constant(self.chance.randrange(1, 9))]
+            return node
+        place = self.chance.randrange(len(node.elts))
+        node.elts[place] = self.alter(node.elts[place])
+        return node
+
+    def other(self, value):
+        """Another value that looks as natural as this one."""
+        pick = self.chance
+        if value is None:
+            return pick.choice([0, True, "none"])
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, int):
+            return (
+                value + pick.choice([-1, 1]) * pick.randrange(1, max(9, abs(value)) + 1)
+                if abs(value) > 1
+                else value + 2
+            )
+        if isinstance(value, float):
+            if value != value or value in (float("inf"), float("-inf")):
+                return 1.5
+            digits = max(1, len(repr(value).partition(".")[2]))
+            changed = value * pick.uniform(1.5, 3.5) if value else pick.uniform(1, 9)
+            shorter = round(changed, digits) if digits < 15 else changed
+            return shorter if shorter != value else changed
+        if isinstance(value, complex):
+            return value * 2 + 1
+        if isinstance(value, (str, bytes)):
+            if not value:
+                return pick.choice("aeinst") if isinstance(value, str) else b"a"
+            text = value if isinstance(value, str) else value.decode("latin-1")
+            places = [place for place, sign in enumerate(text) if sign.isalnum()] or range(len(text))
+            place = pick.choice(list(places))
+            sign = text[place]
+            pool = "0123456789" if sign.isdigit() else "abcdefghiklmnoprstuvw"
+            pool = pool.upper() if sign.isupper() else pool
+            # Two characters change, so that a comparison that ignores case or order still sees the difference.
+            other = pick.choice([one for one in pool if one.lower() != sign.lower()])
+            text = text[:place] + other + text[place + 1 :]
+            return text if isinstance(value, str) else text.encode("latin-1")
+        return value
+
+    # Assertions.
+
+    def function(self, node, names):
+        """Alters the assertions of a test function. `names` are local names that only hold expected values."""
+        self.names = names
+        node.body = [self.statement(part) for part in node.body]
+
+    def statement(self, node):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            return node
+        if isinstance(node, ast.Assert):
+            node.test = self.condition(node.test)
+            return node
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            return self.call(node)
+        if isinstance(node, ast.Assign) and self.is_expected(node.targets) and self.is_literal(node.value):
+            node.value = self.alter(node.value)
+            return node
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                self.raising(item.context_expr)
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(getattr(node, field, None), list):
+                setattr(node, field, [self.statement(part) for part in getattr(node, field)])
+        for handler in getattr(node, "handlers", ()):
+            handler.body = [self.statement(part) for part in handler.body]
+        return node
+
+    def is_expected(self, targets):
+        return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id in self.names
+
+    def expected(self, node):
+        """Whether an operand is altered elsewhere: it is a name that only holds expected values."""
+        return isinstance(node, ast.Name) and node.id in self.names
+
+    def condition(self, node):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            left, right = node.left, node.comparators[0]
+            if isinstance(node.ops[0], ast.Eq):
+                if self.expected(left) or self.expected(right):
+                    return node
+                if self.is_literal(right):
+                    node.comparators = [self.alter(right)]
+                    return node
+                if self.is_literal(left):
+                    node.left = self.alter(left)
+                    return node
+            self.changed += 1
+            return ast.copy_location(ast.Compare(left, [OPPOSITE_OPERATORS[type(node.ops[0])]()], [right]), node)
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            node.values = [self.condition(value) for value in node.values]
+            return node
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            self.changed += 1
+            return node.operand
+        if isinstance(node, ast.Call) and len(node.args) > 1 and self.is_literal(node.args[1]):
+            if name_of(node) in ("allclose", "isclose", "array_equal", "array_equiv", "equal"):
+                node.args[1] = self.alter(node.args[1])
+                return node
+        self.changed += 1
+        return ast.copy_location(ast.UnaryOp(ast.Not(), node), node)
+
+    def call(self, node):
+        """Alters an assertion that is a call: of `unittest`, of a library, or of a helper of the tests."""
+        call = node.value
+        name = name_of(call)
+        if name in RAISING:
+            self.raising(call)
+            return node
+        if not CHECKER.match(name) or any(isinstance(argument, ast.Starred) for argument in call.args):
+            return node
+        if any(map(self.expected, call.args)):
+            return node
+        if "Not" not in name and not name.startswith(("assertLess", "assertGreater", "assertTrue", "assertFalse")):
+            literal = [place for place, part in enumerate(call.args[:2]) if self.is_literal(part)]
+            if not literal and not name.startswith("assert"):
+                literal = [place for place, part in enumerate(call.args) if self.is_literal(part)]
+            if literal and len(call.args) > 1:
+                call.args[literal[-1]] = self.alter(call.args[literal[-1]])
+                return node
+        if name in OPPOSITE_CALLS and isinstance(call.func, ast.Attribute):
+            self.changed += 1
+            call.func.attr = OPPOSITE_CALLS[name]
+            call.keywords = [one for one in call.keywords if one.arg in ("msg", "places", "delta")]
+            return node
+        if not name.startswith(("assert", "_assert")):
+            return node
+        self.changed += 1
+        error = ast.Call(
+            ast.Attribute(ast.Name(PYTEST, ast.Load()), "raises", ast.Load()),
+            [ast.Name("AssertionError", ast.Load())],
+            [],
+        )
+        return ast.copy_location(ast.With([ast.withitem(error, None)], [node]), node)
+
+    def raising(self, call):
+        """Expects another exception or warning."""
+        if isinstance(call, ast.Call) and name_of(call) in RAISING and call.args:
+            names = OTHER_WARNINGS if "arn" in name_of(call) else OTHER_ERRORS
+            self.changed += 1
+            call.args[0] = ast.copy_location(ast.Name(self.chance.choice(names), ast.Load()), call.args[0])
+
+
+def loads(function):
+    """Uses of each name in a function."""
+    found = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found[node.id] = found.get(node.id, 0) + 1
+    return found
+
+
+def expected_names(function, alterations):
+    """Local names and arguments that are used only as the expected side of assertions that test equality."""
+    uses, sides = loads(function), {}
+    for node in ast.walk(function):
+        pair = ()
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and len(node.test.ops) == 1:
+            if isinstance(node.test.ops[0], ast.Eq):
+                pair = (node.test.left, node.test.comparators[0])
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) > 1:
+            name = name_of(node.value)
+            if (
+                CHECKER.match(name)
+                and "Not" not in name
+                and not name.startswith(("assertLess", "assertGreater", "assertIs"))
+            ):
+                pair = node.value.args[:2]
+        for one, other in (pair, pair[::-1]) if pair else ():
+            while isinstance(one, ast.Call) and name_of(one) in CONSTRUCTORS and one.args:
+                one = one.args[0]
+            if isinstance(one, ast.Name) and not alterations.is_literal(other):
+                sides[one.id] = sides.get(one.id, 0) + 1
+    stored = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                for part in ast.walk(target):
+                    if isinstance(part, ast.Name):
+                        whole = len(node.targets) == 1 and part is target and alterations.is_literal(node.value)
+                        stored.setdefault(part.id, []).append(whole)
+    return {name: stored.get(name) for name, count in sides.items() if uses.get(name) == count}
+
+
+def parametrizations(function):
+    """Decorators `pytest.mark.parametrize` with literal names and a list of values: the names and the list."""
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and name_of(decorator) == "parametrize" and len(decorator.args) > 1:
+            first, second = decorator.args[:2]
+            try:
+                names = ast.literal_eval(first)
+            except ValueError:
+                continue
+            names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+            if isinstance(second, (ast.List, ast.Tuple)):
+                yield decorator, [name for name in names if name], second
+
+
+class Transformation(ast.NodeTransformer):
+    """Writes one variant of a test file."""
+
+    def __init__(self, variants, chance, called):
+        # Names of functions that other tests call: these keep their assertions.
+        self.variants, self.chance, self.called = variants, chance, called
+        self.path, self.units = [], []
+
+    def visit_ClassDef(self, node):
+        self.path.append(node.name)
+        self.generic_visit(node)
+        self.path.pop()
+        return node
+
+    def visit_FunctionDef(self, node):
+        name = "::".join([*self.path, node.name])
+        if (
+            not node.name.startswith("test")
+            or node.name in self.called
+            or any(name_of_decorator(one) == "fixture" for one in node.decorator_list)
+        ):
+            return node
+        self.units.append(name)
+        variant = self.variants.get(name, PLAIN)
+        for part in ast.walk(node):
+            if isinstance(part, ast.Assert):
+                # A message may say what was expected.
+                part.msg = None
+        alterations = Alterations(self.chance)
+        names = expected_names(node, alterations)
+        arguments = {argument.arg for argument in node.args.args}
+        unset = {name for name, stored in names.items() if name in arguments and not stored}
+        altered = self.parameters(node, unset, variant, alterations)
+        if variant == EXPECTATION:
+            alterations.function(node, altered | {name for name, stored in names.items() if stored and all(stored)})
+        if not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node)):
+            self.ending(node, variant == ENDING or variant == EXPECTATION and not alterations.changed)
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def ending(self, node, wrong):
+        """Adds an assertion at the end, which is false if `wrong`."""
+        one = self.chance.randrange(1000, 9999)
+        test = ast.Compare(ast.Constant(one), [ast.Eq()], [ast.Constant(one + wrong * self.chance.randrange(1, 9))])
+        node.body.append(ast.Assert(test, None))
+
+    def parameters(self, node, names, variant, alterations):
+        """Numbers the rows of parameters, because ids made of values would show what has been altered, and alters those
+        in `names`. Returns the altered ones: a name is altered in all rows or in none."""
+        done = set()
+        for decorator, given, values in parametrizations(node):
+            rows = [self.row(one, len(given)) for one in values.elts]
+            if not all(rows):
+                continue
+            for place, name in enumerate(given):
+                fits = all(alterations.is_literal(parts[place]) for parts, _ in rows)
+                if variant == EXPECTATION and name in names and fits:
+                    done.add(name)
+                    for parts, _ in rows:
+                        parts[place] = alterations.alter(parts[place])
+            target = ast.Attribute(ast.Name(PYTEST, ast.Load()), "param", ast.Load())
+            for place, (parts, keywords) in enumerate(rows):
+                ident = ast.keyword("id", ast.Constant(f"row{place}"))
+                values.elts[place] = ast.Call(target, parts, [*keywords, ident])
+            decorator.args = decorator.args[:2]
+            decorator.keywords = [keyword for keyword in decorator.keywords if keyword.arg != "ids"]
+        return done
+
+    def row(self, node, width):
+        """The values of one row of parameters, and its keywords except for the id; `None` for another form."""
+        if isinstance(node, ast.Call) and name_of(node) == "param" and len(node.args) == width:
+            return list(node.args), [keyword for keyword in node.keywords if keyword.arg != "id"]
+        if width == 1:
+            return None if isinstance(node, ast.Starred) else ([node], [])
+        if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == width:
+            return None if any(isinstance(part, ast.Starred) for part in node.elts) else (list(node.elts), [])
+        return None
+
+
+def name_of_decorator(node):
+    node = node.func if isinstance(node, ast.Call) else node
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def variant_of(text, variants, chance):
+    """Returns the source of a test file in these variants of its functions, and the names of all its test functions."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None, []
+    # Deep expressions of long sources.
+    sys.setrecursionlimit(20000)
+    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    called |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    transformation = Transformation(variants, chance, called)
+    tree = transformation.visit(tree)
+    place = 0
+    for place, node in enumerate(tree.body):
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and place == 0
+        if not is_docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            break
+    tree.body.insert(place, ast.Import([ast.alias("pytest", PYTEST)]))
+    return ast.unparse(ast.fix_missing_locations(tree)).encode("utf-8", "surrogateescape") + b"\n", transformation.units
+
+
+def bases_of(text):
+    """Classes of a file: their own names of tests and their bases, by name."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return {}
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            own = {part.name for part in node.body if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))}
+            found[node.name] = own, [base.id for base in node.bases if isinstance(base, ast.Name)]
+    return found
+
+
+def unit_of(ident, units, classes):
+    """The test function that a test id runs: `Class::test` for `file::Class::test[1]`, or `None`."""
+    path = ident.split("[")[0].split("::")[1:]
+    if "::".join(path) in units:
+        return "::".join(path)
+    if len(path) < 2:
+        return None
+    waiting, seen = [path[-2]], set()
+    while waiting:
+        name = waiting.pop(0)
+        if name in seen or name not in classes:
+            continue
+        seen.add(name)
+        own, bases = classes[name]
+        if path[-1] in own and f"{name}::{path[-1]}" in units:
+            return f"{name}::{path[-1]}"
+        waiting += bases
+    return None
+
+
+# Values that functions of the package return to the tests.
+
+MASK = (1 << 64) - 1
+# Limits of one test: returned values, and parts of one value.
+MOST_VALUES = 400
+MOST_PARTS = 20000
+DEEPEST = 8
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
+UNSTABLE_ATTRIBUTE = re.compile(r"cache|lock|memo|weak|thread|time_?stamp|_id$|^id$", re.IGNORECASE)
+
+
+def mixed(place):
+    """A pseudo-random 64-bit number for a place (the finalizer of SplitMix64)."""
+    place = (place + 0x9E3779B97F4A7C15) & MASK
+    place = ((place ^ (place >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    place = ((place ^ (place >> 27)) * 0x94D049BB133111EB) & MASK
+    return place ^ (place >> 31)
+
+
+class Summary:
+    """A digest of values. Exact parts go to a hash. Floats go to three sums of positive terms, weighted by their
+    place: a small relative change of floats is a small relative change of the sums, and no permutation keeps them."""
+
+    def __init__(self, private=()):
+        self.hash, self.sums, self.floats, self.parts = hashlib.blake2b(digest_size=8), [0.0, 0.0, 0.0], 0, 0
+        self.count, self.active = 0, set()
+        # Folders whose names differ between runs.
+        self.private = private
+
+    def report(self):
+        numbers = [float(f"{value:.12g}") for value in self.sums] if self.floats else []
+        return {"exact": self.hash.hexdigest(), "numbers": numbers}
+
+    def value(self, value):
+        """Adds a returned value."""
+        self.count += 1
+        if self.count <= MOST_VALUES:
+            self.parts = 0
+            self.add(value, 0)
+        else:
+            self.mark("more", self.count)
+
+    def mark(self, kind, text=""):
+        data = f"{kind}:{text}".encode("utf-8", "surrogatepass")
+        self.hash.update(b"%d;" % len(data) + data)
+
+    def number(self, value):
+        """Adds a float to the sums: one of positive, one of negative and, for small ones, one of logarithms."""
+        import math
+
+        if value != value:
+            return self.mark("nan")
+        if value in (math.inf, -math.inf):
+            return self.mark("inf", value > 0)
+        if value == 0:
+            if math.copysign(1, value) < 0:
+                self.mark("-0")
+            value = 0.0
+        self.floats += 1
+        place = self.floats * 3
+        weights = [0.5 + mixed(place + shift) / MASK for shift in range(3)]
+        self.sums[value < 0] += weights[value < 0] * abs(value)
+        self.sums[2] += weights[2] * math.log1p(abs(value) * 1000)
+
+    def text(self, value):
+        for folder, name in self.private:
+            if folder in value:
+                value = value.replace(folder, name)
+        if "0x" in value:
+            value = ADDRESS.sub("0x", value)
+        self.mark("text", value)
+
+    def add(self, value, depth):
+        kind = type(value)
+        self.parts += 1
+        if self.parts > MOST_PARTS or depth > DEEPEST:
+            return self.mark("deep")
+        if value is None or value is Ellipsis or value is NotImplemented or kind is bool:
+            return self.mark("constant", {True: "True", False: "False"}[value] if kind is bool else kind.__name__)
+        if kind is int:
+            return self.mark("int", hex(value))
+        if kind is float:
+            self.mark("float")
+            return self.number(value)
+        if kind is str:
+            return self.text(value)
+        if kind is complex:
+            self.mark("complex")
+            self.number(value.real)
+            return self.number(value.imag)
+        if kind in (bytes, bytearray):
+            return self.mark("bytes", hashlib.blake2b(value, digest_size=8).hexdigest())
+        if kind in (list, tuple, dict, set, frozenset) or id(value) in self.active:
+            if id(value) in self.active:
+                return self.mark("cycle")
+            self.active.add(id(value))
+            try:
+                return self.container(value, kind, depth)
+            finally:
+                self.active.discard(id(value))
+        if isinstance(value, type):
+            return self.mark("type", class_name(value))
+        self.active.add(id(value))
+        try:
+            self.other(value, kind, depth)
+        except Exception as error:
+            self.mark("unreadable", type(error).__name__)
+        finally:
+            self.active.discard(id(value))
+
+    def container(self, value, kind, depth):
+        self.mark(kind.__name__, len(value))
+        if kind in (list, tuple):
+            for part in list(value):
+                self.add(part, depth + 1)
+            return
+        if kind is dict:
+            for _, key, part in sorted(
+                ((self.part(key, depth), key, part) for key, part in list(value.items())), key=lambda one: one[0]
+            ):
+                self.add(key, depth + 1)
+                self.add(part, depth + 1)
+            return
+        place = self.floats
+        for exact, sums, floats in sorted(self.part(one, depth) for one in list(value)):
+            self.mark("member", exact)
+            weights = [0.5 + mixed(place * 3 + shift) / MASK for shift in range(3)]
+            self.sums = [have + weight * more for have, weight, more in zip(self.sums, weights, sums)]
+            self.floats += floats
+
+    def part(self, value, depth):
+        """A digest of a member, by which the members of sets and dicts are sorted."""
+        inner = Summary(self.private)
+        inner.parts, inner.active = self.parts, self.active
+        inner.add(value, depth + 1)
+        self.parts = inner.parts
+        return inner.hash.hexdigest(), inner.sums, inner.floats
+
+    def other(self, value, kind, depth):
+        """Adds an object of any other type, without running code of this type."""
+        module = module_of(kind)
+        library = module.partition(".")[0]
+        if library == "numpy" and self.numpy(value, kind, depth):
+            return
+        if library == "pandas" and self.pandas(value, kind, depth):
+            return
+        if module in ("decimal", "fractions") and kind.__name__ in ("Decimal", "Fraction"):
+            self.mark(kind.__name__, str(value))
+            return
+        if module == "datetime" and kind.__name__ in ("date", "datetime", "time", "timedelta", "timezone"):
+            zone = getattr(value, "tzinfo", None)
+            self.mark(kind.__name__, str(value if zone is None else value.replace(tzinfo=None)))
+            return None if zone is None else self.add(zone, depth + 1)
+        if module in (
+            "builtins",
+            "collections",
+            "types",
+            "functools",
+            "itertools",
+            "_io",
+            "re",
+            "weakref",
+            "abc",
+            "operator",
+        ):
+            if kind.__name__ in ("OrderedDict", "defaultdict", "Counter", "mappingproxy"):
+                return self.container(dict(value), dict, depth)
+            if kind.__name__ == "deque":
+                return self.container(list(value), list, depth)
+            if kind.__name__ in ("range", "slice"):
+                return self.mark(kind.__name__, repr(value) if kind is range else "")
+            if kind.__name__ in ("function", "builtin_function_or_method"):
+                return self.mark("function", getattr(value, "__qualname__", "").rpartition("<locals>.")[2])
+            if kind.__name__ in ("dict_keys", "dict_values", "dict_items"):
+                return self.container(list(value), list, depth)
+            if kind.__name__ == "Match":
+                return self.add((value.span(), value.groups()), depth)
+            if kind.__name__ == "Pattern":
+                return self.mark("Pattern", value.pattern)
+            if not isinstance(value, BaseException):
+                return self.mark("object", class_name(kind))
+        if library in ("pathlib", "ntpath", "posixpath"):
+            return self.text(str(value))
+        self.mark("object", class_name(kind))
+        for base, read in (
+            (str, str.__str__),
+            (bytes, lambda one: b"".join([one])),
+            (float, float.__float__),
+            (int, lambda one: int.__add__(one, 0)),
+            (complex, lambda one: complex.__add__(one, 0j)),
+            (list, lambda one: list(list.__iter__(one))),
+            (tuple, lambda one: tuple(tuple.__iter__(one))),
+            (dict, lambda one: {key: dict.get(one, key) for key in dict.keys(one)}),
+            (set, lambda one: set(set.__iter__(one))),
+            (frozenset, lambda one: frozenset(frozenset.__iter__(one))),
+            (BaseException, lambda one: BaseException.args.__get__(one)),
+        ):
+            if issubclass(kind, base):
+                plain = read(value)
+                # Members of an enumeration of texts or numbers have more attributes, which say nothing else.
+                self.add(plain, depth + 1)
+                break
+        for name, part in sorted(attributes(value, kind).items()):
+            if isinstance(name, str) and not UNSTABLE_ATTRIBUTE.search(name) and not name.startswith("__"):
+                self.mark("attribute", name)
+                self.add(part, depth + 1)
+
+    def numpy(self, value, kind, depth):
+        numpy = sys.modules.get("numpy")
+        if numpy is None:
+            return False
+        if issubclass(kind, numpy.generic) and module_of(kind) == "numpy":
+            if issubclass(kind, (numpy.bool_, numpy.integer, numpy.floating, numpy.complexfloating)):
+                plain = numpy.generic.item(value)
+                self.add(plain if type(plain) in (bool, int, float, complex) else float(value), depth)
+            else:
+                self.mark(kind.__name__, str(value))
+            return True
+        if issubclass(kind, numpy.dtype):
+            self.mark("dtype", str(value))
+            return True
+        if not issubclass(kind, numpy.ndarray) or not module_of(kind).startswith("numpy"):
+            return False
+        self.mark(kind.__name__, f"{value.dtype.str} {value.shape}")
+        if isinstance(value, numpy.ma.MaskedArray):
+            self.add(numpy.ma.getmaskarray(value), depth + 1)
+            value = value.filled(0)
+        self.array(numpy, numpy.asarray(value), depth)
+        return True
+
+    def array(self, numpy, array, depth):
+        if array.dtype.names:
+            for name in array.dtype.names:
+                self.array(numpy, array[name], depth)
+            return
+        kind = array.dtype.kind
+        if kind == "O":
+            for part in array.ravel().tolist():
+                self.add(part, depth + 1)
+            return
+        if kind == "c":
+            self.array(numpy, array.real, depth)
+            return self.array(numpy, array.imag, depth)
+        flat = numpy.ascontiguousarray(array).ravel()
+        if kind != "f":
+            return self.mark("array", hashlib.blake2b(flat.tobytes(), digest_size=8).hexdigest())
+        flat = flat.astype("float64")
+        odd = ~numpy.isfinite(flat) | ((flat == 0) & numpy.signbit(flat))
+        if odd.any():
+            places = numpy.flatnonzero(odd)
+            kinds = numpy.where(numpy.isnan(flat[places]), 2, numpy.sign(flat[places])).astype("int8")
+            self.mark(
+                "odd", hashlib.blake2b(places.astype("int64").tobytes() + kinds.tobytes(), digest_size=8).hexdigest()
+            )
+            flat = numpy.where(odd, 0.0, flat)
+        places = (numpy.arange(self.floats + 1, self.floats + 1 + flat.size, dtype="uint64")) * numpy.uint64(3)
+        self.floats += int(flat.size)
+        size = numpy.abs(flat)
+        with numpy.errstate(all="ignore"):
+            for part, terms in enumerate(
+                (numpy.where(flat >= 0, size, 0), numpy.where(flat < 0, size, 0), numpy.log1p(size * 1000))
+            ):
+                place = places + numpy.uint64(part) + numpy.uint64(0x9E3779B97F4A7C15)
+                place = (place ^ (place >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+                place = (place ^ (place >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+                place ^= place >> numpy.uint64(31)
+                self.sums[part] += float(numpy.dot(0.5 + place.astype("float64") / float(MASK), terms))
+
+    def pandas(self, value, kind, depth):
+        pandas = sys.modules.get("pandas")
+        if pandas is None or kind.__name__ not in ("DataFrame", "Series") and not kind.__name__.endswith("Index"):
+            if kind.__name__ in ("Timestamp", "Timedelta", "NaTType", "Period", "Interval", "CategoricalDtype"):
+                self.mark(kind.__name__, str(value))
+                return True
+            return False
+        self.mark(kind.__name__, value.shape)
+        if kind.__name__ == "DataFrame":
+            self.add(list(value.columns), depth + 1)
+            self.add(value.index, depth + 1)
+            for place in range(value.shape[1]):
+                self.series(value.iloc[:, place], depth)
+        elif kind.__name__ == "Series":
+            self.add(value.name, depth + 1)
+            self.add(value.index, depth + 1)
+            self.series(value, depth)
+        else:
+            self.add(list(value.names), depth + 1)
+            self.series(value, depth)
+        return True
+
+    def series(self, column, depth):
+        self.mark("dtype", str(column.dtype))
+        array = column.to_numpy()
+        if array.dtype.kind == "M" or array.dtype.kind == "m":
+            array = array.astype("int64")
+        self.array(sys.modules["numpy"], array, depth)
+
+
+def module_of(kind):
+    module = type.__dict__["__module__"].__get__(kind)
+    return module if type(module) is str else ""
+
+
+def class_name(kind):
+    return f"{module_of(kind)}.{type.__dict__['__qualname__'].__get__(kind)}"
+
+
+def attributes(value, kind):
+    """Attributes that an object stores itself, read without code of its class."""
+    found = {}
+    for base in type.__dict__["__mro__"].__get__(kind):
+        for name, member in list(type.__dict__["__dict__"].__get__(base).items()):
+            if type(member).__name__ == "member_descriptor":
+                try:
+                    found[name] = type(member).__get__(member, value)
+                except AttributeError:
+                    pass
+    for base in type.__dict__["__mro__"].__get__(kind):
+        member = type.__dict__["__dict__"].__get__(base).get("__dict__")
+        if type(member).__name__ == "getset_descriptor":
+            stored = type(member).__get__(member, value)
+            if type(stored) is dict or isinstance(stored, dict):
+                found.update(dict.items(stored))
+            break
+    return found
+
+
+# The forked process that runs tests.
+
+
+class Watch:
+    """Records which functions of the package are entered, and what they return to the test files."""
+
+    def __init__(self, folder, test_files, private):
+        self.folder, self.private = folder + os.sep, private
+        self.test_files = {os.path.join(folder, file) for file in test_files}
+        self.kinds, self.entered, self.summary = {}, set(), Summary(private)
+        self.monitoring = getattr(sys, "monitoring", None)
+        self.busy, self.names = False, {}
+        self.profile = self.make_profile()
+
+    def start(self):
+        """Begins to record, and to count entered functions."""
+        if self.monitoring is None:
+            sys.setprofile(self.profile)
+            return
+        events = self.monitoring.events
+        if self.monitoring.get_tool(4) is None:
+            self.monitoring.use_tool_id(4, "tests")
+            self.monitoring.register_callback(4, events.PY_START, self.on_start)
+            self.monitoring.register_callback(4, events.PY_RETURN, self.on_return)
+        self.monitoring.set_events(4, events.PY_START | events.PY_RETURN)
+
+    def stop(self):
+        if self.monitoring is None:
+            sys.setprofile(None)
+        elif self.monitoring.get_tool(4) is not None:
+            self.monitoring.set_events(4, 0)
+
+    def restart(self):
+        """Begins a new set of entered functions, and returns the set so far."""
+        before, self.entered = self.entered, set()
+        if self.monitoring is not None:
+            self.monitoring.restart_events()
+        return before
+
+    def new_test(self):
+        self.summary = Summary(self.private)
+
+    def kind(self, code):
+        """`None` for code of libraries, `""` for a test file, otherwise the name of a function of the package."""
+        known = self.kinds.get(id(code))
+        if known is None:
+            # Keeps the code, so that no other code gets its address.
+            known = self.kinds[id(code)] = self.find_kind(code), code
+        return known[0]
+
+    def find_kind(self, code):
+        file = code.co_filename
+        if file.startswith("<"):
+            return "" if file.startswith("<doctest ") else None
+        file = os.path.abspath(file)
+        if not file.startswith(self.folder):
+            return None
+        if file in self.test_files:
+            return ""
+        name = code.co_qualname.partition(".<locals>")[0] if COMPLETE_NAMES else self.find_name(code, file)
+        # The body of a module or class is entered, but is not a function.
+        return f"{os.path.relpath(file, self.folder)}::{name}" + ("\0" if name.startswith("<") else "")
+
+    def on_start(self, code, offset):
+        name = self.kind(code)
+        if name:
+            self.entered.add(name)
+        return self.monitoring.DISABLE
+
+    def on_return(self, code, offset, value):
+        if not self.kind(code):
+            return self.monitoring.DISABLE
+        if not self.busy:
+            self.returned(sys._getframe(1), value)
+        return None
+
+    def make_profile(self):
+        kinds, kind, returned = self.kinds, self.kind, self.returned
+
+        def profile(frame, event, value):
+            if event == "call":
+                code = frame.f_code
+                known = kinds.get(id(code))
+                name = known[0] if known is not None else kind(code)
+                if name:
+                    self.entered.add(name)
+            elif event == "return":
+                known = kinds.get(id(frame.f_code))
+                if known is not None and known[0] and not self.busy and (value is not None or is_return(frame)):
+                    returned(frame, value)
+
+        return profile
+
+    def find_name(self, code, file):
+        """The qualified name of a function, for Python 3.10 and older, whose code only has the last part."""
+        places = self.names.get(file)
+        if places is None:
+            places = self.names[file] = {}
+            try:
+                collect_names(ast.parse(read_text(file)), (), places)
+            except (SyntaxError, OSError):
+                pass
+        return places.get((code.co_name, code.co_firstlineno), code.co_name)
+
+    def returned(self, frame, value):
+        back = frame.f_back
+        if back is None or self.kind(back.f_code) != "" or frame.f_code.co_name.startswith("<"):
+            return
+        # A right function may return any kind of iterator: what comes out of it is for the tests to compare.
+        # Hashes depend on addresses.
+        if frame.f_code.co_name == "__hash__":
+            return
+        if (
+            frame.f_code.co_flags & GENERATOR
+            or module_of(type(value)) == "builtins"
+            and hasattr(type(value), "__next__")
+        ):
+            return
+        self.busy = True
+        try:
+            if frame.f_code.co_name in ("__init__", "__post_init__") and value is None and frame.f_code.co_argcount:
+                value = frame.f_locals.get(frame.f_code.co_varnames[0])
+            self.summary.value(value)
+        finally:
+            self.busy = False
+
+
+# Flags of the code of generators, coroutines and asynchronous generators.
+GENERATOR = 0x20 | 0x80 | 0x200
+# Whether code objects know their qualified names: since Python 3.11.
+COMPLETE_NAMES = hasattr(read_text.__code__, "co_qualname")
+
+
+def is_return(frame):
+    """Whether a function whose value is `None` returns it, and doesn't raise an exception."""
+    import opcode
+
+    return frame.f_code.co_code[frame.f_lasti] == opcode.opmap["RETURN_VALUE"]
+
+
+def collect_names(node, path, places):
+    """Finds the qualified names of functions by name and first line, decorators included."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = min([part.lineno, *(one.lineno for one in part.decorator_list)])
+            is_local = path and path[-1] is None
+            name = ".".join(one for one in (path[:-1] if is_local else (*path, part.name)) if one)
+            places[part.name, first] = name
+            collect_names(part, path if is_local else (*path, part.name, None), places)
+        elif isinstance(part, ast.ClassDef):
+            collect_names(part, path if path and path[-1] is None else (*path, part.name), places)
+        else:
+            collect_names(part, path, places)
+
+
+class Plugin:
+    """Runs the wanted tests of one file and reports each of them."""
+
+    def __init__(self, job, watch, send):
+        self.wanted = None if job["ids"] is None else set(job["ids"])
+        self.done, self.watch, self.send = set(job["done"]), watch, send
+        self.imported, self.fixtures, self.outcome, self.reason = set(), {}, None, ""
+
+    def pytest_configure(self, config):
+        self.seed()
+
+    def pytest_collection(self, session):
+        self.watch.start()
+        yield
+        self.watch.stop()
+
+    def pytest_runtest_setup(self, item):
+        self.watch.start()
+        yield
+        self.watch.stop()
+
+    def pytest_runtest_call(self, item):
+        self.watch.start()
+        yield
+        self.watch.stop()
+
+    def pytest_runtest_teardown(self, item, nextitem):
+        self.watch.start()
+        yield
+        self.watch.stop()
+
+    def pytest_internalerror(self, excrepr):
+        self.send(["uncollected", "", last_line(excrepr)])
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.send(["uncollected", report.nodeid, last_line(report.longrepr)])
+        elif report.skipped:
+            self.send(["uncollected", report.nodeid, "skipped: " + last_line(report.longrepr)])
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = [
+            item
+            for item in items
+            if item.nodeid not in self.done and (self.wanted is None or item.nodeid in self.wanted)
+        ]
+
+    def pytest_collection_finish(self, session):
+        self.imported = self.watch.restart()
+        self.send(["collected", [item.nodeid for item in session.items]])
+
+    def seed(self):
+        random.seed(0)
+        if "numpy" in sys.modules and hasattr(sys.modules["numpy"], "random"):
+            sys.modules["numpy"].random.seed(0)
+        if "torch" in sys.modules and hasattr(sys.modules["torch"], "manual_seed"):
+            sys.modules["torch"].manual_seed(0)
+
+    def pytest_fixture_setup(self, fixturedef, request):
+        """Attributes what a fixture enters to every test that uses it, not only to the first one."""
+        before = self.watch.restart()
+        yield
+        own = self.watch.restart()
+        self.fixtures.setdefault(id(fixturedef), set()).update(own)
+        self.watch.entered |= before | own
+
+    def pytest_runtest_protocol(self, item, nextitem):
+        self.seed()
+        self.outcome, self.reason = None, ""
+        self.watch.restart()
+        self.watch.new_test()
+        self.send(["start", item.nodeid])
+        began = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - began
+        entered = self.watch.restart() | self.imported
+        for used in getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values():
+            for fixture in used:
+                entered |= self.fixtures.get(id(fixture), set())
+        report = {
+            "outcome": self.outcome or "error",
+            "seconds": round(seconds, 4),
+            "reason": self.reason,
+            "values": self.watch.summary.report(),
+            "entered": sorted(name for name in entered if "\0" not in name),
+        }
+        self.send(["end", item.nodeid, report])
+
+    def pytest_runtest_logreport(self, report):
+        expected = hasattr(report, "wasxfail")
+        if report.when == "call" or self.outcome is None and not report.passed:
+            if report.passed:
+                self.outcome = "xpassed" if expected else "passed"
+            elif report.skipped:
+                self.outcome = "xfailed" if expected else "skipped"
+                self.reason = last_line(report.longrepr)
+            else:
+                self.outcome = "failed" if report.when == "call" else "error"
+                self.reason = last_line(report.longrepr)
+        elif report.failed and self.outcome in ("passed", "xfailed", "xpassed", "skipped"):
+            self.outcome, self.reason = "error", last_line(report.longrepr)
+
+
+def last_line(problem):
+    """The line of a report that says what went wrong."""
+    if isinstance(problem, tuple):
+        return str(problem[-1])[:300]
+    crash = getattr(problem, "reprcrash", None)
+    text = getattr(crash, "message", None) or str(problem)
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("E ")]
+    return (errors[-1][1:].strip() if errors else lines[0] if crash and lines else lines[-1] if lines else "")[:300]
+
+
+def import_plugins():
+    """Imports the wanted pytest plugins of the environment, some of which patch pytest, and returns their names."""
+    import importlib.metadata
+
+    found = set()
+    for distribution in importlib.metadata.distributions():
+        for entry in distribution.entry_points:
+            if entry.group == "pytest11" and entry.name not in UNWANTED_PLUGINS:
+                try:
+                    entry.load()
+                except Exception:
+                    continue
+                found.add(entry.name)
+    return sorted(found)
+
+
+def run_job(job, report, plugins, libraries):
+    """Runs one job in this process, which ends here."""
+    sys.argv = ["pytest"]
+    folder = job["folder"]
+    os.chdir(folder)
+    os.environ.update({name: os.path.join(os.path.dirname(folder), "tmp") for name in ("TMPDIR", "TEMP", "TMP")})
+    os.environ["HOME"] = os.path.join(os.path.dirname(folder), "home")
+    tempfile.tempdir = None
+    confine(os.path.dirname(folder))
+    import types
+
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.path[:0] = [os.path.normpath(os.path.join(folder, root)) for root in job["roots"]]
+    private = [(folder, "<repo>"), (os.path.dirname(folder), "<temporary>")]
+    watch = Watch(folder, job["test_files"], private)
+    output = os.fdopen(report, "w", encoding="utf-8", errors="backslashreplace")
+
+    def send(message):
+        output.write(json.dumps(message) + "\n")
+        output.flush()
+
+    import pytest
+
+    for name in (
+        "collection",
+        "fixture_setup",
+        "runtest_protocol",
+        "runtest_setup",
+        "runtest_call",
+        "runtest_teardown",
+    ):
+        pytest.hookimpl(hookwrapper=True, tryfirst=True)(getattr(Plugin, "pytest_" + name))
+    plugin = Plugin(job, watch, send)
+    arguments = list(job["arguments"])
+    for name in plugins:
+        arguments[:0] = ["-p", name]
+    arguments += ["--benchmark-disable"] if "benchmark" in plugins else []
+    arguments += ["--hypothesis-seed=0"] if "hypothesispytest" in plugins else []
+    try:
+        code = int(pytest.main(arguments, plugins=[plugin]))
+    except BaseException as error:
+        code = f"{type(error).__name__}: {error}"
+    send(["finished", code, changed(libraries)])
+    os._exit(0)
+
+
+# The server.
+
+WATCHED = (
+    "builtins",
+    "math",
+    "operator",
+    "unittest",
+    "pytest",
+    "_pytest",
+    "pluggy",
+    "numpy.testing",
+    "os",
+    "gc",
+    "atexit",
+    "ast",
+)
+CLASSES = ("pandas.DataFrame", "pandas.Series", "numpy.ndarray")
+
+
+def functions():
+    """What can be called in the watched modules and their classes: by path, with its code."""
+    found = {}
+    spaces = [
+        (name, module)
+        for name, module in list(sys.modules.items())
+        if module is not None
+        and any((name + ".").startswith(watched + ".") for watched in WATCHED)
+        and name != "os.path"
+    ]
+    for place, space in spaces:
+        for name, value in list(vars(space).items()):
+            if callable(value):
+                found[place + "." + name] = (value, *code_of(value))
+            if isinstance(value, type) and value.__module__ == getattr(space, "__name__", None):
+                for inner, method in list(vars(value).items()):
+                    if callable(method) or isinstance(method, (staticmethod, classmethod, property)):
+                        found[f"{place}.{name}.{inner}"] = (method, *code_of(method))
+    return found
+
+
+def code_of(value):
+    if type(value) is not type(code_of):
+        return ()
+    return value.__code__, value.__defaults__, value.__kwdefaults__
+
+
+def changed(before):
+    """Paths of functions that are not what they were."""
+    after = functions()
+    same = lambda one, other: len(one) == len(other) and all(a is b for a, b in zip(one, other))
+    return sorted(
+        path for path, was in before.items() if path in after and not same(was, after[path]) or path not in after
+    )
+
+
+def confine(folder):
+    """Lets this process and its children write only below `folder` and to devices, by Landlock, where the kernel has
+    it.
+
+    So a process leaves nothing behind that tells a later one which variants it has seen. Landlock also denies signals
+    to this program's other processes, and access to their memory, even for root.
+    """
+    import ctypes
+    import struct
+
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    create, add, restrict = 444, 445, 446
+    version = call(create, None, 0, 1)
+    if version < 1:
+        return False
+    # Writing, removing and making files; moving them between folders and truncating them in newer versions.
+    writes = 1 << 1 | sum(1 << bit for bit in range(4, 13)) | (version > 1) << 13 | (version > 2) << 14
+    # The last field denies signals and abstract sockets that leave the confined processes.
+    attributes = struct.pack("QQQ", writes, 0, 3)[: 8 if version < 4 else 16 if version < 6 else 24]
+    rules = call(create, attributes, len(attributes), 0)
+    if rules < 0:
+        return False
+    for path, allowed in ((folder, writes), ("/dev", 1 << 1 | (version > 2) << 14), ("/dev/shm", writes)):
+        try:
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        call(add, rules, 1, struct.pack("=Qi", allowed, place), 0)
+        os.close(place)
+    libc = ctypes.CDLL(None)
+    libc.prctl(38, 1, 0, 0, 0)
+    confined = call(restrict, rules, 0) == 0
+    os.close(rules)
+    return confined
+
+
+SEMAPHORE = re.compile(r"sem\.mp-\w{8}$|psm_\w{8}$|sem\.loky-[\w-]+$")
+
+
+def shared_memory():
+    """Objects in memory that outlive processes: files of `/dev/shm`, and shared objects of System V."""
+    found = set()
+    try:
+        # Semaphores of `multiprocessing` come and go, also those of other programs.
+        found |= {f"/dev/shm/{name}" for name in os.listdir("/dev/shm") if not SEMAPHORE.match(name)}
+        for kind in ("shm", "msg", "sem"):
+            with open(f"/proc/sysvipc/{kind}") as file:
+                found |= {f"{kind} {line.split()[1]}" for line in file.readlines()[1:]}
+    except OSError:
+        pass
+    return found
+
+
+def protect():
+    """Makes memory and descriptors of this process unreadable for others of the same user."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+
+
+def adopt_orphans():
+    """Makes processes whose parents ended children of this one, so that they can be found."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+
+
+def serve(descriptor, libraries):
+    """Imports libraries, then forks a process for each job that arrives."""
+    import importlib
+    import unittest.mock
+    import warnings
+
+    protect()
+    adopt_orphans()
+    import pytest
+
+    for name in libraries:
+        try:
+            importlib.import_module(name)
+        except Exception:
+            # A test that needs it reports that it is missing.
+            pass
+    plugins = import_plugins()
+    warnings.simplefilter("ignore")
+    known = functions()
+    warnings.resetwarnings()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    channel = socket.socket(fileno=descriptor)
+    channel.sendall(b"ready\n")
+    waiting = b""
+    while True:
+        data, sent, _, _ = socket.recv_fds(channel, 1 << 16, 1)
+        if not data:
+            return
+        waiting += data
+        while not waiting.endswith(b"\n"):
+            waiting += channel.recv(1 << 16)
+        job, waiting = json.loads(waiting), b""
+        child = os.fork()
+        if child:
+            os.close(sent[0])
+            channel.sendall(b"%d\n" % child)
+            continue
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        channel.close()
+        null = os.open(os.devnull, os.O_RDWR)
+        for standard in range(3):
+            os.dup2(null, standard)
+        run_job(job, sent[0], plugins, known)
+
+
+# This process.
+
+
+class Server:
+    """The process that forks the tests' processes."""
+
+    def __init__(self, libraries):
+        self.channel, theirs = socket.socketpair()
+        command = [
+            sys.executable,
+            "-B",
+            os.path.abspath(__file__),
+            "--serve",
+            str(theirs.fileno()),
+            json.dumps(libraries),
+        ]
+        self.process = subprocess.Popen(
+            command,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        theirs.close()
+        if self.line() != b"ready":
+            sys.exit("pytest cannot be imported from the environment of the tests")
+
+    def line(self):
+        text = b""
+        while not text.endswith(b"\n"):
+            data = self.channel.recv(4096)
+            if not data:
+                return b""
+            text += data
+        return text.strip()
+
+    def start(self, job):
+        """Starts a job, and returns its process and the descriptor of its reports."""
+        take, give = os.pipe()
+        data = json.dumps(job).encode() + b"\n"
+        sent = socket.send_fds(self.channel, [data[:1]], [give])
+        self.channel.sendall(data[sent:])
+        os.close(give)
+        return int(self.line() or 0), take
+
+    def stop_children(self):
+        """Kills every process that the tests have started, whatever session it is in."""
+        for _ in range(50):
+            parents = {}
+            for name in os.listdir("/proc"):
+                if name.isdigit():
+                    try:
+                        with open(f"/proc/{name}/stat") as file:
+                            state, parent = file.read().rpartition(")")[2].split()[:2]
+                    except OSError:
+                        continue
+                    if state != "Z":
+                        parents[int(name)] = int(parent)
+            found = {self.process.pid}
+            while True:
+                more = {child for child, parent in parents.items() if parent in found} - found
+                if not more:
+                    break
+                found |= more
+            found.discard(self.process.pid)
+            if not found:
+                return
+            for child in found:
+                try:
+                    os.kill(child, signal.SIGKILL)
+                except OSError:
+                    pass
+            time.sleep(0.002)
+
+    def stop(self):
+        self.stop_children()
+        self.process.kill()
+        self.process.wait()
+
+
+class Outcome:
+    """What one process reported of one file."""
+
+    def __init__(self):
+        self.collected, self.tests, self.uncollected, self.changed, self.finished = [], {}, {}, [], False
+        self.reason = ""
+
+    def take(self, message):
+        kind, *rest = message
+        if kind == "collected":
+            self.collected += [one for one in rest[0] if one not in self.collected]
+        elif kind == "uncollected":
+            self.uncollected[rest[0]] = rest[1]
+        elif kind == "end":
+            self.tests[rest[0]] = rest[1]
+        elif kind == "finished":
+            self.finished, self.changed = True, rest[1]
+            if rest[0] not in (0, 1, 5):
+                self.reason = str(rest[0])
+
+
+class Runner:
+    """Runs test files of a repo in copies of it."""
+
+    def __init__(self, folder, layout, limit):
+        # `limit` returns the limit of a test in seconds.
+        self.folder, self.layout, self.limit = folder, layout, limit
+        self.snapshot = Snapshot(folder)
+        self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
+        self.alone = self.find_alone()
+        self.server = Server(self.libraries())
+
+    def find_alone(self):
+        """Test files that no other file of the tests names: their tests need not be seen by others."""
+        others = [
+            file
+            for file in self.layout.test_files
+            if file.endswith((".py", ".ini", ".cfg", ".txt")) and file not in self.texts
+        ]
+        texts = {**self.texts, **{file: read_text(os.path.join(self.folder, file)) for file in others}}
+        stem = lambda file: os.path.splitext(os.path.basename(file))[0]
+        found = {file: set(re.findall(r"\w+", text)) for file, text in texts.items()}
+        return [
+            file
+            for file in self.texts
+            if not any(stem(file) in words for other, words in found.items() if other != file)
+        ]
+
+    def libraries(self):
+        """Shared libraries that the repo's files import, except for the repo itself."""
+        imported = set()
+        for file in self.layout.files:
+            if file.endswith(".py"):
+                text = read_text(os.path.join(self.folder, file))
+                imported |= set(re.findall(r"^\s*(?:import|from)\s+(\w+)", text, re.MULTILINE))
+        own = lambda name: any(
+            os.path.exists(os.path.join(self.folder, root, name + end))
+            for root in self.layout.roots
+            for end in ("", ".py")
+        )
+        return ["pytest", *(name for name in SHARED_LIBRARIES if name in imported and not own(name))]
+
+    def run(self, file, ids, replaced, doctest=False, restarts=30):
+        """Runs tests of one file in a fresh copy, and starts again after a test that ends the process or hangs."""
+        outcome, shared = Outcome(), shared_memory()
+        for _ in range(restarts + 1):
+            base = tempfile.mkdtemp(prefix="tests-")
+            try:
+                for name in ("workspace", "tmp", "home"):
+                    os.mkdir(os.path.join(base, name))
+                folder = os.path.realpath(os.path.join(base, "workspace"))
+                self.snapshot.copy(folder, {**{other: b"" for other in self.alone if other != file}, **replaced})
+                job = {
+                    "folder": folder,
+                    "ids": ids,
+                    "done": sorted(outcome.tests),
+                    "arguments": self.layout.arguments(file, doctest),
+                    "roots": self.layout.roots,
+                    "test_files": [one for one in self.layout.test_files if one.endswith(".py")],
+                }
+                culprit = self.follow(job, outcome)
+            finally:
+                self.server.stop_children()
+                remove(base)
+            for test, report in outcome.tests.items():
+                if report["seconds"] > self.limit(test):
+                    report.update(outcome="slow", reason=f"it takes {report['seconds']:.1f} s")
+            if culprit is None or outcome.finished:
+                break
+            name, problem, slow = culprit
+            if name is None:
+                outcome.reason = outcome.reason or problem
+                break
+            outcome.tests[name] = {
+                "outcome": "slow" if slow else "error",
+                "seconds": 0.0,
+                "reason": problem,
+                "values": Summary().report(),
+                "entered": [],
+            }
+        outcome.changed += [f"{name} is left behind" for name in sorted(shared_memory() - shared)]
+        return outcome
+
+    def follow(self, job, outcome):
+        """Reads a job's reports until it ends. Returns the test that ended it early and how, or `None`."""
+        child, take = self.server.start(job)
+        running, waiting, limit = None, b"", time.monotonic() + COLLECTION_SECONDS
+        problem, slow = "it ended the process of the tests", False
+        try:
+            while True:
+                ready, _, _ = select.select([take], [], [], 0.2)
+                if ready:
+                    data = os.read(take, 1 << 16)
+                    if not data:
+                        break
+                    waiting += data
+                    *lines, waiting = waiting.split(b"\n")
+                    for line in lines:
+                        try:
+                            message = json.loads(line)
+                            if message[0] == "start":
+                                running = message[1]
+                            outcome.take(message)
+                        except (ValueError, TypeError, KeyError, IndexError):
+                            continue
+                        running = None if message[0] == "end" else running
+                        limit = time.monotonic() + (2 * self.limit(running) + 2 if running else COLLECTION_SECONDS)
+                    if outcome.finished:
+                        return None
+                elif not os.path.exists(f"/proc/{child}"):
+                    break
+                if time.monotonic() > limit:
+                    problem, slow = (
+                        (f"it takes longer than {self.limit(running):g} s" if running else "importing it does not end"),
+                        True,
+                    )
+                    break
+        finally:
+            os.close(take)
+        return running, problem, slow
+
+
+def remove(folder):
+    for place, folders, _ in os.walk(folder):
+        for name in folders:
+            try:
+                os.chmod(os.path.join(place, name), 0o700)
+            except OSError:
+                pass
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def survey(folder, seconds, doctests):
+    layout = Layout(folder, read_plan(folder, False))
+    chance = random.Random(0)
+    runner = Runner(folder, layout, lambda name: seconds)
+    tests, files = {}, {}
+    try:
+        jobs = [(file, False) for file in layout.tests] + [
+            (file, True) for file in (layout.doctests() if doctests else ())
+        ]
+        for file, doctest in jobs:
+            text, _ = (None, []) if doctest else variant_of(runner.texts[file], {}, chance)
+            outcome = runner.run(file, None, {file: text} if text else {}, doctest)
+            if doctest:
+                add_examples(outcome, read_text(os.path.join(folder, file)))
+            if not outcome.tests or outcome.reason:
+                reason = "; ".join(outcome.uncollected.values()) or outcome.reason
+                if reason or not doctest:
+                    files[file] = reason or "it has no tests"
+            for name, report in outcome.tests.items():
+                tests[name] = {**report, "file": file}
+            for name in outcome.collected:
+                tests.setdefault(
+                    name,
+                    {
+                        "outcome": "error",
+                        "seconds": 0.0,
+                        "reason": "it was not run",
+                        "file": file,
+                        "values": Summary().report(),
+                        "entered": [],
+                    },
+                )
+            print(f"{file}: {len(outcome.tests)} tests", file=sys.stderr)
+    finally:
+        runner.server.stop()
+    return {"tests": tests, "files": files, "test_files": layout.test_files, "framework": "pytest"}
+
+
+def examples_of(text):
+    """Digests of the examples in each docstring of a module, by the qualified name of what it documents."""
+    import doctest
+
+    found, parser = {}, doctest.DocTestParser()
+
+    def visit(node, name):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            try:
+                examples = parser.get_examples(ast.get_docstring(node) or "")
+            except ValueError:
+                examples = []
+            content = json.dumps([[one.source, one.want] for one in examples]).encode()
+            found[name] = hashlib.blake2b(content, digest_size=8).hexdigest()
+        for part in ast.iter_child_nodes(node):
+            inner = (
+                getattr(part, "name", None)
+                if isinstance(part, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+                else None
+            )
+            visit(part, f"{name}.{inner}".strip(".") if inner else name)
+
+    try:
+        visit(ast.parse(text), "")
+    except (SyntaxError, ValueError):
+        pass
+    return found
+
+
+def add_examples(outcome, text):
+    """Adds the examples of doctests to their values, because they are in files that the code's author can write."""
+    digests = examples_of(text)
+    for name, report in outcome.tests.items():
+        places = [place for place in digests if place and name.endswith("." + place)]
+        digest = digests[max(places, key=len)] if places else digests.get("", "")
+        exact = hashlib.blake2b(f"{report['values']['exact']} {digest}".encode(), digest_size=8).hexdigest()
+        report["values"]["exact"] = exact
+
+
+def read_plan(folder, needed=True):
+    path = os.path.join(folder, PLAN)
+    if not needed and not os.path.exists(path):
+        return {}
+    try:
+        return json.loads(read_text(path))
+    except (OSError, ValueError) as error:
+        sys.exit(f"`{PLAN}` cannot be read: {error}")
+
+
+def draw(units, chance):
+    """Draws the variant of each test function in each process: all three the same number of times. Fewer test functions
+    need more processes, so that outcomes cannot be guessed."""
+    rounds = 3 if len(units) == 1 else 2 if len(units) < 5 else 1
+    drawn = {}
+    for unit in units:
+        variants = [PLAIN, EXPECTATION, ENDING] * rounds
+        chance.shuffle(variants)
+        drawn[unit] = variants
+    return drawn, 3 * rounds
+
+
+class Verdicts:
+    """Outcomes of the tests of a group in all processes."""
+
+    def __init__(self, ids, without_values):
+        self.plain, self.canaries = {name: [] for name in ids}, {}
+        self.without_values, self.values, self.odd = set(without_values), {}, set()
+
+    def take(self, ids, variants, outcome):
+        """Adds what one process reported of these tests, of which it ran these variants."""
+        self.odd |= set(outcome.changed)
+        for name in ids:
+            report = outcome.tests.get(name, {"outcome": "missing", "reason": "; ".join(outcome.uncollected.values())})
+            variant = variants.get(name, PLAIN)
+            if variant != PLAIN:
+                canary = name if variant == ENDING else f"{name} (expectation)"
+                result = report["outcome"]
+                result = (
+                    "failed" if result in ("error", "missing", "slow") else "passed" if result == "xpassed" else result
+                )
+                if self.canaries.setdefault(canary, result) != result:
+                    self.canaries[canary] = "varies"
+                continue
+            self.plain[name].append(report)
+            values = report.get("values")
+            if name not in self.without_values and values is not None:
+                if not alike(self.values.setdefault(name, values), values):
+                    self.odd.add(f"{name}: values differ between processes")
+
+    def result(self):
+        tests = {}
+        for name, reports in self.plain.items():
+            outcomes = [report["outcome"] for report in reports]
+            worst = next((report for report in reports if report["outcome"] != "passed"), reports[0])
+            tests[name] = worst["outcome"]
+            if len(set(outcomes)) > 1:
+                self.odd.add(f"{name}: outcomes differ between processes")
+            if worst["outcome"] != "passed":
+                print(f"{name}: {worst['outcome']}: {worst.get('reason', '')}", file=sys.stderr)
+        for path in sorted(self.odd)[:20]:
+            print(f"changed by the code under test: {path}", file=sys.stderr)
+        passed = sum(outcome == "passed" for outcome in tests.values())
+        values = {name: {key: part for key, part in values.items() if part} for name, values in self.values.items()}
+        result = {"tests": tests, "values": values, "canaries": self.canaries}
+        return {**{key: part for key, part in result.items() if part}, "passed": passed, "changed": len(self.odd)}
+
+
+def alike(one, other):
+    if one["exact"] != other["exact"] or len(one["numbers"]) != len(other["numbers"]):
+        return False
+    return all(abs(a - b) <= 1e-6 * max(abs(a), abs(b), 1e-9) for a, b in zip(one["numbers"], other["numbers"]))
+
+
+def run(folder, group, only, keep, guarded):
+    plan = read_plan(folder)
+    groups = plan.get("groups", {})
+    if group not in groups and group != "*":
+        sys.exit(f"`{PLAN}` has no group `{group}`; it has {', '.join(sorted(groups)) or 'none'}")
+    ids = groups[group] if group in groups else list(dict.fromkeys(name for names in groups.values() for name in names))
+    if only is not None:
+        try:
+            wanted = set(json.loads(read_text(only)))
+        except (OSError, ValueError, TypeError) as error:
+            sys.exit(f"`{only}` is not a JSON list of test ids: {error}")
+        ids = [name for name in ids if name in wanted]
+        if not ids:
+            sys.exit(f"no test of `{only}` is in the group `{group}`")
+    protect()
+    layout = Layout(folder, plan)
+    surveyed = plan.get("seconds") or {}
+    runner = Runner(folder, layout, lambda name: max(5, 10 * surveyed[name]) if name in surveyed else 20)
+    if not keep and guarded:
+        for file in [*layout.test_files, RUNNER, PLAN]:
+            if os.path.lexists(os.path.join(folder, file)):
+                os.remove(os.path.join(folder, file))
+    chance = random.Random(os.urandom(32))
+    files, texts = {}, {}
+    for name in ids:
+        files.setdefault(name.split("::")[0], []).append(name)
+    units = {}
+    for file, names in files.items():
+        if file not in runner.texts:
+            path = os.path.join(folder, file)
+            texts[file] = read_text(path) if os.path.isfile(path) else ""
+        text = runner.texts.get(file, "")
+        found, classes = set(variant_of(text, {}, chance)[1]), bases_of(text)
+        units.update({name: (file, unit_of(name, found, classes)) for name in names})
+    every = sorted({unit for unit in units.values() if unit[1]})
+    drawn, rounds = draw(every, chance)
+    verdicts = Verdicts(ids, plan.get("without_values", ()))
+
+    def once(file, names, variant):
+        """Runs these tests of one file, with the variants that `variant` returns for their functions."""
+        variants = {units[name][1]: variant(units[name]) for name in names if units[name][1]}
+        text = variant_of(runner.texts[file], variants, chance)[0] if file in runner.texts else None
+        outcome = runner.run(file, names, {file: text} if text else {}, file not in runner.texts, 3)
+        if file not in runner.texts:
+            add_examples(outcome, texts[file])
+        verdicts.take(names, {name: variants.get(units[name][1], PLAIN) for name in names}, outcome)
+
+    if not guarded:
+        drawn, rounds, every = {unit: [PLAIN] for unit in every}, 1, []
+    try:
+        for place in range(rounds):
+            for file, names in files.items():
+                once(file, names, lambda unit: drawn[unit][place])
+        # A second process for some tests without the others.
+        if len(every) > 1:
+            apart = set(chance.sample(every, max(1, min(len(every) // 4, 12))))
+            for file, names in files.items():
+                some = [name for name in names if units[name] in apart]
+                if some:
+                    again = {units[name]: chance.choice((PLAIN, EXPECTATION, ENDING)) for name in some}
+                    once(file, some, lambda unit: again[unit])
+    finally:
+        runner.server.stop()
+    return verdicts.result()
+
+
+def fix_addresses():
+    """Makes addresses the same in every run, where this is allowed. Hashes of most objects are their addresses, and
+    so is that of `None` before Python 3.12."""
+    import ctypes
+
+    ctypes.CDLL(None).personality(0x0040000)
+
+
+USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--output FILE]
+       python -B -I {RUNNER} run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]"""
+
+
+def main(given):
+    if given[:1] == ["--serve"]:
+        return serve(int(given[1]), json.loads(given[2]))
+    if any(os.environ.get(name) != value for name, value in SETTINGS.items()) or any(
+        map(os.environ.get, REMOVED_SETTINGS)
+    ):
+        environment = {name: value for name, value in os.environ.items() if name not in REMOVED_SETTINGS}
+        fix_addresses()
+        os.execve(
+            sys.executable, [sys.executable, "-B", os.path.abspath(__file__), *given], {**environment, **SETTINGS}
+        )
+    options = {}
+    rest = iter(given[1:])
+    places = []
+    for word in rest:
+        if word in ("--seconds", "--ids", "--output"):
+            options[word] = next(rest, None)
+        elif word in ("--doctests", "--keep", "--unguarded"):
+            options[word] = True
+        elif word.startswith("-"):
+            sys.exit(USAGE)
+        else:
+            places.append(word)
+    try:
+        seconds = float(options.get("--seconds", 5))
+    except (TypeError, ValueError):
+        sys.exit(USAGE)
+    if given[:1] == ["survey"] and not places:
+        result = survey(HERE, seconds, "--doctests" in options)
+    elif given[:1] == ["run"] and len(places) == 1:
+        result = run(HERE, places[0], options.get("--ids"), "--keep" in options, "--unguarded" not in options)
+    else:
+        sys.exit(USAGE)
+    line = json.dumps(result, sort_keys=True)
+    if options.get("--output"):
+        with open(options["--output"], "w", encoding="utf-8") as file:
+            file.write(line + "\n")
+    print(line)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,99 @@
+//! `factory.html`: the list of packages as a page, with a funnel for each package.
+
+use std::collections::BTreeMap;
+
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde_json::{Value, json};
+
+use super::list::FactoryList;
+use crate::error::{Error, Result};
+
+/// Renders the page of a list.
+///
+/// # Errors
+/// Kind `Internal` if the template fails.
+pub fn page(list: &FactoryList) -> Result<String> {
+    let mut dropped: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut left_out: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in &list.packages {
+        for (reason, functions) in &entry.funnel.dropped {
+            *dropped.entry(reason).or_default() += functions.len();
+        }
+        for (reason, count) in &entry.funnel.tests_left_out {
+            *left_out.entry(reason).or_default() += count;
+        }
+    }
+    let by_count = |counts: BTreeMap<&str, usize>| {
+        let mut counts: Vec<(String, usize)> =
+            counts.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect();
+        counts.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+        counts
+    };
+    let packages: Vec<Value> = list
+        .packages
+        .iter()
+        .map(|entry| {
+            let evidence = entry.measured.iter().flat_map(|measured| &measured.evidence.functions);
+            let functions: Vec<Value> = evidence
+                .map(|(at, one)| json!({"at": at, "mutants": one.mutants, "killed": one.killed, "containment": one.containment}))
+                .collect();
+            json!({
+                "package": entry.package, "name": entry.name, "version": entry.version, "funnel": entry.funnel,
+                "minutes": entry.minutes, "licence": entry.licence, "source": entry.source, "functions": functions,
+            })
+        })
+        .collect();
+    let refused: Vec<Value> = list
+        .packages
+        .iter()
+        .filter_map(|entry| Some(json!({"package": entry.package, "refused": entry.refused.as_ref()?})))
+        .collect();
+    let sum = |of: &dyn Fn(&super::list::PackageEntry) -> u64| list.packages.iter().map(of).sum::<u64>();
+    let total = json!({
+        "kept": sum(&|entry| entry.funnel.kept as u64),
+        "given": sum(&|entry| u64::from(entry.measured.is_some())),
+        "minutes": list.packages.iter().map(|entry| entry.minutes).sum::<f64>().round(),
+        "megabytes": sum(&|entry| entry.bytes) >> 20,
+        "env_megabytes": sum(&|entry| entry.env_bytes) >> 20,
+    });
+    let failed = |error: minijinja::Error| Error::internal("failed to render the page of packages").because(error);
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    // The ending of the name lets all values be escaped.
+    environment.add_template("page.html", include_str!("page.html")).map_err(failed)?;
+    let template = environment.get_template("page.html").map_err(failed)?;
+    let values = json!({
+        "packages": packages, "refused": refused, "total": total, "dropped": by_count(dropped),
+        "left_out": by_count(left_out), "program": list.program, "settings": list.settings,
+    });
+    template.render(minijinja::Value::from(Serde(values))).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::factory::list::{FactorySettings, PackageEntry};
+
+    #[test]
+    fn texts_of_packages_are_escaped() {
+        let settings = FactorySettings {
+            most: 5,
+            seed: 0,
+            test_seconds: 5.0,
+            visible_tests: false,
+            least_score: 0.8,
+            mutants: 10,
+            doctests: false,
+            keep_examples: false,
+        };
+        let mut list = FactoryList::new(settings);
+        let mut entry =
+            PackageEntry { package: "<b>x".into(), refused: Some("why & <i>".into()), ..PackageEntry::default() };
+        entry.funnel.dropped.insert("trivial".into(), vec!["a".into(), "b".into()]);
+        list.packages.push(entry);
+        let html = page(&list).unwrap();
+        assert!(html.contains("&lt;b&gt;x") && html.contains("why &amp; &lt;i&gt;") && !html.contains("<b>x"));
+        assert!(html.contains("<td>trivial</td><td>2</td>") && html.contains("0 functions of 0 of 1 packages"));
+    }
+}

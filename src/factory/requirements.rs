@@ -1,0 +1,433 @@
+//! The packages that a package and its tests need, from its metadata and the files in which test tools list them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use regex::Regex;
+use toml::{Table, Value};
+
+use super::index::normalised;
+use crate::draft::metadata::{self, text};
+
+/// Names of extras and groups that hold what tests need.
+const TEST_GROUPS: [&str; 9] =
+    ["test", "tests", "testing", "unittest", "pytest", "dev", "develop", "dev-dependencies", "all"];
+
+/// Tools of developers that tests do not import: linters, documentation, coverage, releases. A name that ends in `*`
+/// covers all that begin so.
+const TOOLS: [&str; 62] = [
+    "autoflake",
+    "autopep8",
+    "bandit",
+    "black",
+    "build",
+    "bump*",
+    "check-manifest",
+    "codecov",
+    "codespell",
+    "cov-core",
+    "coverage*",
+    "coveralls",
+    "docutils-*",
+    "doc8",
+    "flake8*",
+    "flit",
+    "furo",
+    "hatch",
+    "invoke",
+    "ipython",
+    "ipykernel",
+    "isort",
+    "jupyter*",
+    "mkdocs*",
+    "mypy*",
+    "myst*",
+    "nbsphinx*",
+    "nox",
+    "numpydoc",
+    "pep8*",
+    "pdoc*",
+    "pip-tools",
+    "poethepoet",
+    "pre-commit*",
+    "prospector",
+    "pycodestyle",
+    "pydocstyle",
+    "pyflakes",
+    "pylint*",
+    "pyright",
+    "pyroma",
+    "pytest-black",
+    "pytest-flake8",
+    "pytest-mypy*",
+    "pytest-ruff",
+    "pytest-sugar",
+    "pytest-checkdocs",
+    "pytest-enabler",
+    "pytest-travis*",
+    "pyupgrade",
+    "readme-renderer",
+    "restructuredtext*",
+    "ruff",
+    "setuptools-git*",
+    "sphinx*",
+    "tox*",
+    "towncrier",
+    "twine",
+    "types-*",
+    "validate-pyproject",
+    "vulture",
+    "wheel",
+];
+
+/// What an environment of a package's tests contains.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Requirements {
+    /// Requirements of the package itself.
+    pub(super) own: Vec<String>,
+    /// Requirements of its tests.
+    pub(super) tests: Vec<String>,
+    /// Requirements that were left out, with the reason.
+    pub(super) left_out: Vec<String>,
+}
+
+impl Requirements {
+    /// All requirements: those of the package, of its tests, and pytest.
+    pub(super) fn all(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        let pytest = ["pytest".to_owned()];
+        for one in self.own.iter().chain(&self.tests).chain(&pytest) {
+            if !all.contains(one) && !(one == "pytest" && all.iter().any(|known| name_of(known) == "pytest")) {
+                all.push(one.clone());
+            }
+        }
+        all
+    }
+
+    /// Drops the requirements of tests that an error of pip names; returns whether there were any.
+    pub(super) fn drop_named(&mut self, message: &str) -> bool {
+        let said = message.to_lowercase();
+        let words: BTreeSet<String> = said
+            .split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)))
+            .map(|word| normalised(word.trim_matches('.')))
+            .collect();
+        let (dropped, kept): (Vec<String>, Vec<String>) =
+            std::mem::take(&mut self.tests).into_iter().partition(|one| words.contains(&name_of(one)));
+        self.tests = kept;
+        self.left_out.extend(dropped.iter().map(|one| format!("{one}: cannot be installed")));
+        !dropped.is_empty()
+    }
+}
+
+/// Returns the name of a requirement, as indexes compare it.
+pub(super) fn name_of(requirement: &str) -> String {
+    let end = requirement.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
+    normalised(&requirement[..end.unwrap_or(requirement.len())])
+}
+
+/// Reads the requirements of the package in a folder. `name` is the package's own name, which is never required.
+pub(super) fn find(folder: &Path, name: &str) -> Requirements {
+    let project: Table = text(folder, "pyproject.toml").and_then(|text| text.parse().ok()).unwrap_or_default();
+    let mut extras: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut own: Vec<String> = Vec::new();
+    let mut tests: Vec<String> = Vec::new();
+    let poetry = project.get("tool").and_then(|tool| tool.get("poetry"));
+    if let Some(head) = text(folder, "PKG-INFO").map(|said| said.split("\n\n").next().unwrap_or_default().to_owned()) {
+        for line in head.lines().filter_map(|line| line.strip_prefix("Requires-Dist:")) {
+            let (plain, named) = without_extras(line.trim());
+            if named.is_empty() {
+                own.push(plain);
+            } else {
+                named.into_iter().for_each(|extra| extras.entry(extra).or_default().push(plain.clone()));
+            }
+        }
+    }
+    if own.is_empty() {
+        own = metadata::dependencies(folder).map(|found| found.packages).unwrap_or_default();
+        own.extend(poetry_list(poetry.and_then(|poetry| poetry.get("dependencies"))));
+    }
+    let tables = [
+        project.get("project").and_then(|project| project.get("optional-dependencies")),
+        project.get("dependency-groups"),
+        project.get("tool").and_then(|tool| tool.get("pdm")).and_then(|pdm| pdm.get("dev-dependencies")),
+    ];
+    for (group, list) in tables.into_iter().flatten().filter_map(Value::as_table).flatten() {
+        let list = list.as_array().into_iter().flatten();
+        for one in list {
+            let entry = extras.entry(normalised(group)).or_default();
+            if let Some(text) = one.as_str() {
+                entry.push(text.to_owned());
+            } else if let Some(other) = one.get("include-group").and_then(Value::as_str) {
+                entry.push(format!("{name}[{other}]"));
+            }
+        }
+    }
+    let groups = poetry.and_then(|poetry| poetry.get("group")).and_then(Value::as_table).into_iter().flatten();
+    for (group, table) in groups {
+        extras.entry(normalised(group)).or_default().extend(poetry_list(table.get("dependencies")));
+    }
+    extras.entry("dev".to_owned()).or_default().extend(poetry_list(poetry.and_then(|it| it.get("dev-dependencies"))));
+    for file in ["setup.cfg", "tox.ini"] {
+        let said = text(folder, file).unwrap_or_default();
+        for group in TEST_GROUPS {
+            extras.entry(group.to_owned()).or_default().extend(ini(&said, "options.extras_require", group));
+        }
+        tests.extend(ini(&said, "options", "tests_require"));
+        tests.extend(ini(&said, "testenv", "deps"));
+    }
+    if let Some(setup) = text(folder, "setup.py") {
+        tests.extend(literal_list(&setup, "tests_require"));
+        for group in TEST_GROUPS {
+            tests.extend(literal_list(&setup, group));
+        }
+    }
+    for group in TEST_GROUPS {
+        tests.extend(extras.get(group).cloned().unwrap_or_default());
+    }
+    tests.extend(listed_in_files(folder));
+    Requirements::default().with(name, own, tests, &extras)
+}
+
+impl Requirements {
+    fn with(
+        mut self,
+        name: &str,
+        own: Vec<String>,
+        tests: Vec<String>,
+        extras: &BTreeMap<String, Vec<String>>,
+    ) -> Self {
+        let mut seen = BTreeSet::new();
+        for (is_test, list) in [(false, own), (true, tests)] {
+            let mut todo: Vec<String> = list.into_iter().rev().collect();
+            while let Some(one) = todo.pop() {
+                let one = one.split(" #").next().unwrap_or_default().trim().to_owned();
+                if one.is_empty() || one.starts_with('#') || !seen.insert((is_test, one.clone())) {
+                    continue;
+                }
+                let named = name_of(&one);
+                if named == normalised(name) {
+                    // Only the extras of the package itself: it is never installed.
+                    let inside =
+                        one.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(inside, _)| inside);
+                    for extra in inside.unwrap_or_default().split(',') {
+                        todo.extend(extras.get(&normalised(extra)).cloned().unwrap_or_default());
+                    }
+                    continue;
+                }
+                let lockable = !one.starts_with(['-', '.', '/', '{'])
+                    && !one.contains("://")
+                    && !one.contains('@')
+                    && !one.contains(['{', '\\', '\n'])
+                    && one.starts_with(|c: char| c.is_ascii_alphanumeric());
+                if !lockable {
+                    self.left_out.push(format!("{one}: not a package of an index"));
+                } else if is_test && is_tool(&named) {
+                    self.left_out.push(format!("{one}: a developer's tool"));
+                } else if is_test && is_contradicted(&one, &self.own) {
+                    self.left_out.push(format!("{one}: the package itself says otherwise"));
+                } else if is_test {
+                    // Several files may pin one tool differently; the first one counts.
+                    if !self.tests.iter().any(|known| name_of(known) == named && marker(known) == marker(&one)) {
+                        self.tests.push(one);
+                    }
+                } else {
+                    self.own.push(one);
+                }
+            }
+        }
+        self
+    }
+}
+
+fn marker(requirement: &str) -> &str {
+    requirement.split_once(';').map_or("", |(_, marker)| marker.trim())
+}
+
+/// Whether the package's own requirements name the same package with a version.
+fn is_contradicted(requirement: &str, own: &[String]) -> bool {
+    own.iter().any(|known| name_of(known) == name_of(requirement))
+}
+
+fn is_tool(name: &str) -> bool {
+    TOOLS.iter().any(|tool| tool.strip_suffix('*').map_or(*tool == name, |start| name.starts_with(start)))
+}
+
+/// Splits a requirement into itself without conditions on extras, and the extras that it names.
+fn without_extras(requirement: &str) -> (String, Vec<String>) {
+    let Some((plain, condition)) = requirement.split_once(';') else { return (requirement.to_owned(), Vec::new()) };
+    let Ok(extra) = Regex::new(r#"extra\s*==\s*["']([^"']*)["']"#) else { return (requirement.to_owned(), Vec::new()) };
+    let named: Vec<String> = extra.captures_iter(condition).map(|found| normalised(&found[1])).collect();
+    if named.is_empty() {
+        return (requirement.to_owned(), named);
+    }
+    let mut rest = extra.replace_all(condition, "").into_owned();
+    if named.len() > 1 {
+        // Alternatives of extras; other conditions beside them are rare.
+        rest.clear();
+    }
+    let rest = rest.trim().trim_start_matches("and ").trim_end_matches(" and").replace("()", "");
+    let rest = rest.trim().trim_start_matches("and ").trim_end_matches(" and").trim();
+    let text = if rest.is_empty() { plain.trim().to_owned() } else { format!("{}; {rest}", plain.trim()) };
+    (text, named)
+}
+
+/// Requirements in a table of poetry's, `name = "^1.2"` or `name = { version = ">=1" }`.
+fn poetry_list(table: Option<&Value>) -> Vec<String> {
+    let version = |text: &str| -> String {
+        let text = text.trim();
+        let parts = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
+        if let Some(rest) = text.strip_prefix('^') {
+            let numbers = parts(rest);
+            let first: u64 = numbers.first().and_then(|first| first.parse().ok()).unwrap_or(0);
+            if first > 0 { format!(">={rest},<{}", first + 1) } else { format!(">={rest}") }
+        } else if let Some(rest) = text.strip_prefix('~').filter(|rest| !rest.starts_with('=')) {
+            format!(">={rest}")
+        } else if text == "*" || text.contains("||") {
+            String::new()
+        } else if text.starts_with(|c: char| c.is_ascii_digit()) {
+            format!("=={text}")
+        } else {
+            text.to_owned()
+        }
+    };
+    let entries = table.and_then(Value::as_table).into_iter().flatten();
+    entries
+        .filter(|(name, _)| *name != "python")
+        .filter_map(|(name, value)| match value {
+            Value::String(text) => Some(format!("{name}{}", version(text))),
+            Value::Table(table) if table.get("optional").and_then(Value::as_bool) != Some(true) => {
+                Some(format!("{name}{}", version(table.get("version")?.as_str()?)))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Returns the lines of a key in an ini file's section.
+fn ini(said: &str, section: &str, key: &str) -> Vec<String> {
+    let mut lines = said.lines().skip_while(|line| line.trim() != format!("[{section}]")).skip(1).peekable();
+    let mut found = Vec::new();
+    while let Some(line) = lines.next_if(|line| !line.starts_with('[')) {
+        let Some((own, value)) = line.split_once(['=', ':']) else { continue };
+        if line.starts_with([' ', '\t']) || own.trim() != key {
+            continue;
+        }
+        found.push(value.trim().to_owned());
+        while let Some(more) = lines.next_if(|line| line.starts_with([' ', '\t']) || line.trim().is_empty()) {
+            found.push(more.trim().to_owned());
+        }
+    }
+    // tox has conditions such as `py38: mock`.
+    let unconditional = |line: &String| !line.is_empty() && !line.starts_with(['#', '-', '{']) && !line.contains(": ");
+    found.retain(unconditional);
+    found.into_iter().flat_map(|line| line.split(';').next().map(str::to_owned)).collect()
+}
+
+/// Returns the strings of a literal list behind a key in Python code.
+fn literal_list(code: &str, key: &str) -> Vec<String> {
+    let list = Regex::new(&format!(r#"["']?\b{key}["']?\s*[=:]\s*[\[(]([^\[\]()]*(?:\[[^\]]*\][^\[\]()]*)*)[\])]"#));
+    let (Ok(list), Ok(string)) = (list, Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#)) else { return Vec::new() };
+    let Some(inside) = list.captures(code).and_then(|found| found.get(1)) else { return Vec::new() };
+    let lines = inside.as_str().lines().filter(|line| !line.trim_start().starts_with('#'));
+    let inside = lines.collect::<Vec<_>>().join("\n");
+    let found = string.captures_iter(&inside).filter_map(|one| one.get(1).or(one.get(2)));
+    found.map(|one| one.as_str().trim().to_owned()).collect()
+}
+
+/// Requirements in files such as `requirements-test.txt`, with the files that they include.
+fn listed_in_files(folder: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    for place in [folder.to_owned(), folder.join("requirements"), folder.join("tests"), folder.join("test")] {
+        let entries = fs::read_dir(&place).into_iter().flatten().flatten().map(|entry| entry.path());
+        let in_requirements = place.ends_with("requirements");
+        let in_tests = place.ends_with("tests") || place.ends_with("test");
+        files.extend(entries.filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+            let is_list = [".txt", ".in", ".pip"].iter().any(|ending| name.ends_with(ending));
+            let is_for_tests = ["test", "dev"].iter().any(|part| name.contains(part)) || in_tests;
+            is_list && is_for_tests && (name.contains("require") || in_requirements)
+        }));
+    }
+    files.sort();
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    while let Some(path) = files.pop() {
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        for line in fs::read_to_string(&path).unwrap_or_default().lines() {
+            let line = line.split(" #").next().unwrap_or_default().trim();
+            if let Some(other) = line.strip_prefix("-r ").or_else(|| line.strip_prefix("--requirement ")) {
+                files.push(path.with_file_name(other.trim()));
+            } else if !line.starts_with(['-', '#']) {
+                // Hashes and continuation lines of locked files.
+                found.push(line.split(" --hash").next().unwrap_or(line).trim_end_matches('\\').trim().to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(files: &[(&str, &str)]) -> Requirements {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        find(folder.path(), "my-pkg")
+    }
+
+    #[test]
+    fn extras_of_tests_are_taken_and_tools_and_the_package_itself_are_not() {
+        let info = "Name: my-pkg\nRequires-Dist: numpy>=1\nRequires-Dist: hypothesis; extra == \"test\"\n\
+                    Requires-Dist: tomli; (python_version < \"3.11\") and extra == 'test'\nRequires-Dist: ruff; extra == 'dev'\n\
+                    Requires-Dist: my_pkg[more]; extra == 'dev'\nRequires-Dist: attrs; extra == 'more'\n\
+                    Requires-Dist: sphinx; extra == 'docs'\n\nRequires-Dist: no\n";
+        let found = read(&[("PKG-INFO", info)]);
+        assert_eq!(found.own, ["numpy>=1"]);
+        assert_eq!(found.tests, ["hypothesis", "tomli; (python_version < \"3.11\")", "attrs"]);
+        assert_eq!(found.left_out, ["ruff: a developer's tool"]);
+        assert_eq!(found.all().last().unwrap(), "pytest");
+    }
+
+    #[test]
+    fn groups_tox_and_files_are_read() {
+        let toml = "[project]\nname = 'my-pkg'\ndependencies = ['six']\n[dependency-groups]\ntest = ['pytest>=7', {include-group = 'x'}]\n\
+                    x = ['mock']\n";
+        let tox =
+            "[testenv]\ndeps =\n    freezegun\n    py27: enum34\n    -rrequirements.txt\n    .\ncommands = pytest\n";
+        let found = read(&[
+            ("pyproject.toml", toml),
+            ("tox.ini", tox),
+            ("requirements-test.txt", "-r other.txt\nresponses==1 # why\ngit+https://x/y\n"),
+            ("other.txt", "pyyaml\n"),
+        ]);
+        assert_eq!(found.own, ["six"]);
+        let mut tests = found.tests.clone();
+        tests.sort();
+        assert_eq!(tests, ["freezegun", "mock", "pytest>=7", "pyyaml", "responses==1"]);
+        assert_eq!(found.all().iter().filter(|one| name_of(one) == "pytest").count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_installed_is_dropped_by_its_name() {
+        let mut found = Requirements { tests: vec!["nose2>=1".into(), "mock".into()], ..Requirements::default() };
+        assert!(found.drop_named("ERROR: No matching distribution found for nose2>=1 (from versions: none)"));
+        assert_eq!(found.tests, ["mock"]);
+        assert!(!found.drop_named("no network"));
+    }
+
+    #[test]
+    fn ranges_of_poetry_become_those_of_pip() {
+        let toml = "[tool.poetry]\nname = 'my-pkg'\n[tool.poetry.dependencies]\npython = '^3.8'\na = '^1.2'\nb = {version = '>=2', optional = true}\n\
+                    c = '*'\n[tool.poetry.group.dev.dependencies]\nd = '1.0'\n";
+        let found = read(&[("pyproject.toml", toml)]);
+        assert_eq!((found.own, found.tests), (vec!["a>=1.2,<2".to_owned(), "c".to_owned()], vec!["d==1.0".to_owned()]));
+    }
+}

@@ -1,0 +1,234 @@
+//! Where a package's sources come from: an index, a folder, an archive, or a git repository.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tokio::sync::OnceCell;
+
+use super::archive::unpack;
+use super::index::IndexClient;
+use crate::error::{Error, Result};
+use crate::files::hex;
+use crate::workspace::repo_digest;
+
+/// Time limit of copying a git repository.
+const CLONE: Duration = Duration::from_mins(3);
+
+/// A package as the user names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PackageSource {
+    /// The source archive of the user's index: name and version.
+    Index(String, Option<String>),
+    /// A folder.
+    Folder(PathBuf),
+    /// A source archive.
+    Archive(PathBuf),
+    /// A git repository, with a branch or tag after `@`.
+    Git(String),
+}
+
+/// Where sources came from, as recorded in the list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceRecord {
+    /// What to pass to `factory` to get the same sources: `name==1.2`, a path, or an address.
+    pub package: String,
+    /// Name of the archive, for archives.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    /// SHA-256 in hex of the archive, or of the folder's contents.
+    pub sha256: String,
+}
+
+/// Sources in a folder.
+#[derive(Debug, Clone)]
+pub(super) struct Unpacked {
+    /// The folder.
+    pub(super) folder: PathBuf,
+    /// Where they came from.
+    pub(super) record: SourceRecord,
+}
+
+/// Reads packages: each argument is a package, or a text file that lists one per line.
+///
+/// # Errors
+/// Kind `Usage` for an argument that cannot be read, and for an empty list.
+pub fn packages(arguments: &[String]) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for argument in arguments {
+        let path = Path::new(argument);
+        let is_list = path.extension().is_some_and(|extension| extension == "txt") || argument.ends_with(".list");
+        if !(is_list && path.is_file()) {
+            found.push(argument.clone());
+            continue;
+        }
+        let text = fs::read_to_string(path).map_err(|error| Error::unreadable(path, error))?;
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        found.extend(lines.filter(|line| !line.is_empty()).map(str::to_owned));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    found.retain(|package| seen.insert(package.clone()));
+    if found.is_empty() {
+        return Err(Error::usage("no package is named").hint("name some, or a text file with one per line"));
+    }
+    Ok(found)
+}
+
+impl PackageSource {
+    /// Parses what the user wrote.
+    ///
+    /// # Errors
+    /// Kind `Usage` if it is none of the forms.
+    pub fn parse(text: &str) -> Result<Self> {
+        let text = text.trim();
+        let path = Path::new(text);
+        if text.starts_with("git+") || text.ends_with(".git") || text.contains("://") {
+            return Ok(Self::Git(text.trim_start_matches("git+").to_owned()));
+        }
+        if path.is_dir() {
+            return Ok(Self::Folder(path.to_owned()));
+        }
+        if [".tar.gz", ".tgz", ".zip"].iter().any(|ending| text.ends_with(ending)) {
+            return Ok(Self::Archive(path.to_owned()));
+        }
+        let (name, version) =
+            text.split_once("==").map_or((text, None), |(name, version)| (name, Some(version.trim())));
+        let is_name = |name: &str| {
+            let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+            ends(name.chars().next())
+                && ends(name.chars().last())
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        };
+        if !is_name(name.trim()) || version.is_some_and(|version| version.is_empty() || version.contains([' ', '/'])) {
+            return Err(Error::usage(format!("`{text}` is not a package"))
+                .hint("write `name`, `name==version`, a folder, an sdist's path, or a git repository's address"));
+        }
+        Ok(Self::Index(name.trim().to_owned(), version.map(str::to_owned)))
+    }
+}
+
+/// Gets sources; the index is asked for its configuration once.
+#[derive(Default)]
+pub(super) struct Fetcher {
+    index: OnceCell<IndexClient>,
+}
+
+impl Fetcher {
+    /// Puts the sources into the new folder `into`. If `expected` is given, only sources with this digest are accepted.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a path that does not exist; `Suite` for sources that do not exist or are broken; `Machine` if the
+    /// index or repository does not answer.
+    pub(super) async fn get(
+        &self,
+        source: &PackageSource,
+        into: &Path,
+        expected: Option<&SourceRecord>,
+    ) -> Result<Unpacked> {
+        let digest = expected.map(|record| record.sha256.as_str());
+        let found = match source {
+            PackageSource::Index(name, version) => {
+                let index = self.index.get_or_try_init(IndexClient::open).await?;
+                let download = index.sdist(name, version.as_deref(), digest).await?;
+                let folder = unpack(&download.file, &download.bytes, into)?;
+                let stem = download.file.trim_end_matches(".tar.gz").trim_end_matches(".zip");
+                let version = stem.rsplit('-').next().unwrap_or_default();
+                let package = format!("{name}=={version}");
+                Unpacked { folder, record: SourceRecord { package, file: download.file, sha256: download.sha256 } }
+            }
+            PackageSource::Folder(folder) => {
+                let absolute = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
+                let sha256 = repo_digest(&absolute)?;
+                let record = SourceRecord { package: folder.display().to_string(), file: String::new(), sha256 };
+                Unpacked { folder: absolute, record }
+            }
+            PackageSource::Archive(path) => {
+                let bytes = fs::read(path).map_err(|error| Error::unreadable(path, error))?;
+                let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let sha256 = hex(&Sha256::digest(&bytes));
+                let folder = unpack(&file, &bytes, into)?;
+                Unpacked { folder, record: SourceRecord { package: path.display().to_string(), file, sha256 } }
+            }
+            PackageSource::Git(address) => {
+                clone(address, into).await?;
+                let sha256 = repo_digest(into)?;
+                let record = SourceRecord { package: format!("git+{address}"), file: String::new(), sha256 };
+                Unpacked { folder: into.to_owned(), record }
+            }
+        };
+        if let Some(expected) = digest
+            && found.record.sha256 != expected
+        {
+            return Err(Error::suite(format!(
+                "the sources of `{}` have the digest {}, but the list has {expected}",
+                found.record.package, found.record.sha256
+            ))
+            .hint("the list was made of other sources"));
+        }
+        Ok(found)
+    }
+}
+
+/// Copies a git repository without running anything of it: no hooks, no submodules, no questions.
+async fn clone(address: &str, into: &Path) -> Result<()> {
+    // An `@` before a slash belongs to a user's name.
+    let (url, tag) = match address.rsplit_once('@') {
+        Some((url, tag)) if !tag.contains(['/', ':']) && !tag.is_empty() => (url, Some(tag)),
+        _ => (address, None),
+    };
+    if url.starts_with('-') || tag.is_some_and(|tag| tag.starts_with('-')) {
+        return Err(Error::usage(format!("`{address}` is not an address")));
+    }
+    let mut command = tokio::process::Command::new("git");
+    command.args(["-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "clone", "--quiet", "--depth=1"]);
+    if let Some(tag) = tag {
+        command.args(["--branch", tag]);
+    }
+    command.arg("--").arg(url).arg(into);
+    command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_LFS_SKIP_SMUDGE", "1").env("GIT_ASKPASS", "true");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    let failed = |why: String| {
+        Error::machine(format!("failed to copy the git repository: {why}"))
+            .hint("is there a network, and is the address right? A folder or an sdist can be given instead")
+    };
+    let output = tokio::time::timeout(CLONE, command.output())
+        .await
+        .map_err(|_| failed(format!("it took more than {} s", CLONE.as_secs())))?
+        .map_err(|error| failed(format!("git could not be started: {error}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(failed(said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_recognised_by_their_form() {
+        let parsed = |text: &str| PackageSource::parse(text);
+        assert_eq!(parsed("six").unwrap(), PackageSource::Index("six".into(), None));
+        assert_eq!(parsed("a.b_c==1.0").unwrap(), PackageSource::Index("a.b_c".into(), Some("1.0".into())));
+        assert_eq!(parsed("x-1.0.tar.gz").unwrap(), PackageSource::Archive("x-1.0.tar.gz".into()));
+        assert_eq!(parsed("git+https://h/x.git@v1").unwrap(), PackageSource::Git("https://h/x.git@v1".into()));
+        for text in ["", "-r", "a b", "a>=1", "./nowhere", "a=="] {
+            assert!(parsed(text).unwrap_err().message.contains("is not a package"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_names_one_package_per_line_and_none_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("list.txt");
+        fs::write(&list, "# numerics\nsix\n\nidna==3.7 # text\nsix\n").unwrap();
+        assert_eq!(packages(&[list.display().to_string(), "idna==3.7".into()]).unwrap(), ["six", "idna==3.7"]);
+        fs::write(&list, "# nothing\n").unwrap();
+        assert!(packages(&[list.display().to_string()]).is_err());
+    }
+}

@@ -1,0 +1,393 @@
+//! Runs a package's own tests in the sandbox, several times, and decides which of them can be trusted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{PLAN, RUNNER};
+use crate::error::{Error, FailureKind, Result};
+use crate::files::hex;
+use crate::masked::ready::ReadyPaper;
+use crate::run::machine::Machine;
+use crate::sandbox::{Command, ExecLimits, Exit, Fault};
+
+/// Time limit of one survey of all tests.
+const LIMIT: Duration = Duration::from_mins(15);
+
+/// Largest survey that is read, in bytes.
+const LARGEST: u64 = 512 << 20;
+
+/// File into which the runner writes a survey.
+const OUTPUT: &str = ".autoexperiment-survey.json";
+
+/// Processes that keep all cores busy during one of the surveys.
+const LOAD: &str =
+    "for core in 1 2 3; do python -c 'import time\nend = time.time() + 900\nwhile time.time() < end: pass' & done; ";
+
+/// Relative difference of numbers between surveys that counts as none.
+const CLOSE: f64 = 1e-6;
+
+/// A test in a survey.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub(super) struct SurveyedTest {
+    /// `passed`, `failed`, `error`, `skipped`, `xfailed`, `xpassed` or `slow`.
+    pub(super) outcome: String,
+    /// Duration in seconds.
+    #[serde(default)]
+    pub(super) seconds: f64,
+    /// Reason of the outcome, if there is one.
+    #[serde(default)]
+    pub(super) reason: String,
+    /// The test's file.
+    #[serde(default)]
+    pub(super) file: String,
+    /// Digest of the values that the package returned to the test.
+    #[serde(default)]
+    pub(super) values: Value,
+    /// Functions of the package that it entered, `path.py::Class.method`.
+    #[serde(default)]
+    pub(super) entered: Vec<String>,
+}
+
+/// All tests of a package, run once.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub(super) struct Survey {
+    /// Tests by their id.
+    pub(super) tests: BTreeMap<String, SurveyedTest>,
+    /// Files that could not be collected, with the reason.
+    #[serde(default)]
+    pub(super) files: BTreeMap<String, String>,
+    /// Files that belong to the tests.
+    #[serde(default)]
+    pub(super) test_files: BTreeSet<String>,
+}
+
+/// Options of a survey.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SurveyOptions {
+    /// Time limit of one test in seconds.
+    pub(super) seconds: f64,
+    /// Whether doctests count as tests.
+    pub(super) doctests: bool,
+}
+
+/// Tests that give the same in every survey, and why the others are left out.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StableTests {
+    /// Tests that pass in every survey, as in the first one.
+    pub(super) kept: BTreeMap<String, SurveyedTest>,
+    /// Those of them whose values vary.
+    pub(super) without_values: BTreeSet<String>,
+    /// Number of tests left out, by reason.
+    pub(super) left_out: BTreeMap<String, usize>,
+}
+
+/// Runs all tests once. With `loaded`, other processes compete for the processors.
+///
+/// # Errors
+/// Kind `Baseline` if the runner gives no survey; `Infrastructure` if the sandbox is lost.
+pub(super) async fn survey(
+    ready: &ReadyPaper,
+    exports: &str,
+    options: SurveyOptions,
+    loaded: bool,
+    machine: &Machine,
+) -> Result<Survey> {
+    let workspace = tokio::task::block_in_place(|| machine.workspace(&ready.snapshot, &[]))?;
+    let mut sandbox = machine.backend.start(&machine.spec(&ready.env, &workspace, None)).await?;
+    let load = if loaded { LOAD } else { "" };
+    let doctests = if options.doctests { " --doctests" } else { "" };
+    let seconds = options.seconds;
+    // Processes of the load must not keep the command's output open.
+    let line = format!(
+        "{exports}\n{{ {load}true; }} >/dev/null 2>&1 </dev/null\npython -B -I {RUNNER} survey --seconds {seconds} --output {OUTPUT}{doctests} >/dev/null\n\
+         status=$?\nkill $(jobs -p) 2>/dev/null\nexit $status"
+    );
+    let limits = ExecLimits { wall: LIMIT, patience: LIMIT, grace: Duration::from_secs(2), output: 1 << 20 };
+    let lost = |fault: Fault| Error::new(FailureKind::Infrastructure, "the sandbox was lost").because(fault);
+    let exec = match sandbox.exec(&Command::shell(&line), &limits).await {
+        Ok(exec) => exec,
+        Err(Fault::Refused(why)) => return Err(failed(&format!("its tests broke the sandbox: {why}"))),
+        Err(fault) => return Err(lost(fault)),
+    };
+    let written = match sandbox.read(OUTPUT.as_ref(), LARGEST).await {
+        Ok(bytes) => Some(bytes),
+        Err(Fault::Refused(_)) => None,
+        Err(fault) => return Err(lost(fault)),
+    };
+    sandbox.destroy().await.map_err(lost)?;
+    tokio::task::block_in_place(|| workspace.remove())?;
+    let text = written.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+    let last = text.lines().rev().find(|line| line.starts_with('{')).unwrap_or_default();
+    serde_json::from_str(last).map_err(|_| {
+        let said = String::from_utf8_lossy(&exec.stderr);
+        let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
+        match exec.exit {
+            Exit::TimedOut => failed(&format!("its tests took more than {} minutes", LIMIT.as_secs() / 60)),
+            _ if said.is_empty() => failed("its tests gave no result"),
+            _ => failed(&format!("its tests gave no result: {said}")),
+        }
+    })
+}
+
+fn failed(why: &str) -> Error {
+    Error::new(FailureKind::Baseline, why)
+}
+
+/// Compares surveys of the same tests.
+pub(super) fn stable(surveys: &[Survey]) -> StableTests {
+    let mut found = StableTests::default();
+    let Some((first, others)) = surveys.split_first() else { return found };
+    for (id, test) in &first.tests {
+        let again: Vec<Option<&SurveyedTest>> = others.iter().map(|other| other.tests.get(id)).collect();
+        let reason = match test.outcome.as_str() {
+            "passed" if again.iter().all(|other| other.is_some_and(|other| other.outcome == "passed")) => None,
+            "passed" if again.iter().any(|other| other.is_some_and(|other| other.outcome == "slow")) => {
+                Some("slow on a busy machine".to_owned())
+            }
+            "passed" => Some("varies".to_owned()),
+            other => Some(reason_of(other, &test.reason)),
+        };
+        if let Some(reason) = reason {
+            *found.left_out.entry(reason).or_default() += 1;
+            continue;
+        }
+        if again.iter().flatten().any(|other| !is_close(&test.values, &other.values)) {
+            found.without_values.insert(id.clone());
+        }
+        found.kept.insert(id.clone(), test.clone());
+    }
+    for reason in first.files.values() {
+        let reason = reason.lines().last().unwrap_or_default();
+        let reason: String = reason.chars().take(120).collect();
+        *found.left_out.entry(format!("file not collected: {reason}")).or_default() += 1;
+    }
+    found
+}
+
+/// Groups the reasons for not passing.
+fn reason_of(outcome: &str, reason: &str) -> String {
+    let said = reason.to_lowercase();
+    let any = |parts: &[&str]| parts.iter().any(|part| said.contains(part));
+    let why = match outcome {
+        "failed" | "error"
+            if any(&["network", "name resolution", "connection", "urlopen", "socket", "unreachable"]) =>
+        {
+            "needs the network"
+        }
+        "failed" | "error" if any(&["display", "tkinter", "tcl"]) => "needs a display",
+        "failed" | "error" if any(&["filenotfound", "no such file"]) => "needs missing files",
+        "failed" | "error" if any(&["modulenotfound", "no module named", "importerror"]) => "needs a missing module",
+        other => other,
+    };
+    why.to_owned()
+}
+
+/// Whether two digests of values are equal up to rounding.
+pub(super) fn is_close(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            let (one, other) = (one.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN));
+            one == other || (one - other).abs() <= CLOSE * one.abs().max(other.abs())
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_close(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| is_close(value, other)))
+        }
+        (one, other) => one == other,
+    }
+}
+
+/// The plan for the runner: tests by group, and those whose values vary.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Plan {
+    /// Ids of tests, by the name of their group.
+    pub(super) groups: BTreeMap<String, Vec<String>>,
+    /// Ids of tests whose values are not compared.
+    pub(super) without_values: BTreeSet<String>,
+    /// Seconds of each test in the survey, from which the runner's time limits follow.
+    #[serde(default)]
+    pub(super) seconds: BTreeMap<String, f64>,
+}
+
+impl Plan {
+    /// The plan as the file for the runner.
+    pub(super) fn file(&self) -> (PathBuf, Vec<u8>) {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        (PathBuf::from(PLAN), text.into_bytes())
+    }
+
+    /// Returns the group of each test.
+    pub(super) fn by_test(&self) -> BTreeMap<&str, &str> {
+        let all = self.groups.iter().flat_map(|(group, ids)| ids.iter().map(|id| (id.as_str(), group.as_str())));
+        all.collect()
+    }
+}
+
+/// Maximum number of groups, seconds of all tests, and number of tests that a suite keeps.
+const MOST_GROUPS: usize = 8;
+const MOST_SECONDS: f64 = 20.0;
+const MOST_TESTS: usize = 4000;
+
+/// Seconds of a group above which another one is made.
+const GROUP_SECONDS: f64 = 2.0;
+
+/// Drops the slowest tests of those that enter nothing new until the rest takes at most 20 seconds. Returns how many were
+/// dropped.
+pub(super) fn within_budget(tests: &mut BTreeMap<String, SurveyedTest>) -> usize {
+    let mut order: Vec<String> = tests.keys().cloned().collect();
+    let cost = |id: &String| tests.get(id).map_or(0.0, |test| test.seconds);
+    // Cheap ones first; ties by a hash, so that no file is preferred.
+    let tie = |id: &String| hex(&<sha2::Sha256 as sha2::Digest>::digest(id.as_bytes()));
+    order.sort_by(|one, other| {
+        let rounded = |id: &String| (cost(id) * 20.0).round();
+        rounded(one).total_cmp(&rounded(other)).then_with(|| tie(one).cmp(&tie(other)))
+    });
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let (mut seconds, mut count) = (0.0, 0);
+    let mut kept = BTreeSet::new();
+    for is_second_pass in [false, true] {
+        for id in &order {
+            let Some(test) = tests.get(id) else { continue };
+            let is_new = test.entered.iter().any(|function| !seen.contains(function));
+            let fits = seconds + test.seconds <= MOST_SECONDS && count < MOST_TESTS;
+            if kept.contains(id) || !fits || (!is_second_pass && !is_new) {
+                continue;
+            }
+            seen.extend(test.entered.iter().cloned());
+            seconds += test.seconds;
+            count += 1;
+            kept.insert(id.clone());
+        }
+    }
+    let before = tests.len();
+    tests.retain(|id, _| kept.contains(id));
+    before - tests.len()
+}
+
+/// Splits tests into groups of about the same time, by file; a file that takes too long is split by class, then by test.
+pub(super) fn groups(tests: &BTreeMap<String, SurveyedTest>) -> BTreeMap<String, Vec<String>> {
+    let total: f64 = tests.values().map(|test| test.seconds).sum();
+    let files: BTreeSet<&str> = tests.values().map(|test| test.file.as_str()).collect();
+    let wanted = (total / GROUP_SECONDS).ceil() as usize;
+    let count = wanted.max(files.len().min(3)).clamp(1, MOST_GROUPS);
+    let share = total / count as f64;
+    let mut parts: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+    for (id, test) in tests {
+        parts.entry(test.file.clone()).or_default().push(id);
+    }
+    for by_class in [true, false] {
+        let mut finer: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+        for (name, ids) in parts {
+            let seconds: f64 = ids.iter().map(|id| tests[*id].seconds).sum();
+            if seconds <= 1.5 * share || ids.len() < 2 {
+                finer.insert(name, ids);
+                continue;
+            }
+            for id in ids {
+                let upper =
+                    if by_class { id.rsplit_once("::").map_or(id.as_str(), |(upper, _)| upper) } else { id.as_str() };
+                finer.entry(upper.to_owned()).or_default().push(id);
+            }
+        }
+        parts = finer;
+    }
+    let mut parts: Vec<(f64, Vec<&String>)> =
+        parts.into_values().map(|ids| (ids.iter().map(|id| tests[*id].seconds).sum(), ids)).collect();
+    parts.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+    let mut bins: Vec<(f64, Vec<String>)> = vec![(0.0, Vec::new()); count];
+    for (seconds, ids) in parts {
+        let lightest = bins.iter_mut().min_by(|one, other| {
+            (one.0, one.1.len()).partial_cmp(&(other.0, other.1.len())).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        if let Some(bin) = lightest {
+            bin.0 += seconds;
+            bin.1.extend(ids.into_iter().cloned());
+        }
+    }
+    bins.retain(|(_, ids)| !ids.is_empty());
+    let named = bins.into_iter().enumerate().map(|(place, (_, mut ids))| {
+        ids.sort();
+        (format!("tests_{}", place + 1), ids)
+    });
+    named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test(outcome: &str, seconds: f64, file: &str, values: Value) -> SurveyedTest {
+        SurveyedTest { outcome: outcome.into(), seconds, file: file.into(), values, ..SurveyedTest::default() }
+    }
+
+    fn survey(tests: &[(&str, SurveyedTest)]) -> Survey {
+        Survey { tests: tests.iter().map(|(id, test)| ((*id).to_owned(), test.clone())).collect(), ..Survey::default() }
+    }
+
+    #[test]
+    fn tests_that_vary_or_do_not_pass_are_left_out_with_their_reason() {
+        let value = |number: f64| serde_json::json!({"exact": "aa", "numbers": [number]});
+        let one = survey(&[
+            ("a", test("passed", 0.1, "t.py", value(1.0))),
+            ("b", test("passed", 0.1, "t.py", value(1.0))),
+            ("c", test("passed", 0.1, "t.py", value(1.0))),
+            (
+                "d",
+                SurveyedTest { reason: "URLError: Name resolution".into(), ..test("failed", 0.1, "t.py", Value::Null) },
+            ),
+            ("e", test("slow", 5.0, "t.py", Value::Null)),
+        ]);
+        let mut two = one.clone();
+        two.tests.get_mut("b").unwrap().outcome = "failed".into();
+        two.tests.get_mut("c").unwrap().values = value(1.1);
+        two.tests.get_mut("a").unwrap().values = value(1.0 + 1e-12);
+        let found = stable(&[one, two]);
+        assert_eq!(found.kept.keys().collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!(found.without_values.iter().collect::<Vec<_>>(), ["c"]);
+        let reasons: Vec<(&str, usize)> = found.left_out.iter().map(|(why, count)| (why.as_str(), *count)).collect();
+        assert_eq!(reasons, [("needs the network", 1), ("slow", 1), ("varies", 1)]);
+    }
+
+    #[test]
+    fn groups_are_balanced_by_time_and_hold_every_test_once() {
+        let mut tests = BTreeMap::new();
+        for number in 0..40 {
+            let id = format!("tests/test_a.py::TestA{}::test_{number}", number % 4);
+            tests.insert(id, test("passed", 0.5, "tests/test_a.py", Value::Null));
+        }
+        for number in 0..3 {
+            tests
+                .insert(format!("tests/test_b.py::test_{number}"), test("passed", 0.1, "tests/test_b.py", Value::Null));
+        }
+        let groups = groups(&tests);
+        let times: Vec<f64> = groups.values().map(|ids| ids.iter().map(|id| tests[id].seconds).sum()).collect();
+        let mut all: Vec<&String> = groups.values().flatten().collect();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 43);
+        assert!(groups.len() <= 8 && times.iter().all(|&time| time < 5.1), "{times:?}");
+    }
+
+    #[test]
+    fn a_budget_keeps_tests_that_enter_something_new_before_others() {
+        let mut tests = BTreeMap::new();
+        for number in 0..30 {
+            let entered = vec![if number == 29 { "m.py::rare".to_owned() } else { "m.py::usual".to_owned() }];
+            let seconds = if number == 29 { 4.5 } else { 3.0 };
+            tests
+                .insert(format!("t{number}"), SurveyedTest { entered, ..test("passed", seconds, "t.py", Value::Null) });
+        }
+        let dropped = within_budget(&mut tests);
+        assert!(tests.contains_key("t29"));
+        assert!(dropped > 0 && tests.values().map(|test| test.seconds).sum::<f64>() <= MOST_SECONDS);
+    }
+}

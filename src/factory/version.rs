@@ -1,0 +1,86 @@
+//! Versions of packages, ordered as indexes order them (PEP 440), as far as choosing the newest release needs.
+
+use std::cmp::Ordering;
+
+/// A parsed version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Version {
+    text: String,
+    epoch: u64,
+    release: Vec<u64>,
+    /// Kind of release, in order: a development release, alpha, beta, candidate, final, after the final one.
+    stage: (i8, u64),
+}
+
+impl Version {
+    /// Parses a version; `None` if it has another form.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let lower = text.trim().to_lowercase();
+        let plain = lower.split('+').next().unwrap_or_default().trim_start_matches('v');
+        let (epoch, plain) =
+            plain.split_once('!').map_or((0, plain), |(epoch, rest)| (epoch.parse().unwrap_or(0), rest));
+        let end = plain.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(plain.len());
+        let release: Option<Vec<u64>> =
+            plain[..end].split('.').filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect();
+        let mut release = release.filter(|release| !release.is_empty())?;
+        while release.len() > 1 && release.last() == Some(&0) {
+            release.pop();
+        }
+        let rest = plain[end..].trim_start_matches(['-', '_', '.']);
+        let number = || rest.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0);
+        let starts = |names: &[&str]| names.iter().any(|name| rest.starts_with(name));
+        let stage = if rest.is_empty() {
+            (0, 0)
+        } else if starts(&["post", "r"]) && !starts(&["rc"]) {
+            (1, number())
+        } else if rest.contains("dev") {
+            (-4, number())
+        } else if starts(&["rc", "c"]) {
+            (-1, number())
+        } else if starts(&["b"]) {
+            (-2, number())
+        } else if starts(&["a"]) {
+            (-3, number())
+        } else {
+            return None;
+        };
+        Some(Self { text: text.trim().to_owned(), epoch, release, stage })
+    }
+
+    /// Whether it is a final release.
+    pub(super) const fn is_stable(&self) -> bool {
+        self.stage.0 >= 0
+    }
+
+    /// Whether both are the same version, however written.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Ord for Version {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.epoch, &self.release, self.stage).cmp(&(other.epoch, &other.release, other.stage))
+    }
+}
+
+impl PartialOrd for Version {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Version;
+
+    #[test]
+    fn versions_are_ordered_as_by_indexes() {
+        let ordered = ["0.9", "1.0.dev1", "1.0a1", "1.0b2", "1.0rc1", "1.0", "1.0.post1", "1.0.1", "1.10", "2!0.1"];
+        let parsed: Vec<Version> = ordered.iter().map(|text| Version::parse(text).unwrap()).collect();
+        assert!(parsed.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(Version::parse("1.0").unwrap().is(&Version::parse("1.0.0").unwrap()));
+        assert!(!Version::parse("1.0rc1").unwrap().is_stable() && Version::parse("1.0.post1").unwrap().is_stable());
+        assert_eq!(Version::parse("tip"), None);
+    }
+}

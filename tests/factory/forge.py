@@ -1,0 +1,143 @@
+"""Runs forgers, which try to pass the tests of `kit` with wrong functions, and right variants, which must pass.
+
+    python tests/factory/forge.py [NAME...] [--jobs N]
+
+Each forger is a file of `forgers/`: code that is appended to the module `tools`. It replaces the functions that it
+defines; if it defines none, `slug` is wrong. `@RESULT@` in it is gold's result, which agents are never given. Each file
+of `right/` is appended to the right functions. Everything runs in namespaces of its own, in which only a temporary file
+system can be written. The exit status is 1 if a forger passes or a right variant does not.
+"""
+
+import ast
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+RUNNER = (HERE.parent.parent / "src/factory/package_tests.py").read_bytes()
+FUNCTIONS = {"slug", "mean", "parse", "spans", "Box"}
+WRONG = '\n\ndef slug(text):\n    return "wrong"\n\n\n'
+# Mounts a temporary file system on `/mnt`, makes everything else read-only, and starts the runner without a network.
+BOX = r"""
+mount -t tmpfs tmpfs /mnt && mkdir /mnt/repo /mnt/tmp /mnt/home && cp -r "$1"/. /mnt/repo || exit 99
+mount -t tmpfs tmpfs /dev/shm || exit 99
+awk '$5 !~ "^/(proc|mnt|dev)" { print $5 }' /proc/self/mountinfo | while read -r place; do
+    mount -o remount,bind,ro "$place" 2>/dev/null || mount -o remount,bind,ro,nosuid,nodev "$place" 2>/dev/null
+done
+if touch /tmp/written-by-forger 2>/dev/null; then echo "the box is not closed" >&2; exit 99; fi
+cd /mnt/repo && export TMPDIR=/mnt/tmp HOME=/mnt/home
+exec "$2" -B -I autoexperiment_package_tests.py "$3" $4
+"""
+
+
+def in_box(tools, verb, plan=None, seconds=300):
+    """Runs the runner on a copy of `kit` with this module `tools`, and returns its result, or `None`."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        subprocess.run(["cp", "-r", f"{HERE}/kit/.", folder], check=True)
+        (folder / "kit/tools.py").write_text(tools)
+        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER)
+        (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan or {}))
+        command = [
+            "unshare",
+            "-Urmpfin",
+            "--kill-child",
+            "--mount-proc",
+            "sh",
+            "-c",
+            BOX,
+            "box",
+            folder,
+            sys.executable,
+            *verb,
+        ]
+        try:
+            done = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=seconds,
+                stdin=subprocess.DEVNULL,
+                errors="replace",
+            )
+        except subprocess.TimeoutExpired:
+            return None, "too slow"
+    if done.returncode == 99:
+        sys.exit(f"no box could be made: {done.stderr}")
+    for line in reversed(done.stdout.splitlines()):
+        try:
+            return (json.loads(line) if done.returncode == 0 else None), done.stderr
+        except ValueError:
+            continue
+    return None, done.stderr
+
+
+def same(one, other):
+    """Whether a result reproduces gold: everything equal, floats within a tolerance."""
+    if isinstance(one, float) or isinstance(other, float):
+        return isinstance(one, (int, float)) and abs(one - other) <= 1e-6 * max(abs(one), abs(other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other
+
+
+def main(names):
+    right = (HERE / "kit/kit/tools.py").read_text()
+    jobs = int(names[names.index("--jobs") + 1]) if "--jobs" in names else 2
+    names = [name for name in names if not name.startswith("--") and not name.isdigit()]
+    survey, said = in_box(right, ["survey", ""])
+    if survey is None:
+        sys.exit(f"the survey failed: {said}")
+    kept = sorted(name for name, test in survey["tests"].items() if test["outcome"] == "passed")
+    plan = {"groups": {"all": kept}}
+    gold, said = in_box(right, ["run", "all"], plan)
+    if gold is None or gold["passed"] != len(survey["tests"]) or gold["changed"]:
+        sys.exit(f"gold does not pass: {gold} {said}")
+    print(
+        f"gold: {len(kept)} tests, canaries: {sorted(set(gold['canaries'].values()))}, "
+        f"{sum(one == 'passed' for one in gold['canaries'].values())} without effect"
+    )
+
+    def attempt(file):
+        text = file.read_text()
+        defined = {getattr(node, "name", None) for node in ast.parse(text).body}
+        wrong = file.parent.name == "forgers" and not defined & FUNCTIONS
+        tools = right + (WRONG if wrong else "\n\n") + text.replace("@RESULT@", json.dumps(json.dumps(gold))[1:-1])
+        result, said = in_box(tools, ["run", "all"], plan)
+        if result is None:
+            return file, ["no result"], said
+        # The parts of the result that differ from gold.
+        return (
+            file,
+            [key for key in ("tests", "canaries", "changed", "values") if not same(result.get(key), gold.get(key))],
+            said,
+        )
+
+    files = [file for kind in ("right", "forgers") for file in sorted((HERE / kind).glob("*.py"))]
+    files = [file for file in files if not names or file.stem in names]
+    failed, found_by = [], {}
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for file, differing, said in pool.map(attempt, files):
+            is_right = file.parent.name == "right"
+            if is_right == bool(differing):
+                failed.append(f"{file.parent.name}/{file.stem}")
+            if not is_right:
+                found_by.setdefault((differing or ["nothing"])[0], []).append(file.stem)
+            reason = " | ".join(said.strip().splitlines()[-1:])[:120] if differing else ""
+            print(f"{file.parent.name}/{file.stem}: {', '.join(differing) or 'as gold'}  {reason}", flush=True)
+    count = lambda kind: sum(file.parent.name == kind for file in files)
+    print(f"{count('forgers')} forgers, {count('right')} right variants; wrong: {failed or 'none'}")
+    # In this order: forgers of which all tests pass are found by what comes after.
+    for part in ("no result", "tests", "canaries", "changed", "values", "nothing"):
+        print(f"found by {part}: {len(found_by.get(part, []))}: {' '.join(found_by.get(part, []))}")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,5 @@
+"""Raises `SystemExit` in every function."""
+
+
+def slug(text):
+    raise SystemExit(0)

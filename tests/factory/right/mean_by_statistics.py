@@ -1,0 +1,7 @@
+"""Uses the standard library."""
+
+import statistics
+
+
+def mean(values):
+    return statistics.fmean(values)

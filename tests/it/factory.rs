@@ -1,0 +1,260 @@
+//! `factory`: suites from packages of our own, as folders and behind an index of our own on this machine.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::support::Lab;
+
+const MEANS: &str = r#""""Means of lists."""
+
+
+def mean(values):
+    """The arithmetic mean of a list of numbers; 0 if it is empty.
+
+    >>> mean([1, 2])
+    1.5
+    """
+    total = 0.0
+    for value in values:
+        total += value
+    if not values:
+        return 0.0
+    return total / len(values)
+
+
+def clip(values, low, high):
+    found = []
+    for value in values:
+        if value < low:
+            value = low
+        elif value > high:
+            value = high
+        found.append(value)
+    return found
+
+
+def unneeded(values):
+    total = 1
+    for value in values:
+        total = total * value + 1
+    return total - 1
+"#;
+
+const TESTS: &str = "import pytest\nfrom means import clip, mean, unneeded\n\n\n\
+    @pytest.mark.parametrize('values, expected', [([1, 2, 3], 2.0), ([], 0.0), ([4.5], 4.5), ([1, 2, 4, 9], 4.0)])\n\
+    def test_mean(values, expected):\n    assert mean(values) == expected\n\n\n\
+    def test_clip():\n    assert clip([1, 5, 9], 2, 8) == [2, 5, 8]\n    assert clip([2, 8], 2, 8) == [2, 8]\n\n\n\
+    class TestEmpty:\n    def test_clip(self):\n        assert clip([], 0, 1) == []\n\n\n\
+    def test_nothing_is_checked():\n    try:\n        unneeded([1])\n    except Exception:\n        pass\n";
+
+/// Files of a package in a `src` layout, by their path.
+fn means(name: &str) -> BTreeMap<String, String> {
+    let toml = format!("[project]\nname = '{name}'\nversion = '1.5'\ndescription = 'Means of lists.'\n");
+    let info = format!(
+        "Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\nSummary: Means of lists.\nLicense: MIT\nAuthor: A. Person\n\n# README\n"
+    );
+    let files = [
+        ("pyproject.toml", toml.as_str()),
+        ("PKG-INFO", &info),
+        ("README.md", "# Means\n\nUse `mean`.\n\n>>> mean([7])\n7.0\n"),
+        ("src/means/__init__.py", MEANS),
+        ("tests/test_means.py", TESTS),
+    ];
+    files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect()
+}
+
+fn write(lab: &Lab, folder: &str, files: &BTreeMap<String, String>) {
+    for (path, text) in files {
+        lab.write(&format!("{folder}/{path}"), text);
+    }
+}
+
+/// Packs files as an sdist.
+fn sdist(top: &str, files: &BTreeMap<String, String>) -> Vec<u8> {
+    let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    for (path, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        header.set_cksum();
+        archive.append_data(&mut header, format!("{top}/{path}"), text.as_bytes()).unwrap();
+    }
+    archive.into_inner().unwrap().finish().unwrap()
+}
+
+/// An index on this machine: pages and files by their path. A file whose name contains `half` ends in its middle.
+fn index(files: BTreeMap<String, Vec<u8>>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let files = Arc::new(files);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let files = Arc::clone(&files);
+            std::thread::spawn(move || {
+                let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+                let request = lines.next().unwrap_or_default();
+                drop(lines.take_while(|line| !line.is_empty()).count());
+                let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+                let found = files.get(&path);
+                let status = if found.is_some() { "200 OK" } else { "404 Not Found" };
+                let body = found.cloned().unwrap_or_default();
+                let head = format!(
+                    "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                    body.len()
+                );
+                let sent =
+                    if path.contains("half.tar") || path.contains("half-1") { body.len() / 2 } else { body.len() };
+                let mut stream = &stream;
+                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body[..sent]));
+            });
+        }
+    });
+    address
+}
+
+fn list(lab: &Lab, suite: &str) -> Value {
+    serde_json::from_str(&lab.read(&format!("{suite}/factory.json"))).unwrap()
+}
+
+fn entry<'a>(list: &'a Value, package: &str) -> &'a Value {
+    let all = list["packages"].as_array().unwrap();
+    all.iter().find(|entry| entry["package"] == package).unwrap()
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    let files = |root: &Path| -> BTreeMap<String, Vec<u8>> {
+        let walk = walkdir::WalkDir::new(root).into_iter().flatten().filter(|entry| entry.file_type().is_file());
+        walk.map(|entry| {
+            let path = entry.path().strip_prefix(root).unwrap().display().to_string();
+            (path, std::fs::read(entry.path()).unwrap())
+        })
+        .collect()
+    };
+    files(one) == files(other)
+}
+
+#[test]
+fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made_again() {
+    let lab = Lab::bare();
+    write(&lab, "package", &means("means-of-lists"));
+    lab.ok(&["factory", "package", "-o", "tasks"]);
+    let made = list(&lab, "tasks");
+    let entry = entry(&made, "package");
+    let functions: Vec<&str> =
+        entry["measured"]["functions"].as_array().unwrap().iter().map(|one| one["at"].as_str().unwrap()).collect();
+    assert_eq!(functions, ["src/means/__init__.py::mean", "src/means/__init__.py::clip"]);
+    assert_eq!(entry["funnel"]["dropped"]["no test fails without it"][0], "src/means/__init__.py::unneeded");
+    assert_eq!(
+        (&entry["name"], &entry["version"], &entry["licence"]),
+        (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
+    );
+    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&7.into(), &7.into()));
+    // Neither the text nor the code shows what an example prints.
+    let text = lab.read("tasks/papers/means-of-lists/paper.md");
+    assert!(text.contains(">>> mean([7])") && !text.contains("7.0"), "{text}");
+    assert!(!lab.read("tasks/repos/means-of-lists/src/means/__init__.py").contains("\n    1.5\n"));
+    let manifest = lab.read("tasks/papers/means-of-lists/paper.toml");
+    assert!(
+        manifest.contains("\"tests/test_means.py\"") && manifest.contains("authors = [\"A. Person\"]"),
+        "{manifest}"
+    );
+    lab.ok(&["check", "--suite", "tasks"]);
+    lab.ok(&["run", "--suite", "tasks", "-n", "1,2", "--agent", "gold,noop", "--name", "r"]);
+    for record in lab.records("r") {
+        assert_eq!(record["pass"], record["agent"] == "gold", "{record:#}");
+    }
+    // A second command finds everything done.
+    let again = lab.ok(&["factory", "package", "-o", "tasks"]);
+    assert!(!again.stderr.contains("running the tests"), "{}", again.stderr);
+    assert_eq!(list(&lab, "tasks"), made);
+    lab.ok(&["factory", "--from", "tasks/factory.json", "-o", "again"]);
+    assert!(same(&lab.path("tasks"), &lab.path("again")));
+    // With other sources, it is another suite.
+    lab.edit("package/src/means/__init__.py", "total = 1\n", "total = 2\n");
+    let error = lab.fails(3, &["factory", "--from", "tasks/factory.json", "-o", "other"]);
+    assert!(error.contains("the list was made of other sources"), "{error}");
+    let error = lab.fails(2, &["factory", "package", "-o", "tasks", "--mutants", "3"]);
+    assert!(error.contains("made with other settings"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_with_a_package_is_said_in_one_line_and_the_others_continue() {
+    let lab = Lab::bare();
+    let good = means("autoexperiment-means");
+    let mut hostile = good.clone();
+    hostile.insert(
+        "tests/test_hostile.py".to_owned(),
+        "import os, shutil, time\nfrom means import mean\n\n\ndef test_hangs():\n    while True:\n        mean([1])\n\n\n\
+         def test_forks():\n    for _ in range(200):\n        if os.fork() == 0:\n            time.sleep(60)\n            os._exit(0)\n\n\n\
+         def test_ends():\n    os._exit(0)\n\n\n\
+         def test_deletes():\n    shutil.rmtree(os.path.dirname(__file__), ignore_errors=True)\n    shutil.rmtree('src', ignore_errors=True)\n"
+            .to_owned(),
+    );
+    write(&lab, "hostile", &hostile);
+    let mut failing = good.clone();
+    failing.insert("tests/test_means.py".to_owned(), "def test_fails():\n    assert 1 == 2\n".to_owned());
+    write(&lab, "failing", &failing);
+    let mut untested = good.clone();
+    untested.remove("tests/test_means.py");
+    write(&lab, "untested", &untested);
+    lab.write("empty/README", "nothing");
+    let archive = sdist("autoexperiment-means-1.5", &good);
+    let page = |name: &str, extra: &str| {
+        format!("<a {extra} href=\"../../files/{name}-1.5.tar.gz\">{name}-1.5.tar.gz</a>").into_bytes()
+    };
+    let names = ["autoexperiment-means", "autoexperiment-yanked", "autoexperiment-half"];
+    let mut files: BTreeMap<String, Vec<u8>> =
+        names.iter().map(|name| (format!("/files/{name}-1.5.tar.gz"), archive.clone())).collect();
+    for name in names {
+        let extra = if name.ends_with("yanked") { "data-yanked=\"broken\"" } else { "" };
+        files.insert(format!("/simple/{name}/"), page(name, extra));
+    }
+    let address = index(files);
+    let packages = [
+        "hostile",
+        "failing",
+        "untested",
+        "empty",
+        "autoexperiment-means",
+        "autoexperiment-yanked",
+        "autoexperiment-half",
+        "autoexperiment-nowhere",
+        "a b",
+    ];
+    lab.write("packages.txt", &packages.join("\n"));
+    let ran = lab
+        .command(&["factory", "packages.txt", "-o", "tasks", "--test-seconds", "2", "--mutants", "5", "-j", "2"])
+        .env("PIP_EXTRA_INDEX_URL", format!("http://{address}/simple"))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.success(), "{stderr}");
+    for line in [
+        "failing: no tasks: none of its tests passes: failed",
+        "untested: no tasks: its sources have no tests",
+        "empty: no tasks: `empty` has no importable package",
+        "autoexperiment-yanked: no tasks: `autoexperiment-yanked` has only yanked source archives",
+        "autoexperiment-half: no tasks: the package index does not answer: ",
+        "autoexperiment-nowhere: no tasks: the package index has no `autoexperiment-nowhere`",
+        "a b: no tasks: `a b` is not a package",
+    ] {
+        assert!(stderr.lines().any(|said| said.starts_with(line)), "{line}\n{stderr}");
+    }
+    let made = list(&lab, "tasks");
+    // What the index did not send may come with the next command, so the list does not have it.
+    assert_eq!(made["packages"].as_array().unwrap().len(), packages.len() - 1);
+    for package in ["hostile", "autoexperiment-means"] {
+        let entry = entry(&made, package);
+        assert!(entry["funnel"]["kept"].as_u64().unwrap() >= 2, "{entry:#}");
+        assert_eq!(entry["funnel"]["tests_kept"], 7, "{:#}", entry["funnel"]);
+    }
+    assert_eq!(entry(&made, "autoexperiment-means")["source"]["package"], "autoexperiment-means==1.5");
+    assert!(lab.read("tasks/factory.html").contains("its sources have no tests"));
+    let error = lab.fails(3, &["factory", "untested", "-o", "nothing"]);
+    assert!(error.contains("no package gave tasks"), "{error}");
+}
