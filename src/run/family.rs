@@ -71,14 +71,14 @@ impl MeasureFacts {
     }
 }
 
-/// Default name of the axis n.
+/// Default name of the difficulty axis, n, in figures.
 pub const WITHHELD: &str = "withheld units";
 
 /// A kind of task.
 pub trait Family: Send + Sync {
     /// Its name in configurations and records: `masked`.
     fn name(&self) -> &'static str;
-    /// Name of the axis n in figures: "masked functions".
+    /// Name of the difficulty axis, n, in figures: "masked functions".
     fn axis(&self) -> &'static str {
         WITHHELD
     }
@@ -86,7 +86,7 @@ pub trait Family: Send + Sync {
     fn words(&self) -> Words {
         Words::default()
     }
-    /// A value of n in words: "3 masked functions".
+    /// Describes a value of n: "3 masked functions".
     fn extent(&self, n: usize) -> String {
         format!("n = {n}")
     }
@@ -109,7 +109,7 @@ pub trait Family: Send + Sync {
     fn withheld(&self, _sample: &Sample) -> Option<Withheld> {
         None
     }
-    /// Whether its tasks have a [`Task::forgery`].
+    /// Whether its tasks contain a forged solution ([`Task::forgery`]) for soundness runs.
     fn forges(&self) -> bool {
         false
     }
@@ -123,7 +123,7 @@ pub trait Family: Send + Sync {
     /// # Errors
     /// Kind `Suite` if the item is missing or invalid.
     fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<Arc<dyn Item>>;
-    /// Digest of all texts shown to models that are not part of an item. A run cannot continue with a different one.
+    /// Digest of all texts shown to models that are not part of an item. A run cannot continue with a different digest.
     fn prompts(&self) -> String {
         general_digest()
     }
@@ -162,7 +162,8 @@ pub trait Item: Send + Sync {
     fn problems(&self) -> Vec<Error> {
         self.scorable().err().into_iter().collect()
     }
-    /// Digest of the current repo, equal to [`Ready::repo`] later; `None` if it is known only after preparation.
+    /// Digest of the current repo, the same as [`Ready::repo`] returns after preparation; `None` if the digest is known
+    /// only after preparation.
     fn repo(&self) -> Option<Result<String>> {
         None
     }
@@ -193,7 +194,7 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Same as [`Item::scorable`] and [`Item::require`].
     fn verified(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict>;
-    /// Whether some samples are decided by verification alone, so that nothing can be said without it.
+    /// Whether some samples can be scored only by verification, so that runs without verification are refused.
     fn requires_verification(&self) -> bool {
         false
     }
@@ -221,7 +222,8 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Same as [`Item::require`].
     fn parts(&self, sample: &Sample) -> Result<SampleParts>;
-    /// The same parts after applying an attempt's diff, in the same order, and why some cannot be shown.
+    /// Returns the parts of [`Item::parts`] after applying an attempt's diff, in the same order, and the reasons why
+    /// some cannot be shown.
     fn written(&self, _sample: &Sample, _patch: &str) -> (Vec<Option<String>>, Option<String>) {
         (Vec::new(), None)
     }
@@ -274,8 +276,8 @@ pub trait Ready: Send + Sync {
     async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Collected, Fault> {
         Ok(Collected::default())
     }
-    /// The repo for a hidden check, about which agents must learn nothing, not even between rounds: with the files that
-    /// [`Staged::snapshot`] lacks. `None` for all other checks.
+    /// The repo for a hidden check, including the check's files that [`Staged::snapshot`] lacks. Agents must learn
+    /// nothing about hidden checks, not even between rounds. `None` for all other checks.
     fn hidden_snapshot(&self, _check: &str) -> Option<&Snapshot> {
         None
     }
@@ -283,8 +285,8 @@ pub trait Ready: Send + Sync {
     fn keeps_out(&self, _path: &str) -> bool {
         false
     }
-    /// Whether no check depends on what an earlier one left. If so, verification gives every check a fresh sandbox and
-    /// calls [`Ready::verify`] for each alone, so that the code of one check cannot affect another.
+    /// Whether no check depends on files that an earlier check left. If so, verification gives every check a fresh
+    /// sandbox and calls [`Ready::verify`] for each alone, so that the code of one check cannot affect another.
     fn checks_are_independent(&self) -> bool {
         false
     }
@@ -395,7 +397,7 @@ pub struct Question {
     pub sample: String,
     /// The task.
     pub task: String,
-    /// The basis of the attempts' diffs, as a fragment: "the repository without the bodies".
+    /// The state of the repo that the attempts' diffs start from, as a fragment: "the repository without the bodies".
     pub before: String,
     /// How to recognise good work.
     pub criterion: String,
@@ -502,7 +504,8 @@ impl Families {
         })
     }
 
-    /// The words of the families with these names; neutral words if they differ, `None` if no name is known.
+    /// Returns the words of the families with these names: neutral words if the families' words differ, `None` if no
+    /// name is known.
     #[must_use]
     pub fn words<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Option<Words> {
         let names: BTreeSet<&str> = names.into_iter().collect();

@@ -140,12 +140,12 @@ impl RecordIndex {
         self.records.iter().map(|brief| Ok((self.whole(brief)?, brief.counts)))
     }
 
-    /// The agents of the records and of the plan, with their models.
+    /// The agents of the records and of the plan, each with its model.
     #[must_use]
     pub fn contenders(&self) -> BTreeSet<(String, Option<String>)> {
         let of_records = self.records.iter().map(|record| (&record.agent, &record.model));
         let of_plan = self.run.iter().flat_map(|run| &run.planned).map(|planned| (&planned.agent, &planned.model));
-        // Collect references first, because only a few of them differ.
+        // Collect references before cloning, because most of these names repeat.
         let contenders: BTreeSet<_> = of_records.chain(of_plan).collect();
         contenders.into_iter().map(|(agent, model)| (agent.clone(), model.clone())).collect()
     }
