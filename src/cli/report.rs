@@ -206,7 +206,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 impl RateOptions {
-    /// Takes the records out of the runs, with the options of a summary of them.
+    /// Takes the records out of the runs. Also returns the options for summarising them.
     fn records(&self, merged: &mut Merged) -> (Vec<AttemptRecord>, SummaryOptions) {
         let mut options = merged.options(&self.k);
         let records = merged.take_records();
@@ -368,7 +368,7 @@ fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
 /// By family and item: the samples that were tried, and the indices of the runs that tried them.
 type TriedSamples = BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize>)>;
 
-/// Collects what runs tried.
+/// Collects the samples that the runs tried, by item.
 fn tried(merged: &[MergedRun], families: &Families) -> TriedSamples {
     let mut tried = TriedSamples::new();
     for (place, run) in merged.iter().enumerate() {
@@ -381,7 +381,7 @@ fn tried(merged: &[MergedRun], families: &Families) -> TriedSamples {
     tried
 }
 
-/// Loads the item that all of these runs had, from the first suite that has it.
+/// Loads an item in the version that all of these runs used, from the first suite that has this version.
 fn item(
     family: &dyn Family,
     id: &str,

@@ -22,7 +22,8 @@ use crate::run::soundness::ConstantChanges;
 use crate::sandbox::Exit;
 use crate::score::Rule;
 
-/// Part of the cache key, in addition to instruction, gold and changed program: what records and judges programs.
+/// Version of the code that records and judges programs. Part of the cache key, in addition to instruction, gold and
+/// changed program.
 const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), include_str!("recorder.py"), include_str!("calls.rs"), include_str!("judge.rs"));
 

@@ -153,8 +153,8 @@ impl Status {
         }
     }
 
-    /// Adds recorded costs beside attempts (of verifiers and of probing models) and, if the run has a ledger, replaces
-    /// the cost by the ledger's.
+    /// Adds recorded costs other than those of attempts (costs of verifiers and of probing models). If the run has a
+    /// ledger, replaces the cost by the ledger's.
     #[must_use]
     pub fn with_costs(self, beside_attempts: f64, ledger: Option<PaidTotals>) -> Self {
         let recorded = self.recorded + beside_attempts;

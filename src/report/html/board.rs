@@ -66,7 +66,7 @@ pub(super) fn board(places: &[LeaderboardRow]) -> NumberTable {
     NumberTable { columns, rows: places.iter().map(row).collect() }
 }
 
-/// pass@1 of each agent and model as a matrix, whose longer side goes down; empty unless there are several agents and
+/// pass@1 of each agent and model as a matrix, with the longer side vertical. Empty unless there are several agents and
 /// several models.
 pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -> NumberTable {
     let agent = |place: &LeaderboardRow| material.agents.get(&place.agent).unwrap_or(&place.agent).clone();

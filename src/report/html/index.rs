@@ -110,7 +110,7 @@ fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
     of_records.chain(of_begun).collect()
 }
 
-/// Outcome of an attempt, as a word for which the page has a sign.
+/// Outcome of an attempt, as a word that the page shows with a symbol.
 #[must_use]
 pub(super) fn state(record: &AttemptRecord) -> &'static str {
     match (record.is_infrastructure(), record.pass, record.is_unsupported()) {
