@@ -4,8 +4,8 @@
 //! 1. *Retrieve.* The model gives search words, and BM25 ranks the documentation of all repos by them.
 //! 2. *Sort.* The model sorts the highest-ranked repos.
 //! 3. *Plan.* The model is shown the files and documentation of one repo after another until it accepts one.
-//! 4. *Generate.* The model reads files of that repo, one per reply, until it writes the program or rejects the repo. After
-//!    a rejection, the agent plans with the next repo.
+//! 4. *Generate.* The model reads files of that repo, one per reply, until it writes the program or rejects the repo.
+//!    After a rejection, the agent plans with the next repo.
 
 use std::fmt::Write as _;
 
