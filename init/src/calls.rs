@@ -14,7 +14,7 @@ const NEWEST: u32 = 462;
 
 /// System calls that no experiment needs. They have been used to escape from sandboxes, or affect the world outside.
 const DENIED: &[libc::c_long] = &[
-    // Mounts and roots.
+    // Mounting file systems and changing the root.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -26,7 +26,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // Namespaces.
+    // Creating and entering namespaces.
     libc::SYS_unshare,
     libc::SYS_setns,
     // Tracing and reading other processes.
@@ -245,7 +245,7 @@ fn denied(place: Surroundings) -> CallRules {
         denied.insert(*call, vec![vec![masked(*argument, *flag, *flag)]]);
     }
 
-    // Device nodes.
+    // Creating device nodes.
     let device = |index| {
         [libc::S_IFCHR, libc::S_IFBLK].map(|kind| vec![masked(index, libc::S_IFMT.into(), kind.into())]).to_vec()
     };
@@ -437,7 +437,7 @@ mod tests {
             }
             assert_eq!(decide(&own, architecture ^ 1, 0, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
         }
-        // Calls with conditions were both refused and allowed.
+        // The random arguments must cover both outcomes of the calls that have conditions.
         for call in [libc::SYS_clone, libc::SYS_mmap, libc::SYS_socket, libc::SYS_prctl, libc::SYS_utimensat] {
             let actions = refused.iter().filter(|(number, _)| i64::from(*number) == call).count();
             assert!(actions > 1, "{call}");

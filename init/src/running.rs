@@ -109,7 +109,7 @@ impl RunningJob {
         })
     }
 
-    /// Reads and writes what is possible without waiting.
+    /// Reads and writes as much as possible without waiting.
     pub(super) fn pump(&mut self, ready: &ReadyDescriptors) {
         if ready.stdout && !read_some(self.stdout.as_mut(), &mut self.out) {
             self.stdout = None;

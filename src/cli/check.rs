@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 impl Arguments {
     /// Lists the problems of a paper's env that can be found without building it.
     fn env(&self, loaded: &LoadedPaper) -> Result<Vec<Problem>> {
-        // `check` already reports a missing env.
+        // Skip a missing env, because `check` reports it elsewhere.
         if !loaded.env_dir.join("environment.yml").is_file() {
             return Ok(Vec::new());
         }

@@ -344,8 +344,9 @@ struct WithheldNames {
     notes: Vec<String>,
 }
 
-/// Looks up the names of what the samples of runs withhold. Each run's items are looked up in its own suite, unless one
-/// is named. Items that changed since the run are not used, as their indices may mean other units.
+/// Looks up the names of the units that the samples of runs withhold, such as functions. Each run's items are looked up
+/// in the run's own suite, unless a suite is named. Items that have changed since the run are not used, because their
+/// indices may mean other units.
 fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> WithheldNames {
     let mut found = WithheldNames::default();
     for ((family, id), (samples, runs)) in tried(merged, families) {

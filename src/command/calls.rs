@@ -22,7 +22,8 @@ pub struct FunctionCall {
     pub function: String,
     /// Whether the program made the call itself.
     pub direct: bool,
-    /// Arguments: in a right program those set by constants, in an attempt all that are compared.
+    /// Arguments to compare: of a right program's call, those that constants decide; of an attempt's call, all that are
+    /// compared.
     pub set: Map<String, Value>,
     /// Arguments that the right program leaves at their defaults.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -77,9 +78,9 @@ pub struct ExpectedCall {
 pub struct RecordedCalls<'a> {
     /// The calls.
     pub calls: &'a [FunctionCall],
-    /// Digests of the objects that these calls made, got and returned.
+    /// Digests of the objects that these calls made, received and returned.
     pub objects: &'a BTreeSet<String>,
-    /// Digests of the objects that the program's own calls got.
+    /// Digests of the objects that the program's own calls received.
     pub used: &'a BTreeSet<String>,
 }
 
@@ -454,7 +455,7 @@ mod tests {
         let inner = FunctionCall { direct: false, within: true, ..calls("a.py::rng", json!({"seed": 8})) };
         let comparison = compared(&expected, &[load.clone(), inner.clone()]);
         assert!(comparison.agrees() && comparison.absent.len() == 1, "{comparison:?}");
-        // Bash programs call everything within other calls.
+        // In a Bash program, all calls are made within other recorded calls.
         let nested = [ExpectedCall { within: true, ..expected[0].clone() }];
         assert!(!compared(&nested, std::slice::from_ref(&inner)).agrees());
         let unseen = FunctionCall { within: false, ..inner };

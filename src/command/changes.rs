@@ -168,7 +168,7 @@ pub(super) async fn noticed_by(
     }))
 }
 
-/// Names of at most three other files in the folder of the file that a text names, as variants of the text.
+/// Variants of a text that names a file: the same text with the name of another file in that folder, at most three.
 fn siblings(root: &Path, text: &str) -> Vec<String> {
     let path = root.join(text);
     let Some(folder) = path.parent().filter(|_| path.is_file()) else { return Vec::new() };

@@ -54,7 +54,7 @@ pub struct GoldRun {
     /// The result of a run with an argument changed at run time, if such a change affects the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<ShiftOutcome>,
-    /// Its result.
+    /// Result of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
     /// Wall seconds of each run.

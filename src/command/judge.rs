@@ -230,7 +230,7 @@ impl InstructionJudge<'_> {
             if !asked.is_empty() {
                 return self.by_namespace(observed, &asked, text);
             }
-            // A package may have several commands that do the same.
+            // A package may have several commands with the same effect.
             let others: Vec<ParserCall> = observed.calls.iter().filter_map(|call| self.as_gold(call)).collect();
             if !others.is_empty() {
                 return self.by_namespace(observed, &others.iter().collect::<Vec<_>>(), text);

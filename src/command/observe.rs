@@ -60,7 +60,7 @@ pub struct ProgramRecord {
     /// not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionCall>>,
-    /// Digests of the objects that calls of these functions made, got and returned.
+    /// Digests of the objects that calls of these functions made, received and returned.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub objects: BTreeSet<String>,
     /// Digests of the objects passed to calls that the program itself made.
@@ -69,13 +69,13 @@ pub struct ProgramRecord {
     /// The programs that it started, if these are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
-    /// Its result.
+    /// The program's result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
     /// Why it has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_outcome: Option<String>,
-    /// Its result, or why it has none, in a run with one argument changed.
+    /// The program's result in a run with one argument changed, or why it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shifted: Option<Result<Value, String>>,
 }
@@ -110,7 +110,7 @@ pub struct Shift {
     pub at: String,
     /// Name of the argument.
     pub name: String,
-    /// Its value in the right program.
+    /// The argument's value in the right program.
     pub old: Value,
     /// The new value.
     pub new: Value,

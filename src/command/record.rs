@@ -220,7 +220,7 @@ fn changed(instruction: &Instruction, argument: &Argument) -> Option<Program> {
     Some(Program { code, kind: instruction.kind })
 }
 
-/// A different value.
+/// Returns a value that differs from this one.
 fn other(value: &str) -> String {
     if let Ok(whole) = value.parse::<i64>() {
         return (whole + 1).to_string();

@@ -94,7 +94,7 @@ pub fn trajectory(source: &ExportSource, record: &AttemptRecord, (turns, tools):
     for (number, step) in steps.iter_mut().enumerate() {
         step.insert("step_id".to_owned(), (number + 1).into());
     }
-    // An agent of this program has the program's version.
+    // The version of an agent of this program is the program's version.
     let own = source.run.sessions.last().map_or("unknown", |session| session.version.as_str());
     let external = source.run.sessions.iter().rev().find_map(|session| session.agents.get(&record.agent));
     let version = external.map_or(own, String::as_str);

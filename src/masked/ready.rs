@@ -34,7 +34,7 @@ pub struct ReadyPaper {
     pub snapshot: Snapshot,
     /// The same copy without hidden files, as agents get it.
     pub shown: Snapshot,
-    /// Its environment.
+    /// The paper's environment.
     pub env: Env,
     /// Digest of the base image of its sandboxes, if there is one.
     pub base: Option<String>,

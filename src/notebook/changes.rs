@@ -106,7 +106,7 @@ pub(super) fn permitted_patches(
     (kept.collect(), left.collect())
 }
 
-/// Reports Python files of a solution that contain values of the gold answer, as fragments.
+/// Describes, as fragments, the Python files of a solution that contain values of the gold answer.
 pub(super) fn written_answers(
     tree: &Path,
     changes: &Changes,

@@ -12,8 +12,8 @@ use crate::stats::{FEWEST_SAMPLES, Interval};
 /// The row of one agent and model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeaderboardRow {
-    /// One plus the number of contenders that are ahead of this one by the paired test; `None` if it was compared with
-    /// none of several others.
+    /// One plus the number of contenders that are ahead of this one by the paired test. `None` if there are several
+    /// contenders but this one was compared with none of them.
     pub rank: Option<usize>,
     /// The agent's label.
     pub agent: String,

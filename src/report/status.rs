@@ -129,7 +129,7 @@ impl Status {
             failed,
             lost,
             running: if being_written { begun } else { 0 },
-            // Folding from 0.0, because an empty `sum()` is -0.0.
+            // Fold from 0.0, because an empty `sum()` is -0.0.
             cost: records.iter().fold(0.0, |sum, record| sum + record.cost),
             reserved: 0.0,
             recorded: records.iter().fold(0.0, |sum, record| sum + record.cost),

@@ -675,6 +675,6 @@ fn samples_weigh_by_their_lines_in_the_rate_by_lines() {
     assert_eq!((row.lines, row.score_lines), (Some(16), Some((3.0 + 4.5 + 4.0) / 16.0)));
     let shown = super::lines_console(&summary);
     assert!(shown.contains("score_lines") && shown.contains("71.9"), "{shown}");
-    // Records of earlier versions have no lines.
+    // Records of earlier versions lack the number of lines.
     assert_eq!(summarise(&[record("a", 1, 0, 0, true)], &SummaryOptions::default()).rows[0].score_lines, None);
 }

@@ -54,7 +54,7 @@ pub(super) struct AttemptInProgress<'a> {
     pub(super) staged: &'a Staged<'a>,
     /// The agent, sample and number of the attempt.
     pub(super) job: &'a AttemptJob,
-    /// Its graphics processor, held until its end including verification.
+    /// Graphics processor of the attempt, held until the attempt has been verified.
     pub(super) gpu: Option<&'a Lease>,
 }
 

@@ -49,9 +49,9 @@ impl Default for Words {
 /// A measure of a family's verdicts, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MeasureFacts {
-    /// Its name in tables, with the verdict that it is from: `verified_landmarks`.
+    /// Name of the measure in tables, after the name of the verdict that contains it: `verified_landmarks`.
     pub name: &'static str,
-    /// Its meaning, as a fragment.
+    /// Meaning of the measure, as a fragment.
     pub meaning: &'static str,
     /// Whether its values are counts, rather than shares from 0 to 1.
     pub is_count: bool,
@@ -76,13 +76,13 @@ pub const WITHHELD: &str = "withheld units";
 
 /// A kind of task.
 pub trait Family: Send + Sync {
-    /// Its name in configurations and records: `masked`.
+    /// Name of the family in configurations and records: `masked`.
     fn name(&self) -> &'static str;
     /// Name of the difficulty axis, n, in figures: "masked functions".
     fn axis(&self) -> &'static str {
         WITHHELD
     }
-    /// Its names for items and for groups of samples in reports.
+    /// The family's words for items and for groups of samples in reports.
     fn words(&self) -> Words {
         Words::default()
     }
@@ -147,7 +147,7 @@ impl From<&Configuration> for ScoringBasis {
 /// An item of a family that is loaded but not yet prepared on this machine.
 #[async_trait]
 pub trait Item: Send + Sync {
-    /// Its id, such as a paper's.
+    /// Id of the item, such as a paper's id.
     fn id(&self) -> &str;
     /// Digest of its content: sha256, hex. A run whose items have changed cannot continue.
     fn digest(&self) -> String;
@@ -433,11 +433,11 @@ pub struct ItemFacts {
 /// Facts about a check for pages.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CheckFacts {
-    /// Its id.
+    /// Id of the check.
     pub id: String,
     /// Description of the measurement.
     pub description: String,
-    /// Its command.
+    /// Command of the check.
     pub command: String,
 }
 

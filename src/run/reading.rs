@@ -13,11 +13,11 @@ use crate::error::{Error, Result, with_causes};
 /// The readable part of a run: its records, or whatever the reader made of each.
 #[derive(Debug)]
 pub struct ReadableRun<T = AttemptRecord> {
-    /// Its folder.
+    /// The run's folder.
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
-    /// Its records, in the order of writing.
+    /// The run's records, in the order of writing.
     pub records: Vec<T>,
     /// The position of each record.
     pub lines: Vec<LinePosition>,

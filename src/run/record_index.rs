@@ -74,11 +74,11 @@ pub type NamedRuns = (Vec<(String, RecordIndex)>, Vec<String>);
 /// A run whose records are read one at a time.
 #[derive(Debug)]
 pub struct RecordIndex {
-    /// Its folder.
+    /// The run's folder.
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
-    /// Its records, in the order of writing.
+    /// The run's records, in the order of writing.
     pub records: Vec<IndexedRecord>,
     /// Notes on missing data, a sentence each.
     pub notes: Vec<String>,

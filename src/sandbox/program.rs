@@ -96,7 +96,7 @@ mod tests {
         for text in ["gold.json", "paper.toml", "kmeanspp", "rattler", "genai", "tokio"] {
             assert!(!holds(text), "{text}");
         }
-        // A gzip header, as at the beginning of the suite's archives.
+        // The init must not contain a gzip header, with which the suite's archives begin.
         assert!(!BYTES.windows(4).any(|window| window == [0x1f, 0x8b, 8, 0]), "an archive");
     }
 }

@@ -104,7 +104,7 @@ impl PackedSuite {
         self.unpack(&inside)?;
         seal(&inside)?;
         match fs::rename(&inside, folder) {
-            // Another process was faster, with the same contents.
+            // Another process has unpacked the same files in the meantime.
             Err(_) if folder.is_dir() => unseal(&inside),
             renamed => renamed.and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o555))),
         }

@@ -15,7 +15,7 @@ const MOST_DIGITS: i32 = 7;
 /// The value and precision of a written number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WrittenNumber {
-    /// Its value.
+    /// Value of the number.
     pub value: f64,
     /// Number of significant digits.
     pub digits: usize,

@@ -56,7 +56,7 @@ pub struct FunctionLeak {
     pub normalised: f64,
 }
 
-/// Two maskable functions, one of which contains at least [`LEAK`] of the other.
+/// Two maskable functions, at least one of which contains [`LEAK`] or more of the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SimilarPair {
     /// Indices in the manifest.

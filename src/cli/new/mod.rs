@@ -362,7 +362,7 @@ impl Arguments {
         }
         for leak in verified.leaks.errors() {
             let leak = leak.to_string();
-            // `check` already reported gold values in texts.
+            // Skip a gold value in a text if `check` has already reported it.
             if !todo.iter().any(|item| item.ends_with(&leak)) {
                 todo.push(format!("gives something away: {leak}"));
             }

@@ -114,7 +114,7 @@ fn of_place<'a>(
 /// pass@1 by paper, with a column for each of the first contenders.
 pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> LinkedTable {
     let mut found: BTreeMap<ContenderOnPaper<'_>, Samples<'_>> = BTreeMap::new();
-    // Passed and all attempts of all contenders together.
+    // Numbers of passed and of all attempts, over all contenders together.
     let mut totals: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for record in scored(&material.records) {
         let AttemptRecord { paper, agent, model, sample, n, pass, .. } = record;

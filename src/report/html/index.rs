@@ -51,7 +51,7 @@ pub struct SampleEntry {
     pub id: String,
     /// The paper or repo of the sample.
     pub paper: String,
-    /// Its value on the difficulty axis.
+    /// The sample's value on the difficulty axis.
     pub n: usize,
     /// Attempts by agent and number.
     pub attempts: Vec<AttemptEntry>,

@@ -74,7 +74,7 @@ impl Heartbeat {
                 }
                 drop(stopped);
                 count += 1;
-                // A failed beat is simply missing.
+                // If writing fails, this beat is missing.
                 let _ = write(&file, count, RUNNING);
                 if buried.exists() {
                     told.cancel();
@@ -138,7 +138,7 @@ struct PeerBeat {
     looked: Instant,
     /// Time without a change, counting only periods in which we looked.
     unchanged: Duration,
-    /// Whether the text has ever changed. It never does if the process died before the first look.
+    /// Whether the file's text has ever changed. It never changes if the process died before the first look.
     has_changed: bool,
 }
 
@@ -231,7 +231,7 @@ mod tests {
         assert!(!well(&mut watch, 0, "1 running\n") && !well(&mut watch, 5, "1 running\n"));
         assert!(well(&mut watch, 10, "2 running\n") && well(&mut watch, 15, "2 running\n"));
         assert!(!well(&mut watch, 30, "2 running\n") || !well(&mut watch, 45, "2 running\n"));
-        // A process without a file.
+        // A process without a file counts as alive at first, and as dead when the file stays missing.
         assert_eq!(watch.looked("b", Vec::new(), begun), Liveness::Alive);
         let later = (1..=5).map(|turn| watch.looked("b", Vec::new(), begun + Duration::from_secs(15 * turn))).last();
         assert_eq!(later, Some(Liveness::Dead));
@@ -256,7 +256,7 @@ mod tests {
             for turn in 0..60 {
                 assert_eq!(look(5 * turn, turn, written), Liveness::Alive);
             }
-            // It is dead once its counter stands still, however new its file is.
+            // A process is dead once its counter stands still, however new its file is.
             for turn in 60..71 {
                 assert_eq!(look(5 * turn, 59, now + Duration::from_secs(5 * turn)), Liveness::Alive, "{turn}");
             }

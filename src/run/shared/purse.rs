@@ -82,7 +82,8 @@ impl Purse {
         }
     }
 
-    /// Lowers the total of a shard that runs nothing more to what it has spent, which frees the rest.
+    /// Lowers the total of a shard that no longer runs anything to the amount that it has spent, so that others may use
+    /// the rest.
     ///
     /// # Errors
     /// If the folder cannot be read or written.

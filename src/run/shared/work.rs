@@ -343,7 +343,7 @@ impl<'a> SharedQueue<'a> {
         for name in busy {
             match self.watch.look(&name) {
                 Liveness::Dead => self.clear_up(&name)?,
-                // A process that has just ended has recorded what it spent.
+                // A process that has just ended has entered what it spent, which may have freed money.
                 Liveness::Alive | Liveness::Ended => any = true,
             }
         }
