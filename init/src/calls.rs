@@ -1,6 +1,6 @@
-//! The rules of the seccomp filter. They refuse calls that no experiment needs, every call newer than that list, and
-//! calls that would affect the init. Without namespaces, they also refuse calls that would affect the host's files and
-//! processes.
+//! The rules of the seccomp filter. They refuse calls that no experiment needs, every call newer than the list of known
+//! calls, and calls that would affect the init. Without namespaces, they also refuse calls that would affect the host's
+//! files and processes.
 
 use std::io;
 
@@ -14,7 +14,7 @@ const NEWEST: u32 = 462;
 
 /// System calls that no experiment needs. They have been used to escape from sandboxes, or affect the world outside.
 const DENIED: &[libc::c_long] = &[
-    // Mounts and roots.
+    // Mounting file systems and changing the root.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -26,10 +26,10 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // Namespaces.
+    // Creating and entering namespaces.
     libc::SYS_unshare,
     libc::SYS_setns,
-    // Other processes.
+    // Tracing and reading other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -37,7 +37,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_pidfd_getfd,
     libc::SYS_process_mrelease,
     libc::SYS_kcmp,
-    // The kernel itself.
+    // The running kernel and its modules.
     libc::SYS_kexec_load,
     libc::SYS_kexec_file_load,
     libc::SYS_init_module,
@@ -59,7 +59,7 @@ const DENIED: &[libc::c_long] = &[
     // Opening files by number bypasses every rule about paths.
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
-    // The machine.
+    // Rebooting, the clock and other state of the whole machine.
     libc::SYS_reboot,
     libc::SYS_swapon,
     libc::SYS_swapoff,
@@ -95,8 +95,9 @@ const OF_A_PROCESS: &[libc::c_long] = &[
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
 ];
-/// Calls that change the priority of a process, a group or a user. The first argument selects one of the three, and the
-/// second is its id. The pair's second value selects a user.
+/// Calls that change the priority of a process, a group or a user. The call's first argument says which of the three is
+/// meant, and its second argument is the id. Each pair here has the call and the value of the first argument that means
+/// a user.
 const OF_SEVERAL: &[(libc::c_long, u64)] = &[(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_USER)];
 const PRIO_USER: u64 = 2;
 const IOPRIO_USER: u64 = 3;
@@ -139,8 +140,8 @@ const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lc
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[];
 
-/// Calls also refused without namespaces, with the error of a file system without attributes, which programs that copy
-/// files expect.
+/// Calls that are also refused without namespaces. They fail like on a file system without extended attributes, an
+/// error that programs that copy files expect.
 const ATTRIBUTES: &[libc::c_long] = &[
     libc::SYS_fremovexattr,
     libc::SYS_fsetxattr,
@@ -197,8 +198,8 @@ fn refusals(place: Surroundings, memory_cgroup: bool) -> Vec<Refusals> {
         refusals.push(refused([(libc::SYS_setsockopt, vec![vec![level, option]])].into(), 0));
     }
     if place != Surroundings::Namespaces {
-        // The kernel counts inotify instances per user of the host, who may need them. Programs that watch files fall
-        // back to polling.
+        // The kernel counts inotify instances per user of the host, and that user may need them. Programs that watch
+        // files fall back to polling.
         refusals.push(refused([(libc::SYS_inotify_init1, Vec::new())].into(), libc::EMFILE));
         #[cfg(target_arch = "x86_64")]
         refusals.push(refused([(libc::SYS_inotify_init, Vec::new())].into(), libc::EMFILE));
@@ -244,7 +245,7 @@ fn denied(place: Surroundings) -> CallRules {
         denied.insert(*call, vec![vec![masked(*argument, *flag, *flag)]]);
     }
 
-    // Device nodes.
+    // Creating device nodes.
     let device = |index| {
         [libc::S_IFCHR, libc::S_IFBLK].map(|kind| vec![masked(index, libc::S_IFMT.into(), kind.into())]).to_vec()
     };
@@ -272,7 +273,7 @@ fn denied(place: Surroundings) -> CallRules {
     denied.insert(libc::SYS_socket, sockets);
 
     // Limits and priorities of other processes. In a pid namespace, only the init (process 1) needs protection. On the
-    // host, a process may change only its own, and must refer to itself as 0.
+    // host, a process may change only its own limits and priority, and must refer to itself as 0.
     let is_other = |argument| match place {
         Surroundings::Host => condition(argument, Comparison::Unequal, 0),
         _ => condition(argument, Comparison::Equal, 1),
@@ -320,7 +321,7 @@ fn pretended() -> CallRules {
 }
 
 /// Returns the call by which a process hides from other processes of its user. The call reports success without any
-/// effect, because the open files of all processes must be visible to be counted.
+/// effect, because all processes must stay visible for their open files to be counted.
 fn process_hiding_calls() -> CallRules {
     let hides = vec![condition(0, Comparison::Equal, libc::PR_SET_DUMPABLE as u64), condition(1, Comparison::Equal, 0)];
     [(libc::SYS_prctl, vec![hides])].into()
@@ -417,7 +418,7 @@ mod tests {
             for number in (0..NEWEST + 3).chain([0x4000_0000, 0x4000_0038, u32::MAX]) {
                 let values = values(&refusals, number.into());
                 let choose = |seed: usize| values[seed % values.len()];
-                // Without conditions, the arguments do not matter.
+                // If a call has no conditions, its arguments do not matter.
                 let draws = if values.len() > 5 { 400 } else { 2 };
                 for draw in 0..draws {
                     let seed = draw * 2_654_435_761 + number as usize;
@@ -436,7 +437,7 @@ mod tests {
             }
             assert_eq!(decide(&own, architecture ^ 1, 0, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
         }
-        // Calls with conditions were both refused and allowed.
+        // The random arguments must cover both outcomes of the calls that have conditions.
         for call in [libc::SYS_clone, libc::SYS_mmap, libc::SYS_socket, libc::SYS_prctl, libc::SYS_utimensat] {
             let actions = refused.iter().filter(|(number, _)| i64::from(*number) == call).count();
             assert!(actions > 1, "{call}");

@@ -16,7 +16,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Takes standard input, and also standard output if the input is not a socket, and replaces both by `/dev/null`,
+    /// Takes over standard input, and also standard output if the input is not a socket. Replaces both by `/dev/null`,
     /// because commands must never inherit them.
     pub(super) fn take() -> io::Result<Self> {
         let (stdin, stdout) = (io::stdin(), io::stdout());
@@ -38,7 +38,7 @@ impl Channel {
     }
 }
 
-/// Duplicates a descriptor under another number, closed on exec.
+/// Duplicates a descriptor under another number. The duplicate is closed on exec.
 fn moved(fd: impl AsFd) -> io::Result<File> {
     let fd: OwnedFd = dup(fd)?;
     // `try_clone` sets the close-on-exec flag.

@@ -74,8 +74,8 @@ impl Children {
         }
     }
 
-    /// Kills processes until none is left, for as long as that takes. Orphans become this process's children, so
-    /// without children it is alone.
+    /// Kills processes, for as long as necessary, until none is left. Orphans become this process's children, so once
+    /// it has no children it is alone.
     pub(super) fn end(&self) {
         self.kill(&BTreeSet::new());
         // Raise this process's priority above that of its descendants, if allowed. SAFETY: the call takes no pointers.

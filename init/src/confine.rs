@@ -90,7 +90,7 @@ impl Confinement {
 /// Drops the bounding set, so that executing a file cannot restore capabilities. Needs a capability itself, so it comes
 /// before they are dropped.
 fn drop_bounding_set() {
-    // The first number that the kernel does not know is an error and ends the loop.
+    // The loop ends with an error at the first number that the kernel does not know.
     for capability in 0..64 {
         let capability = CapabilitySet::from_bits_retain(1 << capability);
         if rustix::thread::remove_capability_from_bounding_set(capability).is_err() {
@@ -100,8 +100,8 @@ fn drop_bounding_set() {
 }
 
 fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
-    // Open files that were sent through a socket and not received yet are counted only in a network namespace. The
-    // host's is used here, so allow fewer open files.
+    // Files sent through a socket and not received yet are counted only in a network namespace. Without one, allow
+    // fewer open files.
     let is_uncounted = setup.place == Surroundings::Host && !setup.memory_cgroup;
     let mut limits = vec![
         (Resource::RLIMIT_CORE, 0),
@@ -114,18 +114,18 @@ fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
         (Resource::RLIMIT_SIGPENDING, 4096),
     ];
     if setup.place == Surroundings::Namespaces {
-        // The kernel counts within the sandbox's own user namespace.
+        // In a user namespace, the kernel counts only the sandbox's own processes.
         limits.push((Resource::RLIMIT_NPROC, setup.limits.processes));
     } else if !setup.processes_cgroup {
-        // The kernel counts over the whole machine, so add the user's existing threads.
+        // Without namespaces, the kernel counts the user's threads on the whole machine, so add the existing ones.
         let user = user.map_or_else(|| nix::unistd::getuid().as_raw(), |(uid, _)| uid);
         limits.push((Resource::RLIMIT_NPROC, setup.limits.processes + processes::threads_of(user)));
     }
     limits
 }
 
-/// Grants reading a folder, except its masked parts. On each level around a masked part, that takes a rule for every
-/// other entry. The names in such a folder can still be listed.
+/// Grants reading a folder, except its masked parts: in each folder above a masked part, every other entry gets its own
+/// rule. The names in such a folder can still be listed.
 fn grant(path: &Path, masked: &[PathBuf], allowed: &mut Vec<(PathBuf, BitFlags<AccessFs>)>) {
     let read = AccessFs::from_read(LANDLOCK);
     if masked.iter().any(|mask| mask == path) {
@@ -164,7 +164,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let mut allowed: Vec<(PathBuf, BitFlags<AccessFs>)> = Vec::new();
     if setup.place == Surroundings::Host {
-        // By real paths: `/bin` is a link into `/usr` on most systems.
+        // Use real paths, because `/bin` is a link into `/usr` on most systems.
         let real = |path: &Path| path.canonicalize().ok();
         let masked: Vec<PathBuf> = setup.masked.iter().filter_map(|path| real(path.as_path())).collect();
         let shown = setup.read_only.iter().map(OsBytes::as_path).filter_map(real);
@@ -177,7 +177,7 @@ fn landlock(setup: &Setup) -> Option<RulesetCreated> {
             allowed.push((dir.as_path().into(), all));
         }
     } else {
-        // The root contains only what may be read.
+        // In a container or namespace, the root contains only files that may be read.
         allowed.extend([("/".into(), read), ("/tmp".into(), all), ("/dev/shm".into(), all)]);
         allowed.push((crate::WORKDIR.into(), all));
         allowed.push((terminals::FOLDER.into(), device | AccessFs::ReadDir));

@@ -9,7 +9,7 @@ use nix::libc::{self, c_uint};
 /// First descriptor after standard input, output and error.
 const FIRST: RawFd = 3;
 
-/// Closes all descriptors but standard input, output and error. Only for a process that has opened none itself.
+/// Closes all descriptors except standard input, output and error. Only for a process that has not opened any itself.
 pub fn close_inherited() {
     if !close_range(0) {
         for number in open_descriptors() {
@@ -19,12 +19,12 @@ pub fn close_inherited() {
     }
 }
 
-/// Keeps the descriptors that are open now, but standard input, output and error, from programs that this process
-/// starts.
+/// Marks all open descriptors, except standard input, output and error, as closed on exec, so that programs started by
+/// this process do not get them.
 pub fn keep_from_programs() {
     if !close_range(libc::CLOSE_RANGE_CLOEXEC) {
         for number in open_descriptors() {
-            // SAFETY: changes a flag, and fails for a descriptor that is closed by now.
+            // SAFETY: the call only changes a flag, and fails if the descriptor is closed by now.
             unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
         }
     }
@@ -32,7 +32,7 @@ pub fn keep_from_programs() {
 
 /// Calls `close_range` on all descriptors from [`FIRST`] on. Returns whether the kernel knows the call.
 fn close_range(flags: c_uint) -> bool {
-    // SAFETY: takes numbers only. The callers answer for what is closed.
+    // SAFETY: the call takes only numbers. The callers make sure that the closed descriptors are unused.
     unsafe { libc::syscall(libc::SYS_close_range, FIRST as c_uint, c_uint::MAX, flags) == 0 }
 }
 
@@ -42,12 +42,12 @@ fn open_descriptors() -> Vec<RawFd> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(|number| *number >= FIRST).collect()
 }
 
-/// Duplicates of this process's descriptors with their numbers, standard input, output and error included. A descriptor
-/// can be read even if the path of its file is closed to this process.
+/// Duplicates this process's descriptors, including standard input, output and error, and returns them with their
+/// numbers. A descriptor can be read even if this process may not open the path of its file.
 #[cfg(feature = "search")]
 pub(crate) fn duplicates() -> Vec<(RawFd, std::fs::File)> {
     let duplicate = |number: RawFd| {
-        // SAFETY: borrowed only for the call, which fails if the descriptor is closed by now.
+        // SAFETY: the descriptor is borrowed only for the call, which fails if it is closed by now.
         let descriptor = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
         Some((number, std::fs::File::from(descriptor.try_clone_to_owned().ok()?)))
     };

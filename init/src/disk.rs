@@ -20,10 +20,10 @@ use rustix::fs::Dir;
 
 use crate::processes;
 
-/// Minimum running time of all commands since the last walk that makes a new walk worthwhile.
+/// Minimum total running time of the commands since the last walk for a new walk to be worthwhile.
 pub const WORTH_A_WALK: Duration = Duration::from_millis(100);
 
-/// Minimum size that an entry counts for, in bytes, so that a million empty files are not free.
+/// Minimum bytes counted for an entry, so that a million empty files are not free.
 pub const LEAST: u64 = 4096;
 
 /// Free bytes below which a disk counts as full.
@@ -48,7 +48,7 @@ pub fn used(folder: &Path) -> Option<u64> {
     Some(disk.blocks().saturating_sub(disk.blocks_free()).saturating_mul(disk.fragment_size()))
 }
 
-/// Returns the bytes of disk that a folder takes, stopping the count above `enough`. Returns `u64::MAX` if the folder
+/// Returns the disk space in bytes that a folder takes; stops counting above `enough`. Returns `u64::MAX` if the folder
 /// cannot be walked completely.
 pub fn usage(folder: &Path, enough: u64) -> u64 {
     let mut sum = 0;
@@ -68,8 +68,8 @@ pub struct HeldFiles {
     pub is_hidden: bool,
 }
 
-/// Measures the unlinked files that these processes hold open, which take room until the last process closes them.
-/// Files in memory count as memory and not here.
+/// Measures the unlinked files that these processes hold open, which take disk space until the last process closes
+/// them. Files in memory are not counted here, but as memory.
 pub fn unlinked(holders: impl Iterator<Item = i32>) -> HeldFiles {
     let (mut files, mut is_hidden) = (BTreeMap::new(), false);
     // A thread may have its own table of files, and the first thread of a process may have ended.
@@ -100,8 +100,8 @@ fn is_in_memory(path: &Path) -> bool {
 /// Visits all entries below a folder until `visit` breaks. Links are not followed. Each entry is reached by name
 /// through a descriptor of its folder, so depth does not matter, and folders that are moved or exchanged during the
 /// walk cannot lead outside. Folders without permissions for their owner are opened up while they are read. Entries
-/// that vanish during the walk are skipped. Returns `false` if a folder is kept closed, or a deep one is moved away
-/// while it is read, which only happens to hide files.
+/// that vanish during the walk are skipped. Returns `false` if a process keeps a folder closed, or moves a deep one
+/// away while it is read; processes do so only to hide files.
 pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> bool {
     let Some(mut here) = FolderLevel::top(top) else { return true };
     let mut above: Vec<FolderLevel> = Vec::new();
@@ -116,7 +116,7 @@ pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> 
             };
             goes_on = below.read(visit).is_continue();
             above.push(std::mem::replace(&mut here, below));
-            // Close folders far above; they are opened again on the way back.
+            // Close folders far above the current one; they are opened again on the way back.
             if let Some(distant) = above.len().checked_sub(MOST_OPEN) {
                 above[distant].folder = None;
             }
@@ -128,8 +128,8 @@ pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> 
             here = next;
         }
     }
-    // The walk was stopped: restore the permissions of folders that can still be reached. Skip that without any to
-    // restore, because the way back from a deep folder is long.
+    // The walk was stopped: restore the permissions of folders that can still be reached. If none have to be restored,
+    // skip this, because the way back from a deep folder is long.
     if here.mode.is_none() && above.iter().all(|level| level.mode.is_none()) {
         return is_whole;
     }
@@ -152,7 +152,7 @@ const MOST_OPEN: usize = 64;
 
 /// A folder on the way to the current one.
 struct FolderLevel {
-    /// Closed for folders far above.
+    /// The open folder; `None` for folders far above the current one, which are closed meanwhile.
     folder: Option<OwnedFd>,
     identity: (u64, u64),
     /// Permissions to restore.
@@ -182,7 +182,7 @@ impl FolderLevel {
     fn below(&self, name: &OsStr) -> Option<Self> {
         let parent = self.folder.as_ref()?;
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        // Reading metadata of entries needs the search permission, which an open descriptor does not grant.
+        // Reading metadata of entries needs search permission for the folder, which an open descriptor does not grant.
         let about = fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
         let closed = about.st_mode & Mode::S_IRWXU.bits() != Mode::S_IRWXU.bits() && !geteuid().is_root();
         let mode = closed.then(|| Mode::from_bits_truncate(about.st_mode));
@@ -224,7 +224,7 @@ impl FolderLevel {
         ControlFlow::Continue(())
     }
 
-    /// Opens this folder again, from a folder inside. Returns `false` if the folder inside has been moved away.
+    /// Opens this folder again, as the parent of the folder `inside`. Returns `false` if `inside` has been moved away.
     fn reopen(&mut self, inside: &Self) -> bool {
         if self.folder.is_some() {
             return true;
@@ -237,7 +237,7 @@ impl FolderLevel {
         is_same
     }
 
-    /// Restores the folder's permissions, by descriptor, because its name may mean another folder by now.
+    /// Restores the folder's permissions. Uses the descriptor, because the name may mean another folder by now.
     fn close(&self) {
         if let (Some(mode), Some(folder)) = (self.mode, &self.folder) {
             let _ = fchmod(folder, mode);
@@ -264,7 +264,7 @@ mod tests {
         std::os::unix::fs::symlink(&outside, tree.join("link")).unwrap();
         let before = total(&tree);
         assert!(before < 1 << 16, "{before}");
-        // Deeper than the kernel's limit for paths, and with a closed folder at the end.
+        // The tree is deeper than the kernel's limit for paths, and the folder at its end is closed.
         let script = "import os\nfor _ in range(700):\n    os.mkdir('deeper'); os.chdir('deeper')\n\
                       open('f', 'wb').write(b'x' * 2**20)\nos.chmod('.', 0)";
         let made = std::process::Command::new("python3").args(["-c", script]).current_dir(&tree).status().unwrap();

@@ -2,7 +2,7 @@
 //!
 //! In a sandbox, this code runs in a child of the init with the agent's own rights, so it reaches no further than the
 //! agent, and a file that hangs or kills it only affects that child. But as a fork of the init it could reveal the
-//! init's memory layout through `/proc/self`, so it opens no files in `/proc`.
+//! init's memory layout through `/proc/self`, so this code opens no files in `/proc`.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -42,7 +42,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     if about.len() <= limit {
-        // Files of /sys are longer than their metadata says.
+        // Files of `/sys` may be longer than their metadata says.
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     }
     if about.len().max(bytes.len() as u64) > limit {

@@ -1,7 +1,7 @@
 //! Compiles rules about system calls into one seccomp filter.
 //!
 //! The kernel runs the filter for every call of every command, and once for every call's number when the filter is
-//! installed, so the filter finds a number by bisection instead of comparing it with all listed ones in turn.
+//! installed, so the filter finds a call's number by bisection instead of comparing it with all listed numbers in turn.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -45,7 +45,7 @@ pub(super) struct Condition {
 /// Conditions that must all hold.
 pub(super) type Rule = Vec<Condition>;
 
-/// The rules of each call's number. A call is refused if one of its rules holds, or if it is listed without any.
+/// The rules of each call's number. A call is refused if one of its rules holds, or if it is listed without rules.
 pub(super) type CallRules = BTreeMap<i64, Vec<Rule>>;
 
 /// Rules together with the error of the calls that they refuse.
@@ -64,7 +64,7 @@ pub(super) type Program = Vec<sock_filter>;
 /// Returns an error if the rules of one call are too long for the filter's jumps, or the filter for the kernel.
 pub(super) fn compile(refusals: &[Refusals], newest: u32) -> io::Result<Program> {
     let mut numbers: BTreeMap<u32, Vec<(&[Rule], i32)>> = BTreeMap::new();
-    // The first rule that holds decides, so rules of later sets come first.
+    // The first rule that holds decides, so check the rules of later sets first.
     for Refusals { rules, error } in refusals.iter().rev() {
         for (number, rules) in rules {
             let number = u32::try_from(*number).map_err(io::Error::other)?;
@@ -101,8 +101,8 @@ pub(super) fn install(program: &Program) -> io::Result<()> {
     }
 }
 
-/// Searches the call's number, which is loaded, among those of `calls`, in ascending order, and continues with the
-/// instructions found there. All paths end.
+/// Finds the loaded call number by bisection among the ascending numbers of `calls`, and continues with the
+/// instructions of that call. Every path ends with a decision.
 fn bisect(calls: &[(u32, Program)]) -> Program {
     match calls {
         [] => vec![end(libc::SECCOMP_RET_ALLOW)],
@@ -114,7 +114,7 @@ fn bisect(calls: &[(u32, Program)]) -> Program {
         _ => {
             let (below, above) = calls.split_at(calls.len() / 2);
             let (least, below) = (above[0].0, bisect(below));
-            // A conditional jump is too short for half of the numbers.
+            // A conditional jump cannot skip half of the numbers, so use an unconditional one.
             let mut program = vec![jump(libc::BPF_JGE, least, 0, 1), skip(below.len())];
             program.extend(below);
             program.extend(bisect(above));
@@ -123,7 +123,7 @@ fn bisect(calls: &[(u32, Program)]) -> Program {
     }
 }
 
-/// Checks the rules of one call in order. All paths end.
+/// Checks the rules of one call in order. Every path ends with a decision.
 fn refuse(sets: &[(&[Rule], i32)]) -> io::Result<Program> {
     let mut program = Vec::new();
     for (rules, error) in sets {
@@ -139,12 +139,12 @@ fn refuse(sets: &[(&[Rule], i32)]) -> io::Result<Program> {
     Ok(program)
 }
 
-/// Refuses the call if all conditions hold; otherwise the instructions behind these follow.
+/// Refuses the call if all conditions hold; otherwise, execution continues after these instructions.
 fn check(rule: &Rule, error: i32) -> io::Result<Program> {
     let mut program = vec![fail(error)];
     for condition in rule.iter().rev() {
         let Condition { argument, comparison, value } = *condition;
-        // Distance behind the rule's end from this condition's last instruction.
+        // Number of instructions to skip from here to the end of the rule.
         let out = u8::try_from(program.len()).map_err(io::Error::other)?;
         let low = ARGUMENTS + 8 * u32::from(argument);
         let half = value as u32;
@@ -176,7 +176,7 @@ fn load(offset: u32) -> sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
 }
 
-/// Skips `yes` instructions if the comparison of the loaded value with `value` holds, and `no` if not.
+/// Skips `yes` instructions if the comparison of the loaded value with `value` holds, and `no` instructions if not.
 fn jump(comparison: u32, value: u32, yes: u8, no: u8) -> sock_filter {
     instruction(libc::BPF_JMP | comparison | libc::BPF_K, yes, no, value)
 }

@@ -62,7 +62,7 @@ impl OpenFolder {
         Ok(Some(names))
     }
 
-    /// Returns the metadata of an entry; for a link, those of the link itself.
+    /// Returns the metadata of an entry; for a link, the metadata of the link itself.
     pub fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
         Ok(fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
@@ -131,7 +131,7 @@ impl OpenFolder {
         Ok((stat.st_dev, stat.st_ino))
     }
 
-    /// Path that refers to this open folder, at any depth and even if it is moved.
+    /// Returns a path that refers to this open folder at any depth, even after the folder is moved.
     fn by_handle(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
@@ -141,11 +141,12 @@ impl OpenFolder {
         Ok(File::from(openat(&self.0, name, flags, Mode::empty())?))
     }
 
-    /// Gives the owner permissions for an entry that isn't a link. If that fails, opening the entry will fail.
+    /// Gives the owner permissions for an entry that is not a link. Ignores failures, because opening the entry fails
+    /// then.
     fn permit(&self, name: &OsStr, mode: Mode) {
         if let Ok(handle) = self.open_at(name, OFlag::O_PATH) {
             let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
-            // For a link, this fails with EOPNOTSUPP.
+            // For a link, this call fails with EOPNOTSUPP.
             let _ = std::fs::set_permissions(path, Permissions::from_mode(mode.bits()));
         }
     }

@@ -18,9 +18,10 @@ const FIRST_LOOK: Duration = Duration::from_millis(500);
 /// Minimum time between later checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 
-/// Times after which a check is given up if it has found more than this number of new entries. Only an attempt that
-/// slows down the check on purpose makes so many entries, for example in folders nested ten thousand deep, and counts
-/// as having filled the disk. A longer check would keep the first process from answering.
+/// Time limits of a check, each with a number of new entries: a check that takes longer is given up if it has found
+/// more entries than that. Only an attempt that slows down the check on purpose makes so many entries, for example in
+/// folders nested ten thousand deep, and counts as having filled the disk. A longer check would keep the first process
+/// from answering.
 const SLOW: [(Duration, u64); 2] = [(Duration::from_secs(3), 10_000), (Duration::from_secs(8), 1000)];
 
 /// Watches the total size of several folders.
@@ -35,7 +36,7 @@ pub(super) struct Growth {
 impl Growth {
     /// Allows the folders to grow by `limit` bytes together from now on.
     pub(super) fn new(folders: &[&Path], limit: u64) -> io::Result<Self> {
-        // The clock from which file times are taken.
+        // The clock from which the kernel takes file times.
         let now = clock_gettime(ClockId::CLOCK_REALTIME_COARSE)?;
         let since = FileTime(now.tv_sec(), now.tv_nsec());
         Ok(Self {
@@ -64,8 +65,8 @@ impl Growth {
     }
 
     /// Whether the folders have grown beyond their limit, or a process other than the init's own fork `job` hides its
-    /// open files. A command can hide them only by running a program that it may not read, which only serves to fill
-    /// the disk.
+    /// open files. A command can hide open files only by running a program that it may not read, and has no reason to
+    /// do so except to fill the disk.
     pub(super) fn is_full(&self, job: Option<i32>) -> bool {
         self.unwatched.set(Duration::ZERO);
         // All processes in the container except the init itself, whose files belong to the engine, and its own fork.

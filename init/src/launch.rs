@@ -1,7 +1,7 @@
 //! Starts a program in a child that shares this process's memory until it executes the program, as `posix_spawn` does.
 //!
-//! The C library's `posix_spawn` also asks for each of the 64 signals whether this process handles it, and resets it in
-//! the child. The init handles no signal and ignores only `SIGPIPE`, so one call is enough here.
+//! The C library's `posix_spawn` also checks for each of the 64 signals whether this process handles it, and resets it
+//! in the child. The init handles no signal and ignores only `SIGPIPE`, so one call is enough here.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -31,7 +31,7 @@ pub(super) struct Launch<'a> {
     pub(super) address_space: Option<u64>,
 }
 
-/// A [`Launch`] as raw pointers; the child writes the error of a failed call to `error`.
+/// A [`Launch`] as raw pointers for the child. If a call fails, the child writes its error to `error`.
 struct ChildPlan {
     program: *const c_char,
     arguments: *const *const c_char,
@@ -81,7 +81,8 @@ impl Launch<'_> {
         if pid < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the plan is a live local, which the child may have changed behind the compiler's back.
+        // SAFETY: the plan is a live local variable; the read is volatile because the compiler does not see the child's
+        // writes.
         let error = unsafe { (&raw const plan.error).read_volatile() };
         if error == 0 {
             return Ok(pid);
@@ -113,7 +114,7 @@ unsafe fn prepare(plan: &ChildPlan) {
         if libc::setpgid(0, 0) < 0 {
             return;
         }
-        // The streams' own descriptors are above these three, and close with the execution.
+        // The descriptors of the streams have numbers above 2, and close when the program is executed.
         for (number, stream) in (0..).zip(plan.streams) {
             if libc::dup2(stream, number) < 0 {
                 return;

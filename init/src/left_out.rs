@@ -1,6 +1,6 @@
 //! Files that are left out of workspaces: by name, or because their paths are too long or too deep.
 
-/// Maximum length of a path inside a repo, in bytes, and maximum nesting; real repos stay far below.
+/// Maximum length of a path inside a repo, in bytes, and maximum depth of its folders; real repos stay far below.
 pub const LONGEST_PATH: usize = 1024;
 pub const DEEPEST: usize = 100;
 

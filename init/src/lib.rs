@@ -84,9 +84,9 @@ pub const SEARCH: &str = "search";
 pub const OWN_VARIABLE: &str = "AUTOEXPERIMENT_SANDBOX";
 /// Time limit for the first message to arrive.
 const FIRST_MESSAGE: Duration = Duration::from_mins(2);
-/// A guardian's exit code if a signal has ended the init is this plus the signal's number.
+/// Base of a guardian's exit code if a signal has ended the init: the signal's number is added.
 pub const SIGNALLED: u8 = 128;
-/// User and group id inside, whatever the ids outside are.
+/// User and group id inside a sandbox, whatever the ids outside are.
 const INSIDE: u32 = 1000;
 
 /// Runs the whole program. Standard input is a socket to the harness, or standard input and output are two pipes to the
@@ -128,8 +128,8 @@ fn run() -> io::Result<ExitCode> {
     }
 }
 
-/// Restores the default action of fault signals. Rust's handler would take a forged one for a stack overflow and end
-/// the process. With the default action, the kernel drops signals that are sent to a namespace's first process from
+/// Restores the default action of fault signals. Rust's handler would mistake a forged signal for a stack overflow and
+/// end the process. With the default action, the kernel drops signals that are sent to a namespace's first process from
 /// inside.
 fn default_signals() {
     for fault in [Signal::SIGSEGV, Signal::SIGBUS] {
@@ -153,7 +153,8 @@ fn enter_cgroups(procs_files: &[OsBytes]) -> io::Result<()> {
 }
 
 /// Leaves the host's namespaces. An ordinary user needs a user namespace first, to be allowed to make the others. Root
-/// makes the others with root's rights and enters a user namespace last, which therefore owns none of them.
+/// makes the others with root's rights and enters a user namespace last, so that this user namespace owns none of the
+/// others.
 fn enter_namespaces(setup: &Setup) -> io::Result<ProcessRole> {
     let root = getuid().is_root();
     if !root {
@@ -170,7 +171,7 @@ fn enter_namespaces(setup: &Setup) -> io::Result<ProcessRole> {
     if let ForkResult::Parent { child } = doing("fork", unsafe { fork() })? {
         drop(asking);
         if let Some(owner) = setup.owner.filter(|_| root) {
-            // The child waits inside its new user namespace until this process has mapped its users.
+            // Wait until the child is inside its new user namespace, then map its users.
             if asked.read_exact(&mut [0]).is_ok() {
                 let map = |file: &str, id: u32| fs::write(format!("/proc/{child}/{file}"), format!("{INSIDE} {id} 1"));
                 // If this fails, the child finds that it has no user and reports it.
@@ -190,7 +191,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS
         | CloneFlags::CLONE_NEWCGROUP;
-    // With a memory cgroup, the memory of hidden sockets is counted there.
+    // With a memory cgroup, the cgroup counts the memory of sockets that the kernel does not list.
     let most_of_a_socket = if setup.memory_cgroup { 0 } else { sockets::most_of_one() };
     doing("unshare namespaces", unshare(others))?;
     doing("set the host name", nix::unistd::sethostname("sandbox"))?;
@@ -228,8 +229,8 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     Ok(weighing(server, setup, sockets))
 }
 
-/// Starts an init without namespaces. It keeps its rights, because it must be able to kill. Each child gives them up
-/// before it begins.
+/// Starts an init without namespaces. The init keeps its rights, because it must be able to kill processes. Each child
+/// gives up its rights before it begins.
 fn start_confined(setup: &Setup) -> io::Result<ProcessRole> {
     let WorkspaceSource::Folder(dir) = &setup.source else {
         return Err(io::Error::other("an overlay cannot be mounted without namespaces"));
@@ -246,7 +247,7 @@ fn start_confined(setup: &Setup) -> io::Result<ProcessRole> {
     Ok(ProcessRole::Init(Box::new(weighing(JobServer::new(starter)?, setup, sockets))))
 }
 
-/// Adds a watch on memory that no cgroup counts.
+/// Adds a watch on the memory that no cgroup counts.
 fn weighing(server: JobServer, setup: &Setup, sockets: Option<SocketMeasurement>) -> JobServer {
     match sockets {
         Some(sockets) => {
@@ -263,7 +264,8 @@ fn start_contained(setup: &Setup) -> io::Result<ProcessRole> {
     let oom_score = OomScore::open();
     nix::sys::prctl::set_dumpable(false)?;
     doing("make the home", fs::create_dir_all(root::HOME))?;
-    // The container's cgroup counts the memory of hidden sockets; version 1 does not count connections.
+    // The container's cgroup counts the memory of sockets that the kernel does not list. Version 1 does not count TCP
+    // connections.
     let sockets = SocketMeasurement::ask_kernel(0).ok();
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;
@@ -293,7 +295,7 @@ fn variables(setup: &Setup, home: &Path) -> std::collections::BTreeMap<String, S
     variables
 }
 
-/// Limits System V shared memory, which belongs to no process, so that no limit of a process applies to it. Only works
+/// Limits System V shared memory. This memory belongs to no process, so no limit of a process applies to it. Only works
 /// for root.
 fn limit_shared_memory(bytes: u64) {
     let _ = fs::write("/proc/sys/kernel/shmall", (bytes / 4096).to_string());
@@ -317,7 +319,7 @@ fn loopback_up() {
     };
     request.ifr_name[0] = b'l' as libc::c_char;
     request.ifr_name[1] = b'o' as libc::c_char;
-    // SAFETY: the call reads one ifreq.
+    // SAFETY: the call reads one `ifreq`, which is alive.
     unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
 }
 
@@ -326,7 +328,7 @@ fn guard(init: Pid) -> ExitCode {
     loop {
         match waitpid(init, None) {
             Ok(WaitStatus::Exited(_, 0)) => return ExitCode::SUCCESS,
-            // The exit code in the form that shells use.
+            // Use the exit code by which shells report a signal.
             Ok(WaitStatus::Signaled(_, signal, _)) => return ExitCode::from(SIGNALLED + signal as u8),
             Ok(WaitStatus::Exited(..)) => return ExitCode::FAILURE,
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}

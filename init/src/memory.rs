@@ -17,7 +17,7 @@ use crate::processes;
 
 /// Time between checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-/// Bytes that an open file counts for: two pages, which each pipe has if its user has many pipes, and the kernel's own
+/// Bytes counted for an open file: two pages, the size of each pipe if its user has many pipes, and the kernel's own
 /// structures.
 const OPEN_FILE: u64 = 9 << 10;
 
@@ -26,7 +26,8 @@ pub(super) struct MemoryWatch {
     most: u64,
     next: Cell<Instant>,
     sockets: SocketMeasurement,
-    /// Whether a cgroup counts the memory of processes. Version 1 does not count data that waits in connections.
+    /// Whether a cgroup counts the memory of processes. Cgroup version 1 does not count data that waits in TCP
+    /// connections.
     has_cgroup: bool,
     /// Whether the number of pseudo-terminals is watched, too, because their file system has no limit.
     counts_terminals: bool,
@@ -34,10 +35,10 @@ pub(super) struct MemoryWatch {
 
 /// The way to measure data that waits in sockets.
 pub(super) enum SocketMeasurement {
-    /// The kernel reports it for the sandbox's own network namespace.
+    /// The kernel reports the data for the sandbox's own network namespace.
     Told(RefCell<Sockets>),
-    /// Each open socket counts for the most that it may hold, in bytes. Used where other programs have sockets in the
-    /// same namespace.
+    /// Each open socket counts as the most bytes that a socket may hold (the number). Used where other programs have
+    /// sockets in the same namespace.
     Guessed(u64),
 }
 
@@ -54,7 +55,7 @@ impl MemoryWatch {
         }
     }
 
-    /// Also watches the number of pseudo-terminals, if `counts`.
+    /// Also watches the number of pseudo-terminals, if `counts` is true.
     pub(super) fn counting_terminals(self, counts: bool) -> Self {
         Self { counts_terminals: counts, ..self }
     }
@@ -64,7 +65,7 @@ impl MemoryWatch {
         self.next.get()
     }
 
-    /// Starts the time until the next check again, for a job that begins now, while no process holds any memory.
+    /// Restarts the time until the next check, for a job that begins now, when no process holds memory yet.
     pub(super) fn begin(&self) {
         self.next.set(Instant::now() + BETWEEN_LOOKS);
     }
@@ -113,7 +114,7 @@ impl MemoryWatch {
         }
     }
 
-    /// Returns the bytes in sockets, or 0 if they cannot exceed the limit together with `others`.
+    /// Returns the bytes of data in sockets, or 0 if sockets and the `others` bytes together cannot exceed the limit.
     fn in_sockets(&self, living: &[i32], others: u64) -> u64 {
         match &self.sockets {
             SocketMeasurement::Told(sockets) => {
@@ -132,12 +133,13 @@ fn kill_all_but(children: &Children, job: Option<i32>) {
 }
 
 impl SocketMeasurement {
-    /// Asks the kernel about this network namespace. `most` is the size in bytes that a hidden socket counts for.
+    /// Asks the kernel about this network namespace. `most` is the number of bytes counted for a socket that the kernel
+    /// does not list.
     pub(super) fn ask_kernel(most: u64) -> io::Result<Self> {
         Ok(Self::Told(RefCell::new(Sockets::open(most)?)))
     }
 
-    /// Counts the sockets that processes have open.
+    /// Measures by counting the sockets that processes have open.
     pub(super) fn guessed() -> Self {
         Self::Guessed(most_of_a_pair())
     }

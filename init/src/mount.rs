@@ -37,10 +37,10 @@ pub(super) fn set_attributes_at(path: &Path, set: u64) -> io::Result<()> {
     set_attributes(libc::AT_FDCWD, &CString::new(path.as_os_str().as_bytes())?, 0, set)
 }
 
-/// `mount_setattr`, which no library wraps yet.
+/// Calls `mount_setattr`, which no library wraps yet.
 fn set_attributes(fd: i32, path: &CStr, flags: i32, set: u64) -> io::Result<()> {
     let attributes = Attributes { set, clear: 0, propagation: 0, user_namespace: 0 };
-    // SAFETY: both pointers are to live values, and the size is that of the struct.
+    // SAFETY: both pointers point to live values, and the size is that of the struct.
     let result = unsafe {
         libc::syscall(libc::SYS_mount_setattr, fd, path.as_ptr(), flags, &raw const attributes, size_of::<Attributes>())
     };

@@ -1,5 +1,5 @@
-//! The secrets that a search looks for. They are only known by hashes of short windows, so that the searching process
-//! does not contain the texts.
+//! The secrets that a search looks for. A secret is stored only as hashes of short windows of its text, so that the
+//! searching process does not contain the text itself.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 pub struct RollingHash(u64);
 
 impl RollingHash {
-    /// Adds a byte, and removes the byte that was added a window before.
+    /// Adds a byte, and removes `leaves`, the byte that was added one window before.
     #[inline]
     #[must_use]
     pub fn next(self, byte: u8, leaves: u8) -> Self {
@@ -33,7 +33,7 @@ impl RollingHash {
         Self(sum.wrapping_sub((u64::from(leaves) + 1).wrapping_mul(LAST)))
     }
 
-    /// Returns the state before the first byte, which is that after a window of zeros.
+    /// Returns the initial state: the hash of a window of zeros.
     #[must_use]
     pub fn start() -> Self {
         Self((0..WINDOW).fold(0_u64, |sum, _| sum.wrapping_mul(BASE).wrapping_add(1)))
@@ -104,7 +104,7 @@ impl WantedSecrets {
         found
     }
 
-    /// Whether this number of different windows proves that the secret was found.
+    /// Whether finding this number of the secret's different windows proves that the secret was found.
     #[must_use]
     pub fn is_enough(&self, secret: u32, windows: usize) -> bool {
         self.enough.get(secret as usize).is_some_and(|enough| windows >= *enough as usize)
@@ -152,7 +152,7 @@ fn is_telling(window: &[u8]) -> bool {
 pub struct NeedleHits {
     /// Number of files, environments, memories and sockets that were read.
     pub files: u64,
-    /// Number of bytes that were searched, both as they were and unpacked.
+    /// Number of bytes that were searched, counting packed bytes both as stored and unpacked.
     pub bytes: u64,
     /// Whether everything was read within the time limit.
     pub is_complete: bool,

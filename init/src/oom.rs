@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// The score of commands, in thousandths of the memory. The kernel adds it to a process's share.
+/// The score of commands, in thousandths of the machine's memory. The kernel adds it to the memory that a process uses.
 const COMMANDS: &[u8] = b"500";
 
 /// The init's own score. Children inherit it, so it is raised while a child is started.
@@ -14,18 +14,18 @@ pub(super) struct OomScore {
 }
 
 impl OomScore {
-    /// Opens the file of the score, which a process that is not dumpable can no longer do. Returns `None` if the kernel
-    /// has no such file.
+    /// Opens the file of the score early, because a process that is not dumpable cannot open it. Returns `None` if the
+    /// kernel has no such file.
     pub(super) fn open() -> Option<Self> {
         let path = "/proc/self/oom_score_adj";
         let own = std::fs::read(path).ok()?.trim_ascii().to_vec();
         Some(Self { file: File::options().write(true).open(path).ok()?, own })
     }
 
-    /// Starts a child with the commands' score.
+    /// Starts a child while the score is raised to that of commands.
     pub(super) fn raised<T>(score: Option<&Self>, start: impl FnOnce() -> T) -> T {
         let Some(Self { file, own }) = score else { return start() };
-        // A failure only means that the kernel's choice is worse.
+        // If this fails, the kernel only makes a worse choice.
         let _ = file.write_all_at(COMMANDS, 0);
         let child = start();
         // After a fork, this also runs in the child, and writes to the init's file as well.

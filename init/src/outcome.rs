@@ -28,14 +28,14 @@ pub struct Exec {
     /// Standard output, at most [`ExecLimits::output`] bytes, with a note in the middle if it was cut.
     #[serde(with = "serde_bytes")]
     pub stdout: Vec<u8>,
-    /// Standard error, limited in the same way.
+    /// Standard error, limited in the same way as `stdout`.
     #[serde(with = "serde_bytes")]
     pub stderr: Vec<u8>,
     /// Bytes of stdout and stderr that were cut.
     pub cut: u64,
     /// Wall time.
     pub wall: Duration,
-    /// Part of the wall time in which the command was ready to run but other processes had the processors. Only
+    /// Part of the wall time in which the command was ready to run but other processes occupied the processors. Only
     /// measured if the limits allow patience for it.
     pub starved: Duration,
     /// CPU time of the command and of the child processes that it waited for.
@@ -51,7 +51,7 @@ impl Exec {
         self.exit == Exit::Code(0)
     }
 
-    /// Wall time without the time in which other processes had the processors.
+    /// Wall time without the time in which other processes occupied the processors.
     #[must_use]
     pub fn own_time(&self) -> Duration {
         self.wall.saturating_sub(self.starved)

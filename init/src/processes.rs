@@ -1,4 +1,4 @@
-//! The process table of `/proc`: finds the descendants of a process, and kills all of a set.
+//! The process table of `/proc`: finds the descendants of a process, and kills sets of processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -68,8 +68,9 @@ pub fn is_dead(task: i32) -> bool {
     state || fields.nth(5).and_then(|flags| flags.parse::<u64>().ok()).is_none_or(|flags| flags & EXITING != 0)
 }
 
-/// Returns the threads of a process. Ask all of them about files and memory: if the first thread has ended, only the
-/// others show them, and a thread with its own table of files shows it only under its own number.
+/// Returns the threads of a process. To read a process's files or memory, try all threads: if the first thread has
+/// ended, only the other threads show them, and a thread with its own table of files shows it only under its own
+/// number.
 pub fn tasks(pid: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
@@ -105,7 +106,7 @@ pub fn descendants(root: i32, spared: &BTreeSet<Identity>) -> BTreeSet<Identity>
     descendants_in(&table(), root, spared)
 }
 
-/// Same as [`descendants`], in a table that was read before.
+/// Same as [`descendants`], but uses a table that was read before.
 pub fn descendants_in(table: &ProcessTable, root: i32, spared: &BTreeSet<Identity>) -> BTreeSet<Identity> {
     let mut found = BTreeSet::new();
     for process in table.values() {

@@ -8,12 +8,12 @@ use nix::libc;
 
 use super::Exit;
 
-/// How a child ended, and the resources that it and the children that it waited for have used.
+/// How a child ended, and the resources used by the child and by those of its own children that it waited for.
 #[derive(Debug, Clone, Copy)]
 pub struct EndedChild {
     pub exit: Exit,
     pub cpu: Duration,
-    /// Largest resident set in bytes.
+    /// Largest resident set of one process, in bytes.
     pub peak_memory: u64,
 }
 
@@ -25,7 +25,8 @@ pub struct EndedChild {
 pub fn reap(pid: Option<i32>) -> io::Result<Option<(i32, EndedChild)>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: both pointers are to live locals of the right type; zero is valid for all numbers of the second one.
+    // SAFETY: both pointers point to live local variables of the right type; zero is valid for all numbers of the
+    // second one.
     let (dead, usage) = unsafe {
         (libc::wait4(pid.unwrap_or(-1), &raw mut status, libc::WNOHANG, usage.as_mut_ptr()), usage.assume_init())
     };

@@ -28,7 +28,7 @@ struct RelayedConnection {
     inward: Vec<u8>,
     /// Bytes that the process has read and that have not been acknowledged to the harness yet.
     unacknowledged: Unacknowledged,
-    /// Bytes that were sent to the harness and that it has not acknowledged.
+    /// Bytes that were sent to the harness and not acknowledged yet.
     outward: usize,
     /// Whether the process has stopped sending.
     ended: bool,
@@ -44,7 +44,7 @@ pub(super) enum DescriptorOwner {
 }
 
 impl Relay {
-    /// Listens on 127.0.0.1, on [`PORT`] if it is free.
+    /// Listens on 127.0.0.1, on [`PORT`] if it is free, otherwise on any port.
     pub(super) fn listen() -> io::Result<Self> {
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, PORT)).or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
@@ -169,7 +169,7 @@ impl RelayedConnection {
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => {
-                // The process does not read any more. Acknowledge the bytes all the same, so that the harness can
+                // The process inside no longer reads. Acknowledge the bytes all the same, so that the harness can
                 // finish and close its side.
                 out.extend(self.unacknowledged.add(id, self.inward.len()));
                 self.inward.clear();

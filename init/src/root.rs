@@ -51,24 +51,25 @@ const SETTINGS_FILES: &[&str] = &[
 ];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 
-/// Host folders and files that commands may read in every sandbox on the host, by a bind mount or by a landlock rule.
+/// Host folders and files that commands may read in every sandbox that is not a container: by a bind mount or by a
+/// landlock rule.
 pub fn readable() -> impl Iterator<Item = &'static Path> {
     SYSTEM.iter().chain(SETTINGS).chain(SETTINGS_FILES).map(Path::new)
 }
 
 /// Parts of the old root that remain usable while the new root is built.
 struct RootSources {
-    /// Path, detached mount, and whether it is a folder.
+    /// Each tree's path, its detached mount, and whether it is a folder.
     trees: Vec<(PathBuf, OwnedFd, bool)>,
     links: Vec<(PathBuf, PathBuf)>,
     files: Vec<(PathBuf, Vec<u8>)>,
-    /// Folders and files inside the trees to be covered by empty ones.
+    /// Folders and files inside the trees that are covered by empty ones.
     masks: Vec<PathBuf>,
 }
 
-/// The source of the workspace, before its disk is moved.
+/// The source of the workspace, before a disk is moved into this mount namespace.
 enum UnmovedWorkspace {
-    /// The opened lower layer, and the paths of the other folders.
+    /// The overlay's opened lower layer, and the paths of its other folders.
     Overlay {
         lower: OwnedFd,
         upper: PathBuf,
@@ -83,7 +84,7 @@ enum WorkspaceMount {
     Copy(OwnedFd),
 }
 
-/// Adds the failed action to an error.
+/// Adds a description of the failed action to an error.
 fn doing<T>(what: impl std::fmt::Display, result: io::Result<T>) -> io::Result<T> {
     result.map_err(|error| io::Error::new(error.kind(), format!("{what}: {error}")))
 }
@@ -102,7 +103,7 @@ impl RootSources {
             sources.add(path, path.starts_with("/etc"))?;
         }
         for path in SETTINGS_FILES.iter().map(Path::new) {
-            // A file that is missing outside is missing inside, too.
+            // A file that does not exist outside does not exist inside either.
             if let Ok(target) = fs::read_link(path) {
                 sources.links.push((path.into(), target));
             } else if let Ok(bytes) = fs::read(path) {
@@ -132,8 +133,8 @@ impl RootSources {
         Ok((sources, lower))
     }
 
-    /// Adds a folder of the host, or the link in its place on merged-usr systems. Failures are ignored for an optional
-    /// folder.
+    /// Adds a folder of the host; if the path is a link, as `/bin` is on merged-usr systems, adds the link. Failures
+    /// are ignored for an optional folder.
     fn add(&mut self, path: &Path, optional: bool) -> io::Result<()> {
         let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
         if about.is_symlink() {
@@ -172,8 +173,8 @@ impl UnmovedWorkspace {
     }
 
     /// Opens the remaining folders. A disk is moved into this mount namespace first, because an overlay accepts folders
-    /// of its own namespace only. The disk is mounted over the stage, whose old content is no longer needed and is
-    /// covered next.
+    /// of its own namespace only. The disk is mounted over the stage, because the stage's old content is no longer
+    /// needed and is covered by the new root next.
     fn complete(self) -> io::Result<WorkspaceMount> {
         Ok(match self {
             Self::Copy(tree) => WorkspaceMount::Copy(tree),
@@ -214,7 +215,7 @@ fn folder(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
-/// Returns the same path below the stage.
+/// Returns the path's location below the stage.
 fn staged(path: &Path) -> PathBuf {
     Path::new(STAGE).join(path.strip_prefix("/").unwrap_or(path))
 }
@@ -296,14 +297,14 @@ fn trees(sources: &RootSources) -> io::Result<()> {
                 }
                 doing(format!("attach `{}`", path.display()), attach(tree, &to))?;
             }
-            // A missing path is covered already, by a mask around it.
+            // A missing path is already covered, by a mask on a folder above it.
             None if !to.exists() => {}
             None if !to.is_dir() => {
                 let empty = staged(Path::new("/covered"));
                 fs::write(&empty, b"")?;
                 let tree = clone_tree(&empty, READ_ONLY | NO_SUID | NO_DEVICES)?;
                 doing(format!("cover `{}`", path.display()), attach(&tree, &to))?;
-                // The mounts keep the file alive.
+                // The file is no longer needed by name: the mounts keep it alive.
                 fs::remove_file(&empty)?;
             }
             None => {
@@ -315,7 +316,7 @@ fn trees(sources: &RootSources) -> io::Result<()> {
             }
         }
     }
-    // Make these read-only last, because trees inside them needed mount points.
+    // Make the masks read-only last, because trees inside them needed mount points.
     covered.iter().try_for_each(|mask| set_attributes_at(mask, READ_ONLY | NO_SUID | NO_DEVICES))
 }
 

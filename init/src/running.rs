@@ -28,11 +28,12 @@ pub(super) struct RunningJob {
     err: Capture,
     /// Processes that earlier commands left running.
     pub(super) spared: BTreeSet<Identity>,
-    /// Time without a processor; measured if the time limit allows for a busy machine.
+    /// Measures the time without a processor; only if the time limit may be extended on a busy machine.
     pub(super) starved: Option<Starved>,
-    /// Whether the job fails if the disk is full. Jobs that copy the workspace out do not.
+    /// Whether the job fails if the disk is full. Jobs that copy the workspace out do not fail then.
     pub(super) grows: bool,
-    /// The process, if it is a fork of the init instead of a command. Its open files are not visible to anyone.
+    /// The process's pid, if it is a fork of the init instead of a command. No process can see the open files of such a
+    /// fork.
     pub(super) forked: Option<i32>,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct ReadyDescriptors {
 }
 
 impl RunningJob {
-    /// Creates the job of process `pid`. Of each of its output pipes, `output` bytes are kept.
+    /// Creates the job of process `pid`. Keeps `output` bytes of each output pipe.
     pub(super) fn new(
         (pid, begun): (i32, Instant),
         stdin: Option<(PipeWriter, Vec<u8>)>,
@@ -108,7 +109,7 @@ impl RunningJob {
         })
     }
 
-    /// Reads and writes what is possible without waiting.
+    /// Reads and writes as much as possible without waiting.
     pub(super) fn pump(&mut self, ready: &ReadyDescriptors) {
         if ready.stdout && !read_some(self.stdout.as_mut(), &mut self.out) {
             self.stdout = None;
@@ -122,7 +123,7 @@ impl RunningJob {
             match pipe.write(&bytes[*written..]) {
                 Ok(count) => *written += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // The command has closed its input.
+                // The command has closed its input, so drop the remaining bytes.
                 Err(_) => *written = bytes.len(),
             }
             if *written == bytes.len() {

@@ -25,7 +25,7 @@ use crate::starved::Starved;
 #[derive(Debug, Clone, Copy)]
 struct JobTimeLimits {
     wall: Duration,
-    /// Maximum extension if other processes have the processors.
+    /// Maximum extension of the time limit if other processes occupy the processors.
     patience: Duration,
     /// Time between TERM and KILL.
     grace: Duration,
@@ -146,7 +146,7 @@ impl JobServer {
             }
             InitJob::Look => self.children.stop(),
             InitJob::Collect => {}
-            // Continue processes that are still stopped after a failed look.
+            // Continue processes that are still stopped after a job `Look` that failed.
             _ => self.children.go_on(),
         }
         if let Some(memory) = self.memory.as_ref().filter(|_| spared.is_empty()) {
@@ -190,7 +190,7 @@ impl JobServer {
                         self.children.kill(&running.spared);
                     }
                     Some(InitRequest::Expire) => {
-                        // From here on, proceed as at the time limit.
+                        // From here on, proceed as if the time limit had passed.
                         if forced.is_none() {
                             running.starved = None;
                             deadline = Some(Instant::now());
@@ -230,7 +230,8 @@ impl JobServer {
                 && let Some(starved) = &mut running.starved
                 && [count, deadline].into_iter().flatten().any(|time| Instant::now() >= time)
             {
-                // Processes that earlier commands left running belong to the sandbox and do not count as outsiders.
+                // Processes that earlier commands left running belong to the sandbox, so they do not count as outside
+                // processes.
                 let alive = self.children.living(&BTreeSet::new()).into_iter().map(|(pid, _)| pid);
                 let later = starved.later(alive, times.patience);
                 if !later.is_zero() {

@@ -10,7 +10,7 @@ use nix::libc;
 use nix::sys::socket::sockopt::{RcvBuf, SndBuf};
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, getsockopt, setsockopt, socket};
 
-/// Message types, flags and attributes of the kernel's socket diagnostics, which `libc` lacks.
+/// Message types, flags and attributes of the kernel's socket diagnostics that `libc` does not define.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const UDIAG_SHOW_MEMINFO: u32 = 0x20;
 const UNIX_DIAG_MEMINFO: u16 = 5;
@@ -55,15 +55,16 @@ struct SocketUsage {
     is_without_tcp: bool,
 }
 
-/// Returns the bytes of data that one socket may have sent, if it cannot raise its limit. Must be called before the
-/// host's `/proc` is covered, because only the host knows the setting.
+/// Returns the maximum bytes that one socket may have sent and that were not received yet, if it cannot raise its
+/// limit. Must be called before the host's `/proc` is covered, because only the host knows the setting.
 pub(super) fn most_of_one() -> u64 {
     // The kernel checks the limit before it queues a message, so the last message may exceed it by as much again. The
     // messages' own structures count, too.
     4 * setting("wmem_default")
 }
 
-/// Returns the bytes of data that a socket of a pair of stream sockets may have sent.
+/// Returns the maximum bytes that one socket of a connected pair of stream sockets may have sent and that were not
+/// received yet.
 pub(super) fn most_of_a_pair() -> u64 {
     // A message is at most half as large as the limit.
     setting("wmem_default") * 3 / 2
@@ -83,15 +84,16 @@ impl Sockets {
         Ok(Self { asked, used, families: families(), most, largest: OnceCell::new() })
     }
 
-    /// Returns a number of bytes that all sockets together cannot exceed, if it is known. Unlike [`Self::bytes`], this
-    /// reads one short file: to list a namespace's connections, the kernel searches those of the whole machine.
+    /// Returns an upper bound for the bytes in all sockets together, if it is known. Unlike [`Self::bytes`], this reads
+    /// only one short file; to list a namespace's connections, the kernel searches the connections of the whole
+    /// machine.
     pub(super) fn at_most(&self) -> Option<u64> {
         let largest = (*self.largest.get_or_init(largest))?;
         Some(self.used()?.saturating_mul(largest.max(self.most).max(CONNECTION)))
     }
 
-    /// Returns the bytes in all sockets together. A socket that its owner has closed lives on, but hidden, while data
-    /// that it sent is waiting; each of these counts for the most that it may hold.
+    /// Returns the bytes in all sockets together. A socket that its owner has closed lives on unlisted while data that
+    /// it sent waits to be received; each such hidden socket counts as the maximum that it may hold.
     pub(super) fn bytes(&mut self) -> u64 {
         let used = self.used().unwrap_or(0);
         let mut found = SocketUsage::default();
@@ -105,7 +107,8 @@ impl Sockets {
         found.bytes + used.saturating_sub(found.sockets) * most
     }
 
-    /// Returns the number of sockets, also of those that their owners have closed: "sockets: used 7".
+    /// Returns the number of sockets, including those that their owners have closed. Parses a line such as "sockets:
+    /// used 7".
     fn used(&self) -> Option<u64> {
         let mut text = [0; 64];
         let count = self.used.read_at(&mut text, 0).ok()?;
@@ -114,8 +117,8 @@ impl Sockets {
     }
 }
 
-/// Returns the maximum bytes that a socket of this network namespace may hold: what it has sent and received, and as
-/// much again that arrives while its owner reads.
+/// Returns the maximum bytes that a socket of this network namespace may hold: the data it has sent and received, and
+/// as much again for data that arrives while its owner reads.
 fn largest() -> Option<u64> {
     let automatic = |name: &str| {
         let text = fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
@@ -204,9 +207,10 @@ impl SocketUsage {
             let Some(value) = rest.get(4..length) else { return };
             if kind == family.attribute {
                 let field = |index: usize| value.get(4 * index..).and_then(number).map_or(0, u64::from);
-                // Received; the larger of sent and queued; reserved; options; backlog.
+                // Sum of received bytes, the larger one of sent and queued bytes, reserved bytes, options, and the
+                // backlog.
                 self.bytes += field(0) + field(2).max(field(5)) + field(4) + field(6) + field(7);
-                // The kernel's own netlink sockets have port 0 and are not in the number of used sockets.
+                // The kernel's own netlink sockets have port 0 and are not included in the number of used sockets.
                 let is_kernel_s = family.attribute == NETLINK_DIAG_MEMINFO && body.get(4..).and_then(number) == Some(0);
                 self.sockets += u64::from(!is_kernel_s);
                 return;
@@ -252,7 +256,7 @@ mod tests {
             let mut found = SocketUsage::default();
             list(&mut sockets.asked, &families[place], &mut found).ok().map(|()| (found.bytes, found.sockets))
         };
-        // Uses this machine's sockets. Other tests have sockets, too, but hardly any data in them.
+        // Test with this machine's sockets. Other tests have sockets, too, but hardly any data in them.
         for place in [0, 2] {
             let Some((before, few)) = total(place) else {
                 eprintln!("skipped: this kernel does not list such sockets");

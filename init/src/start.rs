@@ -24,7 +24,7 @@ use super::tree::{self, FileTime};
 use super::wire::{InitJob, OsBytes, Setup, put_item};
 use crate::{files, processes};
 
-/// Number of tries to start a process when none is left, and the time between tries.
+/// Number of tries to start a process when the machine has none left. `BETWEEN_TRIES` is the time between tries.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(25);
 
@@ -47,7 +47,7 @@ pub(super) struct Starter {
 pub(super) enum NotStarted {
     /// The command is wrong.
     Refused(String),
-    /// The machine has no process left, though the sandbox has not used up its own limit.
+    /// The machine has no process left, although the sandbox has not used up its own limit.
     NoProcess(String),
 }
 
@@ -93,7 +93,7 @@ impl Starter {
         self.confinement.is_some()
     }
 
-    /// Starts a job. `since` is the time at which the sandbox began, for surveys.
+    /// Starts a job. `since` is the time at which the sandbox began, which surveys need.
     pub(super) fn start(
         &self,
         job: &InitJob,
@@ -184,8 +184,8 @@ impl Starter {
         self.persistently(|| launch.start())
     }
 
-    /// Starts a process with the commands' score. If others have used up the machine's processes, tries again a little
-    /// later.
+    /// Starts a process with the commands' OOM score. If other programs have used up the machine's processes, tries
+    /// again a little later.
     fn persistently<T>(&self, mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         let mut start = || OomScore::raised(self.oom_score.as_ref(), &mut start);
         for _ in 0..TRIES {
@@ -199,8 +199,8 @@ impl Starter {
         start()
     }
 
-    /// Whether the sandbox has used up at least half of its own limit of processes. If not, others have used up the
-    /// machine's.
+    /// Whether the sandbox has used up at least half of its own limit of processes. If not, other programs have used up
+    /// the machine's processes.
     fn is_crowded(&self) -> bool {
         let own = std::process::id() as i32;
         let all = if own == 1 { processes::table().into_keys().collect() } else { processes::below(own) };
@@ -217,7 +217,7 @@ impl Starter {
         NotStarted::Refused(format!("{what}: {error}"))
     }
 
-    /// Runs a file job in a forked child, which already has the input in memory.
+    /// Runs a file job in a forked child of the init. The child already has the input in memory.
     fn fork_for(
         &self,
         job: &InitJob,
@@ -242,7 +242,7 @@ impl Starter {
                         1
                     }
                 };
-                // SAFETY: ends the child without running the parent's exit handlers.
+                // SAFETY: this ends the child without running the parent's exit handlers.
                 unsafe { libc::_exit(code) }
             }
         }

@@ -1,6 +1,6 @@
 //! Measures how long a command had no processor because other processes had them all, so that a correct solution is not
-//! too slow on a busy machine. The kernel counts for each task how long it ran and how long it was ready but did not
-//! run (the first two fields of `/proc/PID/task/TID/schedstat`, in nanoseconds).
+//! too slow on a busy machine. The kernel counts for each task how long the task ran and how long it was ready but did
+//! not run (the first two fields of `/proc/PID/task/TID/schedstat`, in nanoseconds).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,16 +20,16 @@ pub struct Starved {
     before: BTreeMap<(i32, i32), RunTimes>,
     /// Nanoseconds that all processes have run, including ended ones; the largest value seen so far.
     ran: u64,
-    /// Whether this process reaps all processes that end below it.
+    /// Whether this process is the parent of all orphans below it, so that it reaps every process that ends.
     collects: bool,
     processors: f64,
     total: Duration,
 }
 
 impl Starved {
-    /// Starts measuring a command that began at `begun`. Processes of the command that end are not counted.
+    /// Starts measuring a command that began at `begun`. Processes of the command are no longer counted once they end.
     pub fn since(begun: Instant) -> Self {
-        // Asking takes a dozen system calls, because control groups count, too.
+        // Query this once, because it takes a dozen system calls: control groups limit the number, too.
         static PROCESSORS: OnceLock<f64> = OnceLock::new();
         let processors =
             *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64));
@@ -37,8 +37,8 @@ impl Starved {
     }
 
     /// Starts measuring a command that begins now in the sandbox of which this process is the first one. The living
-    /// processes `others` count as the command's own, and so do ended ones, because only processes outside can hold the
-    /// command up.
+    /// processes `others` count as the command's own, and so do processes that end, because only processes outside of
+    /// the sandbox can delay the command.
     pub fn of_sandbox(begun: Instant, others: impl IntoIterator<Item = i32>) -> Self {
         let mut starved = Self { collects: true, ..Self::since(begun) };
         let others: Vec<i32> = others.into_iter().collect();
@@ -72,7 +72,7 @@ impl Starved {
             .iter()
             .map(|(task, counts)| counts.1.saturating_sub(self.before.get(task).copied().unwrap_or_default().1))
             .sum();
-        // A process that has ended and was not reaped yet is missing for a moment.
+        // A process that has ended and has not been reaped yet is missing from the sum for a moment.
         let ran = ran_so_far.saturating_sub(self.ran);
         self.ran = self.ran.max(ran_so_far);
         let time = self.looked.elapsed();
@@ -82,7 +82,7 @@ impl Starved {
         (self.before, self.looked) = (now, self.looked + time);
     }
 
-    /// Returns the nanoseconds that these processes, and all that have ended below them, have run.
+    /// Returns the nanoseconds that these processes have run, including processes that have ended below them.
     fn ran_so_far(&self, processes: &[i32]) -> u64 {
         let living: u64 = processes.iter().flat_map(|pid| counts(*pid)).map(|(_, (ran, _))| ran).sum();
         let ended: u64 = processes.iter().map(|pid| ran_of_children(*pid)).sum();
@@ -107,9 +107,9 @@ fn ran_of_own_children() -> u64 {
     time(usage.user_time()) + time(usage.system_time())
 }
 
-/// Returns the seconds by which other processes held up tasks that ran for `ran` and waited for `waited` seconds in
-/// all, within `time` seconds. Alone, the tasks would have run for the sum of both, but at most on all processors all
-/// the time. The difference to `ran` is divided by the number of tasks that would have run at once.
+/// Returns the seconds by which other processes delayed tasks that ran for `ran` and waited for `waited` seconds in
+/// all, within `time` seconds. Without other processes, the tasks would have run for the sum of both, but at most for
+/// `time` on each processor. The difference from `ran` is divided by the number of tasks that would have run at once.
 fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
     if time <= 0.0 {
         return 0.0;
@@ -118,7 +118,7 @@ fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
     ((alone - ran) / (alone / time).max(1.0)).clamp(0.0, time)
 }
 
-/// Returns the counts of each task of a process; empty if the kernel does not count.
+/// Returns the times of each task of a process; empty if the kernel does not count them.
 fn counts(process: i32) -> Vec<((i32, i32), RunTimes)> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
     let count = |task: i32| {
@@ -145,10 +145,10 @@ mod tests {
 
     #[test]
     fn tasks_that_wait_for_each_other_are_not_delayed_by_others() {
-        // Eight tasks on two processors, which they have to themselves; then with a quarter of that.
+        // Eight tasks that have two processors to themselves, then eight tasks that get a quarter of two processors.
         assert!(without(2.0, 6.0, 1.0, 2.0).abs() < 1e-12);
         assert!((without(0.5, 7.5, 1.0, 2.0) - 0.75).abs() < 1e-12);
-        // Even a thousand waiting tasks make no difference.
+        // Even a thousand waiting tasks cause no delay.
         assert!(without(2.0, 998.0, 1.0, 2.0).abs() < 1e-12);
     }
 

@@ -13,8 +13,8 @@ use super::mount::{NO_SUID, attach, clone_tree};
 pub(super) const FOLDER: &str = "/dev/pts";
 /// The terminal that controls the session of the process that opens it.
 pub(super) const CONTROLLING: &str = "/dev/tty";
-/// Maximum number of pseudo-terminals of a sandbox. All sandboxes of a machine together may have 3,072 by default; the
-/// kernel keeps 1,024 more for the host's own mount namespace.
+/// Maximum number of pseudo-terminals of a sandbox. By default, all sandboxes of a machine together may have 3,072; the
+/// kernel reserves 1,024 more for the host's own mount namespace.
 pub(super) const MOST: usize = 64;
 
 /// Mounts a file system of pseudo-terminals at `dev`, the staged `/dev`.
@@ -35,6 +35,6 @@ pub(super) fn provide(dev: &Path) -> io::Result<()> {
 /// Whether a container has more pseudo-terminals than a sandbox may have. Engines mount them without a limit.
 pub(super) fn are_too_many() -> bool {
     let Ok(folder) = fs::read_dir(FOLDER) else { return false };
-    // One of the files is `ptmx`.
+    // One of the entries is `ptmx`, which is not a terminal.
     folder.take(MOST + 2).count() > MOST + 1
 }

@@ -67,16 +67,16 @@ pub enum WorkspaceSource {
         lower: OsBytes,
         upper: OsBytes,
         work: OsBytes,
-        /// The root of the file system that holds only `upper` and `work`, if they have their own.
+        /// The root of a separate file system that holds only `upper` and `work`, if there is one.
         disk: Option<OsBytes>,
     },
     /// A folder of the host.
     Folder(OsBytes),
-    /// The container's image, which contains it.
+    /// The workspace is part of the container's image.
     Image,
 }
 
-/// The limits that the init sets or watches. Only the cgroup limits CPUs.
+/// The limits that the init sets or watches. The CPU limit is missing here, because a cgroup enforces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitLimits {
     pub memory: u64,
@@ -126,7 +126,8 @@ pub enum InitJob {
     List { path: OsBytes },
     /// Write and remove the files listed on standard input.
     Lay,
-    /// Kill all other processes, then list the workspace's entries, or those paths on standard input that exist.
+    /// Kill all other processes, then list the workspace's entries. If standard input contains paths, list only the
+    /// existing ones of these.
     Survey,
     /// Same as [`InitJob::Survey`], but all other processes are only stopped. They continue after [`InitJob::Collect`].
     Look,
@@ -134,7 +135,7 @@ pub enum InitJob {
     Collect,
 }
 
-/// A message from the harness to the init, after [`Setup`].
+/// A message from the harness to the init, sent after [`Setup`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InitRequest {
     /// Run a job.
@@ -164,20 +165,20 @@ pub enum Relayed {
     Opened(u64),
     /// Bytes, at most [`RELAY_WINDOW`] of which may be in flight.
     Bytes(u64, #[serde(with = "serde_bytes")] Vec<u8>),
-    /// This many more bytes have reached their reader, so others may be sent.
+    /// Number of further bytes that have reached their reader, so that the sender may send as many more.
     Acknowledged(u64, u64),
-    /// This side sends no more bytes.
+    /// This side of the connection sends no more bytes.
     Closed(u64),
 }
 
 /// Bytes of one relayed connection that may be in flight in each direction.
 pub const RELAY_WINDOW: usize = 256 << 10;
 
-/// Maximum bytes of one relayed message: small enough for the readers that accept only short replies.
+/// Maximum bytes of one message of relayed data, small enough for readers that accept only short replies.
 pub const RELAY_PART: usize = 32 << 10;
 
 /// Bytes that have been read but not acknowledged. Every message wakes the other side, so bytes are acknowledged in
-/// large amounts. The sender always has at least half of its window.
+/// large amounts, but early enough that the sender always has at least half of its window.
 #[derive(Debug, Default)]
 pub struct Unacknowledged(u64);
 
@@ -266,7 +267,7 @@ pub fn receive<T: DeserializeOwned>(mut from: impl Read, most: u64) -> io::Resul
         Err(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
     };
     let length = length(head, most)? as u64;
-    // A false length must not reserve memory for bytes that never arrive.
+    // Reserve little memory at first: a wrong length must not reserve memory for bytes that never arrive.
     let mut payload = Vec::with_capacity(length.min(RESERVED) as usize);
     if from.take(length).read_to_end(&mut payload)? as u64 != length {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -386,7 +387,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
         let error = receive::<InitRequest>(&promise(LONGEST_REQUEST)[..], LONGEST_REQUEST).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{error}");
-        // A list that claims to have more entries than fit in any memory.
+        // A list that claims to have more entries than fit in memory.
         let job = [&[0_u8, 0][..], &[0xff; 9], &[1]].concat();
         assert!(decode::<InitRequest>(&job).is_err());
     }

@@ -1,5 +1,5 @@
-//! The resources of an attempt. Agents use the sandbox through [`Context`], which limits every use to the remaining
-//! time and charges it to the budget.
+//! The resources of an attempt. Agents use the sandbox through [`Context`], which limits each use to the remaining time
+//! and charges the time to the budget.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,28 +20,29 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// The resources of an attempt.
 pub struct Context<'a> {
-    /// Where commands run. Agents use [`Context::exec`], [`Context::read`], [`Context::write`] and [`Context::list`],
-    /// which charge the budget.
+    /// The sandbox of the attempt. Agents use it through [`Context::exec`], [`Context::read`], [`Context::write`] and
+    /// [`Context::list`], which charge the budget.
     pub sandbox: &'a mut dyn Sandbox,
     /// The model, for agents that need one.
     pub model: Option<&'a dyn Model>,
-    /// Sampling settings of the attempt, whose seed differs between attempts. Calls use [`Context::next_sampling`].
+    /// Sampling settings of the attempt; its seed differs from that of other attempts. Model calls use
+    /// [`Context::next_sampling`].
     pub sampling: Sampling,
     /// The budget.
     pub budget: &'a mut Budget,
-    /// The record of the attempt's events.
+    /// The record of the attempt.
     pub trajectory: &'a mut Trajectory,
     /// Cancelled when the run is being stopped.
     pub cancel: CancellationToken,
-    /// The agent's answer, verbatim. A later report replaces an earlier one.
+    /// The agent's answer, verbatim. If the agent reports several, the last one.
     pub answer: Option<String>,
     /// The agent's Python session, if it uses one.
     pub session: PythonSession,
-    /// Reviews the work between rounds, for runs with feedback.
+    /// Evaluates the work between rounds, in runs with feedback.
     pub review: Option<&'a dyn Reviewer>,
-    /// The current round, from 0.
+    /// Number of the current round, from 0.
     pub round: u32,
-    /// Memory limit in bytes of each of the agent's processes outside the sandbox.
+    /// Memory limit in bytes of each process of the agent that runs outside the sandbox.
     pub memory: u64,
 }
 
@@ -57,11 +58,11 @@ impl Context<'_> {
         let begun = Instant::now();
         let exec = self.sandbox.exec(command, &limits).await;
         let took = match &exec {
-            // The sandbox's clock may differ slightly from ours. A command that timed out is charged its whole limit,
-            // so that no time remains by rounding.
+            // The clocks of sandbox and harness may differ slightly. A command that timed out is charged its whole
+            // limit, so that rounding cannot leave any time.
             Ok(exec) if exec.exit == Exit::TimedOut => exec.own_time().max(wall),
-            // Use the sandbox's measurement: sandbox and command keep running while this process is suspended, for
-            // example by Ctrl-Z.
+            // Use the sandbox's measurement: while this process is suspended, for example by Ctrl-Z, the sandbox keeps
+            // running.
             Ok(exec) => exec.own_time(),
             Err(_) => begun.elapsed(),
         };
@@ -79,7 +80,7 @@ impl Context<'_> {
         self.cut(begun, left, bytes)
     }
 
-    /// Creates or replaces a regular file. Writes only a part of it if the time runs out.
+    /// Creates or replaces a regular file. If the time runs out, only a part of the file may be written.
     ///
     /// # Errors
     /// [`Fault::Refused`] if no time is left, and the errors of the sandbox.
@@ -89,7 +90,7 @@ impl Context<'_> {
         self.cut(begun, left, written)
     }
 
-    /// Lists a folder's entries.
+    /// Lists the entries of a folder.
     ///
     /// # Errors
     /// [`Fault::Refused`] if no time is left, and the errors of the sandbox.
@@ -99,21 +100,21 @@ impl Context<'_> {
         self.cut(begun, left, entries)
     }
 
-    /// Sampling settings of the next call. Each call has its own seed: with the same seed, a server draws the same
-    /// random numbers again, and a model in a loop would stay in it at any temperature.
+    /// Returns the sampling settings of the next call. Each call has a different seed: with equal seeds a server draws
+    /// equal random numbers, so a model that repeats itself would continue to do so at any temperature.
     #[must_use]
     pub fn next_sampling(&self) -> Sampling {
         let seed = self.sampling.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.calls)));
         Sampling { seed, ..self.sampling.clone() }
     }
 
-    /// Counts a reply's format error and records it.
+    /// Counts and records a format error of a reply.
     pub fn count_format_error(&mut self, what: &str) {
         self.budget.format_errors += 1;
         self.trajectory.push(&Event::FormatError { step: self.budget.steps, what: what.to_owned() });
     }
 
-    /// Records an event and adds what the model sees of it to `messages`.
+    /// Records an event, and applies it to `messages`, the conversation that the model sees.
     pub fn record_message(&mut self, messages: &mut Vec<Message>, event: &Event) {
         conversation::take(messages, event);
         self.trajectory.push(event);
@@ -124,8 +125,8 @@ impl Context<'_> {
         Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent, seed: None }.allow()
     }
 
-    /// Asks the model within the budget; charges and records the call. If the asker is the agent, the reply is added to
-    /// the request's messages.
+    /// Calls the model within the budget; charges and records the call. If the asker is the agent, also adds the reply
+    /// to the request's messages.
     pub(crate) async fn ask(
         &mut self,
         model: &dyn Model,
@@ -138,8 +139,8 @@ impl Context<'_> {
         asked.outcome.map_err(|failed| Unanswered::Failed(failed.error))
     }
 
-    /// Ends a round and returns the feedback for the next one. Returns `None` if there is no further round: feedback is
-    /// off, the rounds are used up, the work passes, or the budget is used up. The answer stays reported.
+    /// Ends a round and returns the feedback for the next one. Returns `None` if no further round follows: feedback is
+    /// off, the rounds are used up, the work passes, or the budget is used up. The agent's last answer then stands.
     pub(crate) async fn feedback(&mut self, feedback: Option<u32>, rounds: u32) -> Result<Option<String>, AttemptEnd> {
         let (Some(level), Some(reviewer)) = (feedback, self.review) else { return Ok(None) };
         if self.round >= rounds || self.budget.exceeded().is_some() {
@@ -151,8 +152,9 @@ impl Context<'_> {
         reviewer.review(asked, self.answer.as_deref(), self.sandbox, self.trajectory).await
     }
 
-    /// Charges the time since `begun`; at least `left`, all the remaining time, if the operation was cut off. A sandbox
-    /// interrupted in an operation must not be used again, and isn't: without time left, every use is refused.
+    /// Charges the time since `begun` for an operation. If the operation was cut off, at least `left`, the remaining
+    /// time, is charged. After that no time is left, so the sandbox refuses further use; this is intended, because its
+    /// state is unknown after an interrupted operation.
     fn cut<T>(&mut self, begun: Instant, left: Duration, done: Result<Result<T, Fault>, Elapsed>) -> Result<T, Fault> {
         if let Ok(done) = done {
             self.budget.charge_time(begun.elapsed());

@@ -12,7 +12,7 @@ use crate::sandbox::{Evidence, Fault, Loss};
 pub enum End {
     /// The agent reported an answer.
     Answered,
-    /// The agent stopped of its own accord, without an answer.
+    /// The agent stopped by itself without an answer.
     GaveUp,
     /// An external agent's program failed before any of its model calls could be answered. Scored like any other end;
     /// the run stops if all attempts of the agent end this way.
@@ -23,37 +23,37 @@ pub enum End {
     TimeLimit,
     /// The money was used up.
     CostLimit,
-    /// The tokens were used up, or the conversation no longer fits the model.
+    /// The tokens were used up, or the conversation no longer fits the model's context.
     TokenLimit,
-    /// The agent wrote more than the sandbox's disk limit.
+    /// The agent wrote more data than the sandbox's disk limit allows.
     DiskLimit,
-    /// Too many replies in a row could not be parsed.
+    /// Too many consecutive replies could not be parsed.
     FormatErrors,
     /// The provider refused the conversation, for example by a content filter. Scored like any other end, because the
     /// agent's own conversation caused the refusal.
     Refused,
-    /// The provider failed after all retries. An infrastructure loss.
+    /// The provider failed after all retries. Counts as lost to infrastructure.
     ModelError,
-    /// The model cannot be used by any attempt, for example because of a wrong key. An infrastructure loss that stops
+    /// No attempt can use the model, for example because of a wrong key. Counts as lost to infrastructure, and stops
     /// the run.
     ModelDenied,
-    /// The sandbox was lost, and there is evidence that the machine failed. An infrastructure loss.
+    /// The sandbox was lost, and there is evidence that the machine failed. Counts as lost to infrastructure.
     SandboxLost,
-    /// The sandbox ended while the attempt ran, without evidence that the machine failed. Counts as the attempt's own
-    /// doing and is scored like any other end.
+    /// The sandbox ended during the attempt, without evidence that the machine failed. The attempt is held responsible,
+    /// and is scored like any other.
     SandboxKilled,
-    /// The run was stopped. An infrastructure loss.
+    /// The run was stopped. Counts as lost to infrastructure.
     Cancelled,
 }
 
 impl End {
-    /// Whether the attempt was lost to infrastructure: such attempts are never scored, and are run again on resume.
+    /// Whether the attempt was lost to infrastructure. Such attempts are never scored, and `resume` runs them again.
     #[must_use]
     pub const fn is_infrastructure(self) -> bool {
         matches!(self, Self::ModelError | Self::ModelDenied | Self::SandboxLost | Self::Cancelled)
     }
 
-    /// Whether every other attempt would end the same way, so that the run should stop.
+    /// Whether every other attempt would end in the same way, so that the run should stop.
     #[must_use]
     pub const fn is_fatal(self) -> bool {
         matches!(self, Self::ModelDenied)
@@ -82,7 +82,7 @@ impl End {
 pub struct AttemptEnd {
     /// Why it stopped.
     pub end: End,
-    /// Details such as the provider's error; kept in the store.
+    /// Details, such as the provider's error; stored with the attempt.
     pub detail: Option<String>,
     /// For [`End::SandboxLost`]: the evidence that the machine failed.
     pub evidence: Option<Evidence>,
@@ -117,7 +117,8 @@ impl From<Loss> for AttemptEnd {
 }
 
 impl From<Fault> for AttemptEnd {
-    /// Maps a refusal to the time limit: [`super::Context`] refuses uses of the sandbox only when no tool time is left.
+    /// Converts a refusal of the sandbox to the time limit, because [`super::Context`] refuses uses of the sandbox only
+    /// when no tool time is left.
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Lost(loss) => loss.into(),
@@ -130,7 +131,7 @@ impl From<&ModelError> for AttemptEnd {
     fn from(error: &ModelError) -> Self {
         let end = match error {
             ModelError::ContextLength(_) => End::TokenLimit,
-            // A script that has run out of replies has nothing more to do.
+            // When a script has no more replies, the attempt is over.
             ModelError::Exhausted(_) => End::GaveUp,
             ModelError::Refused(_) | ModelError::Rejected(_) => End::Refused,
             ModelError::Denied(_) => End::ModelDenied,

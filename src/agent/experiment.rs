@@ -1,5 +1,5 @@
-//! Experiments run by agents that follow a fixed program: within the budget, recorded, and with results read by the
-//! manifest's rules.
+//! Runs experiments for agents that follow a fixed procedure. The runs are charged to the budget and recorded, and
+//! their results are read by the manifest's rules.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,13 +29,13 @@ pub struct ExperimentFailure {
 pub struct ReplicationOutcome {
     /// Results by key.
     pub answer: Map<String, Value>,
-    /// Experiments without a result.
+    /// Failed experiments, which have no result.
     pub failures: Vec<ExperimentFailure>,
     /// Why the experiments stopped before the last one, if they did.
     pub stopped: Option<AttemptEnd>,
 }
 
-/// Runs experiments one after another until the budget is used up. `count` makes each of them a step.
+/// Runs experiments one after another until the budget is used up. If `count` is set, each experiment counts as a step.
 pub async fn run_all(checks: &[Check], context: &mut Context<'_>, count: bool) -> ReplicationOutcome {
     let mut outcome = ReplicationOutcome::default();
     for experiment in checks {
@@ -65,7 +65,7 @@ pub async fn run_all(checks: &[Check], context: &mut Context<'_>, count: bool) -
     outcome
 }
 
-/// Runs all experiments and reports their results; used by agents that only put code in place.
+/// Runs all experiments and reports their results. Used by agents whose only other work is to write code into files.
 pub async fn report(checks: &[Check], context: &mut Context<'_>) -> AttemptEnd {
     let outcome = run_all(checks, context, true).await;
     if let Some(stopped) = outcome.stopped {
@@ -76,12 +76,12 @@ pub async fn report(checks: &[Check], context: &mut Context<'_>) -> AttemptEnd {
     AttemptEnd { detail: (!failures.is_empty()).then(|| failures.join("; ")), ..End::Answered.into() }
 }
 
-/// Reports results as the answer.
+/// Reports results as the agent's answer.
 pub fn answer(results: Map<String, Value>, context: &mut Context<'_>) {
     answer_raw(Value::Object(results).to_string(), context);
 }
 
-/// Reports an answer verbatim.
+/// Reports a text as the agent's answer.
 pub(crate) fn answer_raw(raw: String, context: &mut Context<'_>) {
     context.trajectory.push(&Event::Answer { raw: raw.clone() });
     context.answer = Some(raw);
@@ -101,11 +101,11 @@ pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) 
     Ok(())
 }
 
-/// The agent's sandbox as a place to run a check: use is charged to the budget, and the command is recorded.
+/// Runs a check in the agent's sandbox: charges the budget and records the command.
 struct BudgetedSandbox<'c, 'a> {
     context: &'c mut Context<'a>,
     check: &'c Check,
-    /// Tool time used before the check.
+    /// Tool time used before the check began.
     before: Duration,
 }
 
@@ -128,8 +128,8 @@ impl CheckRunner for BudgetedSandbox<'_, '_> {
         self.context.read(path, MOST_OUTPUT as u64).await
     }
 
-    /// Removes a file if it exists. Checking first is cheaper than a command, and most agents run an experiment only
-    /// once, so there is usually no old result.
+    /// Removes a file if it exists. There is usually no file, because most agents run an experiment only once; testing
+    /// this first is cheaper than a command.
     async fn remove(&mut self, path: &Path) -> Result<(), Fault> {
         if self.read(path).await.is_ok() {
             self.context.exec(&removal(path), wall(self.check), MOST_OUTPUT).await?;
@@ -138,7 +138,7 @@ impl CheckRunner for BudgetedSandbox<'_, '_> {
     }
 }
 
-/// Runs an experiment. The inner error says why there is no result; the second part is the standard error.
+/// Runs an experiment. Returns its result, or why it has no result; and its standard error.
 async fn run(check: &Check, context: &mut Context<'_>) -> Result<(Result<Value, String>, String), Fault> {
     let before = context.budget.tool_time;
     let measured = measure(&mut BudgetedSandbox { context, check, before }, check).await?;

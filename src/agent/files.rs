@@ -1,5 +1,5 @@
-//! Files that every agent finds in its workspace beside the repo: the paper, the experiments, and a script that runs
-//! them. This module only builds the contents; the runner writes them.
+//! Files that every agent finds in its workspace in addition to the repo: the paper, the list of experiments, and a
+//! script that runs them. This module only builds the contents; `run` writes them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use super::Replication;
 
 /// The paper's text.
 pub const PAPER: &str = "paper.txt";
-/// The experiments to run and report.
+/// Descriptions of the experiments to run and report.
 pub const EXPERIMENTS: &str = "experiments.md";
 /// Script that runs all experiments.
 const RUN_EXPERIMENTS: &str = "run_experiments.sh";
 
-/// Returns paths and contents of a task's files: [`PAPER`], [`EXPERIMENTS`], [`RUN_EXPERIMENTS`]. There is no script if
-/// agents have no experiment to run.
+/// Returns the paths and contents of a task's files: [`PAPER`], [`EXPERIMENTS`], [`RUN_EXPERIMENTS`]. The script is
+/// left out if the agent has no experiment to run.
 #[must_use]
 pub fn task_files(task: &Replication) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files =
@@ -46,8 +46,8 @@ fn experiments(task: &Replication) -> String {
     text
 }
 
-/// Builds the script. Each command runs in its own subshell, so that its directory, variables and failure don't affect
-/// the next one.
+/// Builds the script. Each command runs in a separate subshell, so that its directory, variables and failure don't
+/// affect the next command.
 fn run_experiments(task: &Replication) -> String {
     let mut script = "#!/bin/sh\n# Runs the experiments of experiments.md, one after another.\ncd \"$(dirname \"$0\")\" || exit 1\nfailed=0\n".to_owned();
     for experiment in &task.experiments {

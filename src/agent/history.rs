@@ -1,4 +1,5 @@
-//! Choice of the earlier steps that a model is shown again: all, the last ones, or a summary and the last ones.
+//! The history setting: which earlier steps a model is shown in each call: all, the last ones, or a summary and the
+//! last ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Message, Role};
 
-/// Characters kept of an older observation by [`History::Super`], and of an observation shortened to save space.
+/// Characters kept of an older observation with [`History::Super`], and of any observation that is shortened to save
+/// space.
 pub const SHORT: usize = 500;
 
 /// Which earlier steps a model is shown again.
@@ -32,12 +34,12 @@ pub const FORMS: &str = "`full`, `window:K`, `summary:K` or `super`";
 
 impl History {
     /// Whether the next model call shows this observation of an earlier step in full. The last reply in `messages` is
-    /// the one being carried out.
+    /// the one that is being carried out.
     #[must_use]
     pub(super) fn still_shows(self, messages: &[Message], observation: &str) -> bool {
         let kept = match self {
             Self::Full | Self::Super => 0,
-            // This many replies are kept, including the newest.
+            // With these settings, this many replies are kept, including the newest.
             Self::Window(steps) | Self::Summary(steps) => messages
                 .iter()
                 .enumerate()

@@ -1,6 +1,6 @@
 //! The only implementation of running a check (an experiment or similar): remove the old result file, run the command,
-//! read the result by its rule. Agents run checks within their budget; gold, the baseline and verification run them
-//! directly in a sandbox.
+//! and read the result by its rule. Agents run checks within their budget; gold runs, the baseline and verification run
+//! them directly in a sandbox.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,15 +23,15 @@ pub(crate) trait CheckRunner: Send {
     async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault>;
     /// Reads a file of at most [`MOST_OUTPUT`] bytes.
     async fn read(&mut self, path: &Path) -> Result<Vec<u8>, Fault>;
-    /// Removes a file if it exists. A failed removal is not reported, because it shows in the check's result.
+    /// Removes a file if it exists. A failure is not returned, because it shows in the check's result.
     async fn remove(&mut self, path: &Path) -> Result<(), Fault>;
 }
 
 /// Outcome of a check.
 pub(crate) struct CheckOutcome {
-    /// How its command ended.
+    /// How the check's command ended.
     pub exec: Exec,
-    /// Its result.
+    /// The check's result, or why it has no result.
     pub result: Result<Value, NoResult>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum NoResult {
     Ended(Exit),
     /// The result file cannot be read.
     File(String),
-    /// The output does not match the result rule.
+    /// The output does not match the rule for reading the result.
     Misfit(String),
 }
 

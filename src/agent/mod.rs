@@ -1,7 +1,8 @@
-//! Agents, which attempt samples: the [`Agent`] trait, the task an agent is given and the context it works in.
+//! Agents, which attempt samples: the [`Agent`] trait, the task that an agent is given, and the context that it works
+//! in.
 //!
 //! An agent acts only through its [`Context`]: a sandbox, a model, a budget that it cannot exceed, and a trajectory
-//! that records what it does. The agents themselves are in `agents`; the files beside this one are what they share.
+//! that records its actions. The agents themselves are in `agents`; the other files here are shared by several agents.
 
 mod agents;
 mod budget;
@@ -59,14 +60,14 @@ pub(crate) use trajectory::call_tokens::{RecentTokens, WholeTokens};
 pub use trajectory::conversation;
 pub use trajectory::{Event, TimedEvent, Trajectory};
 
-/// A method of attempting samples. Shared by all attempts of a run; holds no state of any attempt.
+/// An agent: a method of attempting samples. All attempts of a run share it, so it holds no state of an attempt.
 #[async_trait]
 pub trait Agent: Send + Sync {
-    /// Short name, used in file names and tables: `react`, `gold`.
+    /// Short name, such as `react` or `gold`, used in file names and tables.
     fn name(&self) -> &str;
     /// Whether [`Context::model`] must be present.
     fn needs_model(&self) -> bool;
-    /// The only family whose samples it can attempt; `None` for any.
+    /// The only family whose samples the agent can attempt; `None` for any family.
     fn only(&self) -> Option<&'static str> {
         None
     }
@@ -74,7 +75,7 @@ pub trait Agent: Send + Sync {
     fn forges(&self) -> bool {
         false
     }
-    /// Prepares what the agent needs on this machine apart from a model, in the folder `cache`. Called before the first
+    /// Prepares what the agent needs on this machine, except a model, in the folder `cache`. Called before the first
     /// attempt.
     ///
     /// # Errors
@@ -82,20 +83,21 @@ pub trait Agent: Send + Sync {
     async fn prepare(&self, _cache: &Path, _on_progress: OnProgress<'_>) -> Result<()> {
         Ok(())
     }
-    /// Host folders that its sandboxes must mount read-only; known once prepared.
+    /// Folders of the host that the agent's sandboxes must mount read-only; complete only after [`Agent::prepare`].
     fn read_only(&self) -> Vec<PathBuf> {
         Vec::new()
     }
-    /// Task files to leave out of its workspace.
+    /// Names of task files that the agent's workspace must not contain.
     fn goes_without(&self) -> &'static [&'static str] {
         &[]
     }
-    /// Whether processes in its sandbox must be able to reach the harness: [`crate::sandbox::Backend::listens`].
+    /// Whether processes in the agent's sandbox must be able to reach the harness:
+    /// [`crate::sandbox::Backend::listens`].
     fn needs_listener(&self) -> bool {
         false
     }
-    /// Digest of everything about the agent that isn't part of this program, such as another program's version and
-    /// command line. Runs with the same digest had the same agent. Known once prepared.
+    /// Digest of those parts of the agent that are not part of this program, such as the version and command line of
+    /// another program. Runs with equal digests used the same agent. Known only after [`Agent::prepare`].
     fn digest(&self) -> Option<String> {
         None
     }
@@ -103,20 +105,20 @@ pub trait Agent: Send + Sync {
     fn version(&self) -> Option<String> {
         None
     }
-    /// Grace period to end and complete its record once [`Context::cancel`] is set. With zero, the agent is dropped at
-    /// once, in the middle of whatever it does.
+    /// Time that the agent gets to end and to complete its record once [`Context::cancel`] is set. If it is zero, the
+    /// agent is dropped at once, in the middle of any action.
     fn winds_down(&self) -> Duration {
         Duration::ZERO
     }
-    /// Works on the task until an end. Never panics on replies of a model or a sandbox.
+    /// Works on the task until the attempt ends. Must not panic, whatever a model or a sandbox returns.
     ///
-    /// Called through [`attempt`], which stops it when the run is cancelled and records its end.
+    /// Call it through [`attempt`], which stops the agent when the run is cancelled and records its end.
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd;
 }
 
 /// Runs one attempt of an agent until the agent ends or the run is cancelled, even in the middle of a model call or a
-/// command. The caller records [`Event::Started`], because it knows the sandbox's backend; this function records
-/// [`Event::Ended`].
+/// command. Records [`Event::Ended`]. The caller records [`Event::Started`], because only the caller knows the
+/// sandbox's backend.
 pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
     let cancel = context.cancel.clone();
     let patience = agent.winds_down();

@@ -1,21 +1,21 @@
-//! A conversation with the model without tools: the `fixed` agent's work, and the thoughts of `react` before its first
-//! step.
+//! A conversation with the model without tools. Used for all calls of the `fixed` agent, and for `react`'s thoughts
+//! before its first step.
 
 use super::{AttemptEnd, Context, End, Event};
 use crate::agent::budget::account::{Asker, NotAsked, Unanswered};
 use crate::model::{Message, Model, Reply, Request, Role};
 
-/// Tokens of reasoning too few to be worth another call.
+/// If fewer tokens of reasoning than this are left, the model is not asked to continue thinking.
 const LEAST_THOUGHTS: u32 = 16;
-/// Maximum number of calls for thoughts.
+/// Maximum number of calls in which the model thinks.
 const MOST_ROUNDS: u32 = 8;
-/// Assumed bytes per token, for servers that do not count tokens.
+/// Assumed bytes per token, for servers that do not report token counts.
 const BYTES: usize = 4;
 
 /// Why there is no reply.
 #[derive(Debug)]
 pub(crate) enum NoReply {
-    /// A limit forbids another call; code written so far can still be run.
+    /// A limit forbids another call; the code written so far can still be run.
     Limit(End),
     /// The attempt ends.
     End(AttemptEnd),
@@ -46,12 +46,12 @@ pub(crate) struct PlainChat<'a> {
 }
 
 impl<'a> PlainChat<'a> {
-    /// Begins a conversation, or continues one with these messages.
+    /// Begins a conversation with these messages.
     pub(crate) fn over(model: &'a dyn Model, messages: Vec<Message>) -> Self {
         Self { model, request: Request { messages, ..Request::default() } }
     }
 
-    /// The messages of the conversation.
+    /// Returns the messages of the conversation.
     pub(crate) fn into_messages(self) -> Vec<Message> {
         self.request.messages
     }
@@ -66,7 +66,7 @@ impl<'a> PlainChat<'a> {
         context.record_message(&mut self.request.messages, &Event::Message { role, content, call_id: None });
     }
 
-    /// Asks for a reply of at most `most` tokens, within the run's maximum.
+    /// Asks for a reply of at most `most` tokens; the run's own limit on replies also applies.
     pub(crate) async fn ask(&mut self, most: Option<u32>, context: &mut Context<'_>) -> Result<Reply, NoReply> {
         self.request.sampling = context.next_sampling();
         if let Some(most) = most {
@@ -75,8 +75,8 @@ impl<'a> PlainChat<'a> {
         Ok(context.ask(self.model, Asker::Agent, &mut self.request).await?)
     }
 
-    /// Asks for thoughts of `reasoning` tokens at most. A model that stops early is asked to continue while tokens are
-    /// left.
+    /// Asks the model to think, with at most `reasoning` tokens. A model that stops early is asked to continue while
+    /// tokens are left.
     pub(crate) async fn think(
         &mut self,
         question: String,
@@ -91,7 +91,7 @@ impl<'a> PlainChat<'a> {
             let reply = self.ask(Some(left), context).await?;
             let counted = if reply.usage.output > 0 { reply.usage.output } else { (reply.text.len() / BYTES) as u64 };
             left = left.saturating_sub(u32::try_from(counted.max(1)).unwrap_or(u32::MAX));
-            // The last step is kept for the work.
+            // Keep the last step for the work that follows the thinking.
             if left < LEAST_THOUGHTS || context.budget.steps_left() <= 1 {
                 break;
             }

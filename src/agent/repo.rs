@@ -1,4 +1,4 @@
-//! The repo's Python files as they are in the agent's sandbox.
+//! Reads the repo's Python files in their current state from the agent's sandbox.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::Context;
 use super::retrieval::Code;
 use crate::sandbox::{EntryKind, Fault};
 
-/// Maximum number of files read, and maximum size of a file in bytes.
+/// Maximum number of files read; below, maximum bytes of each file.
 const MOST_FILES: usize = 4000;
 const LARGEST: u64 = 1 << 20;
 

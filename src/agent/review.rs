@@ -1,6 +1,6 @@
-//! Feedback between the rounds of an attempt, without a model: the harness evaluates the work as it does at the end and
-//! reveals as much as the level allows (as in RECODE-H, "A Benchmark for Research Code Development with Interactive
-//! Human Feedback", 2025).
+//! Feedback between the rounds of an attempt, without a model. The harness evaluates the work in the same way as at the
+//! end, and reveals as much of the outcome as the feedback level allows (as in RECODE-H, "A Benchmark for Research Code
+//! Development with Interactive Human Feedback", 2025).
 
 use async_trait::async_trait;
 
@@ -8,7 +8,7 @@ use super::{AttemptEnd, End, Trajectory};
 use crate::error::Error;
 use crate::sandbox::{Sandbox, evidence_in};
 
-/// The highest level of feedback.
+/// The highest level of feedback, which reveals most.
 pub(super) const MOST_FEEDBACK: u32 = 4;
 
 /// Evaluates an attempt's work between its rounds.
@@ -28,20 +28,20 @@ pub trait Reviewer: Send + Sync {
     ) -> Result<Option<String>, AttemptEnd>;
 }
 
-/// The review that is requested.
+/// The state of an attempt when its work is reviewed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReviewRequest {
-    /// Level of detail, from 0 (nothing) to [`MOST_FEEDBACK`].
+    /// Feedback level, from 0 (nothing) to [`MOST_FEEDBACK`].
     pub level: u32,
-    /// The round that has ended, from 0.
+    /// Number of the round that has ended, from 0.
     pub round: u32,
-    /// The model's replies so far.
+    /// Number of the model's replies so far.
     pub steps: u32,
-    /// Dollars so far.
+    /// Dollars spent so far.
     pub cost: f64,
 }
 
-/// The end of an attempt whose work could not be evaluated.
+/// Returns the end of an attempt whose work could not be evaluated.
 pub(crate) fn lost(error: &Error) -> AttemptEnd {
     let what = format!("feedback: {}", crate::error::with_causes(error));
     match evidence_in(error) {

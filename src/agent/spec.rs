@@ -1,4 +1,4 @@
-//! An agent with its settings, as named by a user and stored in `run.json`. Labels are derived from it.
+//! An agent and its settings, as named by the user and stored in `run.json`. Labels are made from it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const FORMS: &str = "`react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `fo
      `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...`, \
      `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` with settings of their own";
 
-/// Agent names, without what follows the colon.
+/// The names of agents, without the part after the colon.
 pub const NAMES: [&str; 14] = [
     "react", "fixed", "single", "ml-agent", "gold", "noop", "forger", "mutant", "random", "copycat", "scripted",
     "replies", "cli", "python",
@@ -63,7 +63,7 @@ pub enum AgentSpec {
 }
 
 impl AgentSpec {
-    /// The kind and own settings of an agent that has settings.
+    /// Returns the agent's kind and its own settings; `None` if it has no settings.
     const fn configurable(&self) -> Option<(AgentKind, &Overrides)> {
         match self {
             Self::React(own) => Some((AgentKind::React, own)),
@@ -73,16 +73,16 @@ impl AgentSpec {
         }
     }
 
-    /// The complete settings of this agent in a run; `None` if it takes none.
+    /// Returns all settings of this agent in a run; `None` if it has no settings.
     #[must_use]
     pub fn settings(&self, run: &Settings) -> Option<Settings> {
         self.configurable().map(|(kind, own)| run.with(own).for_kind(kind))
     }
 
-    /// Checks that the agent uses the settings behind its name.
+    /// Checks that the agent uses all settings that follow its name.
     ///
     /// # Errors
-    /// Kind `Usage` for a setting of another agent.
+    /// Kind `Usage` for a setting that only other agents use.
     pub fn check_settings(&self) -> Result<()> {
         self.configurable().map_or(Ok(()), |(kind, own)| own.check(kind))
     }
@@ -93,14 +93,14 @@ impl AgentSpec {
         self.configurable().is_some_and(|(kind, own)| kind != AgentKind::MlAgent && run.with(own).embeds())
     }
 
-    /// Name used in file names and tables, followed by the settings that differ from the defaults. Colons become
-    /// dashes, because not every file system and archive accepts them in names.
+    /// Returns the name used in file names and tables, followed by the settings that differ from the defaults. Colons
+    /// become dashes, because some file systems and archives do not accept them in names.
     #[must_use]
     pub fn label(&self, run: &Settings) -> String {
         self.label_without(run, None)
     }
 
-    /// Same as [`Self::label`], without the setting `key`.
+    /// Same as [`Self::label`], but without the setting called `key`.
     #[must_use]
     pub fn label_without(&self, run: &Settings, key: Option<&str>) -> String {
         match self {
@@ -119,7 +119,7 @@ impl AgentSpec {
         }
     }
 
-    /// The word before the colon.
+    /// Returns the part of the name before the colon.
     const fn name(&self) -> &'static str {
         match self {
             Self::React(_) => AgentKind::React.name(),
@@ -139,7 +139,7 @@ impl AgentSpec {
         }
     }
 
-    /// Creates the agent. `cache` is the folder for embedding vectors.
+    /// Creates the agent. Embedding vectors are stored in the folder `cache`.
     ///
     /// # Errors
     /// Kind `Usage` for unsuitable settings, a missing program or an unreadable script; `Suite` for an invalid
@@ -167,8 +167,8 @@ impl AgentSpec {
 }
 
 impl AgentSpec {
-    /// Splits a list such as `fixed:paper=none,repair=2,gold`. A part that does not begin with an agent's name belongs
-    /// to the previous agent, as a setting or as the rest of a file name.
+    /// Splits a list of agents, such as `fixed:paper=none,repair=2,gold`. A part that does not begin with an agent's
+    /// name belongs to the agent before it, as a setting or as the rest of a file name.
     #[must_use]
     pub fn split(list: &str) -> Vec<String> {
         let is_name = |part: &str| {
@@ -244,7 +244,8 @@ impl fmt::Display for AgentSpec {
 
 crate::files::stored_as_text!(AgentSpec);
 
-/// Returns the agents with their labels in a run with these settings. If labels collide, the second becomes `NAME-2`.
+/// Returns the agents with their labels in a run with these settings. If two labels are equal, the second becomes
+/// `NAME-2`.
 pub fn labelled<'a>(agents: &'a [AgentSpec], run: &Settings) -> Vec<(String, &'a AgentSpec)> {
     let mut all: Vec<(String, &AgentSpec)> = Vec::new();
     for spec in agents {

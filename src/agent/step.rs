@@ -1,5 +1,6 @@
-//! One step: runs the calls of a reply in order; cuts what each shows to a size the model can take, records it and
-//! shows it. Used by `react` with a model's replies, and by `scripted` with a script's.
+//! One step of an attempt: runs the calls of a reply in order, cuts each output to a size that the model can take,
+//! records it and adds it to the conversation. Used by `react` with a model's replies, and by `scripted` with a
+//! script's calls.
 
 use std::fmt::Write as _;
 
@@ -16,39 +17,40 @@ use super::{AttemptEnd, Context, End, Event};
 use crate::agent::protocol::{self, ParsedCall};
 use crate::model::{Message, Reply, Role};
 
-/// The continuation after a step.
+/// How the attempt continues after a step.
 #[derive(Debug)]
 pub enum AfterStep {
-    /// The next step, after a call was run.
+    /// With the next step, because a call was run.
     Step,
-    /// The next step, after an unusable reply.
+    /// With the next step, although the reply was unusable.
     Retry,
-    /// The attempt ends.
+    /// Not at all: the attempt ends.
     End(AttemptEnd),
 }
 
-/// Maximum calls of one reply that are run.
+/// Maximum number of calls of one reply that are run.
 const MOST_CALLS: usize = 32;
 
-/// Maximum characters of all observations of one step together, but each may have [`LEAST_SHOWN`].
+/// Maximum characters of all observations of one step together. Each observation may have at least [`LEAST_SHOWN`],
+/// even if the sum is then larger.
 const STEP_LIMIT: usize = 4 * OBSERVATION_LIMIT;
 const LEAST_SHOWN: usize = 3000;
 
 /// Outcome of one call.
 pub(super) enum CallEffect {
-    /// An observation, with the tool time in seconds.
+    /// The call was run; its observation, and the tool time in seconds.
     Observed(String, f64),
-    /// The call is malformed; the error for the model.
+    /// The call is malformed; an error text for the model.
     Wrong(String),
-    /// The attempt ends.
+    /// The call ends the attempt.
     End(AttemptEnd),
 }
 
-/// Carries out a reply: runs its calls in order and answers each. A malformed call is answered with its error and does
-/// not keep others from being run; the reply then counts as a format error, and as unusable only if no call was run.
-/// With `one-call=true`, only the first call is run and the others are answered with a note, which also counts as a format
-/// error. Calls written into the text are treated alike; if there are several, each output is headed by the call's
-/// number and tool.
+/// Carries out a reply: runs its calls in order and answers each of them. A malformed call is answered with its error,
+/// and the other calls are still run. Such a reply counts as a format error, and as unusable only if none of its calls
+/// was run. With `one-call=true`, only the first call is run; the others are answered with a note, and the reply counts
+/// as a format error. The same holds for calls found in the text; if there are several, the output of each begins with
+/// the call's number and tool.
 pub async fn act(
     reply: &Reply,
     tool_calling: &ToolCalling,
@@ -109,7 +111,7 @@ fn too_many(calls: usize, run: usize) -> String {
     format!("{calls} tool calls in one reply; {which}")
 }
 
-/// Runs one call. Its output is cut to `limit` characters.
+/// Runs one call. Cuts its output to `limit` characters.
 async fn run(
     call: &ParsedCall,
     limit: usize,
@@ -137,7 +139,7 @@ async fn run(
     CallEffect::Observed(content, seconds)
 }
 
-/// Uses a tool. Its output is not cut.
+/// Runs a tool. Does not cut its output.
 pub(super) async fn use_tool(
     tool: &dyn AnyTool,
     arguments: Map<String, Value>,
@@ -156,8 +158,8 @@ pub(super) async fn use_tool(
     CallEffect::Observed(observed, seconds(context.budget.tool_time.saturating_sub(before)))
 }
 
-/// Answers the open calls after an answer, because providers demand a result for every call: the first unanswered call
-/// gets `told`.
+/// Answers all unanswered calls of a reply that gave an answer, because providers demand a result for every call. The
+/// first of them is answered with `told`.
 pub(super) fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
     let since = messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or_default();
     let is_open = |id: &str| !messages[since..].iter().any(|message| message.tool_call_id.as_deref() == Some(id));
@@ -174,8 +176,8 @@ pub(super) fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Messa
     }
 }
 
-/// Carries out the last reply, in which only an answer counts. The answer is taken as it is: no step is left to correct
-/// it, and scoring judges it.
+/// Carries out the last reply of an attempt, in which only an answer counts. The answer is not checked: no step is left
+/// to correct it, and scoring will judge it.
 pub(crate) fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, context: &mut Context<'_>) -> AfterStep {
     let what = match tool_calling.tools.answering() {
         AnswerMethod::Tool(name) => match tool_calling.calls(reply) {
@@ -213,8 +215,8 @@ fn answered(raw: String, context: &mut Context<'_>) -> AttemptEnd {
     End::Answered.into()
 }
 
-/// The error of a reply, cut to a useful length. Says so if the reply was cut off by the token limit; otherwise the
-/// model writes the same long reply again.
+/// Returns the error of a reply, cut to a useful length. The error mentions it if the reply was cut off by the token
+/// limit, because otherwise the model writes the same long reply again.
 fn in_short(what: &str, reply: &Reply, context: &Context<'_>) -> String {
     let mut what = cut_middle(what, OBSERVATION_LIMIT / 10).into_owned();
     if let Some(most) = context.sampling.max_tokens.filter(|most| reply.usage.output >= u64::from(*most)) {
@@ -223,8 +225,8 @@ fn in_short(what: &str, reply: &Reply, context: &Context<'_>) -> String {
     what
 }
 
-/// Counts a reply without a readable call, and tells the model what was expected. Providers demand a result for each of
-/// their calls: the first gets the error, the others a note that they were not run.
+/// Counts a reply without a readable call as a format error, and tells the model what was expected. Providers demand a
+/// result for each call that they report: the first gets the error, the others a note that they were not run.
 fn refuse(
     what: &str,
     reply: &Reply,

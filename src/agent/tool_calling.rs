@@ -1,4 +1,4 @@
-//! The tools of a model, the protocol it calls them by, and the calls in a reply.
+//! The tools offered to a model, the protocol by which it calls them, and the parsing of its calls.
 
 use super::tools::ToolSet;
 use crate::agent::protocol::{self, ParsedCall, ToolProtocol};
@@ -16,7 +16,7 @@ pub struct ToolCalling {
 }
 
 impl ToolCalling {
-    /// The tools sent to the provider; empty if they are described in the prompt instead.
+    /// Returns the tools sent to the provider; empty if the prompt describes them instead.
     #[must_use]
     pub const fn offered(&self) -> &'static [model::Tool] {
         match self.protocol {
@@ -25,7 +25,7 @@ impl ToolCalling {
         }
     }
 
-    /// Returns the calls of a reply, in order; an error if it makes no call.
+    /// Returns the calls of a reply, in order; an error if it contains no call.
     pub fn calls(&self, reply: &Reply) -> Result<Vec<ParsedCall>, String> {
         match self.protocol {
             ToolProtocol::Text if reply.tool_calls.is_empty() => protocol::text::calls(&reply.text, &self.tools),

@@ -70,7 +70,7 @@ pub(super) async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
         let ended = match bench.run(&Trial { files: &[], experiment: task }).await {
             Ok(outcome) if agrees(bench, experiment, &outcome) => Ok(()),
             Ok(outcome) => {
-                // The same run gave its gold once and another value the other time, so it is random.
+                // The experiment gave its gold in one run and another value in this one, so its result is random.
                 let gave =
                     outcome.result.is_ok() && !bench.loaded().paper.experiments[experiment].tolerance.is_stochastic();
                 confirm(bench, experiment, task)
@@ -144,13 +144,14 @@ async fn one(bench: &Bench, experiment: usize, ask: &[TracedFunction]) -> Result
     let task = &bench.ready().experiments[experiment];
     let seen = trace(bench, task, ask).await?;
     if bench.loaded().paper.experiments[experiment].tolerance.is_stochastic() {
-        // One traced run says little about a distribution.
+        // A stochastic experiment needs more runs than the traced one for a comparison with gold.
         return confirm(bench, experiment, task).await.map(|()| seen);
     }
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);
     }
-    // A failing fork may have changed what it shares with the original process, such as a file.
+    // A fork that failed may have changed something that it shares with the original process, such as a file. Trace
+    // again without forks.
     let mut seen = trace(bench, task, &[]).await?;
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);

@@ -11,7 +11,7 @@ use crate::files::hex;
 use crate::suite::{LoadedPaper, PaperEvidence};
 use crate::workspace::repo_digest;
 
-/// To be changed when the measurement changes in a way that nothing else in the digest shows.
+/// Version of the measurement. Change it when the measurement changes in a way that nothing else in the digest shows.
 const FORMAT: &[u8] = b"autoexperiment evidence 1\n";
 
 /// Returns the digest of everything that a paper's evidence depends on: its repo, the functions and experiments in the

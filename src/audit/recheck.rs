@@ -159,7 +159,7 @@ fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
     let stored = PaperEvidence::load(&path)?.unwrap_or_default();
     for leak in leaks::measure(loaded, Some(&bench.ready().snapshot))?.functions {
         let Some(was) = stored.functions.get(&leak.at).map(|function| function.containment) else { continue };
-        // The stored share has four decimals.
+        // The stored share is rounded to four decimals.
         if (leak.containment - was).abs() > 1e-4 {
             disagreements.push(
                 Error::new(

@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 impl Arguments {
     /// Lists the problems of a paper's env that can be found without building it.
     fn env(&self, loaded: &LoadedPaper) -> Result<Vec<Problem>> {
-        // `check` already reports a missing env.
+        // Skip a missing env, because `check` reports it elsewhere.
         if !loaded.env_dir.join("environment.yml").is_file() {
             return Ok(Vec::new());
         }
@@ -111,8 +111,8 @@ impl Arguments {
     }
 }
 
-/// Finds the paper's own code in a built env: a copy of the withheld functions. `env` is the env's folder in the cache,
-/// which contains the prefix.
+/// Finds a copy of the paper's own code, which contains the withheld functions, in a built env. `env` is the env's
+/// folder in the cache, which contains the prefix.
 fn installed(loaded: &LoadedPaper, env: &Path) -> Vec<Error> {
     let folders = std::fs::read_dir(env).into_iter().flatten().flatten().map(|entry| entry.path());
     folders.filter(|folder| folder.join("lib").is_dir()).flat_map(|prefix| copies::installed(loaded, &prefix)).collect()

@@ -107,7 +107,7 @@ fn runs(folder: Option<PathBuf>) -> Vec<String> {
     names.chain(latest).collect()
 }
 
-/// Agents that need nothing after a colon, and external agents that come with the program.
+/// Returns the agents that need no argument after a colon, and the external agents that come with the program.
 fn agents() -> Vec<String> {
     let own = AGENTS.iter().map(|name| match *name {
         "mutant" | "scripted" | "cli" | "python" => format!("{name}:"),

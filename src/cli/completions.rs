@@ -47,10 +47,11 @@ _autoexperiment() {
 }
 "#;
 
-/// In fish, the names are added to what clap generated.
+/// Fish's completions: the names are added to the completions that clap generated.
 const FISH: &str = "complete -c autoexperiment -a '(autoexperiment complete -- (commandline -cp) 2>/dev/null)'\n";
 
-/// Offers names after options with a value, too, where fish otherwise offers only what the option's own line says.
+/// Changes clap's script so that fish offers names after options with a value, too. Without the change, fish offers
+/// only the values in the option's own line of the script.
 fn fish(script: &str) -> String {
     let names = FISH.trim_start_matches("complete -c autoexperiment");
     let line = |line: &str| if line.ends_with(" -r") { format!("{line}{names}") } else { format!("{line}\n") };
@@ -70,7 +71,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     })
 }
 
-/// Renames the function of the generated script, and inserts ours before the script's end.
+/// Renames the completion function of the generated script, and inserts `ours`, which replaces it, before the script's
+/// end.
 fn with_names(script: &str, ours: &str, end: &str) -> String {
     let renamed = script.replacen("\n_autoexperiment() {", "\n_autoexperiment_generated() {", 1);
     let renamed = match renamed.strip_prefix("_autoexperiment() {") {

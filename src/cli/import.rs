@@ -195,7 +195,7 @@ fn mlrc(arguments: &Mlrc) -> Result<()> {
                 refuse(&id, error, &mut refused);
                 continue;
             }
-            // If one paper cannot be written, neither can the next.
+            // Stop here: if one paper cannot be written, the next one cannot be written either.
             Err(error) => {
                 if let Some(earlier) = refused.replace(error) {
                     super::render(&earlier);

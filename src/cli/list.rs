@@ -50,7 +50,7 @@ struct PaperRow {
     functions: usize,
     regions: usize,
     experiments: usize,
-    /// By n, starting at 1; `None` if too large to count.
+    /// Number of samples by n, starting at 1; `None` if too large to count.
     samples: Vec<Option<u128>>,
     mean_lines: f64,
     mean_calls: f64,
@@ -62,7 +62,7 @@ struct ItemRow {
     item: String,
     title: String,
     checks: usize,
-    /// By n, without values of n that have no samples; `None` if too large to count.
+    /// Number of samples by n, without values of n that have no samples; `None` if too large to count.
     samples: BTreeMap<usize, Option<u128>>,
 }
 
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return details(&suite, arguments);
     }
     let mut rows = Vec::new();
-    // Without a folder for it, nothing is cached.
+    // Without a cache folder, nothing is cached.
     let cache = default_cache().ok();
     let mut listed: RowCache<PaperRow> = RowCache::read(cache.as_deref());
     for id in suite.ids()? {

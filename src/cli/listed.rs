@@ -23,7 +23,7 @@ const FILES: [&str; 4] = ["paper.toml", "paper.md", "gold.json", "dependencies.j
 #[derive(Serialize, Deserialize)]
 pub(super) struct RowCache<Row> {
     format: String,
-    /// By the paper's folder.
+    /// Cached rows, by the paper's folder.
     papers: BTreeMap<PathBuf, CachedRow<Row>>,
     #[serde(skip)]
     changed: bool,
@@ -31,7 +31,7 @@ pub(super) struct RowCache<Row> {
 
 #[derive(Serialize, Deserialize)]
 struct CachedRow<Row> {
-    /// Every file that the row depends on, and their digest.
+    /// Paths of all files that the row depends on. `digest` is computed from their contents.
     files: Vec<PathBuf>,
     digest: String,
     row: Row,
@@ -77,7 +77,7 @@ impl<Row: Clone + Serialize + DeserializeOwned> RowCache<Row> {
     }
 }
 
-/// Returns a digest of the names and contents of files; missing files count as such.
+/// Returns a digest of the names and contents of files. A missing file has a different digest than an empty one.
 fn digest(files: &[PathBuf]) -> String {
     let mut hash = Sha256::new();
     for file in files {

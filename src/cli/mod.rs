@@ -189,8 +189,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Exits with clap's error message, plus the new name of what was renamed, or the hint of our own error type if it refused
-/// a value.
+/// Exits with clap's error message. Adds the new name of a renamed verb or option, or the hint of our own error type if
+/// that type refused a value.
 fn refuse(error: &clap::Error) -> ! {
     // Stderr may be closed.
     let _ = error.print();
@@ -202,7 +202,7 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// Lets every option take `-1`, so that it is refused as a value too small and not as an unknown option.
+/// Lets every option accept `-1`, so that the error says that the value is too small, not that the option is unknown.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     command
         .mut_args(|argument| {

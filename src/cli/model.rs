@@ -76,7 +76,7 @@ impl ModelOptions {
     }
 
     /// Returns the choice for a command that may name its models elsewhere, such as `--verifier model:NAME`. If only a
-    /// server is given, the choice has an empty name.
+    /// server is given, the name of the model is empty.
     pub fn server(&self) -> Result<Option<ModelChoice>> {
         let named =
             Self { model: self.model.clone().or_else(|| self.base_url.is_some().then(String::new)), ..self.clone() };

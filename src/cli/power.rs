@@ -98,7 +98,7 @@ fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, S
     (ns.unwrap_or_else(|| vec![1]).into_iter().map(of).collect(), told)
 }
 
-/// Derives the inputs for each n from a stored run, and a description of their source.
+/// Derives the inputs for each n from a stored run. Also returns a description of where they come from.
 fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<(Vec<PowerInput>, String)> {
     let reading = read(&run_folder(name, &arguments.runs)?, Detail::Outcome)?;
     for note in &reading.notes {

@@ -189,7 +189,7 @@ impl Observer for ProgressDisplay {
                 state.bar.set_length(total as u64);
                 state.bar.set_position(finished as u64);
                 if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {elapsed}\n{msg}{running}") {
-                    // Drawn with every tick, to keep the seconds up to date.
+                    // These lines are drawn with every tick, to keep the seconds up to date.
                     let running = Arc::clone(&state.running);
                     state.bar.set_style(style.with_key(
                         "running",

@@ -206,7 +206,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 impl RateOptions {
-    /// Takes the records out of the runs, with the options of a summary of them.
+    /// Takes the records out of the runs. Also returns the options for summarising them.
     fn records(&self, merged: &mut Merged) -> (Vec<AttemptRecord>, SummaryOptions) {
         let mut options = merged.options(&self.k);
         let records = merged.take_records();
@@ -344,8 +344,9 @@ struct WithheldNames {
     notes: Vec<String>,
 }
 
-/// Looks up the names of what the samples of runs withhold. Each run's items are looked up in its own suite, unless one
-/// is named. Items that changed since the run are not used, as their indices may mean other units.
+/// Looks up the names of the units that the samples of runs withhold, such as functions. Each run's items are looked up
+/// in the run's own suite, unless a suite is named. Items that have changed since the run are not used, because their
+/// indices may mean other units.
 fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> WithheldNames {
     let mut found = WithheldNames::default();
     for ((family, id), (samples, runs)) in tried(merged, families) {
@@ -368,7 +369,7 @@ fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
 /// By family and item: the samples that were tried, and the indices of the runs that tried them.
 type TriedSamples = BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize>)>;
 
-/// Collects what runs tried.
+/// Collects the samples that the runs tried, by item.
 fn tried(merged: &[MergedRun], families: &Families) -> TriedSamples {
     let mut tried = TriedSamples::new();
     for (place, run) in merged.iter().enumerate() {
@@ -381,7 +382,7 @@ fn tried(merged: &[MergedRun], families: &Families) -> TriedSamples {
     tried
 }
 
-/// Loads the item that all of these runs had, from the first suite that has it.
+/// Loads an item in the version that all of these runs used, from the first suite that has this version.
 fn item(
     family: &dyn Family,
     id: &str,

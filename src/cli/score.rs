@@ -42,7 +42,7 @@ pub struct Arguments {
     suite: Option<PathBuf>,
 }
 
-/// A view of the new verdicts. `report` has the same ones for stored verdicts.
+/// A view of the new verdicts. `report` has the same views for stored verdicts.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum View {
     Overview,

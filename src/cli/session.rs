@@ -14,7 +14,7 @@ use crate::report;
 use crate::run::scheduler::RunOutcome;
 use crate::session::{Finished, Run};
 
-/// Output of a session, and when the command fails.
+/// Settings for the output of a session, and for when the command fails.
 pub struct SessionOutput {
     /// Number of attempts at each sample.
     pub k: u32,
@@ -75,7 +75,7 @@ fn print_results(finished: &Finished, shown: &SessionOutput) -> Result<()> {
     let options = report_options(&finished.records, &finished.planned, shown.k, &[]);
     let options = report::SummaryOptions { choices: finished.choices.clone(), ..options };
     let summary = report::summarise(&finished.records, &options);
-    // On a terminal, pass rates would scroll away above wide tables.
+    // On a terminal, print only the brief report, because pass rates would scroll away above wide tables.
     if std::io::stdout().is_terminal() {
         print(&report::brief_console(&summary))?;
         let more = "how attempts ended, what they cost:";

@@ -55,7 +55,7 @@ impl ShardOptions {
     }
 }
 
-/// Parses a time long enough for several signs of life.
+/// Parses the time after which a shard counts as dead; it must be long enough for several signs of life.
 fn parse_timeout(text: &str) -> Result<f64, String> {
     let seconds = parse_time(text)?;
     if (1.0..=86_400.0).contains(&seconds) { Ok(seconds) } else { Err("give a time from 1 s to a day".to_owned()) }

@@ -57,12 +57,12 @@ pub(super) struct SlurmOptions {
 }
 
 impl SlurmOptions {
-    /// Whether the run should be a job.
+    /// Whether the run is to be submitted as a job.
     pub const fn is_given(&self) -> bool {
         self.slurm
     }
 
-    /// Whether to only show the script.
+    /// Whether to only show the script without submitting it.
     pub(super) const fn is_dry(&self) -> bool {
         self.dry_run
     }

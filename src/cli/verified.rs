@@ -75,8 +75,8 @@ pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: boo
     text
 }
 
-/// Names the functions without which experiments give other values instead of an error. If that is so of all of them,
-/// the commands are the reason, as those of test runners that count failures.
+/// Names the functions without which experiments give other values instead of an error. If all functions are like that,
+/// the commands are the reason, as with test runners that count failures.
 fn swallowed(functions: &[String], all: usize) -> String {
     match functions {
         [] => String::new(),

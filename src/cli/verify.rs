@@ -135,7 +135,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
                 let verified = verify(bench, arguments.measures(), &progress).await;
                 progress.finish();
                 match verified.and_then(|verified| {
-                    // Load the new matrix.
+                    // Load the paper again with its new dependency matrix.
                     LoadedPaper::load(&suite, id).map(|loaded| (loaded, verified)).map_err(|error| vec![error])
                 }) {
                     Ok((loaded, verified)) => {
@@ -201,8 +201,8 @@ async fn prepare(
 }
 
 impl Arguments {
-    /// Returns a paper with its stored evidence, if the evidence is up to date and the options ask for no more than its
-    /// figures. Errors in a paper appear later, when it is measured.
+    /// Returns a paper with its stored evidence, if the evidence is up to date and contains all figures that the
+    /// options ask for. Errors in a paper appear later, when it is measured.
     fn believed(&self, suite: &Suite, id: &str) -> Option<(LoadedPaper, PaperEvidence)> {
         if self.fresh || self.survivors || self.json || self.no_mutants || self.recheck.is_some() {
             return None;

@@ -50,7 +50,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let mut reader =
         RunReader::new(Families::standard(), folders, arguments.suite.clone(), arguments.k.clone(), intervals)
             .labelled(Labels::new(&arguments.label));
-    // Show wrong labels here, not in the browser.
+    // Read the runs before the server starts, so that an error in a label is shown here and not in the browser.
     let stamp = reader.stamp();
     let gathered = reader.gather()?;
     let server = ViewServer::bind(reader, Some((stamp, gathered)), arguments.port).await?;

@@ -73,7 +73,7 @@ pub async fn watch(
                 let missing =
                     if run.is_done() || array.is_cancelled() { Vec::new() } else { run.missing(array, &tasks) };
                 if run.is_done() && tasks.values().all(|state| state == "PENDING") && !tasks.is_empty() {
-                    // Waiting tasks would start only to find nothing left to do.
+                    // Remove waiting tasks from the queue, because they would find nothing left to do.
                     tokio::task::block_in_place(|| array.queue().cancel())?;
                 }
                 if tasks.is_empty() && missing.is_empty() {

@@ -1,10 +1,10 @@
-//! Writes a docstring for a masked function that has none, from the function's description.
+//! Writes a docstring for a masked function that has none, from the manifest's description of the function.
 
 use super::encoding::Encoding;
 
-/// Appends `description` as a triple-quoted string literal. Python reads it back as the description, trimmed at both
-/// ends and with its lines indented like the body's. Control characters and characters that the file's encoding lacks
-/// are written as escapes. Writes nothing and returns `false` if the description is blank.
+/// Appends `description` as a triple-quoted string literal. Python reads the literal as the description, trimmed at
+/// both ends and with its lines indented like the body's. Control characters and characters that the file's encoding
+/// lacks are written as escapes. If the description is blank, writes nothing and returns `false`.
 pub(super) fn push(description: &str, encoding: Encoding, indent: &[u8], line_ending: &[u8], to: &mut Vec<u8>) -> bool {
     let description = description.trim();
     if description.is_empty() {

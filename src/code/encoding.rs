@@ -1,9 +1,9 @@
 //! Detects the encoding of a Python file, and makes a text of the same length that tree-sitter can read.
 //!
-//! The rules are those of PEP 263 and of Python's tokenizer: a byte order mark, or a comment such as
-//! `# -*- coding: latin-1 -*-` on the first line, or on the second line if the first is blank or a comment; UTF-8
-//! otherwise. tree-sitter reads UTF-8 with `\n` or `\r\n`. For other files it gets a substitute text in which every
-//! byte keeps its place, so that offsets in it are valid for the original.
+//! The rules are those of PEP 263 and of Python's tokenizer: a byte order mark, or a comment such as `# -*- coding:
+//! latin-1 -*-` on the first line, or on the second line if the first is blank or a comment; UTF-8 otherwise.
+//! tree-sitter reads UTF-8 with `\n` or `\r\n`. For other files it is given a substitute text in which every byte has
+//! the same offset as in the file, so that offsets in the text are valid for the file.
 
 use std::borrow::Cow;
 
@@ -14,14 +14,14 @@ pub(super) enum Encoding {
     Utf8,
     /// ISO 8859-1: each byte is the character of that number.
     Latin1,
-    /// Any other encoding in which bytes below 0x80 always mean ASCII. Other bytes are kept but never interpreted.
+    /// Any other encoding in which bytes below 0x80 always mean ASCII. Bytes from 0x80 are kept but never interpreted.
     AsciiSuperset,
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Encoding {
-    /// Detects the encoding of `source`. The error is a message and a line.
+    /// Detects the encoding of `source`. The error is a message and the line (from 1) that it is about.
     pub(super) fn detect(source: &[u8]) -> Result<Self, (String, usize)> {
         if let Some(at) = source.iter().position(|&byte| byte == 0) {
             return Err(("the file holds a null byte".to_owned(), line_of(source, at)));
@@ -44,9 +44,9 @@ impl Encoding {
         Ok(encoding)
     }
 
-    /// Returns the text for tree-sitter, with every byte at the same offset. Lone carriage returns, which Python takes
-    /// for line ends, become line feeds. Bytes that are not UTF-8 become underscores, which are allowed wherever a
-    /// letter is: in names, strings and comments.
+    /// Returns a text for tree-sitter in which every byte has the same offset as in `source`. Lone carriage returns,
+    /// which end a line in Python, become line feeds. Bytes that are not UTF-8 become underscores, which are allowed
+    /// wherever a letter is: in names, strings and comments.
     pub(super) fn readable(self, source: &[u8]) -> Cow<'_, [u8]> {
         let lone_return =
             |at: usize| source.get(at) == Some(&b'\r') && source.get(at + 1).is_none_or(|&next| next != b'\n');
@@ -63,8 +63,8 @@ impl Encoding {
         Cow::Owned((0..source.len()).map(stand_in).collect())
     }
 
-    /// Decodes a name of the source. Returns `None` if the name has letters beyond ASCII and this program does not know
-    /// the encoding's letters.
+    /// Decodes a name in the source. Returns `None` if the name has non-ASCII letters and this program does not know
+    /// how the encoding writes letters.
     pub(super) fn name(self, bytes: &[u8]) -> Option<String> {
         match self {
             Self::Utf8 => std::str::from_utf8(bytes).ok().map(str::to_owned),
@@ -73,12 +73,13 @@ impl Encoding {
         }
     }
 
-    /// Decodes text of the source for users. Unknown letters are replaced.
+    /// Decodes a part of the source to show it to users. Bytes whose letter is unknown are replaced.
     pub(super) fn text(self, bytes: &[u8]) -> String {
         self.name(bytes).unwrap_or_else(|| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Appends a character in this encoding. Returns `false` if the encoding lacks it or its byte is not known.
+    /// Appends a character in this encoding. Returns `false` if the encoding lacks the character, or if this program
+    /// does not know its byte.
     pub(super) fn push(self, character: char, to: &mut Vec<u8>) -> bool {
         match (self, u32::from(character)) {
             (_, code @ 0..0x80) | (Self::Latin1, code @ 0x80..=0xff) => to.push(code as u8),

@@ -1,13 +1,13 @@
 //! Finds the first and last byte of function bodies, and the indentation of masked bodies.
 //!
-//! The syntax tree gives the colon, the first statement and the last token. Comments between the colon and the first
-//! statement, and after the last statement, are part of the body, because they describe it and would give it away. A
-//! `# type:` comment after the colon is part of the signature (PEP 484) and stays.
+//! The offsets of the colon, the first statement and the last token come from the syntax tree. Comments between the
+//! colon and the first statement, and after the last statement, are part of the body, because they describe the masked
+//! code and would give it away. A `# type:` comment after the colon is part of the signature (PEP 484) and is kept.
 
 use std::ops::Range;
 
-/// Returns the range of a function's body. The header ends before offset `colon`, the last token ends at `last`, and
-/// `def` is the offset of the `def` keyword.
+/// Returns the range of a function's body. `def` is the offset of the `def` keyword, `colon` the offset after the
+/// header, and `last` the offset after the last token.
 pub(super) fn body(source: &[u8], def: usize, colon: usize, last: usize) -> Range<usize> {
     let start = if is_type_comment(&source[colon..]) { end_of_line(source, colon) } else { colon };
     start..end(source, last, column(source, def)).max(start)
@@ -35,9 +35,9 @@ pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
     end
 }
 
-/// Returns the start of the comments directly above the line of `at`, at the same column; without any, the start of
-/// that line. `at` must be the first token of its line. `is_one` reports whether a comment that belongs to `at` begins
-/// at an offset.
+/// Returns the start of the comments directly above the line of `at` that are at the same column; without such
+/// comments, the start of that line. `at` must be the first token of its line. `is_one` says whether a comment that
+/// belongs to the statement at `at` begins at an offset.
 pub(super) fn start_with_comments(source: &[u8], at: usize, is_one: impl Fn(usize) -> bool) -> usize {
     let depth = column(source, at);
     let first = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -66,11 +66,11 @@ pub(super) fn indent(source: &[u8], def: usize, first: usize) -> Vec<u8> {
     [outer, step].concat()
 }
 
-/// Returns the first line ending after `at`, or else the last one before it, or else `\n`.
+/// Returns the first line ending after `at`; if there is none, the last one before `at`; if there is none either, `\n`.
 pub(super) fn line_ending(source: &[u8], at: usize) -> &'static [u8] {
     let is_end = |byte: &u8| *byte == b'\n' || *byte == b'\r';
     let next = source[at..].iter().position(is_end).map(|offset| at + offset);
-    // If a `\r` precedes the last `\n`, the line ending is `\r\n`.
+    // The line ending is `\r\n` if a `\r` precedes the `\n`.
     let last = || source[..at].iter().rposition(is_end).map(|end| end - usize::from(source[..=end].ends_with(b"\r\n")));
     match next.or_else(last) {
         Some(end) if source[end..].starts_with(b"\r\n") => b"\r\n",
@@ -79,13 +79,13 @@ pub(super) fn line_ending(source: &[u8], at: usize) -> &'static [u8] {
     }
 }
 
-/// Whether two statements of one block are at the same column. Also true if `other` does not begin its line, because it
-/// follows a `;` or a backslash at the end of the previous line: such a statement may be at any column.
+/// Whether two statements of one block are at the same column. Also true if `other` follows a `;` or a line that ends
+/// in a backslash, because such a statement may be at any column.
 pub(super) fn aligned(source: &[u8], first: usize, other: usize) -> bool {
     column(source, first) == column(source, other) || !begins_line(source, other)
 }
 
-/// Whether the statement at `at` begins its line.
+/// Whether the statement at `at` is the first on its line.
 pub(super) fn begins_line(source: &[u8], at: usize) -> bool {
     let start = start_of_line(source, at);
     source[start..at].iter().all(|byte| b" \t\x0c".contains(byte)) && !ends_in_backslash(&source[..start])
@@ -122,8 +122,8 @@ pub(super) fn next_line(source: &[u8], end: usize) -> usize {
     end + if source[end..].starts_with(b"\r\n") { 2 } else { usize::from(end < source.len()) }
 }
 
-/// Returns the end of the line of a statement that ends at `at`, including a comment and empty lines that backslashes
-/// join to it.
+/// Returns the end of the line on which a statement ends at `at`, including a comment, and the empty lines that
+/// backslashes join to that line.
 pub(super) fn end_of_logical_line(source: &[u8], mut at: usize) -> usize {
     loop {
         let end = end_of_line(source, at);

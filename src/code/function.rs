@@ -7,15 +7,15 @@ use std::ops::Range;
 pub struct Function {
     /// Qualified name, which is Python's `__qualname__` without `<locals>`: `Class.method` or `outer.inner`.
     pub name: String,
-    /// Number (from 1) among the functions of the same qualified name, if there are several.
+    /// Number (from 1) among the functions of the same qualified name; `None` if there is only one.
     pub number: Option<usize>,
-    /// Range from the first decorator, or else `def` or `async`, to the end of the body.
+    /// Range from the first decorator (without decorators, from `def` or `async`) to the end of the body.
     pub whole: Range<usize>,
     /// The signature, from `def` or `async` to the colon, inclusive, without decorators.
     pub header: Range<usize>,
-    /// The range that a mask replaces: from the header's colon (or a `# type:` comment after it) to the end of the last
-    /// statement's line and of the comment lines below it that are indented deeper than `def`, without the last line
-    /// ending.
+    /// The range that a mask replaces. It begins after the header's colon (or a `# type:` comment after the colon). It
+    /// ends with the last statement's line, or with the comment lines below it that are indented deeper than `def`. The
+    /// last line ending is not included.
     pub body: Range<usize>,
     /// The docstring as written, including quotes and parentheses.
     pub docstring: Option<Range<usize>>,
@@ -33,17 +33,17 @@ pub struct Function {
     pub parent: Option<usize>,
     /// Qualified name of the class whose body defines the function.
     pub class: Option<String>,
-    /// The range of the module's calls that this function contains, including nested functions.
+    /// The calls in this function, including nested functions, as a range of indices into the module's calls.
     pub(super) calls: Range<usize>,
-    /// Indentation of the lines of a masked body.
+    /// Indentation of each line of a masked body.
     pub(super) indent: Vec<u8>,
-    /// Line ending of the lines of a masked body.
+    /// Line ending of each line of a masked body.
     pub(super) line_ending: &'static [u8],
 }
 
 impl Function {
-    /// Returns the name by which [`Module::find`](super::Module::find) finds exactly this function, with `#k` if
-    /// needed.
+    /// Returns a name by which [`Module::find`](super::Module::find) finds exactly this function, with `#k` if the file
+    /// has several of that name.
     #[must_use]
     pub fn label(&self) -> String {
         self.number.map_or_else(|| self.name.clone(), |number| format!("{}#{number}", self.name))
@@ -55,8 +55,7 @@ impl Function {
         self.last_line - self.first_line + 1
     }
 
-    /// Whether one of the functions is nested in the other, or both are the same, so that they cannot be masked
-    /// together.
+    /// Whether one function is nested in the other, or both are the same. Such functions cannot be masked together.
     #[must_use]
     pub const fn overlaps(&self, other: &Self) -> bool {
         self.whole.start < other.whole.end && other.whole.start < self.whole.end

@@ -1,15 +1,16 @@
-//! Hides line breaks inside brackets from a parser that wrongly minds the indentation of the next line.
+//! Hides line breaks inside brackets from the parser, which would wrongly interpret the indentation of the next line.
 //!
-//! The grammar's scanner knows that it is inside brackets only at places where a closing bracket may come. After an
-//! operator or a dot none may come, and there the scanner takes a line that is indented less than its block for the end
-//! of the block. To Python, `(a.\nb)` is one expression, however `b` is indented.
+//! The grammar's scanner knows that it is inside brackets only where a closing bracket may come. After an operator or a
+//! dot no closing bracket may come, and there the scanner takes a line that is indented less than its block for the end
+//! of the block. For Python, `(a.\nb)` is one expression, whatever the indentation of `b`.
 
 use std::ops::Range;
 
 use tree_sitter::{Point, Range as Stretch};
 
-/// Returns the parts of the text without those line breaks and the comments before them. The parser skips what is
-/// between the parts, so the meaning and all offsets stay the same. Returns `None` if there is no such line break.
+/// Returns the parts of the text that remain without line breaks inside brackets and the comments before them. The
+/// parser skips the text between the parts, so that meaning and offsets stay the same. Returns `None` if nothing has to
+/// be skipped.
 pub(super) fn stretches(text: &[u8]) -> Option<Vec<Stretch>> {
     let gaps = gaps(text);
     if gaps.is_empty() {
@@ -33,8 +34,8 @@ pub(super) fn stretches(text: &[u8]) -> Option<Vec<Stretch>> {
     Some(kept.collect())
 }
 
-/// Returns the line breaks inside brackets, each with the comment before it, except those that are all that separates
-/// two words.
+/// Returns the line breaks inside brackets, each with the comment before it. A line break that is the only separator
+/// between two words is not returned.
 fn gaps(text: &[u8]) -> Vec<Range<usize>> {
     let mut gaps = Vec::new();
     let mut depth = 0_usize;
@@ -67,12 +68,13 @@ fn gaps(text: &[u8]) -> Vec<Range<usize>> {
     gaps
 }
 
-/// Whether the byte may be part of a name, a number or a string's quotes, so that two of them side by side would merge.
+/// Whether the byte may be part of a name, a number or a string's quotes. Two such bytes side by side would merge into
+/// one token.
 fn ends_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80 || matches!(byte, b'_' | b'"' | b'\'')
 }
 
-/// Returns the offset after the string that begins with the quote at `at`.
+/// Returns the offset after the string whose opening quote is at `at`.
 fn behind_string(text: &[u8], at: usize) -> usize {
     let quote = text[at];
     let triple = text[at..].starts_with(&[quote; 3]);

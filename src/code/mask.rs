@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Comments between the colon and the first statement, and comments after the last statement that are indented deeper
-//! than `def`, describe the body and are removed with it. A comment after the colon is removed, too, unless it is a
-//! `# type:` comment, which is part of the signature. Comments above the function stay. A masked generator raises when
-//! it is called, not at its first `next()`, so that the caller notices at once.
+//! than `def`, describe the body and are removed with it. A comment after the colon is removed, too, unless it is a `#
+//! type:` comment, which is part of the signature. Comments above the function are kept. A masked generator raises the
+//! error when it is called, not at its first `next()`, so that the caller notices at once.
 //!
 //! A [`Region`] of a function can be masked alone: `raise NotImplementedError` then replaces its statements, at their
 //! indentation.
@@ -30,43 +30,43 @@ use crate::error::{Error, Result};
 pub struct MaskTarget<'text> {
     /// Index in [`Module::functions`].
     pub function: usize,
-    /// Docstring for the masked text if the function has none.
+    /// Docstring for the masked function if it has none.
     pub description: Option<&'text str>,
 }
 
 /// A part to mask: a whole function or some of its statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaskedPart<'text> {
-    /// A whole function's body.
+    /// The body of a whole function.
     Function(MaskTarget<'text>),
-    /// Statements of one block.
+    /// The statements of a region.
     Region(&'text Region),
 }
 
-/// A file with parts of it masked.
+/// The text of a file in which some parts are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaskedText {
     /// The file's bytes.
     pub bytes: Vec<u8>,
-    /// The ranges of `bytes` that replace the parts, in the order of the cuts.
+    /// The ranges of `bytes` that replace the masked parts, in the order of the list of cuts.
     pub stand_ins: Vec<Range<usize>>,
 }
 
-/// A range of the file and what replaces it.
+/// A range of the file and its replacement.
 struct Splice {
-    /// Index of the cut in the caller's list.
+    /// Index in the caller's list of parts to mask.
     cut: usize,
     range: Range<usize>,
     text: Vec<u8>,
 }
 
 impl Module {
-    /// Returns the file's bytes with these functions masked, given in any order. Nothing is parsed, so this costs no
-    /// more than copying the bytes.
+    /// Returns the file's bytes with these functions masked. The functions may be given in any order. Takes no longer
+    /// than copying the bytes, because nothing is parsed.
     ///
     /// # Errors
-    /// Returns an error of kind `Suite` if a target is nested in another or named twice, and of kind `Internal` for an
-    /// index out of range.
+    /// Returns an error of kind `Suite` if a function is nested in another or given twice, and of kind `Internal` for
+    /// an index out of range.
     pub fn mask(&self, targets: &[MaskTarget<'_>]) -> Result<Vec<u8>> {
         Ok(self.cut(&functions(targets))?.bytes)
     }
@@ -79,10 +79,11 @@ impl Module {
         Ok(self.cut_checked(&functions(targets))?.bytes)
     }
 
-    /// Returns the file with these functions and regions masked, given in any order. Nothing is parsed.
+    /// Returns the file with these functions and regions masked. The parts may be given in any order. Nothing is
+    /// parsed.
     ///
     /// # Errors
-    /// Returns an error of kind `Suite` if a cut is nested in another or named twice, and of kind `Internal` for an
+    /// Returns an error of kind `Suite` if a part is nested in another or given twice, and of kind `Internal` for an
     /// index out of range.
     pub fn cut(&self, cuts: &[MaskedPart<'_>]) -> Result<MaskedText> {
         let splices = self.splices(cuts)?;
@@ -103,7 +104,8 @@ impl Module {
     }
 
     /// Same as [`Module::cut`], but also parses the result and checks it: it has no syntax errors, the masked parts
-    /// contain exactly what they should, and all other functions and the statements around a region are unchanged.
+    /// contain exactly the docstring and the `raise` statement, and all other functions and the statements around a
+    /// region are unchanged.
     ///
     /// # Errors
     /// Returns the errors of [`Module::cut`], and an error of kind `Internal` if the check fails.
@@ -115,7 +117,7 @@ impl Module {
         let splices = self.splices(cuts)?;
         let mut kept = after.functions().iter();
         for (index, before) in self.functions().iter().enumerate() {
-            // Functions inside a masked part are gone.
+            // A function inside a masked part no longer exists.
             if splices.iter().any(|it| it.range.start <= before.whole.start && before.whole.start < it.range.end) {
                 continue;
             }
@@ -148,13 +150,13 @@ impl Module {
         Ok(masked)
     }
 
-    /// Whether one of the two functions is nested in the other, or both are the same. No sample contains such a pair.
+    /// Whether one function is nested in the other, or both are the same. No sample contains such a pair.
     #[must_use]
     pub fn overlaps(&self, a: usize, b: usize) -> bool {
         self.functions()[a].overlaps(&self.functions()[b])
     }
 
-    /// Returns the range of a part of a sample: a function with its decorators, or a region's lines.
+    /// Returns the range of a part that can be masked: a function with its decorators, or the lines of a region.
     #[must_use]
     pub fn extent(&self, cut: &MaskedPart<'_>) -> Range<usize> {
         match cut {
@@ -163,7 +165,7 @@ impl Module {
         }
     }
 
-    /// Returns the bytes of a range with the splices inside it applied.
+    /// Returns the bytes of a range after applying the splices inside it.
     fn with(&self, splices: &[Splice], range: &Range<usize>) -> Vec<u8> {
         let (mut bytes, mut at) = (Vec::with_capacity(range.len()), range.start);
         for splice in splices.iter().filter(|it| range.start <= it.range.start && it.range.end <= range.end) {
@@ -175,7 +177,7 @@ impl Module {
         bytes
     }
 
-    /// Returns the ranges to replace and their replacements, in the order of the file.
+    /// Returns the ranges to replace, with their replacements, in the order of the file.
     fn splices(&self, cuts: &[MaskedPart<'_>]) -> Result<Vec<Splice>> {
         let functions = self.functions();
         let beyond = cuts.iter().find_map(|cut| match cut {

@@ -19,10 +19,11 @@
 //! ```
 //!
 //! A file's bytes are parsed once, into a [`Module`] that records the offsets of every function's parts. Masking
-//! splices at those offsets ([`Module::mask`]); the result is parsed only to check it ([`Module::mask_checked`]). A
-//! [`Selector`] is a function's name as users write it, and a [`FunctionRow`] describes a function in listings. Nearly all the
-//! time of an index is tree-sitter's own (7 MB/s on one core, measured by `cargo bench --bench masking`), which is why
-//! [`index_tree`] uses all threads. `CodeTokens` and `containment` measure how much of one function another text contains.
+//! replaces bytes at those offsets ([`Module::mask`]); the result is parsed only to check it
+//! ([`Module::mask_checked`]). A [`Selector`] is a function's name as users write it, and a [`FunctionRow`] describes a
+//! function in listings. Listing the functions of a repo takes hardly longer than tree-sitter itself (7 MB/s on one
+//! core, measured by `cargo bench --bench masking`), so [`index_tree`] uses all threads. `CodeTokens` and `containment`
+//! measure how much of a function another text contains.
 
 mod docstring;
 mod encoding;

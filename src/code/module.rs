@@ -19,18 +19,17 @@ pub struct Module {
     path: PathBuf,
     source: Vec<u8>,
     functions: Vec<Function>,
-    /// The called expression of each call, including calls outside of functions.
+    /// The range of the called expression of each call, including calls outside of functions.
     calls: Vec<std::ops::Range<usize>>,
     pub(super) encoding: Encoding,
 }
 
 impl Module {
-    /// Parses a file's bytes. `path` is only a name for selectors and messages; no file is read.
+    /// Parses a file's bytes. `path` is only used in selectors and messages; no file is read.
     ///
     /// # Errors
     /// Returns an error of kind `Suite`, with file and line, for a syntax error, bytes that are not in the declared
-    /// encoding, or an encoding that does not extend ASCII. Such files are refused, because all offsets in them would
-    /// be guesses.
+    /// encoding, or an encoding that does not extend ASCII. Offsets in such files would be guesses.
     pub fn parse(path: impl Into<PathBuf>, source: Vec<u8>) -> Result<Self> {
         let path = path.into();
         let encoding = Encoding::detect(&source).map_err(|(message, line)| {
@@ -54,7 +53,7 @@ impl Module {
             return Err(Error::suite(format!("syntax error: {what}")).at(&path, Some(line)).hint(REFUSED));
         }
         for function in &mut functions {
-            // Up to here, the calls include those in the signature.
+            // Calls that begin before the body are in the signature; leave them out.
             let body = function.header.end;
             let signature = calls[function.calls.clone()].iter().take_while(|call| call.start < body).count();
             function.calls.start += signature;
@@ -85,7 +84,7 @@ impl Module {
         &self.source
     }
 
-    /// All functions and methods, in the order of their `def`. Other methods of this type take indices into this list.
+    /// All functions and methods, in the order of their `def`. Other methods of [`Module`] take indices into this list.
     #[must_use]
     pub fn functions(&self) -> &[Function] {
         &self.functions
@@ -127,9 +126,9 @@ impl Module {
         Selector::new(&self.path, self.functions[function].label())
     }
 
-    /// Returns what the function's body calls, including nested functions, in the order in which the calls begin:
-    /// dotted names as written, `.name` for a method of another expression, and otherwise the called expression on one
-    /// line.
+    /// Returns the functions that the body calls, including calls in nested functions, in source order. A call is given
+    /// by the dotted name as written, by `.name` for a method of an expression, or otherwise by the called expression
+    /// on one line.
     #[must_use]
     pub fn calls(&self, function: usize) -> Vec<String> {
         let calls = &self.calls[self.functions[function].calls.clone()];
@@ -185,7 +184,7 @@ fn parse_readable(text: &[u8]) -> Result<Tree> {
     walk::parse(text).ok_or_else(|| Error::internal("the Python grammar does not fit the tree-sitter library"))
 }
 
-/// Numbers the functions of the same qualified name.
+/// Numbers functions that have the same qualified name.
 fn number_duplicates(functions: &mut [Function]) {
     let mut seen: HashMap<&str, Vec<usize>> = HashMap::with_capacity(functions.len());
     for (index, function) in functions.iter().enumerate() {
@@ -207,7 +206,7 @@ fn syntax_error(path: &Path, source: &[u8], tree: &Tree) -> Error {
     Error::suite(message).at(path, Some(line_of(source, at))).hint(REFUSED)
 }
 
-/// Returns the first node that is an error or missing.
+/// Returns the first node of the tree that marks a syntax error.
 fn first_error(mut node: Node<'_>) -> Node<'_> {
     while !node.is_error() && !node.is_missing() {
         let mut cursor = node.walk();

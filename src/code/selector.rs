@@ -1,4 +1,5 @@
-//! Names of functions: `pkg/file.py::Class.method`, with `#2` for the second one of that name in the file.
+//! Selectors, which name functions: `pkg/file.py::Class.method`, with `#2` for the second function of that name in the
+//! file.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -8,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// A function's name within a repo. Its text form is `pkg/file.py::Class.method#2`.
+/// The name of a function within a repo, written as `pkg/file.py::Class.method#2`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Selector {
     /// The file, relative to the repo's root.
     pub file: PathBuf,
-    /// The function's qualified name, which is Python's `__qualname__` without `<locals>`, with `#k` (from 1) if the
-    /// file defines several of that name.
+    /// The function's qualified name, which is Python's `__qualname__` without `<locals>`. If the file defines several
+    /// functions of that name, `#k` (from 1) follows.
     pub name: String,
 }
 
@@ -63,7 +64,7 @@ impl FromStr for Selector {
     }
 }
 
-/// Splits `name#k` into the bare name and k. Returns `None` if the text after `#` is not a number from 1.
+/// Splits `name#k` into the name and k. Returns `None` if the text after `#` is not a number from 1.
 pub(super) fn split_number(name: &str) -> Option<(&str, Option<usize>)> {
     match name.split_once('#') {
         None => Some((name, None)),

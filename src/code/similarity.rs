@@ -1,8 +1,8 @@
-//! Measures how much of one piece of code another contains: containment over shingles of 12 tokens.
+//! Measures how much of one piece of code another contains: containment over shingles (sequences) of 12 tokens.
 //!
-//! A function whose body can be copied from elsewhere in the repo measures nothing. The similarity of whole functions
-//! misses a body inside a longer function, but containment, the share of its shingles that the other text also has,
-//! finds it (Broder, "On the resemblance and containment of documents", 1997).
+//! If a function's body can be copied from elsewhere in the repo, masking it measures nothing. A similarity of whole
+//! functions misses a body that is part of a longer function. Containment finds it, because it is the share of the
+//! body's shingles that the other text also has (Broder, "On the resemblance and containment of documents", 1997).
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::tokens::{self, CodeToken, CodeTokens};
 /// Number of tokens in a shingle.
 pub const SHINGLE: usize = 12;
 
-/// Treatment of names in shingles.
+/// How names are treated in shingles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identifiers {
     /// Names are compared as they are.
@@ -23,8 +23,8 @@ pub enum Identifiers {
 }
 
 impl CodeTokens<'_> {
-    /// Iterates over every sequence of `width` tokens, as a 64-bit hash and a range of the text. Two different
-    /// sequences share a hash about once in 10^19 pairs.
+    /// Iterates over all sequences of `width` tokens, each as a 64-bit hash and a range of the text. Two different
+    /// sequences have the same hash about once in 10^19 pairs.
     pub fn shingles(&self, width: usize, identifiers: Identifiers) -> impl Iterator<Item = (u64, Range<usize>)> {
         const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
         let any_name = tokens::hash(b"_");
@@ -48,14 +48,14 @@ impl CodeTokens<'_> {
     }
 }
 
-/// Mixes all bits of a hash, because the low bits of a polynomial depend only on the low bits of the tokens.
+/// Mixes all bits of a hash, because the low bits of the polynomial depend only on the low bits of the tokens' hashes.
 const fn mixed(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     hash ^ (hash >> 32)
 }
 
 impl Module {
-    /// Returns the range of the function's body without its docstring, which is not secret.
+    /// Returns the range of the function's body without its docstring, which masking keeps.
     #[must_use]
     pub fn body_code(&self, function: usize) -> Range<usize> {
         let function = &self.functions()[function];
@@ -63,8 +63,8 @@ impl Module {
     }
 }
 
-/// Returns the share (0 to 1) of the distinct shingles of `body` that `other` also has. A body shorter than a shingle
-/// counts as one shingle of its own length. Returns 0 for a body without tokens.
+/// Returns the share (0 to 1) of the distinct shingles of `body` that `other` also has. If a body is shorter than a
+/// shingle, all its tokens together count as one shingle. Returns 0 for a body without tokens.
 #[must_use]
 pub fn containment(body: &CodeTokens<'_>, other: &CodeTokens<'_>, identifiers: Identifiers) -> f64 {
     let width = SHINGLE.min(body.len());

@@ -1,8 +1,9 @@
-//! Splits any text into Python's tokens: code, and prose, notebooks or patches that may contain code.
+//! Splits any text into Python's tokens: code, and also prose, notebooks or patches that may contain code.
 //!
-//! This is a tokenizer of our own and not a syntax tree: a tree of prose with code in it depends on how the parser
-//! recovers from errors, so the same lines would have different tokens in a README and in a module. Here a token
-//! depends on little more than its own bytes. Spaces, line breaks, line continuations and comments are not tokens.
+//! This is a separate tokenizer instead of a syntax tree, because the tree of prose that contains code depends on how
+//! the parser recovers from errors, so that the same lines would have different tokens in a README and in a module.
+//! Here a token depends on little more than its own bytes. Spaces, line breaks, line continuations and comments are not
+//! tokens.
 
 use std::ops::Range;
 
@@ -32,13 +33,13 @@ impl CodeToken {
 }
 
 impl<'source> CodeTokens<'source> {
-    /// Splits any text into tokens, broken code included.
+    /// Splits any text into tokens, including code that does not parse.
     #[must_use]
     pub fn new(source: &'source [u8]) -> Self {
         Self::split(source, 0..source.len())
     }
 
-    /// Splits a part of a text into tokens. Their ranges are those in the whole text.
+    /// Splits a part of a text into tokens. The tokens' ranges are relative to the whole text.
     #[must_use]
     pub fn split(source: &'source [u8], part: Range<usize>) -> Self {
         let mut lexer = Lexer { source, end: part.end, at: part.start, tokens: Vec::with_capacity(part.len() / 4) };
@@ -54,10 +55,10 @@ impl<'source> CodeTokens<'source> {
         self.tokens.len()
     }
 
-    /// Iterates over the ranges of tokens that are the contents of strings of at least `least` bytes, in which code may
-    /// be hidden.
+    /// Iterates over the ranges of tokens that are contents of strings of at least `least` bytes. Code may be hidden in
+    /// such strings.
     pub fn long_strings(&self, least: usize) -> impl Iterator<Item = Range<usize>> {
-        // Contents are between two quote tokens, and no other token begins directly after a quote.
+        // A string's contents are between two quote tokens; no other token begins directly after a quote.
         self.tokens
             .windows(2)
             .filter(move |pair| {
@@ -79,13 +80,13 @@ impl<'source> CodeTokens<'source> {
     }
 }
 
-/// Maximum length in bytes of a string on one line. A quote without a closing quote within that length is a token by
-/// itself. In a file of one long line, searching to the end from every quote would take quadratic time.
+/// Maximum bytes of a string on one line. If no closing quote follows within this length, a quote is a token by itself.
+/// Searching further would take quadratic time in a file of one long line.
 const LONGEST_STRING: usize = 2000;
 
 struct Lexer<'source> {
     source: &'source [u8],
-    /// End of the part to be split.
+    /// End of the part that is split.
     end: usize,
     at: usize,
     tokens: Vec<CodeToken>,
@@ -107,7 +108,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Returns the byte `ahead` bytes after the current one; 0 after the end.
+    /// Returns the byte that is `ahead` bytes after the current one; 0 after the end.
     fn peek(&self, ahead: usize) -> u8 {
         if self.at + ahead < self.end { self.source[self.at + ahead] } else { 0 }
     }
@@ -155,8 +156,8 @@ impl Lexer<'_> {
     }
 
     /// Reads a string whose quotes begin at `quote`, as three tokens: the prefix with the quotes, the contents, and the
-    /// closing quotes. The contents of an f-string are split at the replacement fields, whose code is split into
-    /// tokens. An unclosed quote, as in "don't", is a token by itself.
+    /// closing quotes. The contents of an f-string are split at its replacement fields, and the code in these fields is
+    /// split into tokens. A quote without a closing quote, as in "don't", is a token by itself.
     fn string(&mut self, quote: usize) {
         let prefix = &self.source[self.at..quote];
         let formatted = prefix.iter().any(|letter| matches!(letter, b'f' | b'F' | b't' | b'T'));
@@ -256,7 +257,7 @@ const fn is_name(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphanumeric() || byte >= 0x80
 }
 
-/// Whether a word is one of Python's keywords, which are not names.
+/// Whether a word is one of Python's keywords.
 fn is_keyword(word: &[u8]) -> bool {
     const KEYWORDS: [&str; 35] = [
         "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",

@@ -1,4 +1,4 @@
-//! Parses all Python files below a folder, and lists their functions.
+//! Parses all Python files in a folder, and lists their functions.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use super::module::Module;
 use super::selector::Selector;
 use crate::error::{Error, Result};
 
-/// One line of a listing of functions.
+/// One row of a listing of functions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FunctionRow {
     /// The function's name within the repo.
     pub selector: Selector,
-    /// Line (from 1) of its `def`.
+    /// Line (from 1) of the function's `def`.
     pub line: usize,
     /// Number of lines from `def` to the end of the last statement.
     pub lines: usize,
-    /// Names that the function's body calls, in source order, see [`Module::calls`].
+    /// The calls in the function's body, in source order; see [`Module::calls`].
     pub calls: Vec<String>,
     /// The decorators as written.
     pub decorators: Vec<String>,
@@ -54,9 +54,9 @@ impl Module {
     }
 }
 
-/// Parses every `.py` file below `root`, or `root` itself if it is a file. Paths are relative to `root` (the path of a
-/// file is its name) and sorted. Hidden folders of version control, `__pycache__`, `node_modules`, and virtual and
-/// conda environments are left out. Symbolic links are not followed. A file or folder that cannot be read or parsed is
+/// Parses every `.py` file in the folder `root`, or `root` itself if it is a file. Paths are relative to `root` (for a
+/// file, the file's name) and sorted. Hidden folders of version control, `__pycache__`, `node_modules`, and virtual and
+/// conda environments are skipped. Symbolic links are not followed. A file or folder that cannot be read or parsed is
 /// listed with its error.
 #[must_use]
 pub fn index_tree(root: &Path) -> Vec<(PathBuf, Result<Module>)> {
@@ -65,14 +65,15 @@ pub fn index_tree(root: &Path) -> Vec<(PathBuf, Result<Module>)> {
     found
 }
 
-/// Parses the same files as [`index_tree`] and passes what `extract` takes from each to `take`, in the order of their
-/// paths. Only the syntax trees that are being read are in memory, one per thread, and the results for a few files.
+/// Parses the same files as [`index_tree`] and calls `extract` for each of them, in parallel; then passes the results
+/// to `take`, in the order of paths. To save memory, syntax trees are dropped after `extract`, and only the results of
+/// a few files are kept.
 pub(crate) fn each_module<T: Send>(
     root: &Path,
     extract: impl Fn(Result<Module>) -> T + Sync,
     mut take: impl FnMut(PathBuf, T),
 ) {
-    /// Number of files whose results are in memory.
+    /// Maximum number of files whose results are kept in memory.
     const AT_ONCE: usize = 256;
     if root.is_file() {
         let name = root.file_name().map(PathBuf::from).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Finds every function and every call in one walk over a syntax tree, in source order.
+//! Finds all functions and all calls in one walk over a syntax tree, in source order.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use super::joined;
 /// Tree-sitter's grammar of Python.
 pub(super) static PYTHON: LazyLock<Language> = LazyLock::new(|| tree_sitter_python::LANGUAGE.into());
 
-/// Parses a text. Returns `None` only if the grammar does not fit the library, which is a bug.
+/// Parses a text. Returns `None` only if the grammar does not fit the tree-sitter library, which is a bug.
 pub(super) fn parse(text: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&PYTHON).ok()?;
@@ -27,7 +27,7 @@ pub(super) fn parse(text: &[u8]) -> Option<Tree> {
     Some(again.unwrap_or(tree))
 }
 
-/// Numeric ids of the grammar's node kinds and fields that matter here.
+/// Numeric ids of the grammar's node kinds and fields that the walk uses.
 struct Kinds {
     module: u16,
     block: u16,
@@ -79,27 +79,27 @@ static KINDS: LazyLock<Kinds> = LazyLock::new(|| {
     }
 });
 
-/// Result of the walk.
+/// Result of the walk: the functions and calls of a file, and its faults.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// Functions in the order of their `def`, without numbers of duplicates.
+    /// Functions in the order of their `def`. Functions of the same name are not numbered yet.
     pub functions: Vec<Function>,
     /// Ranges of the called expressions, in the order in which the calls begin, outer before inner.
     pub calls: Vec<Range<usize>>,
     /// Line of the first function or class whose name cannot be read in the file's encoding.
     pub unreadable_name: Option<usize>,
-    /// Line and fault of the first block that Python would refuse, although the grammar accepts it.
+    /// Line and fault of the first block that Python would refuse although the grammar accepts it.
     pub bad_block: Option<(usize, &'static str)>,
 }
 
-/// A scope around a node.
+/// Kind of a scope that contains a node.
 enum NodeScope {
     Function(usize),
     Class(String),
     Lambda,
 }
 
-/// Walks the tree of `source` (the original bytes, not the substitute text). `read` decodes a name.
+/// Walks the tree of `source`, which has the original bytes, not the substitute text. `read` decodes a name.
 pub(super) fn walk(tree: &Tree, source: &[u8], read: impl Fn(&[u8]) -> Option<String>) -> Contents {
     let mut walk = ModuleWalk {
         source,
@@ -130,7 +130,7 @@ pub(super) fn walk(tree: &Tree, source: &[u8], read: impl Fn(&[u8]) -> Option<St
     }
 }
 
-/// A block, or the whole module, while its statements are visited.
+/// A block, or the whole module, whose statements are being visited.
 struct OpenBlock {
     depth: usize,
     line: usize,
@@ -142,11 +142,11 @@ struct OpenBlock {
 struct ModuleWalk<'source> {
     source: &'source [u8],
     found: Contents,
-    /// The scopes around the node, innermost last, each with the depth of its node.
+    /// The scopes that contain the node, innermost last, each with the depth of its own node.
     scopes: Vec<(usize, NodeScope)>,
-    /// Start of a decorated definition, and its decorators, until the walk enters the definition itself.
+    /// Start and decorators of a decorated definition, until the walk enters the definition itself.
     decorators: Option<(usize, Vec<Range<usize>>)>,
-    /// The blocks around the node, innermost last.
+    /// The blocks that contain the node, innermost last.
     blocks: Vec<OpenBlock>,
     /// End of the last token that is not a comment: offset and row.
     last: (usize, usize),
@@ -189,7 +189,7 @@ impl ModuleWalk<'_> {
         }
     }
 
-    /// Checks a statement's column against the column of its block.
+    /// Checks that a statement is at the column of its block.
     fn align(&mut self, node: Node<'_>, depth: usize) {
         let Some(block) = self.blocks.last_mut().filter(|block| block.depth + 1 == depth) else { return };
         let kind = node.kind_id();
@@ -238,7 +238,7 @@ impl ModuleWalk<'_> {
         }
     }
 
-    /// Adds a function on entering it. Its end is filled in on leaving.
+    /// Adds a function when the walk enters it. The function's end is filled in when the walk leaves it.
     fn add(&mut self, node: Node<'_>, name: String) -> usize {
         let kinds = &*KINDS;
         let mut colon = node.end_byte();
@@ -269,7 +269,7 @@ impl ModuleWalk<'_> {
             _ => None,
         };
         let first_line = node.start_position().row + 1;
-        // The calls in the signature come first, and are removed once all calls are known.
+        // The range of calls still includes those in the signature; they are removed when all calls are known.
         let calls = self.found.calls.len();
         self.found.functions.push(Function {
             name,
@@ -301,8 +301,8 @@ impl ModuleWalk<'_> {
         outer.map_or_else(|| name.to_owned(), |outer| format!("{outer}.{name}"))
     }
 
-    /// Marks the innermost function around a `yield` at `at` as a generator. In a default value of a signature, a
-    /// `yield` belongs to the function around that signature.
+    /// Marks the innermost function that contains the `yield` at `at` as a generator. A `yield` in a parameter's
+    /// default value belongs to the function outside.
     fn mark_generator(&mut self, at: usize) {
         for (_, scope) in self.scopes.iter().rev() {
             match scope {
@@ -325,7 +325,7 @@ fn first_statement(block: Node<'_>) -> Option<Node<'_>> {
         .find(|child| child.kind_id() != KINDS.comment && child.kind_id() != KINDS.line_continuation)
 }
 
-/// Returns the range of the docstring, if this statement is one: one or several plain strings, with or without
+/// Returns the range of the docstring if this statement is one: one or several plain string literals, with or without
 /// parentheses. Bytes, f-strings and template strings are not docstrings.
 fn docstring(statement: Node<'_>, source: &[u8]) -> Option<Range<usize>> {
     if statement.kind_id() != KINDS.expression_statement || statement.child_count() != 1 {

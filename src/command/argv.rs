@@ -1,7 +1,8 @@
 //! Programs started by a Bash script, with their arguments; used for right programs that use no recorded parser.
 //!
-//! Bash itself writes the commands that it runs, expanded, to a trace, and each Python process records the arguments it
-//! got from the kernel. Other programs started by something other than Bash, such as `xargs`, appear in neither.
+//! Bash itself writes the commands that it runs, expanded, to a trace, and each Python process records the arguments
+//! that it received from the kernel. Other programs started by something other than Bash, such as `xargs`, appear in
+//! neither.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,9 +21,9 @@ const BUILTINS: [&str; 41] = [
 /// A program that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartedProgram {
-    /// Its name; if Python ran a script, the script's name.
+    /// Name of the program; if Python ran a script, the script's name.
     pub program: String,
-    /// Its arguments, with `--name=value` split in two.
+    /// Arguments of the program, with `--name=value` split in two.
     pub arguments: Vec<String>,
 }
 

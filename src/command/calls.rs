@@ -22,7 +22,8 @@ pub struct FunctionCall {
     pub function: String,
     /// Whether the program made the call itself.
     pub direct: bool,
-    /// Arguments: in a right program those set by constants, in an attempt all that are compared.
+    /// Arguments to compare: of a right program's call, those that constants decide; of an attempt's call, all that are
+    /// compared.
     pub set: Map<String, Value>,
     /// Arguments that the right program leaves at their defaults.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -36,7 +37,8 @@ pub struct FunctionCall {
     /// In an attempt: whether another recorded call made this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub within: bool,
-    /// Digest of the object that it made or returned, if that is the same each time: sha256 of its contents, hex.
+    /// Digest of the object that the call made or returned, if the object is the same in each run: sha256 of its
+    /// contents, hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
 }
@@ -60,7 +62,7 @@ pub struct ExpectedCall {
     /// Arguments left at their defaults.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub left: Map<String, Value>,
-    /// Calls made by this one, if they receive the constants.
+    /// Calls that this call makes itself, if it passes the constants on to them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<ExpectedCall>,
     /// Whether another recorded call makes this one, as in [`FunctionCall::within`].
@@ -76,9 +78,9 @@ pub struct ExpectedCall {
 pub struct RecordedCalls<'a> {
     /// The calls.
     pub calls: &'a [FunctionCall],
-    /// Digests of the objects that these calls made, got and returned.
+    /// Digests of the objects that these calls made, received and returned.
     pub objects: &'a BTreeSet<String>,
-    /// Digests of the objects that the program's own calls got.
+    /// Digests of the objects that the program's own calls received.
     pub used: &'a BTreeSet<String>,
 }
 
@@ -102,12 +104,12 @@ impl ExpectedCall {
         Value::Object(self.arguments().map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// Whether a call matches this one apart from `free` arguments.
+    /// Whether a recorded call matches this expected one in all arguments that are not free.
     fn covers(&self, call: &FunctionCall, free: Leeway<'_>) -> bool {
         self.function == call.function && self.arguments().all(|(name, _)| self.agrees(name, call, free))
     }
 
-    /// Whether a call has this value for an argument. An object in place of a default overrides the default.
+    /// Whether a recorded call has this value for an argument. An object in place of a default overrides the default.
     fn agrees(&self, name: &str, call: &FunctionCall, free: Leeway<'_>) -> bool {
         let Some(got) = call.set.get(name) else { return free.has(name) };
         let is_set = self.set.get(name).is_some_and(|right| is_same(right, got, name, free));
@@ -159,7 +161,7 @@ pub fn is_same(right: &Value, got: &Value, path: &str, free: Leeway<'_>) -> bool
         return free.has(path) || !is_object(right) || right == got;
     }
     match (right, got) {
-        // A number, and a list of this number alone.
+        // A number is the same as a list that contains only this number.
         (Value::Array(list), Value::Number(_)) if list.len() == 1 => is_same(&list[0], got, path, free),
         (Value::Number(_), Value::Array(list)) if list.len() == 1 => is_same(right, &list[0], path, free),
         (Value::Object(right), Value::Object(got)) => {
@@ -228,7 +230,7 @@ pub fn watch(expected: &[ExpectedCall]) -> WatchedFunctions {
 /// Whether an expected call was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallState {
-    /// The call was made, or the calls that it makes.
+    /// The call was made, or the program made the calls that it would have made.
     Made,
     /// The function was called with other arguments.
     Otherwise,
@@ -236,13 +238,13 @@ enum CallState {
     Absent,
 }
 
-/// `others` are all calls that are expected beside this one.
+/// Determines whether an expected call was made. `others` are all other expected calls.
 fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'_>) -> CallState {
     let is_made = one.object.as_ref().is_some_and(|object| got.objects.contains(object));
     if is_made || got.calls.iter().any(|call| one.covers(call, free)) {
         return CallState::Made;
     }
-    // A call that another one makes, or that is expected itself, is not made in place of this one.
+    // A recorded call does not replace the expected one if another recorded call made it, or if it is expected itself.
     let is_instead = |call: &FunctionCall| {
         call.function == one.function
             && (!call.within || one.within)
@@ -311,12 +313,12 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
     for call in calls.iter().filter(|call| call.direct) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };
-        // An object may be made and not used as it is, such as a recipe that is changed afterwards.
+        // A program may make an object and then use a changed one, such as a recipe that is changed after it was made.
         let is_used = call.object.as_ref().is_some_and(|object| got.used.contains(object));
         if call.is_construction() && !is_used && rights.iter().any(|one| one.is_required(free)) {
             continue;
         }
-        // A function's arguments count even if they make no difference, as the seed of data that are not drawn.
+        // A function's arguments count even if they make no difference, such as a seed for data that are never drawn.
         let is_right = |one: &&ExpectedCall| {
             one.covers(call, free) || call.is_construction() && one.object.is_some() && one.object == call.object
         };
@@ -351,7 +353,7 @@ pub fn equal(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// A value's verdict without a reason.
+/// Builds a value's verdict without a reason.
 pub fn value(path: &str, gold: Value, got: Option<Value>, pass: bool) -> ValueVerdict {
     ValueVerdict { path: path.to_owned(), gold, got, error: None, pass, reason: None }
 }
@@ -453,7 +455,7 @@ mod tests {
         let inner = FunctionCall { direct: false, within: true, ..calls("a.py::rng", json!({"seed": 8})) };
         let comparison = compared(&expected, &[load.clone(), inner.clone()]);
         assert!(comparison.agrees() && comparison.absent.len() == 1, "{comparison:?}");
-        // Bash programs call everything within other calls.
+        // In a Bash program, all calls are made within other recorded calls.
         let nested = [ExpectedCall { within: true, ..expected[0].clone() }];
         assert!(!compared(&nested, std::slice::from_ref(&inner)).agrees());
         let unseen = FunctionCall { within: false, ..inner };

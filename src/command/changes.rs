@@ -22,7 +22,8 @@ use crate::run::soundness::ConstantChanges;
 use crate::sandbox::Exit;
 use crate::score::Rule;
 
-/// Part of the cache key, in addition to instruction, gold and changed program: what records and judges programs.
+/// Version of the code that records and judges programs. Part of the cache key, in addition to instruction, gold and
+/// changed program.
 const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), include_str!("recorder.py"), include_str!("calls.rs"), include_str!("judge.rs"));
 
@@ -167,7 +168,7 @@ pub(super) async fn noticed_by(
     }))
 }
 
-/// Names of at most three other files in the folder of the file that a text names, as variants of the text.
+/// Variants of a text that names a file: the same text with the name of another file in that folder, at most three.
 fn siblings(root: &Path, text: &str) -> Vec<String> {
     let path = root.join(text);
     let Some(folder) = path.parent().filter(|_| path.is_file()) else { return Vec::new() };

@@ -71,7 +71,7 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
 fn contains_value(text: &str, argument: &Argument) -> bool {
     let says = |value: &str| {
         let part = Argument { name: argument.name.clone(), value: value.to_owned() };
-        // As a code block without comment and quote characters, so that all of the text is searched.
+        // Pass the text as a code block without comment and quote characters, so that the check searches all of it.
         strict_check(&format!("```python\n{}\n```", text.replace(['#', '\''], " ")), &[part], ProgramKind::Python)
             .has_arguments()
     };

@@ -129,7 +129,7 @@ fn visit(node: Node<'_>, code: &str, start: usize, places: &mut Vec<ReplaceableC
         "false" => places.push(ReplaceableConstant::new(range, vec!["True".to_owned()])),
         "none" => places.push(ReplaceableConstant::new(range, vec!["0".to_owned(), "1".to_owned()])),
         "string_content" => places.extend(ReplaceableConstant::in_text(text, range.start)),
-        // A docstring decides nothing.
+        // A docstring has no effect, so it contains no constants.
         "expression_statement" if node.child(0).is_some_and(|child| child.kind() == "string") => {}
         _ => {
             let mut cursor = node.walk();

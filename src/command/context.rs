@@ -9,7 +9,7 @@ use super::manifest::Instruction;
 use crate::agent::retrieval::bm25::{Bm25, ranked};
 use crate::suite::sections;
 
-/// Number of sentences in a window, and maximum number of sentences searched.
+/// Number of sentences in a window. [`MOST`] is the maximum number of sentences searched.
 const WINDOW: usize = 10;
 const MOST: usize = 1000;
 

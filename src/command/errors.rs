@@ -21,7 +21,7 @@ impl ErrorKind {
     /// All kinds of errors.
     pub const ALL: [Self; 4] = [Self::Syntax, Self::Hallucination, Self::LackOfKnowledge, Self::KnowledgeManipulation];
 
-    /// Its name in measures.
+    /// Name of the kind in measures.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -42,7 +42,7 @@ pub struct CommandGold {
 pub struct GoldRun {
     /// The program.
     pub program: String,
-    /// Its parsed arguments, for each time it parsed some.
+    /// The arguments that its parsers returned, one entry for each time that it parsed arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ParserCall>,
     /// The calls of functions that it makes.
@@ -51,10 +51,10 @@ pub struct GoldRun {
     /// The programs that it starts, if neither parsers nor functions are recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
-    /// A change of an argument at run time, with the result that it leads to.
+    /// The result of a run with an argument changed at run time, if such a change affects the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<ShiftOutcome>,
-    /// Its result.
+    /// Result of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
     /// Wall seconds of each run.

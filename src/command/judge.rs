@@ -74,7 +74,7 @@ pub struct InstructionJudge<'a> {
 struct Arguments {
     basis: ArgumentSource,
     pass: bool,
-    /// Why they are wrong, a fragment.
+    /// Reason why the arguments are wrong, as a fragment.
     reason: &'static str,
     /// Whether each requested argument is right, by its index.
     hits: Vec<bool>,
@@ -230,7 +230,7 @@ impl InstructionJudge<'_> {
             if !asked.is_empty() {
                 return self.by_namespace(observed, &asked, text);
             }
-            // A package may have several commands that do the same.
+            // A package may have several commands with the same effect.
             let others: Vec<ParserCall> = observed.calls.iter().filter_map(|call| self.as_gold(call)).collect();
             if !others.is_empty() {
                 return self.by_namespace(observed, &others.iter().collect::<Vec<_>>(), text);
@@ -243,7 +243,7 @@ impl InstructionJudge<'_> {
             return self.by_programs(observed, text);
         }
         let all = text.iter().all(|hit| *hit);
-        // Records of versions without the list of functions cannot show that nothing was called.
+        // Records of earlier versions lack the list of functions, so they cannot show that no function was called.
         let unasked = observed.functions.is_some() && !(gold.calls.is_empty() && gold.functions.is_empty());
         let (basis, pass, reason) = match (self.instruction.expect.outcome, unasked) {
             (true, true) => {
@@ -257,7 +257,7 @@ impl InstructionJudge<'_> {
         Arguments { basis, pass, reason, values: self.by_text(text), hits: text.to_vec() }
     }
 
-    /// The requested arguments, judged by the text.
+    /// Judges the requested arguments by the program's text.
     fn by_text(&self, text: &[bool]) -> Vec<ValueVerdict> {
         let values = self.asked.iter().zip(text);
         let values = values.map(|(argument, &hit)| {
@@ -266,8 +266,9 @@ impl InstructionJudge<'_> {
         values.collect()
     }
 
-    /// Converts the arguments of another command of the right program's package, adding those that it does not know
-    /// from the right program. It must know all requested arguments.
+    /// Converts the arguments of another command of the right program's package. Arguments that the other command does
+    /// not know are taken from the right program. Returns `None` if the other command does not know all requested
+    /// arguments.
     fn as_gold(&self, call: &ParserCall) -> Option<ParserCall> {
         let package = |file: &str| {
             let rest = file.strip_prefix("site-packages/")?;
@@ -302,12 +303,13 @@ impl InstructionJudge<'_> {
         let printed = |value: &Value| read_arguments(&json!({ "v": value })).unwrap_or_default().pop();
         let is_argument =
             |argument: &Argument, value: &Value| printed(value).is_some_and(|it| it.value == argument.value);
-        // If the program replaces an expected call by something else, the call's constants must at least be in its
+        // If the program uses something else in place of an expected call, the call's constants must at least be in its
         // text.
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
         let is_asked = |part: &&Value| self.asked.iter().any(|argument| is_argument(argument, part));
         let written = written.flat_map(|(name, right)| {
-            // The other parts of a list may be read from a file or computed.
+            // Of a list, only the requested parts must be in the text, because the others may be read from a file or
+            // computed.
             let parts = parts(right).filter(|part| !right.is_array() || is_asked(part));
             parts.map(move |part| (name, part))
         });
@@ -336,7 +338,7 @@ impl InstructionJudge<'_> {
             .zip(text)
             .all(|(argument, &hit)| hit || argument.value.parse::<f64>().is_err() || is_passed(argument));
         let hits = self.asked.iter().zip(text).map(|(argument, &hit)| hit && !is_wrong(argument)).collect();
-        // Without a result, nothing shows that what replaces a call is equal to it.
+        // Without a result, nothing shows that the replacement of a call has the same effect.
         let is_shown = self.instruction.expect.outcome || found.absent.is_empty();
         let pass = found.agrees() && written && kept && is_shown;
         let reason = "the calls are not those that were asked for";
@@ -394,8 +396,8 @@ impl InstructionJudge<'_> {
         Leeway { free, unordered }
     }
 
-    /// Judges the arguments by parser calls: each of the right program's calls is compared with the closest of the
-    /// program's, which must have no others.
+    /// Judges the arguments by parser calls. Each parser call of the right program is compared with the program's
+    /// closest one. The program must not make further parser calls.
     fn by_namespace(&self, observed: &ProgramRecord, calls: &[&ParserCall], text: &[bool]) -> Arguments {
         let closest = |gold: &ParserCall| {
             calls.iter().filter(|call| call.file == gold.file).max_by_key(|call| self.agreement(gold, call)).copied()

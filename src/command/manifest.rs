@@ -59,7 +59,7 @@ pub struct CommandSet {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instruction {
-    /// Its id within the repo, such as `c07`.
+    /// Id of the instruction within its repo, such as `c07`.
     pub id: String,
     /// The kind of program to answer with.
     pub kind: ProgramKind,

@@ -60,22 +60,22 @@ pub struct ProgramRecord {
     /// not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionCall>>,
-    /// Digests of the objects that calls of these functions made, got and returned.
+    /// Digests of the objects that calls of these functions made, received and returned.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub objects: BTreeSet<String>,
-    /// Digests of the objects that its own calls got.
+    /// Digests of the objects passed to calls that the program itself made.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub used: BTreeSet<String>,
     /// The programs that it started, if these are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
-    /// Its result.
+    /// The program's result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
     /// Why it has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_outcome: Option<String>,
-    /// Its result, or why it has none, in a run with one argument changed.
+    /// The program's result in a run with one argument changed, or why it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shifted: Option<Result<Value, String>>,
 }
@@ -110,7 +110,7 @@ pub struct Shift {
     pub at: String,
     /// Name of the argument.
     pub name: String,
-    /// Its value in the right program.
+    /// The argument's value in the right program.
     pub old: Value,
     /// The new value.
     pub new: Value,
@@ -125,7 +125,7 @@ pub struct RecordingPlan<'a> {
     pub watch: Option<WatchedFunctions>,
     /// Whether to record the programs that it starts.
     pub started: bool,
-    /// Whether to stop it after it has parsed its first arguments.
+    /// Whether to stop the program after it has parsed its first arguments.
     pub stops: bool,
     /// An argument to change in a second run.
     pub shift: Option<&'a Shift>,
@@ -147,7 +147,7 @@ enum RecordLine {
 #[derive(Deserialize)]
 struct ObjectDigest {
     digest: String,
-    /// Line number of the call that made or returned it; `None` for one that a call got.
+    /// Line number of the call that made or returned the object; `None` for an object that was passed to a call.
     of: Option<usize>,
 }
 
@@ -223,7 +223,7 @@ pub async fn observe(
         };
         read_result(&instruction.result, &exec.stdout, written.as_deref())
     } else {
-        // Isolated (`-I`), so that files left by the program cannot replace modules.
+        // Run Python isolated (`-I`), so that files left by the program cannot replace modules.
         let start = ["-I", "-c", &plan.set.probe].into_iter().chain(instruction.files.iter().map(String::as_str));
         let command = Command { argv: std::iter::once("python").chain(start).map(Into::into).collect(), ..run(&[]) };
         let probed = sandbox.exec(&command, &limits).await?;

@@ -8,9 +8,9 @@ use crate::score::ml_bench::{ProgramKind, extract_code, strict_kind};
 /// A program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Its source text.
+    /// Source text of the program.
     pub code: String,
-    /// Its kind: as declared by the author, else judged by its syntax.
+    /// Kind of the program: as declared by its author, else judged by its syntax.
     pub kind: ProgramKind,
 }
 

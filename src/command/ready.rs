@@ -103,10 +103,7 @@ impl ReadyCommands {
         Ok(observed)
     }
 
-    /// Checks that the right programs pass here.
-    ///
-    /// # Errors
-    /// Kind `Baseline`, naming the first program that fails.
+    /// Checks that the right programs pass on this machine.
     pub async fn check_baseline(&self, machine: &Machine, observer: &dyn Observer) -> Result<()> {
         let loaded = &self.loaded;
         let all = &loaded.set.instructions;
@@ -189,7 +186,7 @@ impl Ready for ReadyCommands {
         Ok(Staged { task, snapshot: &self.snapshot, files, checks: vec![check] })
     }
 
-    /// Only the program is taken over: with other files an attempt could change what the repo's code does.
+    /// Only the program is taken over from an attempt, because other files could change what the repo's code does.
     fn keeps_out(&self, path: &str) -> bool {
         kind_of_file(path).is_none()
     }

@@ -115,7 +115,7 @@ fn gold_of(instruction: &Instruction, runs: &[ProgramRecord]) -> GoldRun {
     for call in &mut functions {
         call.object = call.object.take().filter(|object| runs.iter().all(|run| run.objects.contains(object)));
     }
-    // The parser's arguments are the complete request of a Python program that parses a command line.
+    // If a Python program parses a command line, the parsed arguments are all that has to be compared.
     let is_parsed = !calls.is_empty() && instruction.kind == ProgramKind::Python;
     let functions = if is_parsed { Vec::new() } else { functions };
     let started = if calls.is_empty() && functions.is_empty() { first.started.clone() } else { Vec::new() };
@@ -153,8 +153,8 @@ async fn shifted(
 }
 
 /// Candidates for run-time changes: requested numbers that a parser gave, and fractions and seeds passed to functions.
-/// Other numbers, such as counts, may be written twice in one right program, while another one asks the changed object
-/// for them.
+/// Other numbers, such as counts, are no candidates: one right program may contain such a number twice, where another
+/// one reads it from the changed object.
 fn shifts(gold: &GoldRun) -> Vec<Shift> {
     let parsed = gold.calls.iter().flat_map(|call| call.parsed.iter().map(|entry| (&call.file, entry)));
     let set = gold.functions.iter().filter(|_| gold.calls.is_empty());
@@ -205,7 +205,7 @@ fn changed(instruction: &Instruction, argument: &Argument) -> Option<Program> {
     let value = argument.value.trim();
     let instead = instruction.expect.instead.get(&argument.name).cloned().unwrap_or_else(|| other(value));
     let whole = Regex::new(&format!(r"(^|[^\w.-])({})($|[^\w.-])", regex::escape(value))).ok()?;
-    // Search after the argument's name, if it occurs, so that an equal value of another argument stays.
+    // Search after the argument's name, if the name occurs, so that an equal value of another argument stays unchanged.
     let name = argument.name.replace(['-', '_'], "[-_]");
     let after = Regex::new(&format!(r"\b{name}\b['\x22]?[\s=:,\x22']")).ok().and_then(|it| it.find(&instruction.gold));
     let start = after.map_or(0, |found| found.end().saturating_sub(1));
@@ -220,7 +220,7 @@ fn changed(instruction: &Instruction, argument: &Argument) -> Option<Program> {
     Some(Program { code, kind: instruction.kind })
 }
 
-/// A different value.
+/// Returns a value that differs from this one.
 fn other(value: &str) -> String {
     if let Ok(whole) = value.parse::<i64>() {
         return (whole + 1).to_string();

@@ -49,8 +49,8 @@ pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-/// Returns all tools that the model was offered, in the order in which they were first offered; of several with a name
-/// the last.
+/// Returns all tools that the model was offered, in the order in which they were first offered. If several have the
+/// same name, returns the last one.
 #[must_use]
 pub fn tools(lines: &[TimedEvent]) -> Vec<&Tool> {
     let mut found: Vec<&Tool> = Vec::new();
@@ -94,7 +94,7 @@ pub fn trajectory(source: &ExportSource, record: &AttemptRecord, (turns, tools):
     for (number, step) in steps.iter_mut().enumerate() {
         step.insert("step_id".to_owned(), (number + 1).into());
     }
-    // An agent of this program has the program's version.
+    // The version of an agent of this program is the program's version.
     let own = source.run.sessions.last().map_or("unknown", |session| session.version.as_str());
     let external = source.run.sessions.iter().rev().find_map(|session| session.agents.get(&record.agent));
     let version = external.map_or(own, String::as_str);
@@ -141,7 +141,7 @@ pub fn trajectory(source: &ExportSource, record: &AttemptRecord, (turns, tools):
 }
 
 /// The tools of an agent of this program whose trajectories don't list them: `react` offers the same ones at each step.
-/// Unknown, so empty, if another version of the program made the attempt.
+/// Empty if another version of the program made the attempt, because that version's tools are unknown.
 fn own_tools(source: &ExportSource, record: &AttemptRecord) -> Vec<&'static Tool> {
     let set = &source.run.configuration;
     let is_ours = source.run.sessions.iter().all(|session| session.version == env!("CARGO_PKG_VERSION"));
@@ -188,8 +188,8 @@ fn acted(act: &AgentAction<'_>, timestamp: &str) -> Map<String, Value> {
     step
 }
 
-/// Returns tokens and cost of a step. Ids are left out of a step of several calls: they are of the agent's call only,
-/// while the counts are of all.
+/// Returns tokens and cost of a step. The counts are sums over all model calls of the step, but token ids belong to a
+/// single call, so they are left out if the step has several calls.
 fn metrics(act: &AgentAction<'_>) -> Value {
     let mut metrics = json!({
         "prompt_tokens": act.usage.input,

@@ -23,7 +23,7 @@ use crate::files::WholeFile;
 
 /// Maximum number of rows in a row group, which is held in memory until it is written.
 const GROUP: usize = 10_000;
-/// Bytes of text from which on a row group is written, even with few rows.
+/// Bytes of text after which a row group is written, even if it has few rows.
 const GROUP_TEXT: usize = 8 << 20;
 
 /// Writes a table into a file.

@@ -61,7 +61,7 @@ impl ExportSource {
         let mut briefs = RecordIndex::open(folder)?;
         let run = match briefs.run.take() {
             Some(run) => run,
-            // Fails with the reason why `run.json` could not be read.
+            // This call fails with the reason why `run.json` could not be read.
             None => Store::open(folder)?.1,
         };
         Ok(Self { run, briefs, families: families.clone(), missing: RefCell::default() })

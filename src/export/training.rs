@@ -234,7 +234,7 @@ struct TrainingReply<'a> {
     rewritten: &'static str,
 }
 
-/// Words for a conversation that the agent has only added to.
+/// Words for a conversation to which the agent has only added messages.
 const UNCHANGED: &str = "the agent only added messages: the server writes earlier ones differently";
 
 fn replies(lines: &[TimedEvent]) -> Vec<TrainingReply<'_>> {
@@ -260,8 +260,8 @@ fn replies(lines: &[TimedEvent]) -> Vec<TrainingReply<'_>> {
     found
 }
 
-/// Returns an attempt's conversations by their ids, in the order in which they began. A call whose prompt drops ids of
-/// the call before it begins another one.
+/// Returns an attempt's conversations as lists of token ids, in the order in which they began. A call whose prompt
+/// drops ids of the call before it begins another conversation.
 pub(super) fn rollouts(lines: &[TimedEvent]) -> Vec<Rollout> {
     let mut found: Vec<(Vec<u32>, Rollout)> = Vec::new();
     for reply in replies(lines) {

@@ -57,7 +57,7 @@ pub struct TurnCall<'a> {
     pub id: String,
     /// The tool's name.
     pub tool: &'a str,
-    /// Its arguments.
+    /// Arguments of the call.
     pub arguments: &'a Value,
     /// The result as shown to the model; `None` for a call that was not run.
     pub observation: Option<&'a str>,

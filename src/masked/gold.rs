@@ -23,7 +23,7 @@ pub const fn runs(experiment: &Experiment) -> usize {
     if experiment.tolerance.is_stochastic() { RUNS } else { 1 }
 }
 
-/// Never uses known results: what is recorded or compared must be measured now.
+/// Rejects every cached result, because gold must be measured anew.
 const fn never(_: &Experiment) -> bool {
     false
 }
@@ -277,7 +277,7 @@ pub struct GoldComparison {
     pub tolerance: ToleranceRule,
     /// Whether all values are within the tolerance.
     pub pass: bool,
-    /// Why they are not.
+    /// Why some values are not within the tolerance; `None` if all are.
     pub reason: Option<String>,
 }
 
@@ -349,7 +349,7 @@ pub async fn compare(
 /// The gold results of a protocol, by experiment id.
 ///
 /// # Errors
-/// Kind `Baseline` if an experiment has no result, or one of another command.
+/// Kind `Baseline` if an experiment has no gold result, or its gold result is that of another command.
 pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<String, GoldResult>> {
     let paper = &loaded.paper;
     let missing = |what: String| {

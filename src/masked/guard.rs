@@ -193,7 +193,7 @@ pub(crate) mod tests {
         "sitecustomize.py",
         "scripts/json.py",
         "_heapq.py",
-        // Imported by other code if they exist.
+        // Files that other code imports if they exist.
         "psutil.py",
         "time.py",
         "helpers/__init__.py",

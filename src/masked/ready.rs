@@ -32,9 +32,9 @@ pub struct ReadyPaper {
     pub loaded: Arc<LoadedPaper>,
     /// The clean copy of its repo, with its extensions built.
     pub snapshot: Snapshot,
-    /// The same without hidden files, as agents get it.
+    /// The same copy without hidden files, as agents get it.
     pub shown: Snapshot,
-    /// Its environment.
+    /// The paper's environment.
     pub env: Env,
     /// Digest of the base image of its sandboxes, if there is one.
     pub base: Option<String>,
@@ -65,7 +65,7 @@ impl ReadyPaper {
             .await?;
         machine.conceals(&env.read_only)?;
         let base = machine.backend.base().await?;
-        // Extensions are built without hidden files, which they could otherwise contain.
+        // Build the extensions without hidden files, because extensions could otherwise contain them.
         let shown = plain.without(&loaded.paper.hidden_set(), cache, owner)?;
         let shown = built(&loaded.paper, shown, &env, base.as_deref(), machine, observer).await?;
         let snapshot = if loaded.paper.hidden.is_empty() {
@@ -154,7 +154,7 @@ impl ReadyPaper {
         Ok(measurement)
     }
 
-    /// The repo with the hidden files, in which hidden experiments run; `None` for the others.
+    /// Returns the repo with the hidden files, if this is a hidden experiment; `None` for other experiments.
     #[must_use]
     pub fn hidden_snapshot(&self, experiment: &str) -> Option<&Snapshot> {
         let mut hidden = self.loaded.paper.experiments.iter().filter(|experiment| experiment.hidden);

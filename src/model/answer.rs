@@ -18,7 +18,7 @@ use super::{ModelError, Pieces, Reply, ReplyPiece, Request, Thought, Usage, resp
 /// Error text for a stream that ends early or is not a valid event stream.
 const BROKEN_OFF: &str = "the stream breaks off";
 
-/// How the error of a stream without any event ends: perhaps the server does not stream.
+/// Suffix of the error for a stream that sent no event at all, which may mean that the server cannot stream.
 const NEVER_BEGAN: &str = "before its beginning";
 
 impl Provider {
@@ -31,8 +31,7 @@ impl Provider {
         pieces: Option<&Pieces>,
     ) -> Result<ClassifiedReply, FailedTry> {
         let settings = &self.settings;
-        // An external agent may send a faulty request at its first call, too, so only our own first calls are above
-        // suspicion.
+        // Faults in the first call are ours, unless an external agent wrote the request.
         let first = request.call == 0 && !request.foreign;
         let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
         let answer = async {
@@ -49,7 +48,8 @@ impl Provider {
                 }
             }
         };
-        // The answer is untrusted: `genai` may panic over its items and counts, for instance when adding token counts.
+        // `genai` may panic over invalid items or counts in this untrusted answer, for instance when it adds token
+        // counts.
         let answer = AssertUnwindSafe(answer).catch_unwind();
         let answer = match tokio::time::timeout(settings.request_timeout, answer).await {
             Ok(Ok(answer)) => answer,
@@ -60,7 +60,7 @@ impl Provider {
             }
         };
         let (ending, told) = answer.map_err(|failure| {
-            // Ignore usage that this call cannot have caused.
+            // Ignore reported usage that this call cannot have caused.
             let usage = Some(failure.usage).filter(|usage| wire::is_possible(usage, request)).unwrap_or_default();
             FailedTry { retry: failure.retry && pieces.is_none_or(Pieces::take_back), usage, ..failure }
         })?;
@@ -82,7 +82,7 @@ impl Provider {
         Ok(if is_paused { ClassifiedReply::Paused(reply) } else { ClassifiedReply::Whole(reply) })
     }
 
-    /// Asks for the reply as one answer. Also returns the tokens that the raw body reports, in any provider's format.
+    /// Asks for the reply as one answer. Also returns the tokens and log-probabilities found in the raw body.
     async fn whole(
         &self,
         model: ModelIden,
@@ -155,7 +155,7 @@ impl Provider {
         let (mut text, mut thoughts) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
             let event = match event {
-                // The event does not name the reason; asking for the whole reply does.
+                // This event does not say why the stream failed; asking again without streaming does.
                 Err(genai::Error::ChatResponse { ref body, .. })
                     if kind == AdapterKind::Gemini && body.get("finishReason").is_some() =>
                 {
@@ -181,8 +181,8 @@ impl Provider {
                     let mut stop = end.captured_stop_reason.clone();
                     let (mut said, tokens) = heard.take();
                     let mut reply = match kind {
-                        // `genai` takes the end of these providers' connection for the end of the reply, even if the
-                        // reply is incomplete.
+                        // `genai` treats a closed connection of these providers as a complete reply, even if the reply
+                        // is incomplete.
                         AdapterKind::Gemini if stop.is_none() => break,
                         AdapterKind::OpenAIResp => {
                             let Some(body) = collected.body() else { break };
@@ -204,21 +204,21 @@ impl Provider {
     }
 }
 
-/// Collects the tokens that a whole body tells of.
+/// Collects token ids and log-probabilities from a whole body.
 fn collected(body: &serde_json::Value) -> TokenCollector {
     let mut tokens = TokenCollector::default();
     tokens.add(body);
     tokens
 }
 
-/// Whether asking without streaming may help: some models stream for some accounts only, some servers not at all.
+/// Whether to ask again without streaming: some models stream for some accounts only, some servers never stream.
 fn does_not_stream(failure: &FailedTry) -> bool {
     let said = failure.error.to_string();
     said.contains(NEVER_BEGAN) || (!failure.retry && said.contains("stream"))
 }
 
-/// Gives calls without an id, or with an id that another call of the conversation has, a new id, because results refer
-/// to calls by their ids. Ids have nine letters and digits: Mistral accepts no others.
+/// Gives each tool call a unique id, because results refer to calls by id: a call without an id, or with an id already
+/// used in the conversation, gets a new one. New ids have nine letters and digits, the only form that Mistral accepts.
 fn name_calls(reply: &mut Reply, request: &Request) {
     let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
     let mut known: HashSet<String> = calls.map(|call| call.id.clone()).collect();
@@ -237,7 +237,7 @@ fn name_calls(reply: &mut Reply, request: &Request) {
             }
         };
         let given = std::mem::replace(&mut call.id, own);
-        // Signatures refer to calls by id.
+        // Signatures refer to calls by id, so update them too.
         let signatures = reply.thoughts.iter_mut().filter_map(|thought| match thought {
             Thought::Signature { call_id: Some(of), .. } if *of == given && !kept.contains(of) => Some(of),
             _ => None,

@@ -1,5 +1,5 @@
-//! The only way to call a model: check whether the call may be made, reserve its cost in the ledger, call, then record
-//! the cost and the reply.
+//! The only way to call a model: check whether the call is allowed, reserve its cost in the ledger, make the call, then
+//! record its cost and the reply.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -8,24 +8,24 @@ use super::ledger::{PayerLedger, Reservation};
 use super::quote::Quote;
 use super::{Model, Pieces, QueryFailed, Reply, Request};
 
-/// The caller of a model: decides on calls, is charged for them and records them.
+/// The code on whose behalf a model is called. It decides whether to make a call, pays for it and records it.
 pub(crate) trait Caller {
-    /// Why a call is not made, or cannot be recorded.
+    /// The error for a call that is not made or cannot be recorded.
     type Refused;
-    /// The caller's record of a call.
+    /// The caller's record of a finished call.
     type Kept;
 
-    /// Decides whether the call may be made, numbers it, and bounds its reply by the remaining money. A refused call
-    /// never reaches the model. Returns what the call may cost.
+    /// Decides whether the call may be made, numbers it, and limits its reply to what the remaining money buys. If this
+    /// returns an error, the model is not called. Returns the call's maximum cost.
     fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote, Self::Refused>;
 
-    /// Charges and records a call that was made. A call without a reply may have cost money, too.
+    /// Charges and records a finished call. A failed call may have cost money, too.
     fn keep(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Result<Self::Kept, Self::Refused>;
 
-    /// Where the calls are written in the run's ledger, if they are part of a run.
+    /// The ledger to write calls to; `None` outside a run.
     fn tab(&self) -> Option<PayerLedger>;
 
-    /// The refusal for a ledger that cannot be written.
+    /// Returns the error for a ledger that cannot be written.
     fn unwritten(&mut self, error: io::Error) -> Self::Refused;
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn ask<C: Caller>(
     finish(&begun, done, caller)
 }
 
-/// A call that may be made and whose cost is reserved in the ledger.
+/// A call whose cost is reserved in the ledger and which may now be made.
 #[derive(Debug)]
 pub(crate) struct ReservedCall {
     tab: Option<PayerLedger>,
@@ -58,7 +58,7 @@ pub(crate) struct ReservedCall {
     pub(crate) most: f64,
 }
 
-/// Asks the caller whether a call may be made, and reserves its cost.
+/// Asks the caller whether the call may be made, and reserves its cost in the ledger.
 pub(crate) fn begin<C: Caller>(
     model: &dyn Model,
     request: &mut Request,
@@ -78,13 +78,13 @@ pub(crate) fn begin<C: Caller>(
 #[derive(Debug)]
 pub(crate) struct MadeCall {
     outcome: Result<Reply, QueryFailed>,
-    /// Whether its cost is known.
+    /// Whether the call's cost is known.
     is_known: bool,
     waited: Duration,
 }
 
-/// Makes a call, streamed to `pieces` if given, unless `given_up` resolves first. The cost of a call that is given up,
-/// or dropped while in progress, is unknown, so its whole reservation counts as spent.
+/// Makes a call, streamed to `pieces` if given, until `given_up` resolves. A call that is given up or dropped in
+/// progress has an unknown cost, so its whole reservation counts as spent.
 pub(crate) async fn run(
     model: &dyn Model,
     request: &Request,
@@ -106,7 +106,7 @@ pub(crate) async fn run(
     MadeCall { outcome, is_known, waited: begun.elapsed() }
 }
 
-/// Settles, charges and records a call.
+/// Settles a call in the ledger, then charges and records it.
 pub(crate) fn finish<C: Caller>(
     begun: &ReservedCall,
     done: MadeCall,
@@ -128,8 +128,8 @@ pub(crate) fn finish<C: Caller>(
     Ok(RecordedAnswer { outcome, kept })
 }
 
-/// Writes to the ledger. Lines about money are flushed to disk, which blocks, so the runtime's other tasks move to
-/// another thread first; that costs more than writing a line that stays in memory.
+/// Writes to the ledger. A flush to disk blocks, so the runtime first moves its other tasks to another thread; an
+/// unflushed write is too short to be worth that.
 fn writing<T>(is_flushed: bool, write: impl FnOnce() -> T) -> T {
     if is_flushed { tokio::task::block_in_place(write) } else { write() }
 }

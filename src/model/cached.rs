@@ -1,5 +1,5 @@
-//! Keeps replies on disk for later runs. A request gets the kept reply if run seed and attempt number are the same.
-//! Other attempts at the same question are separate draws, and ask the model.
+//! A disk cache of replies, shared by runs. A request gets the cached reply only if the run's seed and the attempt's
+//! number are the same too: other attempts at the same question are separate draws, and ask the model.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::files::{DiskCache, PartsDigest};
 pub(super) struct CachedModel {
     model: Arc<dyn Model>,
     kept: DiskCache<Reply>,
-    /// The model's name and how it is reached; replies of other models do not match.
+    /// The model's name, server and settings; cached replies of other models do not match.
     identity: String,
     /// The run's seed.
     seed: u64,
 }
 
 impl CachedModel {
-    /// Wraps `model`; `identity` distinguishes it from other models whose replies are in the same folder.
+    /// Wraps `model`; `identity` distinguishes it from other models that share the cache folder.
     pub(super) fn new(model: Arc<dyn Model>, identity: String, folder: &Path, seed: u64) -> Self {
         Self { model, kept: DiskCache::at(folder), identity, seed }
     }
 
-    /// The key of a request; `None` for a request outside attempts, which is not cached.
+    /// Returns the cache key of a request; `None` for a request outside attempts, which is not cached.
     fn key(&self, request: &Request) -> Option<String> {
         let mut parts = PartsDigest::default();
         parts.add("reply 1");
@@ -36,20 +36,21 @@ impl CachedModel {
         Some(parts.finish())
     }
 
-    /// Returns a kept reply, at no cost.
+    /// Returns the cached reply, which costs nothing.
     fn known(&self, key: Option<&String>) -> Option<Reply> {
         let reply = tokio::task::block_in_place(|| self.kept.get(key?))?;
         Some(Reply { cost: 0.0, cached: true, ..reply })
     }
 
-    /// Keeps a reply. Write errors, such as a full disk, are ignored: the reply is paid for and still returned.
+    /// Caches a reply. Write errors, such as a full disk, are ignored: the reply is already paid for and is still
+    /// returned.
     fn keep(
         &self,
         key: Option<String>,
         request: &Request,
         answer: Result<Reply, QueryFailed>,
     ) -> Result<Reply, QueryFailed> {
-        // A reply cut short for lack of money might be longer another time.
+        // Don't cache a reply that was cut because money ran short: a later run may afford a longer one.
         if let (Some(key), Ok(reply)) = (key, &answer)
             && !(reply.cut && request.affordable.is_some())
         {
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
     use crate::model::{Message, Role, Usage};
 
-    /// Replies with the number of times it was asked.
+    /// A model that replies with the number of times it was called.
     #[derive(Default)]
     struct CountingModel(AtomicU64);
 
@@ -126,7 +127,7 @@ mod tests {
         };
         let first = open("m", 0).query(&request("a", 0)).await.unwrap();
         assert_eq!((first.text.as_str(), first.cost, first.cached), ("reply 1", 0.5, false));
-        // A later process.
+        // A later process opens the same cache.
         let later = open("m", 0);
         let known = later.query(&request("a", 0)).await.unwrap();
         assert_eq!((known.text.as_str(), known.cost, known.cached, known.usage), ("reply 1", 0.0, true, first.usage));

@@ -1,9 +1,9 @@
-//! How long a server's replies and conversations may be, as learned from the user, from the server's list of models,
-//! and from calls that it refused.
+//! Limits on the length of a model's replies and conversations. They are learned from the user, from the server's list
+//! of models, and from calls that the server refused.
 //!
-//! A reply is bounded if the user or an external agent asks for a bound, or if the remaining money buys less than the
-//! longest reply. The bound never exceeds the known limits: many servers refuse a prompt and a bound that
-//! together exceed the context, although the model would stop by itself.
+//! A request limits its reply (`max_tokens`) if the user or an external agent asks for that, or if the remaining money
+//! buys less than the longest reply. This bound never exceeds the known limits: many servers refuse a request whose
+//! prompt and bound together exceed the context, although the model would stop by itself.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -18,11 +18,11 @@ use super::{ModelError, Request, Usage};
 /// Reply bounds are not lowered below this number of tokens.
 const SHORT_REPLY: u32 = 1024;
 
-/// Largest money-related bound, in tokens, sent to a server whose limits are unknown. Above it the reply is not
-/// bounded: models hardly ever write more, and the server might refuse the bound.
+/// Largest bound, in tokens, sent to a server with unknown limits because money is short. If the money buys more, no
+/// bound is sent: models hardly ever write more, and the server might refuse the bound.
 const UNKNOWN_SERVER: u32 = 32_768;
 
-/// Prompts of at least this many tokens may fill a model's context of unknown size.
+/// A prompt of at least this many tokens may exceed a context of unknown size.
 const LONG_PROMPT: u64 = 4096;
 
 /// Maximum bytes per token of text that models read.
@@ -35,25 +35,26 @@ pub(super) struct Capacity {
     context: AtomicU64,
     /// Maximum tokens of a reply.
     output: AtomicU32,
-    /// Money-related bounds are only sent below this number of tokens.
+    /// Bounds set because money is short are only sent if they are below this number of tokens.
     ceiling: AtomicU32,
-    /// Tokens of a prompt per thousand estimated from its bytes, from the server's last count.
+    /// Correction factor for prompt lengths: the server's token count per thousand tokens estimated from bytes, from
+    /// its last answer.
     density: AtomicU64,
 }
 
-/// The lesson of a refused call about the bound on its reply.
+/// Conclusion from a refused call about the bound on its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lesson {
     /// The refusal is not about the bound.
     None,
     /// A limit is known now, so the bound may change.
     Limit,
-    /// The refusal may be about the bound without saying so; try without a bound.
+    /// The refusal may be about the bound without saying so; retry without a bound.
     Perhaps,
 }
 
 impl Capacity {
-    /// Creates the limits that are known before the first call.
+    /// Creates the limits known before the first call.
     pub(super) fn new(target: &ModelTarget, context: Option<u64>, output: Option<u32>) -> Self {
         Self {
             context: AtomicU64::new(context.unwrap_or(0)),
@@ -71,14 +72,14 @@ impl Capacity {
     pub(super) fn bound(&self, request: &Request, wanted: Option<u32>) -> Option<u32> {
         let fits = self.fits(request);
         let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
-        // If the prompt nearly fills the context, the model stops by itself.
+        // A prompt that nearly fills the context needs no bound: the model stops by itself.
         let own =
             own.map(|most| most.min(fits)).filter(|most| *most >= SHORT_REPLY || request.affordable == Some(*most));
         let wanted = wanted.map(|most| most.min(fits.max(SHORT_REPLY)));
         [own, wanted].into_iter().flatten().min()
     }
 
-    /// Returns the number of tokens that a reply to this request can have.
+    /// Returns the number of tokens left for a reply to this request.
     fn fits(&self, request: &Request) -> u32 {
         let context = self.context.load(Ordering::Relaxed);
         let room = (context > 0).then(|| context.saturating_sub(self.estimate(request)));
@@ -93,7 +94,7 @@ impl Capacity {
     fn estimate(&self, request: &Request) -> u64 {
         match self.density.load(Ordering::Relaxed) {
             0 => tokens_read(request),
-            // Add a twentieth for text unlike that of the counted prompt.
+            // Add 5%, because this text may have more tokens per byte than the prompt that was counted.
             density => tokens_read(request).saturating_mul(density * 21 / 20) / 1000 + 16,
         }
     }
@@ -106,7 +107,7 @@ impl Capacity {
         }
     }
 
-    /// Stores the limits from the server's list of models, unless limits are known.
+    /// Stores the limits from the server's list of models; limits that are already known stay.
     pub(super) fn listed(&self, context: Option<u64>, output: Option<u32>) {
         let unknown = (self.context.load(Ordering::Relaxed), self.output.load(Ordering::Relaxed)) == (0, 0);
         if let Some(context) = context.filter(|_| unknown) {
@@ -152,18 +153,18 @@ impl Capacity {
         Lesson::Limit
     }
 
-    /// Lowers the ceiling after a server accepted a call without a bound that it had refused with one, for no stated
-    /// reason.
+    /// Lowers `ceiling` after a server refused a call with this bound for no stated reason and accepted it without a
+    /// bound.
     pub(super) fn takes_no(&self, bound: u32) {
         self.ceiling.fetch_min((bound / 2).max(SHORT_REPLY), Ordering::Relaxed);
     }
 
-    /// Whether a prompt refused for its length is short, as best we know. If so, the server is not set up for the task,
-    /// and the agent is not to blame.
+    /// Whether a prompt that was refused for its length is in fact short. If so, the server is set up with too small a
+    /// context for the task, and the agent is not to blame.
     pub(super) fn is_short(&self, request: &Request, what: &str) -> bool {
         let lower = what.to_lowercase();
         if lower.contains("per minute") {
-            // The account's quota, which no single request may exceed.
+            // This is the account's quota, which no single request may exceed.
             return true;
         }
         let named = StatedLengths::read(&lower);
@@ -172,8 +173,8 @@ impl Capacity {
     }
 }
 
-/// Returns the reply bounds, in tokens, that a provider's model certainly accepts, and a server of the user's probably
-/// does. Sources: the model pages of the providers' documentation.
+/// Returns the largest reply bound, in tokens, that the provider's model certainly accepts, or that the user's server
+/// probably accepts. Sources: the model pages of the providers' documentation.
 fn known_ceiling(target: &ModelTarget) -> u32 {
     let begins = |names: &[&str]| names.iter().any(|name| target.model.starts_with(name));
     match target.kind {
@@ -198,10 +199,10 @@ fn largest_below(text: &str, limit: u32) -> Option<u32> {
     numbers.filter(|number| (SHORT_REPLY..limit).contains(number)).max()
 }
 
-/// Reads context and longest reply, in tokens, from an entry of a list of models: vLLM and SGLang (`max_model_len`),
-/// llama.cpp (`meta.n_ctx`), LM Studio (`loaded_context_length`), `OpenRouter` (`top_provider`), Groq
-/// (`context_window`), Together, Fireworks, Kimi (`context_length`), Mistral (`max_context_length`), Anthropic
-/// (`max_input_tokens`).
+/// Reads a model's context and longest reply, in tokens, from its entry in a server's list of models. Fields: vLLM and
+/// SGLang (`max_model_len`), llama.cpp (`meta.n_ctx`), LM Studio (`loaded_context_length`), `OpenRouter`
+/// (`top_provider`), Groq (`context_window`), Together, Fireworks, Kimi (`context_length`), Mistral
+/// (`max_context_length`), Anthropic (`max_input_tokens`).
 pub(super) fn limits_in(entry: &Value) -> (Option<u64>, Option<u32>) {
     let number = |pointer: &&str| entry.pointer(pointer).and_then(Value::as_u64).filter(|tokens| *tokens > 0);
     let contexts = [

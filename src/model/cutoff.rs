@@ -3,8 +3,7 @@
 use crate::error::{Error, Result};
 use crate::suite::PartialDate;
 
-/// Knowledge cutoffs by the beginning of a model's name, as stated by the providers. Other models' cutoffs are unknown;
-/// we never guess.
+/// Knowledge cutoffs stated by the providers, by the prefix of a model's name. All other models' cutoffs are unknown.
 const KNOWN: [(&str, &str); 5] = [
     ("gpt-3.5-turbo", "2021-09"),
     ("gpt-4o-mini", "2023-10"),
@@ -39,7 +38,7 @@ impl Cutoffs {
     pub fn cutoff(&self, model: &str) -> Option<PartialDate> {
         let name = model.split_once(':').map_or(model, |(_, name)| name);
         let own = self.0.iter().find(|(it, _)| it == model || it == name).map(|(_, when)| *when);
-        // A model's versions are its name and a date, such as `gpt-4o-2024-08-06`.
+        // A provider appends the date to the name of a model's version, as in `gpt-4o-2024-08-06`.
         let is = |known: &str| name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with("-20"));
         own.or_else(|| KNOWN.iter().find(|(known, _)| is(known)).and_then(|(_, date)| date.parse().ok()))
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::features::ModelTarget;
 use super::thinking;
 
-/// Fields that the program writes itself, with what the user should do instead of overriding them.
+/// Fields that the user must not set because the program writes them, each with advice on what to do instead.
 const OWN: [(&str, &str); 21] = [
     ("model", "name the model with `--model`"),
     ("messages", "the agent writes the conversation"),
@@ -66,8 +66,8 @@ pub(super) fn merge(into: &mut Map<String, Value>, fields: &Map<String, Value>) 
     }
 }
 
-/// Adds `genai`'s own settings to an object that the user's fields replace. `genai` would replace the whole object and
-/// lose them.
+/// Repeats `genai`'s settings inside an object that the user's fields also set. `genai` would otherwise replace its
+/// whole object by the user's and lose those settings.
 pub(super) fn complete(target: &ModelTarget, options: &mut ChatOptions) {
     let Some(Value::Object(mut extra)) = options.extra_body.take() else { return };
     let (name, own) = match target.kind {
@@ -83,7 +83,7 @@ pub(super) fn complete(target: &ModelTarget, options: &mut ChatOptions) {
     options.extra_body = Some(Value::Object(extra));
 }
 
-/// Returns what `genai` writes as Gemini's `generationConfig` for these options.
+/// Returns the object that `genai` writes as Gemini's `generationConfig` for these options.
 fn generation_config(target: &ModelTarget, options: &ChatOptions) -> Map<String, Value> {
     let thinking = options.reasoning_effort.as_ref().and_then(|effort| thinking::gemini_config(&target.model, effort));
     let schema = match &options.response_format {
@@ -104,7 +104,7 @@ fn generation_config(target: &ModelTarget, options: &ChatOptions) -> Map<String,
     fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Returns what `genai` writes as `reasoning` of OpenAI's Responses API for these options.
+/// Returns the object that `genai` writes as `reasoning` of OpenAI's Responses API for these options.
 fn reasoning(options: &ChatOptions) -> Map<String, Value> {
     let effort = options.reasoning_effort.as_ref().and_then(ReasoningEffort::as_keyword);
     effort.map(|effort| ("effort".to_owned(), json!(effort))).into_iter().collect()

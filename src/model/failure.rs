@@ -1,15 +1,15 @@
-//! Why one try of a call failed: whether and when to try again, and what to tell the user.
+//! Failures of one try of a call: whether and when to retry, and the error to report.
 //!
-//! Retried, then [`ModelError::Unavailable`]: no connection, a broken or late answer, statuses 408, 409, 425, 429 and
-//! 5xx, and bodies that are not a reply.
+//! Retried, and reported as [`ModelError::Unavailable`] if no retry helps: no connection, a broken or late answer,
+//! statuses 408, 409, 425, 429 and 5xx, and bodies that are not a reply.
 //!
-//! Not retried, because another try would end the same:
-//! - conversations that are too long and conversations blocked by a content filter, which each provider reports in
-//!   other words and under several statuses;
-//! - 400 and 422, with which providers refuse something in the history: [`ModelError::Rejected`]. At an attempt's first
+//! Not retried, because the outcome would be the same:
+//! - conversations that are too long or blocked by a content filter; each provider reports these in other words and
+//!   under several statuses;
+//! - 400 and 422, by which providers refuse something in the history: [`ModelError::Rejected`]. At an attempt's first
 //!   call the history contains nothing that a model wrote, so there these statuses mean that the request is wrong for
-//!   this model: [`ModelError::Denied`], like every other status (a bad key, an unknown model, an empty account). In a
-//!   request written by an external agent, the agent may be at fault at the first call, too.
+//!   this model: [`ModelError::Denied`], like every other status (a bad key, an unknown model, an empty account). If an
+//!   external agent wrote the request, the agent may be at fault even at the first call.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ use super::{ModelError, Usage, lengths, wire};
 /// Longest wait that a provider may ask for; if it asks for more, the call fails.
 const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
-/// Number of characters of a provider's answer that an error quotes.
+/// Maximum characters quoted from a provider's answer in an error.
 const QUOTED: usize = 400;
 
-/// The client's text for a missing connection, for errors whose own type is hidden.
+/// The HTTP client's text for a failed connection, to recognise it inside errors whose type is hidden.
 const NO_CONNECTION: &str = "client error (Connect)";
 
 /// Phrases, in lower case, for a conversation blocked by a content filter: OpenAI's code and message, Azure's code and
@@ -70,8 +70,8 @@ const BUSY: [&str; 20] = [
     "serviceunavailable",
 ];
 
-/// Phrases, in lower case, by which a provider reports an invalid key or account when the status alone could mean
-/// something else: three codes of OpenAI, one message of Anthropic, one reason and two messages of Gemini.
+/// Phrases, in lower case, for an invalid key or account under statuses that have other meanings too: three codes of
+/// OpenAI, one message of Anthropic, one reason and two messages of Gemini.
 const NO_ACCESS: [&str; 7] = [
     "insufficient_quota",
     "billing_not_active",
@@ -85,36 +85,36 @@ const NO_ACCESS: [&str; 7] = [
 /// A failed try of a call.
 #[derive(Debug)]
 pub(super) struct FailedTry {
-    /// The error to report if there is no further try.
+    /// The error to report if there is no retry.
     pub(super) error: ModelError,
-    /// Whether another try may help.
+    /// Whether a retry may help.
     pub(super) retry: bool,
-    /// How long the provider asks to wait.
+    /// The wait that the provider asks for.
     pub(super) wait: Option<Duration>,
-    /// Tokens that the provider says it charged for the try.
+    /// Tokens that the provider reports as charged for this try.
     pub(super) usage: Usage,
-    /// Whether the provider may have charged for the try without telling us: the request was sent, but the answer with
-    /// the figures did not arrive.
+    /// Whether the provider may have charged an unknown amount: the request was sent, but no usage figures arrived.
     pub(super) unknown_charge: bool,
 }
 
 impl FailedTry {
-    /// An infrastructure failure: another try may help.
+    /// Creates an infrastructure failure, which is worth a retry.
     pub(super) fn passing(cause: impl Into<String>) -> Self {
         Self { retry: true, ..Self::lasting(ModelError::Unavailable(cause.into())) }
     }
 
-    /// Same as [`Self::passing`], for a try that was sent and perhaps charged, but got no complete answer.
+    /// Same as [`Self::passing`], for a try that was sent, and perhaps charged, but got no complete answer.
     pub(super) fn unanswered(cause: impl Into<String>) -> Self {
         Self { unknown_charge: true, ..Self::passing(cause) }
     }
 
-    /// A permanent failure: another try would end the same.
+    /// Creates a permanent failure, which is not retried.
     pub(super) fn lasting(error: ModelError) -> Self {
         Self { error, retry: false, wait: None, usage: Usage::default(), unknown_charge: false }
     }
 
-    /// Converts an error of `genai`, with the key cut out of all quoted text.
+    /// Converts an error of `genai`. The key is removed from all quoted text. `first` is whether this is an attempt's
+    /// first call and the request is ours.
     pub(super) fn from_genai(error: &genai::Error, key: Option<&str>, first: bool) -> Self {
         match error {
             genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {
@@ -126,7 +126,7 @@ impl FailedTry {
             genai::Error::HttpError { status, body, headers, .. } => {
                 Self::from_answer(status.as_u16(), body, headers, key, first)
             }
-            // In a stream: an error event, an invalid event, or whatever ended the stream.
+            // Within a stream: an error event, an invalid event, or the reason why the stream ended.
             genai::Error::ChatResponse { body, .. } => {
                 let body = if body.get("error").is_some() { body.clone() } else { json!({"error": body}) };
                 Self::from_odd_body(&body, "an error in its stream", key, first)
@@ -141,7 +141,7 @@ impl FailedTry {
                 let causes = quote(&without(key, &with_causes(error.as_ref())));
                 if causes.contains(NO_CONNECTION) { Self::passing(causes) } else { Self::unanswered(causes) }
             }
-            // An event lacks a field.
+            // An event of the stream lacks a field.
             genai::Error::JsonValueExt(_) | genai::Error::SerdeJson(_) => {
                 Self::unanswered(format!("the answer is not a reply: {}", quote(&without(key, &error.to_string()))))
             }
@@ -183,12 +183,12 @@ impl FailedTry {
         Self::from_status(status, &without(key, body), wait, first)
     }
 
-    /// Interprets an error status and the answer's body. `first` is whether this is an attempt's first call and written
-    /// by us.
+    /// Interprets an error status and its body. `first` is whether this is an attempt's first call and the request is
+    /// ours.
     fn from_status(status: u16, body: &str, wait: Option<Duration>, first: bool) -> Self {
         let said = format!("status {status}: {}", said_in(body));
         let lower = body.to_lowercase();
-        // An empty account looks like a rate limit, but waiting does not help.
+        // An empty account is reported with the status of a rate limit, but waiting does not help.
         if says_no_access(&lower) {
             return Self::lasting(ModelError::Denied(said));
         }
@@ -197,7 +197,7 @@ impl FailedTry {
         if status == 413 || is_of_length && lengths::has_known_words(&lower) {
             return Self::lasting(ModelError::ContextLength(said));
         }
-        // A proxy's HTML page about its own filters is not a provider's answer.
+        // A proxy's HTML page may mention its own filters; only JSON is a provider's answer.
         let is_json = serde_json::from_str::<IgnoredAny>(body).is_ok();
         if of_the_conversation && is_json && FILTERED.iter().any(|words| lower.contains(words)) {
             return Self::lasting(ModelError::Refused(said));
@@ -267,13 +267,13 @@ pub(super) fn says_no_access(lower: &str) -> bool {
     NO_ACCESS.iter().any(|words| lower.contains(words))
 }
 
-/// Cuts the key out of a text, before shortening could leave half a key.
+/// Removes the key from a text. Must run before the text is shortened, which could leave half of the key.
 fn without(key: Option<&str>, text: &str) -> String {
     key.map_or_else(|| text.to_owned(), |key| text.replace(key, "[key]"))
 }
 
-/// Returns the wait that the headers ask for: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date (RFC
-/// 9110, section 10.2.3).
+/// Returns the wait that the response headers ask for: `retry-after-ms`, else `retry-after` in seconds or as an HTTP
+/// date (RFC 9110, section 10.2.3).
 fn asked_wait(milliseconds: Option<&str>, after: Option<&str>, now: jiff::Timestamp) -> Option<Duration> {
     if let Some(milliseconds) = milliseconds.and_then(|text| text.trim().parse::<f64>().ok()) {
         return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();

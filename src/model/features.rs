@@ -1,4 +1,4 @@
-//! Features of models: a table of known names, and the user's description of other models.
+//! Model features: a table of known model names, and the user's description of any model.
 
 use std::path::Path;
 
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Features of a model, and how to ask it.
+/// Features of a model, and the protocol to use with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Features {
-    /// Whether it is asked with OpenAI's Responses API instead of chat completions.
+    /// Whether to use OpenAI's Responses API instead of chat completions.
     pub(super) responses: bool,
-    /// Whether it takes pictures.
+    /// Whether the model accepts pictures.
     pub(super) images: bool,
-    /// Whether it reasons, with an adjustable effort or budget.
+    /// Whether the model can reason, with an adjustable effort or token budget.
     pub(super) reasoning: bool,
-    /// Whether it can be told to make at most one call.
+    /// Whether a request can limit the reply to one tool call.
     pub(super) one_call: bool,
-    /// Whether it takes temperature and `top_p` while reasoning.
+    /// Whether the model accepts `temperature` and `top_p` while it reasons.
     pub(super) sampling: bool,
-    /// Whether it is asked for token ids and log-probabilities.
+    /// Whether to ask the server for token ids and log-probabilities.
     pub(super) tokens: bool,
 }
 
-/// The model to ask, with its features.
+/// The model to call, with its features.
 #[derive(Debug, Clone)]
 pub(super) struct ModelTarget {
-    /// The protocol.
+    /// The protocol, in `genai`'s type.
     pub(super) kind: AdapterKind,
-    /// The model's name at the provider.
+    /// The provider's name of the model.
     pub(super) model: String,
-    /// Whether it runs on the user's server with OpenAI's protocol, so that nothing is known about it except the user's
-    /// description.
+    /// Whether the model runs on the user's server with OpenAI's protocol. Its features are then unknown unless the
+    /// user describes them.
     pub(super) own_server: bool,
     /// The model's features.
     pub(super) features: Features,
@@ -43,22 +43,22 @@ pub(super) struct ModelTarget {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// `chat` or `responses`, of OpenAI's two protocols.
+    /// Which of OpenAI's two protocols to use, `chat` or `responses`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<Api>,
-    /// Whether it takes pictures.
+    /// Whether the model accepts pictures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<bool>,
-    /// Whether it takes a reasoning effort.
+    /// Whether the model accepts a reasoning effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<bool>,
-    /// Whether it can be told to make at most one tool call per reply.
+    /// Whether a request can limit the reply to one tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_call: Option<bool>,
-    /// Whether it takes temperature and `top_p`.
+    /// Whether the model accepts `temperature` and `top_p`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<bool>,
-    /// Whether to ask for token ids and log-probabilities, and keep them.
+    /// Whether to ask the server for token ids and log-probabilities, and store them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<bool>,
     /// Maximum tokens of a reply.
@@ -67,7 +67,8 @@ pub struct Description {
     /// Maximum tokens of prompt and reply together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
-    /// Dollars per million tokens: read, written, read from the cache, written to the cache.
+    /// Dollars per million tokens: read, written, read from the cache, written to the cache. The last two may be left
+    /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Vec<f64>>,
 }
@@ -89,10 +90,10 @@ const FORM: &str = "give `name=value,...` or a TOML file of such lines, of `api`
 impl std::str::FromStr for Description {
     type Err = Error;
 
-    /// Parses `name=value,...`, or reads the TOML file of that name.
+    /// Parses `name=value,...`, or reads the TOML file at that path.
     ///
     /// # Errors
-    /// Kind `Usage` for another form, `Suite` with file and line for a broken file.
+    /// Kind `Usage` for an unknown form, `Suite` with file and line for a malformed file.
     fn from_str(text: &str) -> Result<Self> {
         if text.contains('=') {
             let line = |pair: &str| match pair.split_once('=') {
@@ -130,8 +131,8 @@ impl Description {
     }
 }
 
-/// Features of OpenAI's models by the beginning of their names, first match wins: whether they reason, take pictures,
-/// take `parallel_tool_calls`. Sources: the model pages of OpenAI's documentation.
+/// Features of OpenAI's models by the prefix of their names; the first match wins. The three flags: reasons, accepts
+/// pictures, accepts `parallel_tool_calls`. Sources: the model pages of OpenAI's documentation.
 const OPENAI: [(&str, bool, bool, bool); 12] = [
     ("gpt-5-chat", false, true, true),
     ("o1-mini", true, false, false),
@@ -161,7 +162,7 @@ impl Features {
                 let known = OPENAI.iter().find(|row| model.starts_with(row.0));
                 let (reasoning, images, one_call) = match known {
                     Some((_, reasoning, images, one_call)) => (*reasoning, *images, *one_call),
-                    // Models newer than the table probably resemble the newest in it.
+                    // Models newer than the table are assumed to resemble its newest entries.
                     None => (generation(model) >= Some(5), true, true),
                 };
                 let responses = generation(model) >= Some(5) && !model.starts_with("gpt-5-chat")
@@ -182,7 +183,7 @@ impl Features {
         }
     }
 
-    /// Applies the user's description.
+    /// Replaces features by those in the user's description.
     pub(super) fn described(self, said: &Description) -> Self {
         Self {
             responses: said.api.map_or(self.responses, |api| api == Api::Responses),
@@ -210,7 +211,7 @@ impl ModelTarget {
         Self { kind, model: model.to_owned(), own_server, features }
     }
 
-    /// Whether it uses one of OpenAI's protocols.
+    /// Whether the model is called with one of OpenAI's protocols.
     pub(super) fn is_openai(&self) -> bool {
         matches!(self.kind, AdapterKind::OpenAI | AdapterKind::OpenAIResp)
     }

@@ -1,8 +1,8 @@
-//! Replies that did not end normally: declined by the model, withheld by a filter, failed at the provider, out of
-//! context, or paused.
+//! Replies that did not end normally: the model declined, a filter withheld the reply, the provider failed, the context
+//! was full, or the reply is paused.
 //!
-//! `genai` reads the stop reason, but neither the text of a refusal nor an error within a choice; both are read here
-//! from the body or from the frames of a stream.
+//! `genai` reads the stop reason but not the text of a refusal or an error inside a choice, so both are read here from
+//! the raw body or the stream's events.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,21 +14,22 @@ use super::failure::FailedTry;
 use super::tokens::TokenCollector;
 use super::{ModelError, Reply, responses};
 
-/// Stop reasons for a model whose context was full before the reply was complete: Anthropic's and Z.ai's, Mistral's.
+/// Stop reasons for a context that was full before the reply was complete: Anthropic's and Z.ai's, then Mistral's.
 const FULL: [&str; 2] = ["model_context_window_exceeded", "model_length"];
 
-/// Beginning of the error for such a reply.
+/// Beginning of the error for a reply that ended because the context was full.
 pub(super) const CONTEXT_FULL: &str = "the model's context was full";
 
-/// Anthropic's stop reason for a turn to be continued in the next call ("Handling stop reasons" in its documentation).
+/// Anthropic's stop reason for a reply that the next call should continue ("Handling stop reasons" in its
+/// documentation).
 const PAUSED: &str = "pause_turn";
 
-/// Refusal and error, which providers send separately from the content.
+/// A refusal and an error, which providers send separately from the reply's content.
 #[derive(Debug, Default)]
 pub(super) struct ReplyErrors {
-    /// The model's text when it declines to answer; empty if it does not.
+    /// The text with which the model declines to answer; empty if it does not decline.
     refusal: String,
-    /// The error at the provider.
+    /// The provider's error.
     error: Option<Value>,
 }
 
@@ -42,7 +43,7 @@ pub(super) enum ClassifiedReply {
 }
 
 impl ClassifiedReply {
-    /// Returns the reply, complete or not.
+    /// Returns the reply, even if it is incomplete.
     pub(super) fn into_reply(self) -> Reply {
         match self {
             Self::Whole(reply) | Self::Paused(reply) => reply,
@@ -51,7 +52,7 @@ impl ClassifiedReply {
 }
 
 impl ReplyErrors {
-    /// Reads refusal and error from a whole body.
+    /// Reads a refusal and an error from a whole body.
     pub(super) fn in_body(kind: AdapterKind, body: &Value) -> Self {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         match kind {
@@ -66,7 +67,7 @@ impl ReplyErrors {
         }
     }
 
-    /// Turns a refusal, a failure or a full context into an error.
+    /// Classifies a reply; a refusal, a failure or a full context becomes an error.
     pub(super) fn classify(
         self,
         kind: AdapterKind,
@@ -83,7 +84,7 @@ impl ReplyErrors {
         }
         let is_filtered = matches!(stop, Some(StopReason::ContentFilter(_)));
         let declines = !self.refusal.is_empty() && reply.tool_calls.is_empty();
-        // Other providers use this field for a remark on how the reply ended.
+        // Other providers use the `refusal` field for a remark on how the reply ended.
         let speaks = matches!(kind, AdapterKind::OpenAI | AdapterKind::OpenAIResp);
         if is_filtered || declines && speaks {
             let reason = if is_filtered { format!("{reason}: ") } else { String::new() };
@@ -114,7 +115,7 @@ impl StreamEvents {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what was collected so far.
+    /// Takes everything collected so far.
     pub(super) fn take(&self) -> (ReplyErrors, TokenCollector) {
         std::mem::take(&mut *self.lock())
     }

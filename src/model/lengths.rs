@@ -1,8 +1,8 @@
-//! Refusals for length: the words with which servers say that a prompt, or a prompt plus the reply that may follow it,
-//! does not fit, and the numbers they state.
+//! Refusals for length: the phrases with which servers say that a prompt, alone or with the reply asked for, does not
+//! fit, and the numbers that they state.
 //!
-//! Sources are in the table, by phrase. Wordings change with every release, so [`is_too_long`] also recognises the
-//! general form of such a sentence, and agents have a rule that does not depend on words: `Memory::is_of_length`.
+//! The source of each phrase is given with it. Wordings change with every release, so [`is_too_long`] also recognises
+//! the general form of such a sentence. `ConversationMemory::is_of_length` does not depend on the wording at all.
 
 use std::sync::LazyLock;
 
@@ -10,8 +10,8 @@ use regex::Regex;
 
 /// Phrases by which servers say that a prompt is too long, in lower case.
 const TOO_LONG: [&str; 43] = [
-    // OpenAI's and Azure's code (also Groq's, Together's, LM Studio's) and sentences; vLLM, DeepSeek and OpenRouter
-    // begin alike.
+    // OpenAI's and Azure's code (also Groq's, Together's, LM Studio's) and sentences. Sentences of vLLM, DeepSeek and
+    // OpenRouter begin in the same way.
     "context_length_exceeded",
     "maximum context length",
     "exceeds the context window",
@@ -76,16 +76,17 @@ const TOO_LONG: [&str; 43] = [
     "contextwindowexceedederror",
 ];
 
-/// Expressions for a length; a refusal has one of them in a sentence with a match of [`OVER`].
+/// Regular expression for words about length. A refusal for length has a match of it and a match of [`OVER`] in the
+/// same sentence.
 const LENGTHS: &str = r"context|prompt|total tokens|input (?:length|tokens?|sequence)|sequence length|conversation|number of tokens|token (?:count|limit)|max_seq_len|max_model_len|messages? (?:is|are) too long";
 
-/// Expressions for a length that does not fit.
+/// Regular expression for words that say that a length is too great.
 const OVER: &str = r"exceed|too long|too large|longer than|larger than|greater than|more than|beyond|over the (?:limit|maximum)|does(?: not|n't) fit|must be (?:<=|less|at most|smaller)|overflow|超";
 
 static GENERAL: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(&format!(r"(?:{LENGTHS})[^.!?]*?(?:{OVER})|(?:{OVER})[^.!?]*?(?:{LENGTHS})")).ok());
 
-/// Whether a refusal, in lower case, says in known words that the prompt is too long.
+/// Whether a refusal, in lower case, contains a known phrase for a prompt that is too long.
 pub(super) fn has_known_words(lower: &str) -> bool {
     TOO_LONG.iter().any(|words| lower.contains(words))
 }
@@ -95,7 +96,7 @@ pub(super) fn is_too_long(lower: &str) -> bool {
     has_known_words(lower) || GENERAL.as_ref().is_some_and(|general| general.is_match(lower))
 }
 
-/// Whether a refusal, in lower case, mentions the bound on the reply.
+/// Whether a refusal, in lower case, mentions the bound on the reply's length.
 pub(super) fn speaks_of_the_reply(lower: &str) -> bool {
     [
         "max_tokens",
@@ -112,10 +113,10 @@ pub(super) fn speaks_of_the_reply(lower: &str) -> bool {
     .any(|name| lower.contains(name))
 }
 
-/// The numbers of tokens stated in a refusal.
+/// Token counts stated in a refusal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct StatedLengths {
-    /// The model's context: prompt and reply together.
+    /// The model's context, that is, maximum tokens of prompt and reply together.
     pub(super) context: Option<u64>,
     /// Tokens of the prompt.
     pub(super) prompt: Option<u64>,
@@ -164,11 +165,11 @@ static NAMED: LazyLock<[Vec<Regex>; 3]> = LazyLock::new(|| {
     [compiled(&CONTEXTS), compiled(&PROMPTS), compiled(&OUTPUTS)]
 });
 
-/// The comma in `8,192`.
+/// A thousands separator, as in `8,192`.
 static THOUSANDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r",(\d{3})\b").ok());
 
 impl StatedLengths {
-    /// Reads the numbers in a refusal, in lower case.
+    /// Reads the token counts in a refusal, in lower case.
     pub(super) fn read(lower: &str) -> Self {
         let text = THOUSANDS.as_ref().map_or_else(|| lower.into(), |commas| commas.replace_all(lower, "$1"));
         let first = |patterns: &[Regex]| {
@@ -176,7 +177,7 @@ impl StatedLengths {
         };
         let [contexts, prompts, outputs] = &*NAMED;
         let output = first(outputs).and_then(|tokens| u32::try_from(tokens).ok());
-        // A number in a sentence about the longest reply may look like a context.
+        // A sentence about the longest reply may match a pattern for the context, so do not look for a context there.
         let context = if output.is_some() { None } else { first(contexts) };
         Self { context, prompt: first(prompts), output }
     }
@@ -191,7 +192,7 @@ mod tests {
         (context, prompt, output)
     }
 
-    /// Refusals for length, with the context and the prompt length that they state.
+    /// Examples of refusals for length, with the context and the prompt length that each states.
     const SAID: [(&str, Option<u64>, Option<u64>); 40] = [
         (
             "This model's maximum context length is 8192 tokens. However, you requested 99643 output tokens and your prompt contains at least 512 input tokens, for a total of at least 100155 tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
@@ -299,7 +300,7 @@ mod tests {
         ("Input exceeds the max input token limit", None, None),
         ("total tokens exceeds the model's max of 4096", None, None),
         ("context length exceeded for llama3", None, None),
-        // Not from any server listed here.
+        // Wordings of no known server.
         (
             "the conversation has 9,000 tokens, which is more than the context window (8,192) has room for",
             Some(8192),

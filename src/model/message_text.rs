@@ -3,10 +3,10 @@
 use super::Message;
 use super::features::ModelTarget;
 
-/// Placeholder for an empty text: providers refuse messages without text.
+/// Replaces an empty text, because providers refuse messages without text.
 const EMPTY: &str = "(empty)";
 
-/// Returns a message's text, with a note for each picture that the model cannot take.
+/// Returns a message's text. Pictures that the model does not accept are replaced by notes.
 pub(super) fn text(target: &ModelTarget, message: &Message) -> String {
     let mut text = message.content.clone();
     if !target.features.images {

@@ -1,8 +1,8 @@
 //! Language models: the [`Model`] trait, its requests and its replies.
 //!
-//! [`open`] makes a model from the name that the user gave: a provider's (`openai:NAME`, `anthropic:NAME`,
-//! `gemini:NAME`, or any OpenAI-compatible server), a script (`scripted:FILE`) or a recording (`replay:FILE`). Agents
-//! see only the trait. Keys stay in this process and never appear in an error.
+//! [`open`] takes the name that the user gave: a provider's model (`openai:NAME`, `anthropic:NAME`, `gemini:NAME`, or
+//! one on any OpenAI-compatible server), a script (`scripted:FILE`) or a recording (`replay:FILE`). Agents see only the
+//! trait. Keys stay in this process and never appear in an error.
 
 mod answer;
 pub(crate) mod ask;
@@ -61,7 +61,7 @@ use serde::{Deserialize, Serialize};
 pub enum Role {
     /// The system prompt.
     System,
-    /// The task, and messages of the harness.
+    /// The task, and messages that the program writes during the attempt.
     User,
     /// The model.
     Assistant,
@@ -79,13 +79,13 @@ pub struct Message {
     /// The model's tool calls, on assistant messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// Id of the tool call whose result this is, on tool messages.
+    /// On tool messages, the id of the call that this message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
-    /// The model's thoughts, on assistant messages, sent back to the provider they came from.
+    /// The model's thoughts, on assistant messages; they are sent back to the provider that wrote them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<Thought>,
-    /// Pictures after the text, for models that take pictures.
+    /// Pictures, placed after the text, for models that accept pictures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
 }
@@ -113,8 +113,7 @@ impl Message {
     }
 }
 
-/// Data that the provider wants back together with the reply it came with, so that the model can continue from its
-/// thoughts.
+/// Data that the provider wants back with the reply it belongs to, so that the model can continue its reasoning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Thought {
@@ -123,11 +122,11 @@ pub enum Thought {
     /// A block exactly as received, signed or encrypted by the provider (Anthropic's `thinking`, `OpenRouter`'s
     /// details).
     Block(serde_json::Value),
-    /// A signature of the text or call that follows (Gemini).
+    /// A signature of the text or call that it comes with (Gemini).
     Signature {
         /// The signature.
         signature: String,
-        /// The signed call; absent if the signature is of the text.
+        /// Id of the signed call; absent if the text is signed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<String>,
     },
@@ -138,7 +137,7 @@ pub enum Thought {
 pub struct ToolCall {
     /// The provider's id of the call.
     pub id: String,
-    /// The tool's name; a model may invent one that does not exist.
+    /// The tool's name; a model may invent a tool that does not exist.
     pub name: String,
     /// The arguments; a JSON string if the model did not write valid JSON.
     pub arguments: serde_json::Value,
@@ -147,7 +146,7 @@ pub struct ToolCall {
 /// A tool offered to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
-    /// Name by which the model calls it.
+    /// Name that the model uses to call the tool.
     pub name: String,
     /// Description for the model.
     pub description: String,
@@ -155,7 +154,7 @@ pub struct Tool {
     pub parameters: serde_json::Value,
 }
 
-/// How much a model reasons; the names are those of the providers.
+/// Reasoning effort; the names are the providers'.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 #[value(rename_all = "lower")]
@@ -183,7 +182,7 @@ pub struct Sampling {
     pub temperature: Option<f64>,
     /// Seed, for providers that take one.
     pub seed: Option<u64>,
-    /// Maximum tokens to write.
+    /// Maximum tokens of a reply.
     pub max_tokens: Option<u32>,
     /// Maximum tokens of reasoning before the reply, for models that [reason by themselves](Model::reasons).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,10 +204,10 @@ pub struct Request {
     pub tools: Vec<Tool>,
     /// Sampling settings.
     pub sampling: Sampling,
-    /// Whether the reply should make at most one tool call, for providers that can be told so.
+    /// Whether the reply should make at most one tool call. Only some providers can be asked for this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_call: bool,
-    /// Further options of a request by an external agent.
+    /// Further options that an external agent asked for.
     #[serde(default, skip_serializing_if = "RequestOptions::is_none")]
     pub wishes: RequestOptions,
     /// Number of this call within its attempt, from 0; also the index of its reply in a script.
@@ -217,12 +216,12 @@ pub struct Request {
     /// sent to the model and not part of recordings.
     #[serde(skip)]
     pub foreign: bool,
-    /// Maximum tokens of the reply that the remaining money buys; `None` for no bound. Not sent as such, and not part
+    /// Maximum tokens of the reply that the remaining money buys; `None` for no limit. Not sent as such, and not part
     /// of recordings.
     #[serde(skip)]
     pub affordable: Option<u32>,
-    /// Number of the attempt that asks, if any: attempts at a sample are separate draws. Not sent to the model and not
-    /// part of recordings.
+    /// Number of the attempt, if the request belongs to one: attempts at a sample are separate draws. Not sent to the
+    /// model and not part of recordings.
     #[serde(skip)]
     pub attempt: Option<u32>,
 }
@@ -230,21 +229,21 @@ pub struct Request {
 /// Token counts of one call or of several. `cached` is part of `input`, `reasoning` part of `output`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// Tokens read.
+    /// Tokens of the prompt.
     pub input: u64,
-    /// Tokens read from the provider's cache.
+    /// Prompt tokens read from the provider's cache.
     pub cached: u64,
-    /// Tokens read and written to the provider's cache.
+    /// Prompt tokens written to the provider's cache.
     #[serde(default)]
     pub cache_written: u64,
-    /// Tokens written.
+    /// Tokens of the reply.
     pub output: u64,
-    /// Tokens written as reasoning.
+    /// Reply tokens spent on reasoning.
     pub reasoning: u64,
 }
 
 impl std::ops::AddAssign for Usage {
-    // Counts come from servers and may be absurd.
+    // Saturates, because counts from servers may be absurd.
     fn add_assign(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.cached = self.cached.saturating_add(other.cached);
@@ -265,10 +264,10 @@ pub struct Reply {
     /// Tool calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// Data to send back to the provider together with the reply.
+    /// Data to send back to the provider with this reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<Thought>,
-    /// Whether the provider says that it cut the reply at its maximum length.
+    /// Whether the provider reports that it cut the reply at its maximum length.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
     /// Whether the token counts are estimates, because the provider does not report any.
@@ -277,10 +276,10 @@ pub struct Reply {
     /// Whether the reply comes from the cache of an earlier run, at no cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// Why the reply ended, in the server's words, such as `stop` or `tool_calls`.
+    /// Why the reply ended, in the server's word, such as `stop` or `tool_calls`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<String>,
-    /// Version of the weights, or else of the server's set-up, if the server tells it.
+    /// Version of the model's weights, or else of the server's configuration, if the server reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
     /// Token ids and log-probabilities, if the server returned them.
@@ -293,7 +292,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Appends the rest of a paused reply.
+    /// Appends the rest of a reply that the provider had paused.
     fn continue_with(&mut self, more: Self) {
         self.text.push_str(&more.text);
         if let Some(reasoning) = more.reasoning {
@@ -304,12 +303,12 @@ impl Reply {
         self.usage += more.usage;
         self.cut |= more.cut;
         self.finish = more.finish;
-        // The lists of two calls do not make up one.
+        // Token lists of two calls cannot be joined into one.
         self.tokens = None;
         self.estimated |= more.estimated;
     }
 
-    /// Returns the reply as a message of the conversation.
+    /// Returns the reply as an assistant message.
     fn as_message(&self) -> Message {
         let text = [self.reasoning.as_deref().unwrap_or_default(), &self.text].concat();
         Message { tool_calls: self.tool_calls.clone(), ..Message::new(Role::Assistant, text) }
@@ -363,8 +362,8 @@ pub struct QueryFailed {
     /// Why there is no reply.
     #[serde(flatten)]
     pub error: ModelError,
-    /// Tokens of all tries that the provider reported as charged. The cost of a try without a complete answer is known
-    /// to the provider only; the error then says so.
+    /// Tokens that the provider reported as charged, over all tries. If a try got no complete answer, its cost is
+    /// unknown, and the error says so.
     #[serde(default)]
     pub usage: Usage,
     /// Cost of these tokens in dollars.
@@ -373,7 +372,7 @@ pub struct QueryFailed {
 }
 
 impl From<ModelError> for QueryFailed {
-    /// Wraps a failure that cost nothing.
+    /// Creates a failure that cost nothing.
     fn from(error: ModelError) -> Self {
         Self { error, usage: Usage::default(), cost: 0.0 }
     }
@@ -382,14 +381,14 @@ impl From<ModelError> for QueryFailed {
 /// A language model. It is shared by all attempts of a run and does not hold conversations.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// Name as the user gave it.
+    /// The model's name as the user gave it.
     fn name(&self) -> &str;
-    /// The model that this one asks, if it only adds something to it, such as a cache. By default, everything but replies
-    /// is that model's.
+    /// The wrapped model, if this one only adds something to another, such as a cache. By default, all methods except
+    /// `name` and `query` ask the wrapped model.
     fn inner(&self) -> Option<&dyn Model> {
         None
     }
-    /// The provider's name of the model, which external agents are given; `None` if it isn't known.
+    /// The provider's name of the model, which is passed to external agents; `None` if unknown.
     fn provider_name(&self) -> Option<&str> {
         self.inner()?.provider_name()
     }
@@ -397,32 +396,33 @@ pub trait Model: Send + Sync {
     fn context(&self) -> Option<u64> {
         self.inner()?.context()
     }
-    /// Whether the provider takes a token budget for reasoning: [`Sampling::reasoning_tokens`].
+    /// Whether the model takes a token budget for reasoning ([`Sampling::reasoning_tokens`]).
     fn reasons(&self) -> bool {
         self.inner().is_some_and(Model::reasons)
     }
-    /// Lists, in words, the parts of a request that are not sent, because the provider does not support them or would
+    /// Describes the parts of a request that will not be sent, because the provider does not support them or would
     /// refuse the request.
     fn leaves_out(&self, request: &Request) -> Vec<String> {
         self.inner().map(|model| model.leaves_out(request)).unwrap_or_default()
     }
-    /// Estimates what this call may cost, before it is made.
+    /// Estimates the cost of a call before it is made.
     fn quote(&self, request: &Request) -> Quote {
         self.inner().map(|model| model.quote(request)).unwrap_or_default()
     }
-    /// Checks that the provider can be reached, accepts the key and has the model. Asks the model itself only if the
-    /// provider's list of models casts doubt on it. Returns the cost of doing so.
+    /// Checks that the provider can be reached, accepts the key and has the model. Makes a test call to the model only
+    /// if the provider's list of models leaves doubt. Returns the cost of the test call.
     async fn probe(&self) -> Result<ProbeCost, QueryFailed> {
         match self.inner() {
             Some(model) => model.probe().await,
             None => Ok(ProbeCost::default()),
         }
     }
-    /// Sends a request, with retries inside. A failure may have a cost, to be charged like that of a reply.
+    /// Sends a request and waits for the reply; retries are handled inside. A failure may have a cost, which is charged
+    /// like a reply's.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed>;
-    /// Same as [`Model::query`], but also sends the text to `pieces` as it arrives: a beginning of the reply, without
-    /// its tool calls. Once a piece was passed on, the call is not retried, because the new reply would differ. A model
-    /// that has its reply at once sends no pieces.
+    /// Same as [`Model::query`], but also sends the reply's text, without tool calls, to `pieces` as it arrives. Once a
+    /// piece was passed on, the call is not retried, because the new reply would differ. A model that has its whole
+    /// reply at once sends no pieces.
     async fn stream(&self, request: &Request, _pieces: &Pieces) -> Result<Reply, QueryFailed> {
         self.query(request).await
     }

@@ -16,8 +16,8 @@ use super::scripted::ScriptedModel;
 use super::{Model, Usage};
 use crate::error::{Error, FailureKind, Result};
 
-/// The variable with the key for the server at [`ModelAccess::base_url`]. The providers' own keys are never sent to another
-/// server.
+/// Environment variable with the key for the server at [`ModelAccess::base_url`]. The providers' own keys are never
+/// sent to another server.
 const OWN_SERVER_KEY: &str = "AUTOEXPERIMENT_API_KEY";
 
 const FORMS: &str = "give `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, `scripted:FILE`, `replay:FILE`, or the \
@@ -26,31 +26,33 @@ const FORMS: &str = "give `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, `scrip
 /// How a model is reached and priced.
 #[derive(Debug, Clone)]
 pub struct ModelAccess {
-    /// A server to use instead of the provider's, up to and including the version: `http://127.0.0.1:8080/v1`. No key
-    /// is needed; if the variable `AUTOEXPERIMENT_API_KEY` has one, it is sent. Requires a price.
+    /// Address of a server to use instead of the provider's, up to and including the version:
+    /// `http://127.0.0.1:8080/v1`. A key is not required; if the variable `AUTOEXPERIMENT_API_KEY` is set, it is sent.
+    /// Such a server requires a price.
     pub base_url: Option<String>,
-    /// Dollars per million tokens read and written, instead of the list price. Cached tokens count in full without
-    /// [`ModelAccess::cache_price`].
+    /// Dollars per million tokens read and written, instead of the list price. Without [`ModelAccess::cache_price`],
+    /// cached tokens cost as much as other tokens.
     pub price: Option<(f64, f64)>,
     /// With [`ModelAccess::price`], dollars per million tokens read from the provider's cache and written to it.
     pub cache_price: Option<(f64, f64)>,
-    /// The user's description of the model, which takes precedence over the program's own.
+    /// The user's description of the model, which takes precedence over the program's table.
     pub description: Description,
-    /// A folder where replies are kept for later runs, and the run's seed.
+    /// A folder where replies are cached for later runs, and the run's seed.
     pub cache: Option<(PathBuf, u64)>,
-    /// A file to which every call is appended, for `replay:FILE`.
+    /// A file to which every call is appended; `replay:FILE` plays it back.
     pub record: Option<PathBuf>,
-    /// Time limit of one try of a call, from the first byte sent to the last byte read.
+    /// Time limit of one try of a call, from the first byte sent to the last byte received.
     pub request_timeout: Duration,
-    /// Tries of a call after the first.
+    /// Maximum number of retries of a call.
     pub retries: usize,
-    /// Wait before the second try. The wait doubles with each try, up to a minute, and a random part of up to the same
-    /// length is added, so that the attempts of a run do not all retry at once.
+    /// Wait before the first retry. It doubles with each retry, up to a minute. A random time of up to the same length
+    /// is added, so that the attempts of a run do not all retry at once.
     pub first_wait: Duration,
 }
 
 impl Default for ModelAccess {
-    /// The provider's server and list price, no recording, 600 seconds per try, 5 retries starting after 1 second.
+    /// Uses the provider's server and list price, without recording, 600 seconds per try, and 5 retries starting after
+    /// 1 second.
     fn default() -> Self {
         Self {
             base_url: None,
@@ -66,14 +68,14 @@ impl Default for ModelAccess {
     }
 }
 
-/// Opens the model that `spec` names, without any traffic:
+/// Opens the model that `spec` names, without any network traffic:
 ///
 /// - `openai:NAME`, `anthropic:NAME`, `gemini:NAME`: a provider's model, with the key in `OPENAI_API_KEY`,
-///   `ANTHROPIC_API_KEY` or `GEMINI_API_KEY`; with [`ModelAccess::base_url`] the same protocol at another server.
-/// - `NAME` alone: with [`ModelAccess::base_url`], a model on that OpenAI-compatible server; otherwise a provider's model,
-///   recognised by its name (`gpt-`, `chatgpt-`, `o1`, `o3`, `o4`; `claude-`; `gemini-`).
-/// - `scripted:FILE`: the replies written in a file.
-/// - `replay:FILE`: the calls that [`ModelAccess::record`] recorded.
+///   `ANTHROPIC_API_KEY` or `GEMINI_API_KEY`; with [`ModelAccess::base_url`], the same protocol at another server.
+/// - `NAME` alone: with [`ModelAccess::base_url`], a model on that OpenAI-compatible server; otherwise a provider's
+///   model, recognised by its name (`gpt-`, `chatgpt-`, `o1`, `o3`, `o4`; `claude-`; `gemini-`).
+/// - `scripted:FILE`: replies written in a file.
+/// - `replay:FILE`: calls recorded with [`ModelAccess::record`].
 ///
 /// # Errors
 /// Kind `Usage` for an unknown form, unsuitable options or a broken file, `Model` for a missing key or an unknown
@@ -82,7 +84,7 @@ pub fn open(spec: &str, options: &ModelAccess) -> Result<Arc<dyn Model>> {
     open_with(spec, options, &|name| std::env::var(name).ok())
 }
 
-/// Same as [`open`], with environment variables looked up by a function.
+/// Same as [`open`], but looks up environment variables with a function.
 pub(super) fn open_with(
     spec: &str,
     options: &ModelAccess,
@@ -132,9 +134,9 @@ struct KnownProvider {
     prefix: &'static str,
     kind: AdapterKind,
     key: &'static str,
-    /// Name in the price list.
+    /// The provider's name in the price list.
     listed: &'static str,
-    /// Beginnings of names that only this provider's models have.
+    /// Prefixes of model names that only this provider uses.
     names: &'static [&'static str],
 }
 
@@ -162,7 +164,7 @@ const PROVIDERS: [KnownProvider; 3] = [
     },
 ];
 
-/// Returns the provider of the model that `spec` names, and the model's name there.
+/// Returns the provider of the model that `spec` names, and the provider's name of the model.
 fn provider_of(spec: &str, own_server: bool) -> Result<(&'static KnownProvider, &str)> {
     let prefixed = spec.split_once(':').and_then(|(prefix, model)| {
         PROVIDERS.iter().find(|provider| provider.prefix == prefix).map(|provider| (provider, model))
@@ -231,18 +233,18 @@ fn provider_settings(
     })
 }
 
-/// Whether the key of a provider is set.
+/// Whether a provider's key is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyState {
     /// The provider's name, as in `openai:NAME`.
     pub provider: &'static str,
-    /// The variable that holds the key.
+    /// The environment variable for the key.
     pub variable: &'static str,
-    /// Whether it is set.
+    /// Whether the variable is set.
     pub is_set: bool,
 }
 
-/// Reports which providers' keys are set, without the keys themselves.
+/// Reports for each provider whether its key is set, without the keys themselves.
 #[must_use]
 pub fn keys() -> Vec<KeyState> {
     let is_set = |name: &str| std::env::var(name).is_ok_and(|key| !key.trim().is_empty());
@@ -252,7 +254,8 @@ pub fn keys() -> Vec<KeyState> {
         .collect()
 }
 
-/// Dollars per million tokens of a provider's model: read, read from the cache, written to the cache, and written.
+/// Returns dollars per million tokens of a provider's model: read, read from the cache, written to the cache, and
+/// written.
 ///
 /// # Errors
 /// Returns the errors of [`open`].
@@ -275,7 +278,7 @@ pub fn prices(spec: &str, options: &ModelAccess) -> Result<[f64; 4]> {
     Ok(prices)
 }
 
-/// Checks an HTTP address and adds the final slash needed for joining paths.
+/// Checks an HTTP address and adds the final slash that joining paths needs.
 fn checked_base_url(url: &str) -> Result<String> {
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     if host.is_none_or(|host| host.is_empty() || host.starts_with('/') || host.chars().any(char::is_whitespace)) {

@@ -1,7 +1,7 @@
-//! A streamed reply: its pieces, and whether any of them was passed on to the reader.
+//! A streamed reply: its pieces, and whether any piece was passed on to the reader.
 //!
-//! A stream may break off. As long as no piece was passed on, the call is retried and the earlier pieces are dropped;
-//! afterwards, a retry would mix two different replies.
+//! A stream may break off. If no piece was passed on yet, the call is retried and the earlier pieces are dropped. After
+//! that, a retry would mix two different replies.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,26 +18,26 @@ pub enum ReplyPiece {
 
 #[derive(Debug, Default)]
 struct StreamState {
-    /// Number of the try whose pieces count; others are dropped.
+    /// Number of the current try; pieces of other tries are dropped.
     number: u32,
     is_passed_on: bool,
 }
 
-/// The sending end of a streamed reply.
+/// The sending half of a streamed reply.
 #[derive(Debug, Clone)]
 pub struct Pieces {
     to: UnboundedSender<(u32, ReplyPiece)>,
     state: Arc<Mutex<StreamState>>,
 }
 
-/// The receiving end of a streamed reply.
+/// The receiving half of a streamed reply.
 #[derive(Debug)]
 pub struct IncomingPieces {
     from: UnboundedReceiver<(u32, ReplyPiece)>,
     state: Arc<Mutex<StreamState>>,
 }
 
-/// Creates the two ends of a streamed reply.
+/// Creates both halves of a streamed reply.
 #[must_use]
 pub fn pieces() -> (Pieces, IncomingPieces) {
     let (to, from) = unbounded_channel();
@@ -50,19 +50,20 @@ fn lock(state: &Mutex<StreamState>) -> MutexGuard<'_, StreamState> {
 }
 
 impl Pieces {
-    /// Sends a piece. If the receiver is gone, the piece is lost; the call continues, because it is paid for.
+    /// Sends a piece. If the receiver is gone, the piece is dropped and the call continues, because it is already paid
+    /// for.
     pub fn send(&self, piece: ReplyPiece) {
         let number = lock(&self.state).number;
         let _ = self.to.send((number, piece));
     }
 
-    /// Whether a piece was passed on.
+    /// Whether any piece was passed on.
     #[must_use]
     pub fn are_passed_on(&self) -> bool {
         lock(&self.state).is_passed_on
     }
 
-    /// Takes all pieces back before another try; `false` if a piece was passed on.
+    /// Discards all pieces before a retry; returns `false` if a piece was already passed on.
     #[must_use]
     pub fn take_back(&self) -> bool {
         let mut state = lock(&self.state);
@@ -72,7 +73,7 @@ impl Pieces {
 }
 
 impl IncomingPieces {
-    /// Waits for the next piece, with the number of its try; `None` at the end.
+    /// Waits for the next piece and returns it with the number of its try; `None` at the end.
     pub async fn next(&mut self) -> Option<(u32, ReplyPiece)> {
         self.from.recv().await
     }
@@ -82,8 +83,8 @@ impl IncomingPieces {
         self.from.try_recv().ok()
     }
 
-    /// Marks a piece of this try as passed on, so that it can no longer be taken back; `false` if it was taken back
-    /// before.
+    /// Marks a piece of this try as passed on, after which the try cannot be discarded. Returns `false` if the try was
+    /// already discarded.
     #[must_use]
     pub fn pass_on(&self, number: u32) -> bool {
         let mut state = lock(&self.state);

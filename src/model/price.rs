@@ -8,16 +8,17 @@ use super::Usage;
 use super::quote::{LEAST_REPLY, Quote};
 use crate::error::{Error, FailureKind, Result};
 
-/// Number of tokens that list prices refer to.
+/// The unit of list prices, in tokens.
 const MILLION: f64 = 1e6;
 
-/// Minimum tokens for thinking: if the money is too short for them, the model is not asked.
+/// Minimum tokens for thinking; if the money buys fewer, the model is not called.
 const LEAST_THOUGHTS: u32 = 1024;
 
 /// How calls of one model are priced.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Price {
-    /// The user's dollars per million tokens. Without prices of their own, cached tokens cost as much as other tokens.
+    /// The user's dollars per million tokens. If the user gives no cache prices, cached tokens cost as much as other
+    /// tokens.
     Given {
         /// For tokens read.
         input: f64,
@@ -28,9 +29,9 @@ pub(super) enum Price {
         /// For tokens written to the cache.
         cache_written: f64,
     },
-    /// The provider's current list price, with its own rates for the cache.
+    /// The provider's current list price, including its cache prices.
     Listed {
-        /// The provider's name in the list.
+        /// The provider's name in the price list.
         provider: &'static str,
         /// The model's name.
         model: String,
@@ -76,7 +77,7 @@ impl Price {
     /// # Errors
     /// If the list cannot price them.
     pub(super) fn cost(&self, usage: &Usage) -> Result<f64, genai_prices::Error> {
-        // Some providers report parts that exceed the whole; cap them.
+        // Some providers report cached tokens that exceed all tokens read; cap them.
         let cached = usage.cached.min(usage.input);
         let written = usage.cache_written.min(usage.input - cached);
         match self {
@@ -97,16 +98,16 @@ impl Price {
         }
     }
 
-    /// Estimates the cost of a call with `input` tokens read, whose reply may have `thoughts` tokens of thinking in
-    /// addition to the bound asked for.
+    /// Estimates the cost of a call that reads `input` tokens, and whose reply may have `thoughts` tokens of thinking
+    /// in addition to the bound asked for.
     ///
     /// # Errors
-    /// If the list cannot price them.
+    /// If the list cannot price these tokens.
     pub(super) fn quote(&self, input: u64, thoughts: u32) -> Result<Quote, genai_prices::Error> {
         let at = |cache_written, output| self.cost(&Usage { input, cache_written, output, ..Usage::default() });
         let read = at(0, 0)?;
         let token = (at(0, MILLION as u64)? - read) / MILLION;
-        // Tokens written to the provider's cache may cost more than tokens only read.
+        // The provider may charge more for tokens that it also writes to its cache; quote the higher price.
         Ok(Quote {
             read: read.max(at(input, 0)?),
             token,
@@ -115,7 +116,7 @@ impl Price {
         })
     }
 
-    /// Whether the user said that calls cost nothing.
+    /// Whether the user's prices are all zero.
     pub(super) fn is_free(&self) -> bool {
         match self {
             Self::Given { input, output, cached, cache_written } => {

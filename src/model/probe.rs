@@ -1,8 +1,8 @@
 //! Checks that a provider can be reached, accepts the key and has the model, before anything is built for the run.
 //!
-//! Connecting shows that the server runs. Its list of models, which is free, shows that it accepts the key. The model
-//! itself is asked only if the list casts doubt on it, because it lacks the name or is denied: names have aliases, some
-//! servers accept any name, and some let nobody see a list.
+//! A connection shows that the server runs. Its list of models, which is free, shows that it accepts the key. A test
+//! call to the model is made only if the list leaves doubt, because it lacks the name or access to it is denied: models
+//! have aliases, some servers accept any name, and some never give out a list.
 
 use std::time::Duration;
 
@@ -18,22 +18,22 @@ use super::provider::{estimate, told_nothing};
 use super::{Message, Model, ModelError, ProbeCost, QueryFailed, Request, Role, wire};
 use crate::error::{Error, FailureKind, Result, with_causes};
 
-/// Longest wait for a connection, and then for a list of models.
+/// Maximum wait for a connection, and again for a list of models.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 10 });
 
-/// Longest wait for answers that many servers do not have.
+/// Maximum wait for pages that only some servers have.
 const ELSEWHERE: Duration = Duration::from_secs(2);
 
-/// Number of tries for a provider's own server, as a network may fail briefly.
+/// Number of tries to reach a provider's own server, because a network may fail briefly.
 const TRIES: u32 = 3;
 
-/// Maximum tokens of the one reply asked for; some models do not accept a smaller bound.
+/// Maximum tokens of the test call's reply; some models do not accept a smaller bound.
 const REPLY: u32 = 16;
 
-/// Number of model names shown in an error.
+/// Maximum number of model names quoted in an error.
 const SHOWN: usize = 8;
 
-/// Maximum characters of each name.
+/// Maximum characters of each quoted model name.
 const LONGEST_NAME: usize = 60;
 
 /// Phrases, in lower case, for a missing model in an answer with status 404.
@@ -43,9 +43,9 @@ const NO_MODEL: [&str; 5] = ["model_not_found", "no such model", "unknown model"
 enum ListVerdict {
     /// The model is listed, or the server gave no usable list.
     Fine,
-    /// The list does not contain the model; the names are those it contains.
+    /// The server's list, with these names, does not contain the model.
     Lacks(Vec<String>),
-    /// The server denies the list, as it would deny a request.
+    /// The server denied access to the list, and would deny a request to the model too.
     Denied,
 }
 
@@ -59,7 +59,7 @@ impl Provider {
         let mut tries = 0;
         let listed = loop {
             tries += 1;
-            // A server that is busy with a long reply may delay the list.
+            // A server that is busy with a long reply may be slow to send the list.
             let Ok(listed) = tokio::time::timeout(TIMEOUT, self.listed()).await else {
                 return Ok(ProbeCost::default());
             };
@@ -90,7 +90,7 @@ impl Provider {
         })
     }
 
-    /// Opens a connection to the user's server, and closes it. Skipped if a proxy is set.
+    /// Opens a connection to the user's server, and closes it. Does nothing if a proxy is set.
     async fn connect(&self) -> Result<(), ModelError> {
         let Some(url) = &self.settings.base_url else { return Ok(()) };
         let proxies = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
@@ -106,7 +106,8 @@ impl Provider {
         }
     }
 
-    /// Asks for the list of models. An answer that is not a list counts as fine; only a missing connection is an error.
+    /// Looks the model up in the server's list of models. An answer that is not a list counts as fine; only a missing
+    /// connection is an error.
     async fn listed(&self) -> Result<ListVerdict, ModelError> {
         let target = &self.settings.target;
         if let Some(url) = self.settings.base_url.as_ref().filter(|_| target.own_server) {
@@ -132,8 +133,8 @@ impl Provider {
         }
     }
 
-    /// Asks the user's server for its list of models, and learns the maximum length of replies and conversations from
-    /// it.
+    /// Looks the model up in the list of the user's server, and learns limits on replies and conversations from the
+    /// list.
     async fn listed_with_limits(&self, url: &str) -> Result<ListVerdict, ModelError> {
         let target = &self.settings.target;
         let list = match self.get(&format!("{url}models")).await {
@@ -149,7 +150,7 @@ impl Provider {
         let entries = list.get("data").unwrap_or(&list).as_array().cloned().unwrap_or_default();
         let name = |entry: &Value| entry.get("id").and_then(Value::as_str).map(str::to_owned);
         let own = entries.iter().find(|entry| name(entry).as_ref() == Some(&target.model));
-        // A server with a single model accepts any name for it.
+        // A server with a single model accepts any name, so take that model's limits.
         let its = own.or_else(|| entries.first().filter(|_| entries.len() == 1));
         let (context, output) = its.map(limits_in).unwrap_or_default();
         self.capacity.listed(context, output);
@@ -160,8 +161,8 @@ impl Provider {
         Ok(if names.is_empty() || own.is_some() { ListVerdict::Fine } else { ListVerdict::Lacks(names) })
     }
 
-    /// Asks for the context at other paths, for servers whose lists lack it: LM Studio (`/api/v0/models`), llama.cpp
-    /// (`/props`), TGI (`/info`), Ollama (`/api/ps`).
+    /// Looks for the context length at other paths, because some servers' lists lack it: LM Studio (`/api/v0/models`),
+    /// llama.cpp (`/props`), TGI (`/info`), Ollama (`/api/ps`).
     async fn look_elsewhere(&self, url: &str) {
         let root = url.trim_end_matches('/').trim_end_matches("/v1");
         for path in ["api/v0/models", "props", "info", "api/ps"] {
@@ -193,7 +194,8 @@ impl Provider {
         Ok((status, answer.text().await?))
     }
 
-    /// Asks one short question. Only a denial is an error; the run retries transient failures.
+    /// Makes the test call, a short question. Only a denial is an error; transient failures are left to the run's
+    /// retries.
     async fn ask_once(&self) -> Result<ProbeCost, QueryFailed> {
         let request = Request { messages: vec![Message::new(Role::User, "Reply with: ok")], ..Request::default() };
         let chat = wire::request(&self.settings.target, &request);
@@ -213,8 +215,8 @@ impl Provider {
     }
 }
 
-/// Checks that a model can be asked ([`Model::probe`]), before anything is built or run for it. Returns the cost of
-/// doing so.
+/// Checks that a model answers ([`Model::probe`]), before anything is built or run for it. Returns the cost of a test
+/// call.
 ///
 /// # Errors
 /// Kind `Provider` if it cannot be reached, `Model` if the provider denies the key or the model.
@@ -237,7 +239,8 @@ pub async fn reach(model: &dyn Model) -> Result<ProbeCost> {
     })
 }
 
-/// Whether the answer to a request for the list says that the key is not accepted, or that the model does not exist.
+/// Whether the answer to a request for the model list says that the key is not accepted or that the model does not
+/// exist.
 fn denies(status: u16, body: &str, model: &str) -> bool {
     let lower = body.to_lowercase();
     match status {

@@ -1,4 +1,4 @@
-//! A provider's model over HTTP: address, retries, reply bounds, price.
+//! A provider's model over HTTP: address, retries, bounds on replies, price.
 
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ use super::{
 };
 use crate::error::{Error, FailureKind, Result};
 
-/// Longest wait between two tries, unless the provider asks for more.
+/// Maximum wait between two tries, unless the provider asks for more.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum number of bounds tried for one reply.
+/// Maximum number of different bounds tried for one reply.
 const MOST_BOUNDS: u32 = 6;
 
-/// Maximum number of times a paused reply is continued.
+/// Maximum number of times that a paused reply is continued.
 const MOST_PAUSES: u32 = 16;
 
 /// Address and settings of a provider's model.
@@ -36,23 +36,23 @@ const MOST_PAUSES: u32 = 16;
 pub(super) struct ProviderSettings {
     /// The name as the user gave it.
     pub(super) name: String,
-    /// The model, by its name at the provider, and its features.
+    /// The model's name at the provider and its features.
     pub(super) target: ModelTarget,
-    /// Maximum tokens of a reply, if the user gave them.
+    /// Maximum tokens of a reply, as described by the user.
     pub(super) output: Option<u32>,
-    /// Maximum tokens of prompt and reply together, if the user gave them.
+    /// Maximum tokens of prompt and reply together, as described by the user.
     pub(super) context: Option<u64>,
     /// A server used instead of the provider's; ends with a slash.
     pub(super) base_url: Option<String>,
-    /// The key; `None` for a server that needs none.
+    /// The key; `None` if the server does not need one.
     pub(super) key: Option<String>,
     /// The price of calls.
     pub(super) price: Price,
-    /// Time limit of one try, from the first byte sent to the last byte read.
+    /// Time limit of one try, from the first byte sent to the last byte received.
     pub(super) request_timeout: Duration,
-    /// Tries after the first.
+    /// Maximum number of retries.
     pub(super) retries: usize,
-    /// Wait before the second try; doubles with each try.
+    /// Wait before the first retry; doubles with each retry.
     pub(super) first_wait: Duration,
 }
 
@@ -65,10 +65,10 @@ pub(super) struct Provider {
 }
 
 impl Provider {
-    /// Prepares calls, without any traffic.
+    /// Creates the model, without any network traffic.
     pub(super) fn new(settings: ProviderSettings) -> Result<Self> {
         let endpoint = settings.base_url.clone();
-        // The protocols demand this header even of servers without keys.
+        // The protocols demand a key header even from servers without keys.
         let key = settings.key.clone().unwrap_or_else(|| "none".to_owned());
         let resolver = ServiceTargetResolver::from_resolver_fn(move |mut target: ServiceTarget| {
             if let Some(url) = endpoint {
@@ -86,7 +86,7 @@ impl Provider {
         Ok(Self { settings, client, capacity })
     }
 
-    /// Asks for a reply, and for the rest of it if the provider pauses.
+    /// Asks for a reply; while the provider pauses it, asks for the rest.
     async fn ask_to_the_end(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Reply, FailedTry> {
         let mut whole = match self.ask_bounded(request, pieces).await? {
             ClassifiedReply::Whole(reply) => return Ok(reply),
@@ -118,15 +118,15 @@ impl Provider {
         Ok(whole)
     }
 
-    /// Asks for a reply bounded by what fits and by the remaining money. If the server refuses the bound, asks again
-    /// with another one, or none, and remembers what the server accepts.
+    /// Asks for a reply, bounded by the model's limits and the remaining money. If the server refuses the bound, asks
+    /// again with another bound or without one, and remembers what the server accepts.
     async fn ask_bounded(&self, request: &Request, pieces: Option<&Pieces>) -> Result<ClassifiedReply, FailedTry> {
         let target = &self.settings.target;
         let (options, _) = wire::options(target, request);
         let wanted = options.max_tokens;
         let mut bound = self.capacity.bound(request, wanted);
         let mut charged = Usage::default();
-        // The bound that a server may have refused without saying so.
+        // The bound of a refused call, if the bound may be the unstated reason.
         let mut perhaps = None;
         for _ in 0..MOST_BOUNDS {
             let mut options = options.clone();
@@ -156,7 +156,7 @@ impl Provider {
                 Lesson::Perhaps => Some(refused),
             };
             if bound == Some(refused) {
-                // A try without a bound shows whether the bound was at fault.
+                // A retry without a bound shows whether the bound was the reason.
                 if wanted.is_some() {
                     return self.explained(request, outcome);
                 }
@@ -169,8 +169,8 @@ impl Provider {
         )))
     }
 
-    /// Reports a first prompt that is short and still too long for the server as [`ModelError::Denied`]: the server is
-    /// not set up for the task, so no attempt should be scored.
+    /// Turns a length error for a short first prompt into [`ModelError::Denied`]: the server is not set up for the
+    /// task, so no attempt should be scored.
     fn explained(
         &self,
         request: &Request,
@@ -191,7 +191,7 @@ impl Provider {
         })
     }
 
-    /// Tries until there is a reply, the tries run out, or another one cannot help.
+    /// Tries until there is a reply, no tries are left, or a retry cannot help.
     async fn ask_patiently(
         &self,
         request: &Request,
@@ -267,14 +267,14 @@ impl Model for Provider {
         wire::options(&self.settings.target, request).1
     }
 
-    /// Estimates the tokens read, and leaves room for the thoughts of a model that reasons first.
+    /// Estimates the tokens read, and adds room for the thoughts of a model that reasons before it answers.
     fn quote(&self, request: &Request) -> Quote {
         let settings = &self.settings;
         if settings.price.is_free() {
             return Quote::default();
         }
         let thoughts = if request.foreign { 0 } else { thinking::beyond(&settings.target, &request.sampling) };
-        // An error in the price is reported once there is a reply.
+        // A pricing error is ignored here; it is reported when there is a reply.
         settings.price.quote(tokens_read(request), thoughts).unwrap_or_default()
     }
 
@@ -286,8 +286,9 @@ impl Model for Provider {
         self.priced(self.ask_to_the_end(request, None).await)
     }
 
-    /// Not every server counts the tokens of a stream, so a server of the user's that costs money is asked for the
-    /// whole reply. So is one that is to return token ids, of which some servers lose a part in streams.
+    /// Asks for the whole reply instead of a stream if the model is on a user's server with a price, because not every
+    /// server counts the tokens of a stream; or if token ids are wanted, because some servers lose some of them in
+    /// streams.
     async fn stream(&self, request: &Request, pieces: &Pieces) -> Result<Reply, QueryFailed> {
         let counts = self.settings.base_url.is_none() || self.settings.price.is_free();
         let streams = counts && !self.settings.target.features.tokens;
@@ -296,7 +297,7 @@ impl Model for Provider {
 }
 
 impl Provider {
-    /// Adds the cost to the outcome of a call.
+    /// Adds the cost to a reply or a failure.
     pub(super) fn priced(&self, answer: Result<Reply, FailedTry>) -> Result<Reply, QueryFailed> {
         let usage = match &answer {
             Ok(reply) => reply.usage,
@@ -318,7 +319,7 @@ pub(super) const fn told_nothing(usage: &Usage) -> bool {
     usage.input == 0 && usage.output == 0
 }
 
-/// Estimates the tokens that a server does not report, rather too many than too few.
+/// Estimates the token counts if the server did not report any, rather too high than too low.
 pub(super) fn estimate(request: &Request, reply: &mut Reply) {
     let said = Request { messages: vec![reply.as_message()], ..Request::default() };
     if reply.usage.input == 0 {

@@ -1,4 +1,4 @@
-//! Converts an external agent's request options to the provider's form, and lists those that are not sent.
+//! Converts an external agent's request options to the provider's format, and lists those that are not sent.
 
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatResponseFormat, JsonSpec, ToolChoice};
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::features::ModelTarget;
 use super::{Effort, ReplyFormat, Request, ToolCallChoice};
 
-/// Adds the options of a request in the form that its provider wants. Options that the provider does not support, or
-/// would refuse the whole request for, are left out and returned in words.
+/// Adds the options of a request in the provider's format. Leaves out options that the provider does not support, or
+/// for which it would refuse the whole request, and returns descriptions of them.
 pub(super) fn apply(
     target: &ModelTarget,
     request: &Request,
@@ -17,7 +17,7 @@ pub(super) fn apply(
 ) -> Vec<String> {
     let (wishes, features) = (&request.wishes, target.features);
     let mut left_out = Vec::new();
-    // The `text` object of the Responses API.
+    // The contents of the `text` field of the Responses API.
     let mut text = Map::new();
     if request.foreign && !features.sampling && options.temperature.take().is_some() {
         left_out.push("`temperature`".to_owned());
@@ -66,7 +66,7 @@ fn takes_top_p(target: &ModelTarget, options: &ChatOptions) -> bool {
     }
 }
 
-/// Adds sampling options that `genai` does not support.
+/// Adds the sampling options that `genai` does not support.
 fn sample(target: &ModelTarget, request: &Request, extra: &mut Map<String, Value>, left_out: &mut Vec<String>) {
     let wishes = &request.wishes;
     let is_chat = target.kind == AdapterKind::OpenAI;
@@ -89,7 +89,7 @@ fn sample(target: &ModelTarget, request: &Request, extra: &mut Map<String, Value
     }
 }
 
-/// Adds the choice of tools, and the limit to one call.
+/// Adds the tool choice, and the limit of one call per reply.
 fn choose(
     target: &ModelTarget,
     request: &Request,
@@ -121,7 +121,7 @@ fn choose(
     } else if target.kind == AdapterKind::Anthropic {
         let kind = match choice {
             None | Some(ToolCallChoice::Auto) => json!({"type": "auto"}),
-            // With "none", Anthropic does not take this switch.
+            // Anthropic does not accept `disable_parallel_tool_use` together with "none".
             Some(ToolCallChoice::None) => return,
             Some(ToolCallChoice::Required) => json!({"type": "any"}),
             Some(ToolCallChoice::Tool(name)) => json!({"type": "tool", "name": name}),
@@ -134,7 +134,7 @@ fn choose(
     }
 }
 
-/// Adds the reply's format; `false` if the provider cannot be told.
+/// Adds the reply format; returns `false` if the provider does not support it.
 fn write_as(
     target: &ModelTarget,
     format: &ReplyFormat,
@@ -170,7 +170,7 @@ fn write_as(
     true
 }
 
-/// Converts an effort that an external agent asks for to a level that every reasoning model accepts.
+/// Converts an external agent's effort to a level that every reasoning model accepts.
 #[must_use]
 pub(crate) const fn plain(effort: Effort) -> Effort {
     match effort {

@@ -1,39 +1,40 @@
-//! The cost of a call, estimated before it is made: how much to reserve, and how long a reply the remaining money
-//! buys.
+//! The cost of a call, estimated before it is made: how much to reserve, and how long a reply the remaining money buys.
 
 use std::io::Write;
 
 use super::Request;
 
-/// Minimum bytes per token: English and code have about four, tables of numbers and other scripts fewer.
+/// Minimum bytes per token. English and code have about four; tables of numbers and non-Latin scripts have fewer.
 const BYTES: usize = 3;
 
-/// Estimated tokens of a picture: what providers count for one of screen size, regardless of its bytes.
+/// Estimated tokens of a picture. Providers count about this many for a picture of screen size, regardless of its
+/// bytes.
 const PICTURE: u64 = 1600;
 
-/// Maximum tokens charged for a picture: some small models count fifty thousand.
+/// Upper bound on the tokens of a picture: some small models count fifty thousand.
 const LARGEST_PICTURE: u64 = 100_000;
 
 /// Minimum tokens of a useful reply; some providers do not accept a smaller bound.
 pub(super) const LEAST_REPLY: u32 = 16;
 
-/// Longest reply to be expected of any model; a reply that may be this long is not bounded.
+/// Tokens of the longest reply that any model may write. A reply that can afford this many needs no bound.
 pub(crate) const LONGEST_REPLY: u32 = 1 << 17;
 
 /// The estimated cost of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Quote {
-    /// Dollars that the call costs in any case: for the prompt, as estimated from its bytes, or for a fixed reply.
+    /// Dollars that the call costs regardless of the reply's length: for the prompt, as estimated from its bytes, or
+    /// for a reply of fixed cost.
     pub read: f64,
-    /// Dollars per token written; 0 if the cost does not depend on the reply's length.
+    /// Dollars per token of the reply; 0 if the cost does not depend on its length.
     pub token: f64,
-    /// Minimum tokens that a reply must be allowed.
+    /// Minimum tokens that the reply must be allowed.
     pub least: u32,
     /// Tokens that a reply may have in addition to the bound asked for, because the model thinks first.
     pub thoughts: u32,
 }
 
-/// The remaining money does not buy any reply.
+/// The error for money that buys no reply at all.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoAffordableReply;
 
@@ -53,7 +54,8 @@ impl Quote {
         Ok((tokens < f64::from(LONGEST_REPLY)).then_some(tokens as u32))
     }
 
-    /// Returns the maximum cost in dollars of a call that asks for at most `asked` tokens and can afford `affordable`.
+    /// Returns the maximum cost in dollars of a call whose reply is bounded by `asked` (plus thoughts) and by
+    /// `affordable` tokens.
     #[must_use]
     pub(crate) fn most(&self, asked: Option<u32>, affordable: Option<u32>) -> f64 {
         let asked = asked.map(|tokens| tokens.saturating_add(self.thoughts));
@@ -62,7 +64,7 @@ impl Quote {
     }
 }
 
-/// Estimates the tokens of a request from its bytes, rather too many than too few.
+/// Estimates the tokens of a request from its bytes, rather too high than too low.
 pub(super) fn tokens_read(request: &Request) -> u64 {
     let (bytes, pictures) = measured(request);
     bytes.div_ceil(BYTES) as u64 + pictures * PICTURE
@@ -74,7 +76,7 @@ pub(super) fn most_read(request: &Request) -> u64 {
     bytes as u64 + pictures * LARGEST_PICTURE
 }
 
-/// Counts the bytes of a request's text, and its pictures.
+/// Counts the bytes of a request's text and tools, and its pictures.
 fn measured(request: &Request) -> (usize, u64) {
     struct Counted(usize);
     impl Write for Counted {
@@ -87,7 +89,7 @@ fn measured(request: &Request) -> (usize, u64) {
         }
     }
     let mut counted = Counted(0);
-    // Cannot fail: these types always serialise, and the writer never errs.
+    // Cannot fail: these types always serialise, and the writer returns no errors.
     let _ = serde_json::to_writer(&mut counted, &(&request.messages, &request.tools));
     let images = request.messages.iter().flat_map(|message| &message.images);
     let (count, bytes) = images.fold((0, 0), |(count, bytes), image| (count + 1, bytes + image.data.len()));
@@ -108,7 +110,7 @@ mod tests {
         assert!((quote.most(None, Some(6)) - 1.0).abs() < 1e-12);
         assert!((quote.most(Some(3), None) - 1.0).abs() < 1e-12, "thoughts are added to the requested tokens");
         assert!((quote.most(Some(9), Some(6)) - 1.0).abs() < 1e-12, "the affordable tokens are the limit");
-        // A free call, or one with a fixed cost, is not bounded, even without any money.
+        // A call that is free or has a fixed cost needs no bound, even if no money is left.
         for free in [Quote::default(), Quote { read: 3.0, ..Quote::default() }] {
             assert_eq!(free.affordable(0.0), Ok(None));
         }

@@ -15,7 +15,7 @@ pub(super) struct Recorder {
     model: Arc<dyn Model>,
     path: PathBuf,
     file: Mutex<Appender>,
-    /// The error after which nothing more can be written.
+    /// The error after which the recording cannot be written any more.
     failed: OnceLock<ModelError>,
 }
 
@@ -25,7 +25,7 @@ impl Recorder {
     /// # Errors
     /// Kind `Machine` if the file cannot be opened, `Usage` if it has other contents, which are left untouched.
     pub(super) fn open(model: Arc<dyn Model>, path: &Path) -> Result<Self> {
-        // A device or a pipe has no contents to continue.
+        // A device or a pipe has no earlier contents to read.
         let whole = if path.is_file() { recording::read(path, |_| ())? } else { 0 };
         let file = Appender::resume_at(path, whole).map_err(|error| Error::io("open for recording", path, error))?;
         Ok(Self { model, path: path.to_owned(), file: Mutex::new(file), failed: OnceLock::new() })
@@ -52,7 +52,7 @@ impl Model for Recorder {
     }
 
     /// Fails without calling the model if the recording cannot be written, because the caller would pay for replies
-    /// that are lost. The call whose recording failed is still charged.
+    /// that are lost. The call that could not be recorded is still charged.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
         self.goes_on()?;
         self.keep(request, self.model.query(request).await)
@@ -76,7 +76,8 @@ impl Recorder {
                 ModelError::ContextLength(_) | ModelError::Refused(_) | ModelError::Rejected(_) => {
                     (RecordedOutcome::Failed(failed.clone()), failed.usage, failed.cost)
                 }
-                // Neither a bad key, a failing network nor the end of a script is part of the conversation.
+                // A bad key, a network failure or the end of a script is not part of the conversation, so it is not
+                // recorded.
                 ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => return answer,
             },
         };

@@ -12,16 +12,17 @@ use super::{QueryFailed, Reply, Request};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// Beginning of every line; distinguishes a torn line from another file's text.
+/// Beginning of every line. A torn last line with this beginning is ours; other text means that the file is not a
+/// recording.
 const START: &[u8] = b"{\"key\":\"";
 
-/// The outcome of a call.
+/// The recorded outcome of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RecordedOutcome {
     /// The model's reply.
     Reply(Reply),
-    /// The conversation was too long or refused.
+    /// The error for a conversation that was too long or refused.
     #[serde(rename = "error")]
     Failed(QueryFailed),
 }
@@ -29,28 +30,27 @@ pub(super) enum RecordedOutcome {
 /// One recorded call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RecordedCall {
-    /// [`key`] of the request.
+    /// The request's [`key`].
     pub(super) key: String,
     /// The whole request.
     pub(super) request: Request,
     /// The outcome.
     #[serde(flatten)]
     pub(super) outcome: RecordedOutcome,
-    /// The provider's name of the model. A replay gives it to external agents, whose requests depend on it.
+    /// The provider's name of the model. A replay passes it to external agents, whose requests depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<String>,
 }
 
-/// Returns the SHA-256, in hex, of the request as JSON with sorted keys: messages, tools, sampling and number of the
-/// call.
+/// Returns the SHA-256, in hex, of the request as JSON with sorted keys: messages, tools, sampling and call number.
 pub(super) fn key(request: &Request) -> String {
     let mut value = serde_json::to_value(request).unwrap_or_default();
     value.sort_all_objects();
     hex(&Sha256::digest(value.to_string()))
 }
 
-/// Reads a recording and calls `each` for every call in it, in order. Skips a torn last line, which a killed run leaves
-/// behind. Returns the number of bytes before it.
+/// Reads a recording and calls `each` for every call in order. Skips a torn last line, which a killed run leaves
+/// behind. Returns the number of bytes before that line.
 ///
 /// # Errors
 /// Kind `Usage` if the file cannot be read, or, with file and line, if it is not a recording.

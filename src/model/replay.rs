@@ -1,7 +1,7 @@
 //! Plays a recording back without a network: the same request gets the same reply, byte for byte.
 //!
-//! Equal requests, such as the first ones of k attempts at one sample, get their replies in the order in which they
-//! were recorded, starting over after the last.
+//! Equal requests, such as the first requests of k attempts at one sample, get the recorded replies in order; after the
+//! last reply, the first is used again.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::recording::{self, RecordedOutcome};
 use super::{Message, Model, ModelError, QueryFailed, Quote, Reply, Request, Role};
 use crate::error::{Error, Result};
 
-/// Number of characters shown of each of two differing texts.
+/// Maximum characters quoted from each of two differing texts.
 const SHOWN: usize = 60;
 
 /// A recording that is played back.
@@ -25,7 +25,7 @@ pub(super) struct Replay {
     calls: HashMap<String, RecordedOutcomes>,
 }
 
-/// The recorded outcomes of one request, in order, and how often it was asked.
+/// The recorded outcomes of one request, in order, and the number of times that it was played back.
 #[derive(Default)]
 struct RecordedOutcomes {
     outcomes: Vec<RecordedOutcome>,
@@ -52,8 +52,8 @@ impl Replay {
         Ok(Self { name: name.to_owned(), path: path.to_owned(), model, calls })
     }
 
-    /// Explains how a request differs from the most similar one recorded with the same call number. Requests are not
-    /// kept in memory, as each contains a whole conversation, so this reads the file again.
+    /// Explains how a request differs from the most similar recorded request with the same call number. Reads the file
+    /// again, because requests contain whole conversations and are not kept in memory.
     fn explain(&self, request: &Request) -> String {
         let mut nearest: Option<(usize, Request)> = None;
         let read = recording::read(&self.path, |call| {
@@ -77,12 +77,12 @@ impl Replay {
     }
 }
 
-/// Counts the messages that two requests have in common from the start.
+/// Counts the leading messages that two requests have in common.
 fn same_messages(one: &Request, other: &Request) -> usize {
     one.messages.iter().zip(&other.messages).take_while(|(one, other)| one == other).count()
 }
 
-/// Describes the first difference between two requests that share `same` messages.
+/// Describes the first difference between two requests whose first `same` messages are equal.
 fn difference(same: usize, recorded: &Request, asked: &Request) -> String {
     match (recorded.messages.get(same), asked.messages.get(same)) {
         (Some(before), Some(now)) => message_difference(same, before, now),
@@ -135,7 +135,7 @@ impl Model for Replay {
         self.model.as_deref()
     }
 
-    /// Quotes the most expensive of the recorded replies.
+    /// Quotes the cost of the most expensive recorded reply.
     fn quote(&self, request: &Request) -> Quote {
         let recorded = self.calls.get(&recording::key(request));
         let costs = recorded.into_iter().flat_map(|recorded| &recorded.outcomes).map(|outcome| match outcome {

@@ -1,9 +1,9 @@
-//! Request options of external agents, beside the conversation and tools, independent of any provider.
+//! Options that an external agent's request may set, independent of any provider.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Options that an external agent asks for. The provider decides those that are `None`.
+/// Options set by an external agent. The provider's default applies to those that are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Wishes")]
 pub struct RequestOptions {
@@ -25,10 +25,10 @@ pub struct RequestOptions {
     /// Penalty for tokens that occurred before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub presence_penalty: Option<f64>,
-    /// Texts at which the reply ends. The gateway cuts the reply there; they are not sent to the provider.
+    /// Texts at which the reply ends. The gateway cuts the reply; these texts are not sent to the provider.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<String>,
-    /// Length of the reply, in the provider's word.
+    /// Length of the reply, as one of the provider's keywords.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<String>,
 }
@@ -48,11 +48,11 @@ impl RequestOptions {
 pub enum ToolCallChoice {
     /// The model decides.
     Auto,
-    /// No tools.
+    /// No tool may be called.
     None,
-    /// At least one tool.
+    /// At least one tool must be called.
     Required,
-    /// This tool.
+    /// The tool of this name must be called.
     Tool(String),
 }
 
@@ -65,7 +65,7 @@ pub enum ReplyFormat {
     Json,
     /// JSON that fits a schema.
     Schema {
-        /// Its name.
+        /// The schema's name.
         name: String,
         /// The schema.
         schema: serde_json::Value,

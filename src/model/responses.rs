@@ -1,9 +1,9 @@
-//! OpenAI's Responses API: converts a conversation to items, and items to a reply. Unknown parts of an item are kept as
-//! received, so that the model can continue from its thoughts.
+//! OpenAI's Responses API: converts a conversation to items, and items to a reply. Items are kept as received,
+//! including unknown parts, so that the model can continue its reasoning.
 //!
-//! Rules, from OpenAI's documentation: nothing is stored at OpenAI (`store` off), so reasoning arrives encrypted and
-//! goes back without its id, before the text or call that it led to; the conversation's beginning is cached under a
-//! key.
+//! Rules, from OpenAI's documentation: nothing is stored at OpenAI (`store` off), so reasoning arrives encrypted and is
+//! sent back without its id, before the text or call that it led to. A key tells OpenAI which requests share a cached
+//! beginning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::features::ModelTarget;
 use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, message_text};
 
-/// Adds what `genai` does not support to a request: its items, and the wish to get reasoning encrypted.
+/// Adds to a request what `genai` does not support: its items, and the option to get encrypted reasoning.
 pub(super) fn complete(
     target: &ModelTarget,
     request: &Request,
@@ -48,7 +48,7 @@ fn items(target: &ModelTarget, messages: &[Message]) -> Vec<Value> {
     items
 }
 
-/// Returns a plain text, or a list of parts if there are pictures with it.
+/// Returns the text alone, or a list of parts if the message has pictures.
 fn content(target: &ModelTarget, message: &Message, text: &str) -> Value {
     if !target.features.images || message.images.is_empty() {
         return json!(text);
@@ -96,11 +96,11 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
                 thoughts.extend(texts_of(item, "content"));
                 let mut block = item.clone();
                 if let Some(fields) = block.as_object_mut() {
-                    // The id is useless, as nothing is stored at OpenAI.
+                    // The id is useless, because nothing is stored at OpenAI.
                     fields.remove("id");
                     fields.remove("status");
                 }
-                // Reasoning that is not encrypted cannot be sent back.
+                // Only encrypted reasoning can be sent back.
                 if item.get("encrypted_content").is_some_and(Value::is_string) {
                     reply.thoughts.push(Thought::Block(block));
                 }
@@ -134,7 +134,7 @@ pub(super) fn refusal(body: &Value) -> String {
     parts.filter_map(|part| part.get("refusal")?.as_str()).collect::<Vec<_>>().concat()
 }
 
-/// Returns why a response is incomplete, in `genai`'s type; `None` if it is complete.
+/// Returns why a response is incomplete, as `genai`'s type; `None` if it is complete.
 pub(super) fn stop_reason(body: &Value) -> Option<StopReason> {
     match body.pointer("/incomplete_details/reason").and_then(Value::as_str) {
         Some("content_filter") => Some(StopReason::ContentFilter("content_filter".to_owned())),
@@ -143,7 +143,7 @@ pub(super) fn stop_reason(body: &Value) -> Option<StopReason> {
     }
 }
 
-/// The items of a streamed response, both one by one and in the final event, which some servers send without them.
+/// Collects a streamed response: its items one by one, and its final event, which some servers send without the items.
 #[derive(Debug, Default)]
 pub(super) struct ResponseCollector(Mutex<ResponseStream>);
 
@@ -159,7 +159,7 @@ impl ResponseCollector {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the failed response, or the error sent instead.
+    /// Takes the failed response, or the error that was sent instead of a response.
     pub(super) fn failed(&self) -> Option<Value> {
         self.lock().failed.take()
     }
@@ -194,7 +194,7 @@ impl ChatFrameSink for ResponseCollector {
             }
             Some("response.failed") => came.failed = event.remove("response"),
             Some("error") => {
-                // The error's fields are at the top level or inside `error`.
+                // Servers put the error's fields at the top level or inside `error`.
                 let error = event.remove("error").filter(Value::is_object);
                 came.failed = Some(json!({"error": error.unwrap_or(Value::Object(event))}));
             }
@@ -203,7 +203,7 @@ impl ChatFrameSink for ResponseCollector {
     }
 }
 
-/// Returns the tokens that a response reports.
+/// Returns the token counts that a response reports.
 pub(super) fn usage(body: &Value) -> Usage {
     let count = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     Usage {

@@ -20,7 +20,7 @@ pub(super) struct ScriptedModel {
     replies: Vec<ScriptedReply>,
 }
 
-/// A reply in a script.
+/// A reply in a script file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptedReply {
@@ -42,7 +42,7 @@ struct ScriptedReply {
     tokens: Option<ReplyTokens>,
 }
 
-/// A tool call in a script. Its id is made from its position.
+/// A tool call in a script file. Its id is made from its position.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptedCall {
@@ -51,7 +51,7 @@ struct ScriptedCall {
     arguments: Value,
 }
 
-/// Token counts in a script; all of them optional.
+/// Token counts in a script file; all are optional.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ScriptedTokens {
@@ -96,7 +96,7 @@ impl ScriptedModel {
         Ok(Self { name: name.to_owned(), replies })
     }
 
-    /// Returns the reply to a request, if there is one.
+    /// Returns the script's reply to a request, if there is one.
     fn written(&self, request: &Request) -> Option<&ScriptedReply> {
         self.replies.get(usize::try_from(request.call).ok()?)
     }
@@ -108,7 +108,7 @@ impl Model for ScriptedModel {
         &self.name
     }
 
-    /// Quotes the cost in the script.
+    /// Quotes the cost that the script states for the reply.
     fn quote(&self, request: &Request) -> Quote {
         Quote { read: self.written(request).map_or(0.0, |reply| reply.cost), ..Quote::default() }
     }

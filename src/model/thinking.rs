@@ -1,4 +1,4 @@
-//! How much a model should reason, in its provider's terms.
+//! Converts the reasoning effort or budget to each provider's terms.
 
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ReasoningEffort};
@@ -10,8 +10,8 @@ use super::{Effort, Sampling};
 /// Minimum thinking budget, in tokens, that Anthropic accepts.
 const LEAST_OF_ANTHROPIC: u32 = 1024;
 
-/// Returns the tokens that a reply may have in addition to the bound asked for, because the model thinks first. Not
-/// used for external agents, whose bound already includes thinking.
+/// Returns how many tokens of thinking a reply may have in addition to the bound asked for. Not used for external
+/// agents, whose bound already includes thinking.
 pub(super) fn beyond(target: &ModelTarget, sampling: &Sampling) -> u32 {
     let takes_budget = !target.own_server && target.features.reasoning;
     let budget = sampling.reasoning_tokens.filter(|_| takes_budget).unwrap_or(0);
@@ -25,11 +25,11 @@ pub(super) fn beyond(target: &ModelTarget, sampling: &Sampling) -> u32 {
     budget.saturating_add(sampling.effort.map_or(0, thoughts))
 }
 
-/// Minimum tokens of a bounded reply kept for its text.
+/// Minimum tokens of a bounded reply that are kept free for its text.
 const LEAST_TEXT: u32 = 256;
 
-/// Cuts the thinking budget to fit a bounded reply: it must be less than the bound, and a reply of thoughts alone is
-/// useless.
+/// Reduces the thinking budget to fit a bounded reply: the budget must be less than the bound, and must leave room for
+/// text.
 pub(super) fn fit(target: &ModelTarget, options: &mut ChatOptions) {
     let (Some(most), Some(effort)) = (options.max_tokens, &options.reasoning_effort) else { return };
     let budget = match (target.kind, effort) {
@@ -45,7 +45,7 @@ pub(super) fn fit(target: &ModelTarget, options: &mut ChatOptions) {
     options.reasoning_effort = (!is_too_short).then_some(ReasoningEffort::Budget(room));
 }
 
-/// Returns what `genai` writes as Gemini's `thinkingConfig` for an effort.
+/// Returns the object that `genai` writes as Gemini's `thinkingConfig` for an effort.
 pub(super) fn gemini_config(model: &str, effort: &ReasoningEffort) -> Option<Value> {
     if takes_levels(model) {
         let level = match effort {
@@ -60,12 +60,12 @@ pub(super) fn gemini_config(model: &str, effort: &ReasoningEffort) -> Option<Val
     (!matches!(effort, ReasoningEffort::Zero)).then(|| json!({ "thinkingBudget": of_gemini(effort) }))
 }
 
-/// Whether a Gemini model takes a level of thinking instead of a budget.
+/// Whether a Gemini model takes a thinking level instead of a token budget.
 fn takes_levels(model: &str) -> bool {
     ["gemini-3", "gemma-4"].iter().any(|name| model.contains(name))
 }
 
-/// Returns the budget that `genai` derives from an effort for Gemini models without levels.
+/// Returns the token budget that `genai` derives from an effort, for Gemini models without thinking levels.
 const fn of_gemini(effort: &ReasoningEffort) -> u32 {
     match effort {
         ReasoningEffort::Low | ReasoningEffort::Minimal => 1000,
@@ -76,7 +76,7 @@ const fn of_gemini(effort: &ReasoningEffort) -> u32 {
     }
 }
 
-/// Converts an effort to `genai`'s type; `genai` knows what each of Anthropic's and Gemini's models accepts.
+/// Converts an effort to `genai`'s type; `genai` knows which levels each of Anthropic's and Gemini's models accepts.
 pub(super) const fn of_genai(effort: Effort) -> ReasoningEffort {
     match effort {
         Effort::None => ReasoningEffort::Zero,
@@ -89,8 +89,8 @@ pub(super) const fn of_genai(effort: Effort) -> ReasoningEffort {
     }
 }
 
-/// Returns the tokens that Anthropic's models may think with at an effort: models without effort levels get the effort
-/// as a budget, which must be less than the bound on the whole reply.
+/// Returns the thinking budget, in tokens, of Anthropic's models at an effort. Models without effort levels are sent
+/// this budget, which must be less than the bound on the whole reply.
 const fn thoughts(effort: Effort) -> u32 {
     match effort {
         Effort::None => 0,
@@ -100,8 +100,8 @@ const fn thoughts(effort: Effort) -> u32 {
     }
 }
 
-/// Converts a token budget to what the provider takes. 0 means no reasoning, for models that can be told so; models
-/// that always reason, or whose setting is unknown, keep their default.
+/// Converts a token budget to the setting that the provider takes. 0 means no reasoning, if the model can switch it
+/// off. Models that always reason, or whose settings are unknown, keep their default.
 pub(super) fn effort(target: &ModelTarget, budget: u32) -> Option<ReasoningEffort> {
     let model = target.model.as_str();
     let kind = if target.is_openai() { AdapterKind::OpenAI } else { target.kind };

@@ -1,8 +1,8 @@
-//! Token ids and log-probabilities as servers return them. Nothing is tokenised here: what a server does not return is
-//! missing.
+//! Token ids and log-probabilities, as returned by the server. Nothing is tokenised here: what the server does not
+//! return is missing.
 //!
-//! vLLM returns the ids of prompt and reply if it is asked with `return_token_ids`. llama.cpp's server returns the id of
-//! each token of the reply together with its log-probability. Other servers return log-probabilities without ids.
+//! vLLM returns the ids of prompt and reply if the request sets `return_token_ids`. llama.cpp's server returns the id
+//! of each reply token together with its log-probability. Other servers return log-probabilities without ids.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use super::Reply;
 use super::features::ModelTarget;
 
-/// Prefix with which vLLM writes ids in place of texts, if its server is set up so (`return_tokens_as_token_ids`).
+/// Prefix of ids that vLLM writes in place of token texts if its server runs with `return_tokens_as_token_ids`.
 const ID_PREFIX: &str = "token_id:";
 
-/// Tokens of one call. Each list is empty if the server did not return it.
+/// Token ids and log-probabilities of one call. Each list is empty if the server did not return it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplyTokens {
     /// Ids of the prompt's tokens.
@@ -23,32 +23,32 @@ pub struct ReplyTokens {
     /// Ids of the reply's tokens.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completion: Vec<u32>,
-    /// Natural logarithms of the reply's tokens' probabilities, one for each token.
+    /// Log-probabilities (natural logarithm) of the reply's tokens, one per token.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub logprobs: Vec<f64>,
 }
 
-/// Adds the fields that ask for token ids and log-probabilities. Returns false if this protocol has none.
+/// Adds the fields that ask for token ids and log-probabilities. Returns false if the protocol has no such fields.
 pub(super) fn request(target: &ModelTarget, body: &mut Map<String, Value>) -> bool {
     if target.kind != genai::adapter::AdapterKind::OpenAI {
         return false;
     }
     body.insert("logprobs".to_owned(), json!(true));
     if target.own_server {
-        // Without a number, llama.cpp's server lists twenty alternatives to each token.
+        // Without this number, llama.cpp's server lists twenty alternatives for each token.
         body.insert("top_logprobs".to_owned(), json!(1));
         body.insert("return_token_ids".to_owned(), json!(true));
     }
     true
 }
 
-/// Collects what a server returned about a reply's tokens, from its whole body or from the events of a stream.
+/// Collects token ids, log-probabilities and the weights' version from a whole body or from the events of a stream.
 #[derive(Debug, Default)]
 pub(super) struct TokenCollector {
     prompt: Vec<u32>,
     completion: Vec<u32>,
     logprobs: Vec<f64>,
-    /// Ids beside the log-probabilities; `None` for one that has no id.
+    /// Ids listed with the log-probabilities; `None` for a token without an id.
     beside: Vec<Option<u32>>,
     weights: Option<String>,
 }
@@ -62,7 +62,7 @@ impl TokenCollector {
             || self.weights.is_none() && (event.contains("fingerprint") || event.contains("weight_version"))
     }
 
-    /// Reads a body, or an event of a stream.
+    /// Collects from a whole body or from one event of a stream.
     pub(super) fn add(&mut self, body: &Value) {
         let ids = |pointer: &str| body.pointer(pointer).and_then(ids);
         if let Some(prompt) = ids("/prompt_token_ids").or_else(|| ids("/choices/0/prompt_token_ids")) {
@@ -81,8 +81,8 @@ impl TokenCollector {
         }
     }
 
-    /// Writes what was collected into the reply. Lists that cannot belong to each other, or to the number of tokens that
-    /// the server reports, are left out: some servers lose tokens of a stream.
+    /// Moves everything collected into the reply. Drops lists whose lengths contradict each other or the reported token
+    /// counts: some servers lose tokens in streams.
     pub(super) fn complete(self, reply: &mut Reply) {
         let Self { prompt, mut completion, mut logprobs, beside, weights } = self;
         reply.weights = weights;
@@ -101,7 +101,7 @@ impl TokenCollector {
     }
 }
 
-/// Reads a list of ids; `None` if anything else is in it.
+/// Reads a list of ids; `None` if an element is not an id.
 fn ids(value: &Value) -> Option<Vec<u32>> {
     value.as_array()?.iter().map(id).collect()
 }

@@ -19,13 +19,13 @@ use super::{
 };
 use crate::files::hex;
 
-/// Bits of the seed that are sent: Gemini's field is a signed 32-bit integer, the narrowest of all.
+/// Mask for the seed that is sent: the narrowest field, Gemini's, is a signed 32-bit integer.
 const SEED_BITS: u64 = 0x7fff_ffff;
 
-/// Converts conversation and tools.
+/// Converts the conversation and the tools of a request.
 pub(super) fn request(target: &ModelTarget, request: &Request) -> ChatRequest {
     let kind = target.kind;
-    // Gemini identifies a result by its function's name, the others by the call's id.
+    // Gemini identifies a result by its function's name, the other providers by the call's id.
     let names: HashMap<&str, &str> = request
         .messages
         .iter()
@@ -33,7 +33,7 @@ pub(super) fn request(target: &ModelTarget, request: &Request) -> ChatRequest {
         .map(|call| (call.id.as_str(), call.name.as_str()))
         .collect();
     let mut messages: Vec<ChatMessage> = Vec::with_capacity(request.messages.len());
-    // The Responses API gets the messages as items instead, in `options`.
+    // For the Responses API, messages are sent as items instead (in `options`).
     let said_here = if kind == AdapterKind::OpenAIResp { &[][..] } else { &request.messages };
     for said in said_here {
         // Anthropic wants the results of all calls of a reply in one message ("Parallel tool use" in its
@@ -64,12 +64,12 @@ pub(super) fn request(target: &ModelTarget, request: &Request) -> ChatRequest {
     }))
 }
 
-/// Marks messages for Anthropic's cache. Anthropic caches only up to a mark, accepts at most four, and searches at most
-/// 20 blocks back from one for what an earlier call wrote ("How automatic prefix checking works" in its documentation).
-/// An agent sends its whole history at every step, so the newest message is marked, and also the message that was the
-/// newest a step ago, because a step of many calls has more than 20 blocks. The mark on the system message keeps it and
-/// the tools before it cached if a history is rewritten. A single question would only pay for the write, so it gets no
-/// mark.
+/// Marks messages for Anthropic's cache. Anthropic caches only up to a mark, accepts at most four marks, and searches
+/// at most 20 blocks back from a mark for an earlier write ("How automatic prefix checking works" in its
+/// documentation). An agent sends its whole history at every step, so the newest message is marked. The message that
+/// was the newest one step ago is marked too, because a step with many calls has more than 20 blocks. The mark on the
+/// system message keeps it and the tools before it cached if the history is rewritten. A single question gets no mark,
+/// because it would only pay for the write.
 fn mark(request: &Request, messages: &mut [ChatMessage]) {
     let goes_on = !request.tools.is_empty() || request.messages.iter().any(|said| said.role == Role::Assistant);
     if !goes_on {
@@ -127,7 +127,7 @@ fn picture(image: &Image) -> ContentPart {
     ContentPart::from_binary_base64(image.media_type.as_str(), image.data.as_str(), None)
 }
 
-/// Returns the result of a call, with pictures, as the single block that Anthropic takes.
+/// Returns a tool result with pictures as one block, the form that Anthropic takes.
 fn with_pictures(target: &ModelTarget, message: &Message, id: &str, text: &str) -> Option<Value> {
     if target.kind != AdapterKind::Anthropic || !target.features.images || message.images.is_empty() {
         return None;
@@ -139,8 +139,8 @@ fn with_pictures(target: &ModelTarget, message: &Message, id: &str, text: &str) 
     Some(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
 }
 
-/// Returns a result's pictures as a user message, for providers other than Anthropic, which take pictures only from
-/// users.
+/// Returns a tool result's pictures as a user message. Providers other than Anthropic accept pictures only in user
+/// messages.
 fn pictures_apart(target: &ModelTarget, message: &Message) -> Option<ChatMessage> {
     let is_apart = is_result(message) && target.kind != AdapterKind::Anthropic && target.features.images;
     if !is_apart || message.images.is_empty() {
@@ -151,10 +151,10 @@ fn pictures_apart(target: &ModelTarget, message: &Message) -> Option<ChatMessage
     Some(ChatMessage::user(MessageContent::from_parts(parts)))
 }
 
-/// Converts a message's thoughts to what its provider wants back, except the signatures of its calls.
+/// Converts a message's thoughts to the provider's format, except signatures of calls.
 fn sent_thoughts(kind: AdapterKind, message: &Message) -> Vec<ContentPart> {
     let part = |thought: &Thought| match (kind, thought) {
-        // Servers that send reasoning with a call want it back with the call's result; with other replies it is
+        // Servers that send reasoning with a call want it back with the call's result. With other replies it is
         // useless, and some servers refuse it.
         (AdapterKind::OpenAI, Thought::Text(text)) if !message.tool_calls.is_empty() => {
             Some(ContentPart::ReasoningContent(text.clone()))
@@ -170,7 +170,8 @@ fn sent_thoughts(kind: AdapterKind, message: &Message) -> Vec<ContentPart> {
     message.thoughts.iter().filter_map(part).collect()
 }
 
-/// Converts a call for sending it back. Providers demand an object as arguments, even if the model did not write one.
+/// Converts a call that is sent back to the provider. Providers demand an object as arguments, even if the model wrote
+/// something else.
 fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
     let fn_arguments = match &call.arguments {
         Value::Object(_) => call.arguments.clone(),
@@ -185,9 +186,9 @@ fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
     GenaiToolCall { call_id: call.id.clone(), fn_name: call.name.clone(), fn_arguments, thought_signatures }
 }
 
-/// Returns `genai`'s options for a request, and, in words, the parts of the request that are not sent. For a model on
-/// the user's server, an explicit effort stops `genai` from reading `-low` or `-high` at the end of the name as the
-/// effort and cutting it off.
+/// Returns `genai`'s options for a request, and descriptions of the request's parts that are not sent. For a model on
+/// the user's server, an explicit effort is set: otherwise `genai` would take `-low` or `-high` at the end of the
+/// model's name for the effort and cut it off.
 pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, Vec<String>) {
     let sampling = &request.sampling;
     let mut options = ChatOptions::default().with_capture_raw_body(true).with_normalize_reasoning_content(true);
@@ -201,17 +202,17 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
             options = options.with_reasoning_effort(effort);
         }
         if target.kind == AdapterKind::Anthropic && budget > 0 {
-            // Anthropic refuses a temperature other than 1 together with a thinking budget.
+            // Anthropic refuses a temperature other than 1 with a thinking budget.
             options.temperature = None;
         }
     }
-    // Providers count reasoning as written tokens.
+    // Providers count reasoning as tokens written.
     let thoughts = if request.foreign { 0 } else { thinking::beyond(target, sampling) };
     options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(thoughts));
     let mut extra = Map::new();
     if let Some(effort) = sampling.effort {
         if target.kind == AdapterKind::OpenAI {
-            // Sent unchanged, even to servers whose models are unknown here.
+            // The effort is sent even to servers whose models are unknown here.
             extra.insert("reasoning_effort".to_owned(), json!(effort));
         } else {
             options = options.with_reasoning_effort(thinking::of_genai(effort));
@@ -227,7 +228,7 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
     if target.kind == AdapterKind::OpenAIResp {
         responses::complete(target, request, &mut options, &mut extra);
     }
-    // Without a key, `genai` turns off the cache of the newest models.
+    // Without a cache key, `genai` turns off caching for the newest models.
     let has_cache = !target.own_server || target.model.starts_with("gpt-");
     if target.kind == AdapterKind::OpenAIResp || target.is_openai() && has_cache {
         options.prompt_cache_key = Some(cache_key(request));
@@ -236,8 +237,8 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
     (if extra.is_empty() { options } else { options.with_extra_body(Value::Object(extra)) }, left_out)
 }
 
-/// Returns the key with which OpenAI finds the server that has cached a conversation's beginning: the same for all
-/// calls of a conversation.
+/// Returns the cache key of a conversation, the same for all its calls. With it, OpenAI routes the calls to the server
+/// that has cached the conversation's beginning.
 fn cache_key(request: &Request) -> String {
     let mut hasher = Sha256::new();
     for message in request.messages.iter().take(2) {
@@ -254,20 +255,21 @@ pub(super) fn reply(kind: AdapterKind, response: ChatResponse) -> Reply {
 }
 
 /// Adapts options to a stream that should give the whole reply at its end. The text of thoughts is taken from the
-/// pieces, because capturing it would ask Gemini for thoughts. Anthropic's signatures are only in the captured blocks.
+/// pieces, because `genai`'s option to capture it would also make Gemini send thoughts. Anthropic's signatures are
+/// found only in captured blocks.
 pub(super) fn streaming(kind: AdapterKind, options: &ChatOptions) -> ChatOptions {
     let options = options.clone().with_capture_usage(true).with_capture_content(true).with_capture_tool_calls(true);
     if kind == AdapterKind::Anthropic { options.with_capture_reasoning_content(true) } else { options }
 }
 
-/// Converts the end of a stream, with the text and thoughts collected from its pieces.
+/// Makes the reply from the end of a stream, and from the text and thoughts collected from its pieces.
 pub(super) fn streamed_reply(kind: AdapterKind, text: String, thoughts: String, end: StreamEnd) -> Reply {
     let usage = end.captured_usage.unwrap_or_default();
     let (_, reply) = parts(kind, end.captured_content.unwrap_or_default(), Some(thoughts), &usage);
     Reply { text, ..reply }
 }
 
-/// Returns the texts, and a reply with everything else.
+/// Returns a reply without its text, and the texts separately.
 fn parts(
     kind: AdapterKind,
     content: MessageContent,
@@ -280,7 +282,7 @@ fn parts(
     if kind == AdapterKind::OpenAI {
         reply.thoughts.extend(reply.reasoning.clone().map(Thought::Text));
     }
-    // A signature, to be followed by the thoughts that it signs.
+    // Anthropic's signature of the thoughts in the next part.
     let mut signed: Option<String> = None;
     for part in content {
         match part {
@@ -300,7 +302,7 @@ fn parts(
                 reply.tool_calls.push(ToolCall {
                     id: call.call_id,
                     name: call.fn_name,
-                    // A call without arguments has an empty object as arguments.
+                    // A call without arguments gets an empty object.
                     arguments: if call.fn_arguments.is_null() { json!({}) } else { call.fn_arguments },
                 });
             }
@@ -310,7 +312,7 @@ fn parts(
     (texts, reply)
 }
 
-/// Attaches the signatures of a Gemini call, which `genai` also gives as parts before the call.
+/// Attaches signatures to their Gemini call, and removes the copies that `genai` also gives as parts before the call.
 fn own_signatures(kind: AdapterKind, call: &GenaiToolCall, thoughts: &mut Vec<Thought>) {
     if kind != AdapterKind::Gemini {
         return;
@@ -322,7 +324,7 @@ fn own_signatures(kind: AdapterKind, call: &GenaiToolCall, thoughts: &mut Vec<Th
     }
 }
 
-/// Converts token counts to what [`Usage`] documents.
+/// Converts token counts to the conventions of [`Usage`].
 fn usage(usage: &genai::chat::Usage) -> Usage {
     let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
     let input = usage.prompt_tokens_details.as_ref();
@@ -331,14 +333,14 @@ fn usage(usage: &genai::chat::Usage) -> Usage {
         input: count(usage.prompt_tokens),
         cached: count(input.and_then(|details| details.cached_tokens)),
         cache_written: count(input.and_then(|details| details.cache_creation_tokens)),
-        // A Gemini reply that contains only thoughts comes without a total.
+        // A Gemini reply that contains only thoughts comes without a total of tokens written.
         output: count(usage.completion_tokens).max(reasoning),
         reasoning,
     }
 }
 
 /// Reads an OpenAI reply that `genai` refuses because a tool call's arguments are not JSON, or its id or type is
-/// missing. `None` if it is not a reply at all.
+/// missing. Returns `None` if the body is not a reply at all.
 pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
     let message = body.pointer("/choices/0/message")?;
     let text = |key: &str| message.get(key).and_then(Value::as_str).map(|text| text.trim().to_owned());
@@ -365,13 +367,13 @@ pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
     })
 }
 
-/// Maximum plausible tokens written by one call: far more than any model writes.
+/// Maximum plausible number of tokens written in one call: far more than any model writes.
 const MOST_WRITTEN: u64 = 1_000_000;
 
-/// Maximum tokens that a provider adds to a prompt: how to call tools, a system message of its own.
+/// Maximum tokens that a provider adds to a prompt, such as instructions for tool calls or its own system message.
 const MOST_ADDED: u64 = 100_000;
 
-/// Whether a call of this request can have used these tokens: no token is shorter than a byte.
+/// Whether a call with this request can have used these tokens. No token is shorter than a byte.
 pub(super) fn is_possible(usage: &Usage, request: &Request) -> bool {
     let most_read = most_read(request).saturating_add(MOST_ADDED);
     let read = [usage.input, usage.cached, usage.cache_written];
@@ -397,7 +399,7 @@ pub(super) fn reported_usage(body: &Value) -> Usage {
     if body.pointer("/usage/input_tokens").is_some() {
         let (cached, cache_written) =
             (count("/usage/cache_read_input_tokens"), count("/usage/cache_creation_input_tokens"));
-        // Anthropic counts tokens that went through its cache separately.
+        // Anthropic counts cached tokens separately from other input.
         let input = count("/usage/input_tokens").saturating_add(cached).saturating_add(cache_written);
         return Usage { input, cached, cache_written, output: count("/usage/output_tokens"), reasoning: 0 };
     }

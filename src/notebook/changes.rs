@@ -22,8 +22,8 @@ pub(super) const CHANGES: &str = "changes";
 pub(super) const PACKAGES: &str = "site-packages/";
 /// Name of the code of a file outside of its functions; as a permission, it includes [`IMPORTS`].
 const MODULE: &str = "<module>";
-/// Name of a file's import statements outside of functions. What other code in a file needs is an import, more often than
-/// not, and other statements there set what the program computes with.
+/// Name of a file's import statements outside of functions. They form a part of their own, because other changed code
+/// often needs a new import, while other statements outside of functions set the values that the program computes with.
 const IMPORTS: &str = "<imports>";
 
 /// Parts of the repository that a solution may change.
@@ -55,7 +55,7 @@ impl PermittedChanges {
         Ok(Self { files, functions })
     }
 
-    /// Whether a change of this file is used in verification. New files are, unless Python could import them.
+    /// Whether a change of this file is used in verification. New files are used unless Python could import them.
     #[must_use]
     pub(super) fn allows_file(&self, path: &str, is_new: bool) -> bool {
         let is_code = || {
@@ -106,7 +106,7 @@ pub(super) fn permitted_patches(
     (kept.collect(), left.collect())
 }
 
-/// Reports Python files of a solution that contain values of the gold answer, as fragments.
+/// Describes, as fragments, the Python files of a solution that contain values of the gold answer.
 pub(super) fn written_answers(
     tree: &Path,
     changes: &Changes,

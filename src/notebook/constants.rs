@@ -62,7 +62,7 @@ fn in_line(line: &str, is_shell: bool) -> Vec<(Range<usize>, String)> {
         let (range, after) = (at..at + word.len(), line[at + word.len()..].chars().next());
         at += length;
         let is_quoted = matches!(before, Some('"' | '\'')) && after == before && word.len() <= LONGEST_WORD;
-        // A file descriptor, as in `2>&1`.
+        // The number of a file descriptor, as in `2>&1`, is not a setting.
         let is_descriptor = is_shell && (after == Some('>') || before == Some('&'));
         let other = match word {
             "True" => Some("False".to_owned()),

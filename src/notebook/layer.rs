@@ -76,7 +76,7 @@ pub async fn restore(captured: &Map<String, Value>, host: &mut dyn Host) -> Resu
 }
 
 async fn run(request: Value, host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
-    // JSON inside a Python string literal: JSON's escapes are also valid in Python.
+    // Write the JSON as a Python string literal: JSON's escapes are also valid in Python.
     let text = serde_json::to_string(&request.to_string()).unwrap_or_default();
     let script = format!("import json\nrequest = json.loads({text})\n{SOURCE}");
     let argv = ["python", "-I", "-"].map(Into::into).to_vec();

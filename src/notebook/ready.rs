@@ -196,7 +196,7 @@ impl ReadyTask {
             Err(lost) => return Err(lost),
         };
         for (number, cell) in work.cells.iter().filter(|cell| cell.by == CellAuthor::Agent).enumerate() {
-            // A cell that was interrupted gets ten times the time it had, at least a minute.
+            // A cell that was interrupted in the attempt gets ten times the time that it had, at least a minute.
             let patience = Duration::from_secs_f64((10.0 * cell.seconds).max(60.0));
             let mut shown = kernel.run(&cell.code, patience, &mut host).await?;
             if shown.state == CellState::Running {
@@ -237,7 +237,7 @@ impl Ready for ReadyTask {
         !self.task().permitted.allows_file(path, !self.snapshot.tree().join(path).exists())
     }
 
-    /// Uses the task's own budgets where the run has the defaults.
+    /// Uses the task's own budgets in place of limits that have their default values in the run.
     fn limits(&self, asked: Limits) -> Limits {
         let (usual, own) = (Limits::default(), self.task().manifest.budget);
         Limits {

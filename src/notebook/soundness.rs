@@ -30,7 +30,7 @@ pub fn incomplete_solutions() -> impl Family + 'static {
     })
 }
 
-/// The attempts that show whether a task is sound, and their judgement.
+/// The attempts that show whether a task is sound, and how they are judged.
 pub struct SoundnessPlan {
     task: LoadedTask,
 }
@@ -213,7 +213,7 @@ fn measures(record: &AttemptRecord, ours: bool) -> impl Iterator<Item = (&str, f
     verdict.iter().flat_map(|verdict| verdict.measures.iter().map(|(name, &value)| (name.as_str(), value)))
 }
 
-/// Whether a pattern was in the output of these cells.
+/// Whether a landmark's pattern was in the output of these cells.
 fn was_hit(record: &AttemptRecord, landmark: &str, by: &str) -> bool {
     let seen = record.observed.get("landmarks").and_then(|all| all.get(landmark)).and_then(|one| one.get(by));
     seen.and_then(serde_json::Value::as_bool).unwrap_or(false)

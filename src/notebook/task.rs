@@ -34,7 +34,7 @@ pub enum Solutions {
 pub struct TrialSolution {
     /// Name of the solution.
     pub name: String,
-    /// Its cells; all blocks are withheld.
+    /// Cells of the solution, for the sample that withholds all blocks.
     pub cells: Vec<String>,
     /// The submission; `None` for the JSON that the cells print.
     pub answer: Option<String>,

@@ -165,7 +165,7 @@ mod tests {
                 ("a.py::step".to_owned(), [15.0, 9.0, 3.0, 0.1, 0.2, 0.1]),
             ])
         };
-        // Half a millisecond is far below the tolerance of a comparison.
+        // The runs differ by half a millisecond, which is far below the tolerance of a comparison.
         let kept = stable(&run(0.0040), &run(0.0045));
         assert_eq!(kept.keys().collect::<Vec<_>>(), ["a.py::step"]);
     }

@@ -59,7 +59,7 @@ pub fn gold_recording_family() -> impl Family + 'static {
         loaded.permitted = PermittedChanges::new(["**"])?;
         loaded.record = Some(GoldRecord::default());
         loaded.answer.get_or_insert_with(|| serde_json::json!({ "unrecorded": true }));
-        // Verification runs the experiment itself.
+        // The solution contains no cells that only run the experiment, because verification runs it.
         let gold = TrialSolution::from_gold(&loaded, "gold".to_owned(), &[], Vec::new());
         let solutions = Solutions::Trials(Arc::new(vec![gold; RECORDED as usize]));
         Ok(TaskItem { loaded: Arc::new(loaded), rule: Rule::Strict, solutions })

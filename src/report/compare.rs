@@ -366,7 +366,7 @@ mod tests {
         let rows = compare(&contenders(&records), false, false, Intervals::default());
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.samples, row.unmatched), (18, 4));
-        // In samples 2 to 19, a passes 2, 3 and 4, and b passes 2 to 14.
+        // Of samples 2 to 19, contender a passes 2, 3 and 4, and contender b passes 2 to 14.
         assert_eq!((row.only_first, row.only_second), (0, 10));
         assert!((row.difference - 10.0 / 18.0).abs() < 1e-12);
         assert!((row.p - 2.0 / 1024.0).abs() < 1e-12);
@@ -404,7 +404,7 @@ mod tests {
             assert!(row.first_rate.is_nan() && row.second_rate.is_nan() && row.p.is_nan() && row.adjusted_p.is_nan());
             assert!(row.interval.is_none());
         }
-        // The bounds if all attempts of b had failed, or passed.
+        // The bounds assume that all attempts of b had failed, or that all had passed.
         assert_eq!(a_b.lost_bounds, Some(Interval { low: 0.0, high: 1.0 }));
         assert!((a_c.adjusted_p - a_c.p).abs() < 1e-12, "only what was tested is adjusted for: {a_c:?}");
         let json = serde_json::to_value(&rows).unwrap();
@@ -412,7 +412,7 @@ mod tests {
         let text = compare_console(&rows, how);
         assert!(!text.contains("NaN"), "{text}");
         assert!(text.contains("lost to infrastructure and left out of the rates: 0 of `a`, 12 of `b`"), "{text}");
-        // A lost contender also gets a row when compared with only one other.
+        // A contender whose attempts were all lost also gets a row when it is compared with only one other.
         let alone = compare(&contenders(&records[..2]), false, false, how);
         assert_eq!((alone.len(), alone[0].samples), (1, 0));
     }

@@ -25,8 +25,8 @@ pub fn console(summary: &Summary) -> String {
     with_notes(parts, summary)
 }
 
-/// Formats what the end of a run shows on a terminal: pass rates and the family's measures, without the tables of how
-/// attempts ended and what they cost.
+/// Formats the brief summary at the end of a run on a terminal: pass rates and the family's measures, without the
+/// tables of how attempts ended and what they cost.
 #[must_use]
 pub fn brief_console(summary: &Summary) -> String {
     let mut parts = Vec::new();
@@ -37,7 +37,7 @@ pub fn brief_console(summary: &Summary) -> String {
     with_notes(parts, summary)
 }
 
-/// Appends what verifiers chose, and the notes.
+/// Appends the table of the verifiers' choices, and the notes.
 fn with_notes(mut parts: Vec<String>, summary: &Summary) -> String {
     if !summary.verifiers.is_empty() {
         parts.push(verifiers_console(&summary.verifiers, summary.intervals()).trim_end().to_owned());

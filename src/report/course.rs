@@ -26,12 +26,12 @@ impl Course {
             if !runs_code(tool, arguments) {
                 continue;
             }
-            // Nothing ran yet, or a later call shows the outcome.
+            // In these cases nothing has run yet, or a later call shows the outcome.
             if tool == "execute" && (content.starts_with("error:") || content.starts_with("still running")) {
                 continue;
             }
-            // A call whose output equals the previous one's shows a notice instead of the output, so it repeats that
-            // outcome. Without a previous outcome, the call was refused and ran nothing.
+            // If the output equals that of the previous call, a notice takes its place, so the call repeats the
+            // previous outcome. Without a previous outcome, the call was refused and ran nothing.
             let Some(crashed) = shows_crash(tool, content).or(last) else { continue };
             last = Some(crashed);
             course.crashed.push(crashed);

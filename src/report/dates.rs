@@ -161,7 +161,7 @@ mod tests {
         };
         let since = |record: &AttemptRecord| match record.paper.as_str() {
             "early" => date("2024-03-01"),
-            // The month of the new model's cutoff: the model may have read the task.
+            // The date is the month of the new model's cutoff, so the model may have read the task.
             "late" => date("2025-06"),
             _ => None,
         };

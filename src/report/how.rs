@@ -38,11 +38,11 @@ pub struct HowRow {
     pub first_crashed_share: AttemptShare,
     /// Attempts whose first run crashed and a later run did not.
     pub recovered: usize,
-    /// Share of `first_crashed` that recovered.
+    /// Share of the attempts counted by `first_crashed` that recovered.
     pub recovered_share: AttemptShare,
     /// Attempts whose first run crashed and that pass in the end.
     pub ended_right: usize,
-    /// Share of `first_crashed` that pass.
+    /// Share of the attempts counted by `first_crashed` that pass.
     pub ended_right_share: AttemptShare,
     /// Mean number of the step at which code first ran without crashing, over the attempts in which it did.
     pub steps_to_working: Option<f64>,
@@ -314,11 +314,11 @@ mod tests {
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.samples, row.attempts, row.trajectories, row.ran), (3, 4, 3, 3));
         assert_eq!((row.first_crashed, row.recovered, row.ended_right), (2, 1, 1));
-        // The average over samples: all attempts at x_0, no attempt at x_1.
+        // An average over samples: the first run crashed in all attempts at x_0 and in no attempt at x_1.
         assert_eq!(row.first_crashed_share.rate, Some(0.5));
         assert_eq!((row.recovered_share.rate, row.ended_right_share.rate), (Some(0.5), Some(0.5)));
         assert_eq!((row.steps_to_working, row.seconds_per_sample), (Some(4.0), Some(40.0 / 3.0)));
-        // x_0 passes half, x_1 all and y_0 none of its attempts; all attempts at x_2 are lost.
+        // Half of the attempts at x_0 pass, all at x_1 and none at y_0; all attempts at x_2 are lost.
         assert_eq!((row.lost, row.pass), (2, Some(0.5)));
         assert_eq!(row.pass_at_worst, Some((0.5 + 0.5 + 0.0 + 0.0) / 4.0));
         assert_eq!(row.pass_at_best, Some((0.5 + 1.0 + 1.0 + 0.0) / 4.0));

@@ -45,7 +45,7 @@ pub struct Labelled<'a> {
     pub run: &'a str,
     /// Prefix of its agents' labels.
     pub prefix: &'a str,
-    /// Its agents and models, under their original names.
+    /// Agents and models of the run, under their original names.
     pub contenders: BTreeSet<AgentAndModel>,
 }
 

@@ -12,8 +12,8 @@ use crate::stats::{FEWEST_SAMPLES, Interval};
 /// The row of one agent and model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeaderboardRow {
-    /// One plus the number of contenders that are ahead of this one by the paired test; `None` if it was compared with
-    /// none of several others.
+    /// One plus the number of contenders that are ahead of this one by the paired test. `None` if there are several
+    /// contenders but this one was compared with none of them.
     pub rank: Option<usize>,
     /// The agent's label.
     pub agent: String,
@@ -48,7 +48,7 @@ pub struct LeaderboardRow {
 /// from which their ranks follow.
 #[must_use]
 pub fn leaderboard(summary: &Summary, pairs: &[ContenderComparison]) -> Vec<LeaderboardRow> {
-    // For each agent and model, use the row over all n or, if there is only one row, that one.
+    // For each agent and model, use the row over all n or, if there is only one row, that row.
     let is_whole = |row: &&SummaryRow| {
         row.n.is_none()
             || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
@@ -192,7 +192,8 @@ mod tests {
         let told: Vec<_> = places.iter().map(|it| (it.agent.as_str(), it.is_front)).collect();
         let expected = [("gold", false), ("dear", true), ("same", false), ("cheap", true), ("beaten", false)];
         assert_eq!(told, expected);
-        // Of 20 samples, 5 flips are not more than chance, 10 are: only the last two are behind `gold`.
+        // With 20 samples, contenders that differ at 5 samples may differ by chance, but not at 10 samples. So only the
+        // last two are behind `gold`.
         assert_eq!(places.iter().map(|it| it.rank).collect::<Vec<_>>(), [1, 1, 1, 2, 2].map(Some));
         assert!(leaderboard(&summary, &[]).iter().all(|place| place.rank.is_none()));
         assert!(places[0].cost.is_none() && places[1].cost.is_some_and(|cost| (cost - 0.5).abs() < 1e-9));

@@ -218,7 +218,8 @@ impl Merged {
         self
     }
 
-    /// Options for summarising the runs together, with these k for pass@k or, if none are given, 1 and the runs' own.
+    /// Options for summarising the runs together. They contain these k for pass@k or, if none are given, 1 and each
+    /// run's number of attempts.
     #[must_use]
     pub fn options(&self, asked: &[usize]) -> SummaryOptions {
         let notes = self.runs.iter().flat_map(|run| run.notes.iter().map(|note| run.note(note)));
@@ -319,7 +320,7 @@ mod tests {
         let folders = [run(&place.path().join("a")), place.path().join("none")];
         let merged = Merged::read(&folders, Detail::Outcome, &Labels::default()).unwrap();
         assert_eq!((merged.runs.len(), merged.unread.len()), (1, 1));
-        // Two runs were requested, so the label contains the run's name although only one could be read.
+        // Two runs were requested, so the label contains the run's name, although only one run could be read.
         assert_eq!(merged.runs[0].label("react"), "a/react");
         assert!(Merged::read_all(&folders, Detail::Outcome, &Labels::default()).is_err());
     }

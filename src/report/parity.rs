@@ -103,7 +103,7 @@ pub fn parity(sides: [&[AttemptRecord]; 2], aspect: &Aspect) -> Result<Parity, S
         return Err("no sample has an attempt on both sides in every run".to_owned());
     }
     let means = |side: &BTreeMap<String, BTreeMap<u32, f64>>| {
-        // Skip lost attempts; later ones move up.
+        // Skip lost attempts; later attempts take their places.
         let of_run = |run: usize| both.iter().filter_map(|id| side.get(*id)?.values().nth(run)).sum::<f64>();
         (0..runs).map(|run| of_run(run) / both.len() as f64).collect()
     };

@@ -129,7 +129,7 @@ impl Status {
             failed,
             lost,
             running: if being_written { begun } else { 0 },
-            // Folding from 0.0, because an empty `sum()` is -0.0.
+            // Fold from 0.0, because an empty `sum()` is -0.0.
             cost: records.iter().fold(0.0, |sum, record| sum + record.cost),
             reserved: 0.0,
             recorded: records.iter().fold(0.0, |sum, record| sum + record.cost),
@@ -153,8 +153,8 @@ impl Status {
         }
     }
 
-    /// Adds recorded costs beside attempts (of verifiers and of probing models) and, if the run has a ledger, replaces
-    /// the cost by the ledger's.
+    /// Adds recorded costs other than those of attempts (costs of verifiers and of probing models). If the run has a
+    /// ledger, replaces the cost by the ledger's.
     #[must_use]
     pub fn with_costs(self, beside_attempts: f64, ledger: Option<PaidTotals>) -> Self {
         let recorded = self.recorded + beside_attempts;

@@ -48,7 +48,7 @@ pub struct SuiteRow {
 struct RowSums {
     lines: usize,
     calls: usize,
-    /// Tests and seconds by n, summed over all samples.
+    /// Number of tests and seconds by n, summed over all samples.
     tests: Option<Vec<f64>>,
     seconds: Option<Vec<f64>>,
     /// Numbers of killed mutants and of mutants that are not equivalent.

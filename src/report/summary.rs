@@ -425,7 +425,7 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Estimator of a sample's rate from its attempts n, passed attempts c, and k.
+/// Estimates a rate at a sample from the number of attempts n, the number of passed attempts c, and k.
 type Estimate = fn(usize, usize, usize) -> Option<f64>;
 
 /// pass@k for each k and pass^k for each k above 1, each over the samples with at least k attempts.
@@ -445,7 +445,7 @@ fn pass_rate(samples: &[SampleCounts<'_>], k: usize, estimate: Estimate, how: In
             attempts += tally.attempts;
         }
     }
-    // With n attempts per sample, the estimate is worth n / k independent trials, and one if n = k.
+    // With n attempts, a sample's estimate carries the information of n / k independent trials; of one trial if n = k.
     let trials = attempts as f64 / (measured.len() * k).max(1) as f64;
     PassAt {
         k,

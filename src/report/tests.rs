@@ -263,7 +263,7 @@ fn attempts_that_were_stopped_with_the_run_are_not_losses() {
     let row = summary.rows.iter().find(|row| row.agent == "react").unwrap();
     assert_eq!((row.samples, row.attempts, row.lost, row.stopped, row.pass_at_worst), (1, 1, 0, 2, None));
     assert_eq!(row.ends, [(End::Answered, 1), (End::Cancelled, 2)].into());
-    // A contender of which nothing has ended is not one that was lost.
+    // A contender whose attempts were all stopped before an end is not a lost contender.
     let names: Vec<String> = contenders(&records).into_iter().map(|contender| contender.name).collect();
     assert_eq!(names, ["fixed gpt-x", "react gpt-x"]);
     assert_eq!(outcome(&records[1]), "stopped");
@@ -327,12 +327,12 @@ fn pass_at_k_is_averaged_over_samples_and_ends_and_means_over_attempts() {
     ];
     let summary = summarise(&records, &options(&[1, 2, 3]));
     let rates: Vec<f64> = summary.rows[0].pass_at.iter().map(|at| at.rate.unwrap()).collect();
-    // Computed by hand: (2/3 + 1/3) / 2; (1 + 2/3) / 2; (1 + 1) / 2.
+    // Computed by hand: pass@1 is (2/3 + 1/3) / 2, pass@2 is (1 + 2/3) / 2, pass@3 is (1 + 1) / 2.
     for (got, wanted) in rates.iter().zip([0.5, 5.0 / 6.0, 1.0]) {
         assert!((got - wanted).abs() < 1e-12, "{rates:?}");
     }
     let all: Vec<f64> = summary.rows[0].pass_all.iter().map(|all| all.rate.unwrap()).collect();
-    // pass^2 and pass^3 by hand: (1/3 + 0) / 2; 0.
+    // By hand, pass^2 is (1/3 + 0) / 2, and pass^3 is 0.
     for (got, wanted) in all.iter().zip([1.0 / 6.0, 0.0]) {
         assert!((got - wanted).abs() < 1e-12, "{all:?}");
     }
@@ -675,6 +675,6 @@ fn samples_weigh_by_their_lines_in_the_rate_by_lines() {
     assert_eq!((row.lines, row.score_lines), (Some(16), Some((3.0 + 4.5 + 4.0) / 16.0)));
     let shown = super::lines_console(&summary);
     assert!(shown.contains("score_lines") && shown.contains("71.9"), "{shown}");
-    // Records of earlier versions have no lines.
+    // Records of earlier versions lack the number of lines.
     assert_eq!(summarise(&[record("a", 1, 0, 0, true)], &SummaryOptions::default()).rows[0].score_lines, None);
 }

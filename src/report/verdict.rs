@@ -47,7 +47,7 @@ pub fn verdict_lines(record: &AttemptRecord) -> Vec<String> {
     lines
 }
 
-/// Formats `pass` or `fail` with the reason.
+/// Formats a verdict as `pass` or `fail`, with the reason.
 fn outline(verdict: Option<&Verdict>) -> String {
     match verdict {
         None => "not scored".to_owned(),

@@ -53,7 +53,8 @@ pub struct VerifierRow {
 /// see are left out.
 #[must_use]
 pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: Intervals) -> Vec<VerifierRow> {
-    /// Per sample [single, chosen, best], with the smallest k and the total cost.
+    /// For each sample, the pass rates of a single, the chosen and the best attempt; also the smallest k and the total
+    /// cost.
     #[derive(Clone, Default)]
     struct VerifierTally<'a> {
         samples: Vec<(SampleValue<'a>, [f64; 3])>,
@@ -106,7 +107,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
                 tally.samples.iter().map(|(sample, values)| SampleValue { value: values[column], ..*sample }).collect()
             };
             let k = tally.k.unwrap_or_default();
-            // The rate of a single attempt is based on all k attempts.
+            // The rate of a single attempt is the mean over all k attempts.
             let [single, chosen, best] =
                 [(0, k as f64), (1, 1.0), (2, 1.0)].map(|(place, trials)| rate_interval(&column(place), trials, how));
             VerifierRow {

@@ -57,7 +57,7 @@ pub(super) struct AttemptInProgress<'a> {
     pub(super) staged: &'a Staged<'a>,
     /// The agent, sample and number of the attempt.
     pub(super) job: &'a AttemptJob,
-    /// Its graphics processor, held until its end including verification.
+    /// Graphics processor of the attempt, held until the attempt has been verified.
     pub(super) gpu: Option<&'a Lease>,
     /// Files of the task that the agent's workspace lacks.
     pub(super) without: &'static [&'static str],
@@ -138,7 +138,7 @@ impl RunContext {
         if let Some(error) = self.ledger.failed() {
             return Err(self.store.ledger_failed(&error));
         }
-        // Flushing blocks on the disk.
+        // Flushing waits for the disk and must not block the async runtime.
         tokio::task::block_in_place(|| trajectory.finish())?;
         Ok(record)
     }
@@ -215,12 +215,14 @@ impl RunContext {
         record.rounds = review.rounds();
         // Destroy the sandbox before taking the diff, so that nothing writes any more.
         let destroyed = sandbox.destroy().await;
-        // From here on, a failure to read the workspace counts as the attempt's own doing unless there is evidence.
+        // From here on, a failure to read the workspace counts as the attempt's own doing unless there is evidence that
+        // the machine failed.
         let changes = match destroyed {
             Ok(()) if !ended.end.is_infrastructure() => {
                 let begun = Instant::now();
                 let read = tokio::task::block_in_place(|| workspace.changes(&ChangeLimits::default()));
-                // Charge the attempt for this time, because it may have left a tree that takes long to read.
+                // Charge the attempt for the time of taking the diff, because a large tree that it left makes this
+                // slow.
                 budget.tool_time += begun.elapsed();
                 read.map_err(|error| Loss::new(with_causes(&error)))
             }
@@ -244,7 +246,7 @@ impl RunContext {
         if ended.end != before {
             trajectory.push(&Event::Ended { end: ended.end, detail: ended.detail.clone() });
         }
-        // An attempt that ended its own sandbox counts, even if none of its work is left.
+        // An attempt that ended its own sandbox still gets a verdict, even if its changes could not be read.
         let changes = changes.unwrap_or_default();
         record.steps = budget.steps;
         record.format_errors = budget.format_errors;
@@ -303,8 +305,8 @@ impl RunContext {
                 record.cached_checks = verification.cached;
                 let mut verified: Verdict = ready.item().verified(&job.sample, &ScoringInput::from_record(record))?;
                 verified.warnings.extend(left_behind(record));
-                // Score the report again: if a check varies on purpose, the report is compared with verification's
-                // results.
+                // Score the answer again: for a check that varies on purpose, the answer is compared with the results
+                // of verification.
                 let reported = ready.item().reported(&job.sample, &ScoringInput::from_record(record))?;
                 record.pass = reported.pass && verified.pass;
                 record.reported = Some(reported);
@@ -349,8 +351,8 @@ fn is_fatal(error: &Error) -> bool {
     matches!(error.kind, FailureKind::Store | FailureKind::Internal | FailureKind::Suite)
 }
 
-/// Warnings about files of the agent that verification did not take over, which may explain a verdict: verified code
-/// and the agent's code differ.
+/// Warnings about the agent's changes that verification did not take over. They may explain a failed verdict, because
+/// the verified code then differs from the agent's.
 fn left_behind(record: &AttemptRecord) -> Vec<String> {
     let mut warnings = Vec::new();
     if !record.ignored.is_empty() {

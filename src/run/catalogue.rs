@@ -14,12 +14,12 @@ pub struct Catalogue {
     families: Families,
     /// Loaded items, by family and id.
     items: BTreeMap<(String, String), Arc<dyn Item>>,
-    /// Load errors of the other items, by id.
+    /// Errors of the items that could not be loaded, by id.
     gone: BTreeMap<String, Error>,
 }
 
 impl Catalogue {
-    /// Loads the items of these records. Load errors are kept in [`Self::unloadable()`].
+    /// Loads the items of these records. Errors are kept in [`Self::unloadable()`].
     #[must_use]
     pub fn load(families: &Families, suite: &Path, basis: ScoringBasis, records: &[AttemptRecord]) -> Self {
         let mut this = Self { families: families.clone(), items: BTreeMap::new(), gone: BTreeMap::new() };
@@ -54,12 +54,12 @@ impl Catalogue {
         Some((sample, item.as_ref()))
     }
 
-    /// The loaded items, ordered by family and id.
+    /// Loaded items, ordered by family and id.
     pub fn items(&self) -> impl Iterator<Item = &dyn Item> {
         self.items.values().map(AsRef::as_ref)
     }
 
-    /// Load errors of items, by id.
+    /// Errors of the items that could not be loaded, by id.
     #[must_use]
     pub const fn unloadable(&self) -> &BTreeMap<String, Error> {
         &self.gone

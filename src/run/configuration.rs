@@ -42,7 +42,7 @@ pub struct Configuration {
     pub sampling: Sampling,
     /// Budget of each attempt.
     pub limits: Limits,
-    /// Requested backend for envs. Runs from before this setting used venvs.
+    /// Requested backend for envs. Runs stored before this setting existed used venvs.
     #[serde(default = "venv")]
     pub env: crate::env::EnvKind,
     /// The kind of sandbox: `local`, `docker`, `podman`, `none`.
@@ -118,10 +118,10 @@ pub struct ModelChoice {
     /// Address of an OpenAI-compatible server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// Dollars per million tokens read, and per million written.
+    /// Price in dollars per million input tokens and per million output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<(f64, f64)>,
-    /// Dollars per million tokens read from the provider's cache, and per million written to it.
+    /// Price in dollars per million tokens read from the provider's cache and per million tokens written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_price: Option<(f64, f64)>,
     /// Properties of the model as described by the user.

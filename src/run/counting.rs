@@ -52,8 +52,8 @@ impl TryRecord for AttemptRecord {
     }
 }
 
-/// Decides for each record whether it counts for its agent, model, sample and attempt: the last one not lost to
-/// infrastructure counts, or else the last one.
+/// Decides for each record whether it counts. Of the records of one attempt (same agent, model, sample and number), the
+/// last one not lost to infrastructure counts; if all were lost, the last one.
 #[must_use]
 pub fn counting<T: TryRecord>(records: &[T]) -> Vec<bool> {
     let mut last: HashMap<_, usize> = HashMap::with_capacity(records.len());

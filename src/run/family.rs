@@ -49,9 +49,9 @@ impl Default for Words {
 /// A measure of a family's verdicts, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MeasureFacts {
-    /// Its name in tables, with the verdict that it is from: `verified_landmarks`.
+    /// Name of the measure in tables, after the name of the verdict that contains it: `verified_landmarks`.
     pub name: &'static str,
-    /// Its meaning, as a fragment.
+    /// Meaning of the measure, as a fragment.
     pub meaning: &'static str,
     /// Whether its values are counts, rather than shares from 0 to 1.
     pub is_count: bool,
@@ -71,22 +71,22 @@ impl MeasureFacts {
     }
 }
 
-/// Default name of the axis n.
+/// Default name of the difficulty axis, n, in figures.
 pub const WITHHELD: &str = "withheld units";
 
 /// A kind of task.
 pub trait Family: Send + Sync {
-    /// Its name in configurations and records: `masked`.
+    /// Name of the family in configurations and records: `masked`.
     fn name(&self) -> &'static str;
-    /// Name of the axis n in figures: "masked functions".
+    /// Name of the difficulty axis, n, in figures: "masked functions".
     fn axis(&self) -> &'static str {
         WITHHELD
     }
-    /// Its names for items and for groups of samples in reports.
+    /// The family's words for items and for groups of samples in reports.
     fn words(&self) -> Words {
         Words::default()
     }
-    /// A value of n in words: "3 masked functions".
+    /// Describes a value of n: "3 masked functions".
     fn extent(&self, n: usize) -> String {
         format!("n = {n}")
     }
@@ -109,7 +109,7 @@ pub trait Family: Send + Sync {
     fn withheld(&self, _sample: &Sample) -> Option<Withheld> {
         None
     }
-    /// Whether its tasks have a [`Task::forgery`].
+    /// Whether its tasks contain a forged solution ([`Task::forgery`]) for soundness runs.
     fn forges(&self) -> bool {
         false
     }
@@ -123,7 +123,7 @@ pub trait Family: Send + Sync {
     /// # Errors
     /// Kind `Suite` if the item is missing or invalid.
     fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<Arc<dyn Item>>;
-    /// Digest of all texts shown to models that are not part of an item. A run cannot continue with a different one.
+    /// Digest of all texts shown to models that are not part of an item. A run cannot continue with a different digest.
     fn prompts(&self) -> String {
         general_digest()
     }
@@ -158,7 +158,7 @@ pub enum HiddenShare {
 /// An item of a family that is loaded but not yet prepared on this machine.
 #[async_trait]
 pub trait Item: Send + Sync {
-    /// Its id, such as a paper's.
+    /// Id of the item, such as a paper's id.
     fn id(&self) -> &str;
     /// Digest of its content: sha256, hex. A run whose items have changed cannot continue.
     fn digest(&self) -> String;
@@ -173,7 +173,8 @@ pub trait Item: Send + Sync {
     fn problems(&self) -> Vec<Error> {
         self.scorable().err().into_iter().collect()
     }
-    /// Digest of the current repo, equal to [`Ready::repo`] later; `None` if it is known only after preparation.
+    /// Digest of the current repo, the same as [`Ready::repo`] returns after preparation; `None` if the digest is known
+    /// only after preparation.
     fn repo(&self) -> Option<Result<String>> {
         None
     }
@@ -232,7 +233,8 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Same as [`Item::require`].
     fn parts(&self, sample: &Sample) -> Result<SampleParts>;
-    /// The same parts after applying an attempt's diff, in the same order, and why some cannot be shown.
+    /// Returns the parts of [`Item::parts`] after applying an attempt's diff, in the same order, and the reasons why
+    /// some cannot be shown.
     fn written(&self, _sample: &Sample, _patch: &str) -> (Vec<Option<String>>, Option<String>) {
         (Vec::new(), None)
     }
@@ -285,8 +287,8 @@ pub trait Ready: Send + Sync {
     async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Collected, Fault> {
         Ok(Collected::default())
     }
-    /// The repo for a hidden check, about which agents must learn nothing, not even between rounds: with the files that
-    /// [`Staged::snapshot`] lacks. `None` for all other checks.
+    /// The repo for a hidden check, including the check's files that [`Staged::snapshot`] lacks. Agents must learn
+    /// nothing about hidden checks, not even between rounds. `None` for all other checks.
     fn hidden_snapshot(&self, _check: &str) -> Option<&Snapshot> {
         None
     }
@@ -294,8 +296,8 @@ pub trait Ready: Send + Sync {
     fn keeps_out(&self, _path: &str) -> bool {
         false
     }
-    /// Whether no check depends on what an earlier one left. If so, verification gives every check a fresh sandbox and
-    /// calls [`Ready::verify`] for each alone, so that the code of one check cannot affect another.
+    /// Whether no check depends on files that an earlier check left. If so, verification gives every check a fresh
+    /// sandbox and calls [`Ready::verify`] for each alone, so that the code of one check cannot affect another.
     fn checks_are_independent(&self) -> bool {
         false
     }
@@ -406,7 +408,7 @@ pub struct Question {
     pub sample: String,
     /// The task.
     pub task: String,
-    /// The basis of the attempts' diffs, as a fragment: "the repository without the bodies".
+    /// The state of the repo that the attempts' diffs start from, as a fragment: "the repository without the bodies".
     pub before: String,
     /// How to recognise good work.
     pub criterion: String,
@@ -442,11 +444,11 @@ pub struct ItemFacts {
 /// Facts about a check for pages.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CheckFacts {
-    /// Its id.
+    /// Id of the check.
     pub id: String,
     /// Description of the measurement.
     pub description: String,
-    /// Its command.
+    /// Command of the check.
     pub command: String,
 }
 
@@ -513,7 +515,8 @@ impl Families {
         })
     }
 
-    /// The words of the families with these names; neutral words if they differ, `None` if no name is known.
+    /// Returns the words of the families with these names: neutral words if the families' words differ, `None` if no
+    /// name is known.
     #[must_use]
     pub fn words<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Option<Words> {
         let names: BTreeSet<&str> = names.into_iter().collect();

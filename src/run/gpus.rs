@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use crate::error::{Error, Result};
 use crate::sandbox::{Gpu, Gpus};
 
-/// How often a waiting process checks for devices freed by other processes.
+/// Interval at which a waiting process checks for devices freed by other processes.
 const AGAIN: Duration = Duration::from_millis(250);
 
 /// Value of Slurm's variables in a job without devices.
@@ -40,7 +40,7 @@ struct GpuPool {
     freed: Arc<Notify>,
 }
 
-/// Exclusive use of a device, until drop.
+/// Exclusive use of a device, until dropped.
 #[derive(Debug)]
 pub struct Lease {
     gpu: Gpu,
@@ -65,7 +65,7 @@ impl Drop for Lease {
 }
 
 impl Graphics {
-    /// Creates the pool for this request. The lock files will be in the scratch folder.
+    /// Creates the pool of the devices that the user asked for. The lock files will be in the scratch folder.
     #[must_use]
     pub fn new(asked: Option<Gpus>, scratch: &Path) -> Self {
         Self { asked, scratch: scratch.to_owned(), pool: OnceLock::new() }
@@ -169,7 +169,7 @@ fn choose(
     let is_listed = visible.is_some();
     let count = wanted.map(|count| count as usize);
     let visible = visible.unwrap_or_else(|| match wanted {
-        // Given by the user, so not checked.
+        // The user gave this number, so it is not checked against the machine's devices.
         Some(count) => (0..count).map(|number| number.to_string()).collect(),
         None => numbers.iter().map(ToString::to_string).collect(),
     });
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!((numbers, files.len()), (vec![0, 10], 4));
     }
 
-    /// A pool with these devices, as one process has it.
+    /// A pool with these devices, as one process would create it.
     fn pool(folder: &Path, names: &[&str]) -> GpuPool {
         let gpu = |name: &&str| Gpu { visible: (*name).to_owned(), name: (*name).to_owned(), devices: Vec::new() };
         GpuPool { gpus: names.iter().map(gpu).collect(), folder: folder.to_owned(), freed: Arc::default() }
@@ -281,7 +281,7 @@ mod tests {
         }
         let names: HashSet<&str> = leases.iter().map(|lease| lease.gpu().name.as_str()).collect();
         assert_eq!(names.len(), 3);
-        // A cancelled wait keeps nothing.
+        // A cancelled wait reserves no device.
         assert!(tokio::time::timeout(Duration::from_millis(1), pools[1].take()).await.is_err());
         let freed = leases.pop().unwrap().gpu().name.clone();
         assert_eq!(pools[1].take().await.unwrap().gpu().name, freed);

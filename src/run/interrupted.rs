@@ -26,7 +26,7 @@ pub fn interrupted_attempts(
     }
 }
 
-/// Finds the tries in the ledger.
+/// Finds interrupted tries in the ledger.
 fn from_books(store: &Store, books: &RunLedgers, records: &[AttemptRecord], family: &dyn Family) -> Vec<AttemptRecord> {
     let known: HashSet<_> = records
         .iter()
@@ -41,7 +41,8 @@ fn from_books(store: &Store, books: &RunLedgers, records: &[AttemptRecord], fami
     found
 }
 
-/// Builds the record of a try in the ledger: its cost from there, the rest from its trajectory if that still exists.
+/// Builds the record of a try in the ledger: the cost comes from the ledger, the rest from the try's trajectory if that
+/// still exists.
 fn of_payer(store: &Store, payer: &Payer, paid: &PaidTotals, family: &dyn Family) -> Option<AttemptRecord> {
     let attempt = payer.attempt?;
     let tries = store.tries(&payer.agent, &payer.sample, attempt).into_iter();
@@ -56,13 +57,13 @@ fn of_payer(store: &Store, payer: &Payer, paid: &PaidTotals, family: &dyn Family
     Some(AttemptRecord { started, cost: paid.settled, usage: paid.usage, ..record })
 }
 
-/// Finds the tries of a run without a ledger by their trajectories.
+/// Finds interrupted tries by their trajectories, in a run without a ledger.
 fn from_trajectories(store: &Store, records: &[AttemptRecord], family: &dyn Family) -> Result<Vec<AttemptRecord>> {
     let known: HashSet<(&str, &str, u32)> =
         records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();
     let mut found = Vec::new();
     for stored in store.trajectories()? {
-        // An interrupted trajectory may end anywhere; without a complete first event it has spent nothing.
+        // An interrupted trajectory may end anywhere. If even its first event is incomplete, the try has spent nothing.
         let Ok(lines) = Trajectory::read(&stored.path) else { continue };
         if let Some(record) = record_of(&lines, family)
             && !known.contains(&(record.agent.as_str(), record.sample.as_str(), record.attempt))

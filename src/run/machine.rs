@@ -98,7 +98,7 @@ impl Machine {
         std::fs::create_dir_all(cache).map_err(|error| {
             Error { kind: FailureKind::Place, ..Error::io("create", cache, error) }.hint(CACHE.hint())
         })?;
-        // Code running without a sandbox could write to the cache of results.
+        // Without a sandbox, the code under test could write to the cache of results, so none is used.
         let mut results = if backend.name() == "none" { Results::none() } else { Results::at(cache) };
         let scratch = Scratch::create(&options.scratch)?;
         let graphics = Graphics::new(options.gpus, &options.scratch);
@@ -141,7 +141,8 @@ impl Machine {
         Workspace::create_on(snapshot, files, &self.scratch.next(), kind, owner, disk)
     }
 
-    /// Looks for evidence that the machine failed, after a sandbox ended without any. See [`Backend::examine`].
+    /// Looks for evidence that the machine failed, after a sandbox ended without any evidence. See
+    /// [`Backend::examine`].
     pub async fn examine(&self) -> Option<Evidence> {
         self.backend.examine(self.scratch.folder()).await
     }

@@ -16,8 +16,8 @@ use crate::score::Verdict;
 pub enum Detail {
     /// The full record.
     Whole,
-    /// Only what rates, costs and times need: no answer, results or files, and only the summary of verdicts. 100,000
-    /// attempts then need some tens of megabytes.
+    /// Only the parts that rates, costs and times need: no answer, results or files, and only the summary of verdicts.
+    /// 100,000 attempts then need some tens of megabytes.
     Outcome,
 }
 

@@ -13,11 +13,11 @@ use crate::error::{Error, Result, with_causes};
 /// The readable part of a run: its records, or whatever the reader made of each.
 #[derive(Debug)]
 pub struct ReadableRun<T = AttemptRecord> {
-    /// Its folder.
+    /// The run's folder.
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
-    /// Its records, in the order of writing.
+    /// The run's records, in the order of writing.
     pub records: Vec<T>,
     /// The position of each record.
     pub lines: Vec<LinePosition>,
@@ -150,7 +150,7 @@ pub(super) fn labels_of(named: &[(String, &Store)]) -> Vec<String> {
     for (name, store) in named {
         let is_repeated = named.iter().filter(|(other, _)| other == name).count() > 1;
         let mut label = if is_repeated { store.folder().display().to_string() } else { name.clone() };
-        // A run may have the name of another run's folder.
+        // A run's name may be the folder name of another run.
         if labels.contains(&label) {
             label = format!("{label} ({})", labels.len() + 1);
         }
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn each_line_is_read_once_at_any_block_boundary() {
         for first in [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK] {
-            // It is followed by a line of several blocks, a broken one, an empty one, and many more.
+            // A long first line, a line of several blocks, a broken one, an empty one, and many more.
             let mut text = padded(0, first) + &padded(1, 3 * BLOCK - 7) + "garbage\n\n";
             text.extend((2..3000).map(|attempt| padded(attempt, 900 + u64::from(attempt % 7))));
             for torn in ["", "{\"agent\""] {
@@ -314,7 +314,7 @@ mod tests {
         assert!((whole.attempt, whole.answer.is_some()) == (2, true));
         let none = read_on(folder.path(), Detail::Outcome, next.tail).unwrap().unwrap();
         assert!(none.records.is_empty() && none.notes.len() == 3, "{:?}", none.notes);
-        // The same length, but different text.
+        // The new text has the same length but different content.
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("\"attempt\":2", "\"attempt\":7") + &line(3)).unwrap();
         assert!(read_on(folder.path(), Detail::Outcome, none.tail).unwrap().is_none());

@@ -22,7 +22,7 @@ pub struct AttemptRecord {
     /// The kind of task; masked replication if absent.
     #[serde(default = "masked", skip_serializing_if = "is_masked")]
     pub family: String,
-    /// The sample's cluster: the id of its paper or repo.
+    /// Id of the sample's paper or repo, by which statistics group samples.
     pub paper: String,
     /// The sample's id, such as `kmeanspp_0,3`.
     pub sample: String,
@@ -61,9 +61,9 @@ pub struct AttemptRecord {
     /// Verdicts after each round that was followed by feedback, or that passed before the last round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
-    /// Replies of the model.
+    /// Number of replies by the model.
     pub steps: u32,
-    /// Replies that could not be carried out.
+    /// Number of replies that could not be carried out because of their format.
     pub format_errors: u32,
     /// Tokens of all calls of the attempt.
     pub usage: Usage,
@@ -97,17 +97,17 @@ pub struct AttemptRecord {
     pub ignored: Vec<String>,
     /// The sandbox backend.
     pub sandbox: String,
-    /// The graphics processor that the attempt had to itself, including verification; named as the machine names it.
+    /// The graphics processor reserved for this attempt and its verification, under the machine's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
-    /// Checks of verification that were not run because the same code had been run before and its result was known.
+    /// Checks of verification that were not run, because a result for the same code was cached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cached_checks: Vec<String>,
-    /// Replies from `--model-cache`, which cost nothing.
+    /// Number of replies from `--model-cache`, which cost nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_replies: u32,
-    /// Requests of an external agent that the gateway could not pass on, such as those with a tool that the provider
-    /// would have to run. The trajectory has the reasons (`call_refused`).
+    /// Number of requests of an external agent that the gateway could not pass on, such as requests with a tool that
+    /// the provider would have to run. The trajectory has the reasons (`call_refused`).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused_requests: u32,
     /// Number of the curriculum's draw that chose the sample, from 0; absent if somebody else chose it.
@@ -125,7 +125,7 @@ pub struct Round {
     /// Whether its code agreed with gold, if it was verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
-    /// Replies of the model until then.
+    /// Number of replies by the model until then.
     pub steps: u32,
     /// Dollars until then.
     pub cost: f64,
@@ -144,7 +144,7 @@ pub fn measured(record: &AttemptRecord, names: &[String]) -> BTreeMap<String, Op
     names.iter().map(|name| (name.clone(), found.get(name).copied())).collect()
 }
 
-/// The family of records and runs that name none.
+/// The default family, for records and runs that name no family.
 pub(super) fn masked() -> String {
     MASKED.to_owned()
 }

@@ -74,11 +74,11 @@ pub type NamedRuns = (Vec<(String, RecordIndex)>, Vec<String>);
 /// A run whose records are read one at a time.
 #[derive(Debug)]
 pub struct RecordIndex {
-    /// Its folder.
+    /// The run's folder.
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
-    /// Its records, in the order of writing.
+    /// The run's records, in the order of writing.
     pub records: Vec<IndexedRecord>,
     /// Notes on missing data, a sentence each.
     pub notes: Vec<String>,
@@ -140,12 +140,12 @@ impl RecordIndex {
         self.records.iter().map(|brief| Ok((self.whole(brief)?, brief.counts)))
     }
 
-    /// The agents of the records and of the plan, with their models.
+    /// The agents of the records and of the plan, each with its model.
     #[must_use]
     pub fn contenders(&self) -> BTreeSet<(String, Option<String>)> {
         let of_records = self.records.iter().map(|record| (&record.agent, &record.model));
         let of_plan = self.run.iter().flat_map(|run| &run.planned).map(|planned| (&planned.agent, &planned.model));
-        // Collect references first, because only a few of them differ.
+        // Collect references before cloning, because most of these names repeat.
         let contenders: BTreeSet<_> = of_records.chain(of_plan).collect();
         contenders.into_iter().map(|(agent, model)| (agent.clone(), model.clone())).collect()
     }

@@ -64,7 +64,7 @@ pub struct CheckKey<'a> {
     pub check: &'a Check,
     /// Files written over the repo.
     pub files: &'a [(PathBuf, Vec<u8>)],
-    /// An attempt's changes, each with whether it is excluded.
+    /// An attempt's changes, each with whether verification excludes it.
     pub changes: &'a [(&'a FileChange, bool)],
 }
 
@@ -81,7 +81,7 @@ impl Results {
         Self { kept: None, machine: String::new(), fresh: false }
     }
 
-    /// Counts the machine as another kind if sandboxes have graphics processors.
+    /// Makes the cache distinguish this machine from one with other graphics processors.
     pub fn with_graphics(&mut self, kind: &str) {
         if !kind.is_empty() {
             self.machine.extend([", graphics processors: ", kind]);
@@ -123,7 +123,7 @@ impl Results {
     #[must_use]
     pub fn get(&self, key: &str, time_limit: f64) -> Option<KnownResult> {
         let known = self.kept.as_ref().filter(|_| !self.fresh)?.get(key)?;
-        // The cached run may have had a longer limit.
+        // The cached run may have had a longer time limit, so its time is compared with the current one.
         (known.wall <= time_limit).then_some(known)
     }
 

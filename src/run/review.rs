@@ -1,5 +1,6 @@
-//! Reviews an attempt's work between two rounds: verifies it as at the end, in fresh sandboxes, and gives the agent as
-//! much feedback as its level allows. Feedback never contains gold values, only whether a value is above or below gold.
+//! Reviews an attempt's work between two rounds. The work is verified in fresh sandboxes, as at the end, and the agent
+//! gets as much feedback as the configured level allows. Feedback never contains gold values, only whether a value is
+//! above or below gold.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -62,8 +63,8 @@ impl Reviewer for Review<'_> {
 }
 
 impl Review<'_> {
-    /// Verifies and scores the agent's files and returns the feedback. `is_aside` is whether the files are a copy
-    /// instead of the workspace's own.
+    /// Verifies and scores the agent's files and returns the feedback. `is_aside` says whether the files are a copy of
+    /// the workspace instead of the workspace itself.
     async fn judged(
         &self,
         asked: ReviewRequest,
@@ -100,7 +101,8 @@ impl Review<'_> {
             cost: asked.cost,
         };
         self.rounds.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(round);
-        // Feedback must not reveal whether hidden checks pass, so the visible ones alone decide whether it ends here.
+        // Feedback must not reveal whether hidden checks pass, so only the visible checks decide whether the rounds end
+        // here.
         let mut shown = pass;
         if let Some(verdict) = &mut verified {
             let all = verdict.experiments.len();

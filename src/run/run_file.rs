@@ -26,7 +26,7 @@ pub struct RunFile {
     pub configuration: Configuration,
     /// Digests of everything the results depend on.
     pub digests: Digests,
-    /// Number of planned attempts, so that a report of half a run can tell what is missing.
+    /// Number of planned attempts, so that a report on an unfinished run can say what is missing.
     #[serde(default)]
     pub planned: Vec<PlannedAttempts>,
     /// Settings shared by several processes, if several work on the run.
@@ -46,7 +46,7 @@ pub struct SessionFacts {
     pub version: String,
     /// The sandbox backend in use.
     pub sandbox: String,
-    /// Backend that built the env of each paper: `venv` or `conda`.
+    /// Backend that built each paper's env: `venv` or `conda`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub envs: BTreeMap<String, String>,
     /// Version of each external agent, by its label.
@@ -99,7 +99,7 @@ pub struct Digests {
     /// Digest of each external agent's manifest and env.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, String>,
-    /// The base image of all sandboxes, if they have one; in the notation of engines, `sha256:...`.
+    /// The base image of all sandboxes, if they have one, as engines write it: `sha256:...`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
 }

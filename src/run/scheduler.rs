@@ -19,7 +19,7 @@ use crate::sample::Sample;
 pub enum RunOutcome {
     /// Every attempt has a verdict.
     Complete,
-    /// Nothing is left to start here; other processes make this many attempts.
+    /// This process has nothing left to start, but other processes are still making this many attempts.
     Left(usize),
     /// Some attempts were lost to infrastructure after all tries; one reason for each.
     Lost(Vec<String>),
@@ -45,15 +45,15 @@ impl RunOutcome {
     }
 }
 
-/// Number of consecutive attempts ended by an unresponsive provider after which the provider counts as down; at least
-/// the number of parallel attempts, because those end together.
+/// Number of consecutive attempts ended by an unresponsive provider after which the provider counts as down. The limit
+/// is at least the number of parallel attempts, because those end together.
 const LEAST_UNANSWERED: usize = 3;
 
-/// Beginning of the end's detail if an attempt's conversation was too long for the model.
+/// Beginning of the end's detail for an attempt whose conversation was too long for the model.
 const TOO_LONG: &str = "the conversation is too long";
 
-/// Number of attempts of one agent after which the provider counts as refusing everything, if all of them ended with
-/// the same refusal, and after which the agent counts as broken, if none of them got to ask the model.
+/// Number of attempts of one agent after which the run stops because of them. If all of them ended with the same
+/// refusal, the provider refuses everything; if none of them asked the model, the agent is broken.
 const LEAST_REFUSED: usize = 5;
 
 /// The message if nothing is left to start.
@@ -109,7 +109,7 @@ pub struct SchedulingLimits {
     pub spent: f64,
 }
 
-/// The source of attempts, their money, and the destination of their records.
+/// Hands out the attempts, decides whether the run can afford them, and stores their records.
 pub trait AttemptQueue {
     /// The next attempt to make.
     ///
@@ -167,7 +167,7 @@ pub enum Affordability {
     Fits,
     /// The money is reserved by other processes, which may spend less.
     Later,
-    /// Too little money, unless the attempts running here spend less than reserved.
+    /// Too little money is left, unless the attempts running here spend less than reserved.
     Short,
 }
 
@@ -286,7 +286,7 @@ pub async fn execute_part(
             let Some(first) = scheduler.running.join_next().await else { break };
             first
         };
-        // Store everything else that has ended by now with the same flush.
+        // Also take all other attempts that have ended by now, so that one flush stores all their records.
         let others: Vec<_> = std::iter::from_fn(|| scheduler.running.try_join_next()).collect();
         let settled = std::iter::once(first).chain(others).filter_map(|ended| scheduler.finish_attempt(ended));
         let mut ended: Vec<_> = settled.collect();
@@ -309,7 +309,7 @@ struct Scheduler<'a, A, W> {
     again: VecDeque<AttemptJob>,
     /// Whether work or money that other processes hold may become available later.
     may_come: bool,
-    /// Whether the message that the session is waiting was sent.
+    /// Whether the message that this session is waiting has been sent.
     has_waited: bool,
     running: JoinSet<(AttemptJob, Result<AttemptRecord>)>,
     /// Dollars that running attempts may still spend.
@@ -321,8 +321,8 @@ struct Scheduler<'a, A, W> {
     over_cost: bool,
     /// Number of consecutive attempts that the provider did not answer.
     unanswered: usize,
-    /// By agent: the refusal that all its attempts so far have ended with, or the failure of the first if none of them
-    /// has asked the model, and their number; `None` once an attempt has ended otherwise.
+    /// By agent: the refusal with which all its attempts so far have ended, and their number. If none of them has asked
+    /// the model, it is the failure of the first attempt instead. `None` once an attempt has ended otherwise.
     refused: HashMap<usize, Option<(String, usize)>>,
     failure: Option<Error>,
     observer: &'a dyn Observer,
@@ -362,7 +362,7 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         }
     }
 
-    /// The next attempt: one that waits for money, else a new one, else one to try again.
+    /// Returns the next attempt: one that waits for money, else a new one, else a lost one to try again.
     fn next_job(&mut self) -> Option<AttemptJob> {
         if let Some(job) = self.next.take() {
             return Some(job);
@@ -473,7 +473,7 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         if record.is_infrastructure() {
             let why = record.end_detail.clone().unwrap_or_default();
             let tried = self.tries.get(&(job.agent, record.sample.clone(), job.attempt)).copied().unwrap_or(0);
-            // An agent whose work was finished is not paid again in this session.
+            // If the agent had finished, don't pay for its work again in this session.
             if tried < self.terms.tries && !record.verification_lost && self.failure.is_none() {
                 self.observer.on(RunEvent::Retried { sample: record.sample, why });
                 self.again.push_back(job);

@@ -17,12 +17,13 @@ pub struct Soundness {
     pub noop: PassCount,
     /// Attempts that fool the published measures.
     pub forger: PassCount,
-    /// Checks that fail without each unit of the right solution; for families that can leave one out.
+    /// For each unit of the right solution, the checks that fail without that unit; empty in families that cannot leave
+    /// a unit out.
     pub units: Vec<UnitProof>,
     /// Outcomes of changed solutions, in families that try some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<TrialOutcome>,
-    /// Outcomes of changed constants of the right solution, in families that try them.
+    /// Number of changed constants of the right solution and their outcomes, in families that try them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ConstantChanges>,
     /// Problems of the item.
@@ -78,7 +79,7 @@ pub struct TrialOutcome {
 pub struct SoundnessFault {
     /// Description, as a fragment.
     pub what: String,
-    /// Whether the right solution does not reach gold here, which may be this machine's fault.
+    /// Whether the problem is that the right solution does not reach gold here, which may be this machine's fault.
     pub baseline: bool,
 }
 

@@ -51,7 +51,7 @@ pub fn is_file_name(name: &str) -> bool {
 pub struct Writer {
     attempts: Appender,
     path: PathBuf,
-    /// Whether the file was found to be removed or replaced, and its contents have been rescued.
+    /// Whether the file has been removed or replaced by others, so that its contents have been rescued to another file.
     is_displaced: bool,
     // Held while the run is being written; the kernel releases it when the process dies. A shard has its own files and
     // no lock, because not every shared file system supports locks.

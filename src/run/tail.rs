@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// attempts to keep several processors busy.
 pub(super) const BLOCK: u64 = 1 << 20;
 
-/// Number of blocks read before their records are appended to the others: enough for every processor.
+/// Number of blocks read in parallel before their records are appended to the result: enough for every processor.
 const AT_ONCE: usize = 16;
 
 /// Bytes by which a block is extended to reach the end of its last line.
@@ -26,7 +26,7 @@ const REST: u64 = 1 << 16;
 /// Maximum number of broken lines that are listed individually.
 const NAMED: usize = 5;
 
-/// Number of bytes before the position of continued reading that are compared, to notice a file that was rewritten.
+/// Number of bytes before the current position that are compared with those read earlier, to notice a rewritten file.
 const KEPT: u64 = 1 << 14;
 
 /// Position of a record's line.
@@ -62,7 +62,7 @@ struct FollowedFile {
     seen: (u64, i64, i64),
     /// Byte offset up to which lines are read.
     read: u64,
-    /// The bytes before this offset.
+    /// The bytes before the offset `read`, kept for comparison.
     before: Vec<u8>,
     /// Number of lines so far, including empty and broken ones.
     lines: usize,
@@ -216,8 +216,8 @@ impl FollowedFile {
                 self.read = block.end.unwrap_or(self.read);
             }
             if first == 0 {
-                // Reserve room for as many records in each other block at once; growing by doubling would hold
-                // everything twice.
+                // Reserve room at once, assuming as many records in each further block. Growing by doubling would hold
+                // all records twice.
                 let more = (records.len() - before).div_ceil(behind.max(1)) * (blocks - behind);
                 records.reserve(more);
                 lines.reserve(more);

@@ -52,7 +52,8 @@ impl RunContext {
     /// that the machine failed, the code fails.
     ///
     /// # Errors
-    /// With [`AttemptOutput`](crate::sandbox::Evidence) if every try was lost; kind `Interrupted` if the run is stopped.
+    /// Returns an error with [`Evidence`](crate::sandbox::Evidence) if every try was lost, and one of kind
+    /// `Interrupted` if the run is stopped.
     pub(super) async fn verify(
         &self,
         under: AttemptInProgress<'_>,
@@ -175,9 +176,9 @@ impl RunContext {
         Ok(VerificationTry { ignored, cached, seconds: begun.elapsed().as_secs_f64() })
     }
 
-    /// Starts a sandbox on a workspace, in several tries: what comes from outside, such as a kill, strikes once, while
-    /// files of the attempt that a sandbox cannot start with fail it every time. Each try has a workspace of its own,
-    /// because a first process that is killed takes the disk of its workspace with it.
+    /// Starts a sandbox on a workspace in several tries. An outside cause, such as a kill, usually fails one try only,
+    /// while files of the attempt with which a sandbox cannot start fail every try. Each try has its own workspace,
+    /// because the disk of a workspace is lost with its sandbox's first process.
     async fn start<T>(
         &self,
         ready: &dyn Ready,
@@ -278,7 +279,7 @@ fn lost(fault: Fault) -> Error {
     Error::new(FailureKind::Infrastructure, "no result").because(fault)
 }
 
-/// Converts an error in creating the workspace to a loss with evidence: nothing of the attempt was involved yet.
+/// Converts an error in creating the workspace to a loss with evidence, because the attempt cannot have caused it.
 fn not_made(error: Error) -> Error {
     if !matches!(error.kind, FailureKind::Infrastructure | FailureKind::Machine | FailureKind::Place) {
         return error;

@@ -129,7 +129,7 @@ mod tests {
             let first = draw("p", &functions, 2, 1, seed).unwrap().remove(0);
             *seen.entry(first).or_default() += 1;
         }
-        // 500 expected each, with a standard deviation of 21; allow six of them.
+        // Each of the 10 sets is expected 500 times, with a standard deviation of 21; allow six standard deviations.
         assert_eq!(seen.len(), 10);
         assert!(seen.values().all(|times| (373..627).contains(times)), "{seen:?}");
     }

@@ -81,8 +81,8 @@ impl fmt::Display for Sample {
     }
 }
 
-/// An item with its withheld units: `kmeanspp_0,3`, or `kmeanspp_` if none are withheld. Families use it to write their
-/// ids.
+/// An item with its withheld units: `kmeanspp_0,3`, or `kmeanspp_` if none are withheld. Families that withhold units
+/// use it to write their sample ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withheld {
     /// The item's id, such as that of a paper.

@@ -80,7 +80,7 @@ impl Nesting {
     ///
     /// Computed by generating polynomials: the coefficient of x^n in the product over the outermost functions of T(f) =
     /// x + product of T(g) over the functions g directly inside f, because within a tree either f alone is chosen or
-    /// any allowed set of functions inside it. Without the x if f may not be chosen.
+    /// any allowed set of functions inside it. If f may not be chosen, T(f) has no x.
     #[must_use]
     pub fn count_of(&self, n: usize, may: impl Fn(usize) -> bool) -> Option<u128> {
         if self.parents.iter().all(Option::is_none) {

@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn steps_that_need_a_withheld_step_are_withheld_too() {
-        // 0 <- 1 <- 3, 0 <- 2 <- 3, and 4 without dependencies.
+        // Steps 1 and 2 need step 0, step 3 needs steps 1 and 2, and step 4 needs none.
         let steps = UpSets::new(&[vec![], vec![0], vec![0], vec![1, 2], vec![]]);
         assert!(steps.allows(&[]) && steps.allows(&[3]) && steps.allows(&[1, 3]) && steps.allows(&[0, 1, 2, 3, 4]));
         assert!(!steps.allows(&[1]) && !steps.allows(&[0, 3]) && !steps.allows(&[7]));

@@ -19,11 +19,12 @@ const ROOM: u64 = 64 << 20;
 /// Trial command: overwrites and renames a file that the workspace began with.
 const CHANGE: &str = "test \"$(cat file)\" = before && echo after > file && mv file moved && cat moved";
 
-/// Looks for evidence that the machine failed, after an attempt's sandbox has died and is gone: tries whether a fresh
-/// sandbox works within `wall`. Its workspace is in the folder `place`, on the same disk as the attempts' workspaces.
+/// Looks for evidence that the machine failed, after an attempt's sandbox has died and is gone: starts a fresh sandbox
+/// and checks that it works within `wall`. Its workspace is in the folder `place`, on the same disk as the attempts'
+/// workspaces.
 pub(super) async fn examine(backend: &dyn Backend, place: &Path, wall: Duration) -> Option<Evidence> {
-    // Keep the file, because the free space is measured after the command. Writing it proves nothing: blocks reserved
-    // for root can hold it even on a full disk.
+    // Keep the file until the free space has been measured. Writing the file proves nothing, because even on a full
+    // disk it may fit into blocks that are reserved for root.
     let script = format!("{CHANGE} && head -c {ROOM} /dev/zero > room");
     match tokio::time::timeout(wall, run(backend, place, &script)).await {
         Ok(Ok(())) => None,
@@ -42,7 +43,7 @@ pub(super) async fn try_out(backend: &dyn Backend) -> Result<(), String> {
     run(backend, &std::env::temp_dir(), CHANGE).await
 }
 
-/// Searches all files that a sandbox shows if it is started with these shown and hidden folders.
+/// Searches for secrets in all files visible in a sandbox that is started with these shown and hidden folders.
 pub(super) async fn search(
     backend: &dyn Backend,
     (shown, hidden): (&[PathBuf], &[PathBuf]),

@@ -1,5 +1,5 @@
 //! The harness's end of the conversation with an init, over a socket or a container's streams: it sends jobs, waits for
-//! replies, enforces time limits and, where it can see the workspace, the disk limit.
+//! replies, and enforces time limits. If the harness can see the workspace, it also enforces the disk limit.
 
 use std::io;
 use std::path::Path;
@@ -28,7 +28,7 @@ const LISTING: usize = 64 << 20;
 const MOST_UNSENT: usize = 256 << 10;
 /// Time limit for an init to start listening.
 const LISTEN: Duration = Duration::from_secs(10);
-/// Longest reply without output, in bytes.
+/// Maximum size in bytes of a reply without output.
 const SHORT: u64 = 1 << 16;
 
 /// The messages to an init and from it.
@@ -44,9 +44,10 @@ pub(super) struct InitConversation {
     watch: Option<DiskWatch>,
     /// Connections from processes inside to the harness; `None` before the first call of [`Self::listen`].
     relay: Option<HarnessRelay>,
-    /// Extra time that the init has last reported for the job, because other processes have the processors.
+    /// Extra time for the job that the init reported last, because other processes occupy the processors.
     later: Option<Duration>,
-    /// Why no more jobs can be sent. Also set while a job is under way, so that an abandoned job blocks the next one.
+    /// The reason why no more jobs can be sent. Also set while a job is under way, so that no job follows an abandoned
+    /// one.
     broken: Option<Loss>,
 }
 
@@ -174,9 +175,9 @@ impl InitConversation {
         }
     }
 
-    /// Sends unsent bytes and waits for a whole reply, relaying connections meanwhile. Reading and writing are
-    /// interleaved, because with an init that relays a lot the two sides could otherwise wait for each other for ever.
-    /// The future can be dropped at any time: what has been sent and received is kept in `self`.
+    /// Sends unsent bytes and waits for a whole reply. Meanwhile, relays connections. Reading and writing are
+    /// interleaved, because otherwise the two sides could wait for each other forever while an init relays a lot. The
+    /// future can be dropped at any time, because `self` keeps track of sent and received bytes.
     async fn hear(&mut self, most: u64) -> io::Result<InitReply> {
         // An earlier call that was dropped may have written bytes without flushing them.
         self.to.flush().await?;
@@ -307,7 +308,7 @@ impl InitConversation {
         most: u64,
     ) -> Result<Vec<u8>, Fault> {
         let limits = ExecLimits { wall: FILE_WALL, patience: Duration::ZERO, grace: Duration::ZERO, output: 0 };
-        // Twice the longest output, because only the first half of a capture's limit is kept in one piece.
+        // Capture twice the longest output, because a capture keeps only the first half of its limit in one piece.
         let output = usize::try_from(most.saturating_mul(2)).unwrap_or(usize::MAX >> 2).min(usize::MAX >> 2);
         let done = self.run(job, stdin, &limits, output).await?;
         let reason = match done.exit {

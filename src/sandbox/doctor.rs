@@ -30,7 +30,7 @@ pub struct DoctorResult {
     pub remedy: Option<String>,
 }
 
-/// Time limit in seconds of the search inside a sandbox. The search begins with software installed by hand.
+/// Time limit in seconds of the search inside a sandbox. The search begins with manually installed software.
 const SEARCH: u64 = 20;
 
 /// Runs all checks. `cache` and `scratch` are the folders for envs and attempts, `hidden` the folders that no agent may
@@ -132,7 +132,7 @@ fn out_of_sight(found: &[ExposedFolder]) -> DoctorResult {
     }
 }
 
-/// Findings about local sandboxes.
+/// Returns the findings about local sandboxes.
 fn sandbox(report: &MachineReport) -> Vec<DoctorResult> {
     let tried = |name, result: &Result<(), String>, works: &str, remedy: &dyn Fn() -> String| DoctorResult {
         name,

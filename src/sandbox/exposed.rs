@@ -17,7 +17,7 @@ pub(super) struct Exposure {
     pub(super) shown: PathBuf,
     /// The folder or file that must stay hidden, by the path that was asked for.
     pub(super) hidden: PathBuf,
-    /// Where the hidden folder would be seen: a path in `shown`, or `shown` itself.
+    /// The path at which the hidden folder would be visible: a path in `shown`, or `shown` itself.
     pub(super) at: PathBuf,
 }
 
@@ -39,9 +39,9 @@ impl Exposure {
     }
 }
 
-/// The host's folders that every sandbox shows, in its own namespaces or by landlock.
+/// Folders of the host that every sandbox shows: by mounts in its own namespace, or by a landlock rule.
 pub(super) fn system() -> impl Iterator<Item = &'static Path> {
-    // A symbolic link among these leads to another of them.
+    // Skip symbolic links, because each of them leads to another of these folders.
     shown_to_all().filter(|folder| !folder.is_symlink())
 }
 
@@ -77,7 +77,7 @@ pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[Pat
 
 /// All paths that lead to a folder, given its real path.
 fn aliases(real: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
-    // Of several mounts at one place the last one counts, and `max_by_key` returns the last.
+    // If several mounts are at one place, the last one counts, and `max_by_key` returns the last.
     let home =
         mounts.iter().filter(|mount| real.starts_with(&mount.point)).max_by_key(|mount| mount.point.as_os_str().len());
     let mut all = vec![real.to_owned()];

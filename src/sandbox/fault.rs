@@ -64,7 +64,7 @@ impl Loss {
         Self { evidence: Some(evidence), ..self }
     }
 
-    /// Adds to the message, in parentheses, how it happened.
+    /// Adds a description of how it happened to the message, in parentheses.
     #[must_use]
     pub fn noting(self, what: impl fmt::Display) -> Self {
         Self { message: format!("{} ({what})", self.message), ..self }

@@ -16,16 +16,18 @@ pub enum Gpus {
     All,
     /// Each container gets this number of graphics processors.
     Count(u32),
-    /// Each attempt gets one to itself, out of all on the machine or out of the first few (the number).
+    /// Each attempt gets one graphics processor to itself. The number limits the choice to the first devices of the
+    /// machine.
     Each(Option<u32>),
 }
 
 /// A graphics processor that one attempt has to itself while it holds this.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gpu {
-    /// The name for `CUDA_VISIBLE_DEVICES` in this process. It counts from 0 in a job that sees only some devices.
+    /// The device's name for `CUDA_VISIBLE_DEVICES` in this process. In a job that sees only some devices, numbers
+    /// start at 0.
     pub visible: String,
-    /// The name outside of the job, where all of the machine's devices are seen.
+    /// The device's name on the whole machine, outside of a job.
     pub name: String,
     /// The device files that programs need to use it.
     pub devices: Vec<PathBuf>,
@@ -40,8 +42,8 @@ impl Gpu {
 }
 
 impl Gpus {
-    /// Returns the setting without the number of `each:NUMBER`: it is the same on every machine, and does not change
-    /// what one attempt gets.
+    /// Returns the setting, with `each` instead of `each:NUMBER`, so that it is the same on every machine. The number
+    /// does not change what one attempt gets.
     #[must_use]
     pub fn kind(self) -> String {
         match self {

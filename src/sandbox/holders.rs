@@ -40,7 +40,7 @@ pub(super) fn holds(file: &Path) -> bool {
 
 /// Searches a folder, or uses the result of an earlier process.
 fn found_below(folder: &Path) -> Vec<PathBuf> {
-    // Whether the cache can be used is checked elsewhere, before it is made.
+    // Other code checks whether the cache folder can be used before creating it.
     let Some(cache) = default_cache().ok().filter(|cache| cache.is_dir()) else { return holders_in(search(folder)) };
     let file = cache.join("searched").join(hex(&Sha256::digest(folder.as_os_str().as_encoded_bytes())[..16]));
     holders_in(Searched::read(&file, folder).unwrap_or_else(|| {
@@ -51,14 +51,15 @@ fn found_below(folder: &Path) -> Vec<PathBuf> {
     }))
 }
 
-/// Returns the paths found by name, and those candidates that are programs with a bundled suite.
+/// Returns the paths found by name, and the candidates that are programs with a bundled suite.
 fn holders_in(searched: Searched) -> Vec<PathBuf> {
     let programs = searched.candidates.into_iter().filter(|file| is_program(file));
     let found: BTreeSet<PathBuf> = searched.found.into_iter().chain(programs).collect();
     found.into_iter().collect()
 }
 
-/// Searches by name, and reads only files that may be a renamed program, because whole system folders are searched.
+/// Searches by name. Reads only files that may be a renamed copy of this program, because whole system folders are
+/// searched.
 fn search(folder: &Path) -> Searched {
     let mut searched = Searched::new(folder);
     for entry in WalkDir::new(folder).into_iter().flatten() {
@@ -102,7 +103,7 @@ fn is_distribution(path: &Path) -> bool {
         && kinds.iter().any(|kind| name.ends_with(kind))
 }
 
-/// Whether a file has the name of this program, or is where a renamed program is expected.
+/// Whether a file has the name of this program, or is in a place where a renamed copy is expected.
 fn is_candidate(entry: &walkdir::DirEntry) -> bool {
     let folder = entry.path().parent().and_then(Path::file_name).unwrap_or_default();
     entry.file_name() == NAME || folder.as_encoded_bytes().ends_with(b"bin") || entry.depth() == 0
@@ -141,7 +142,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("local/bin");
         std::fs::create_dir_all(&folder).unwrap();
-        // An ELF file whose only section holds the names of sections.
+        // A minimal ELF file, whose only section holds the names of sections.
         let mut renamed = vec![0; 2 << 20];
         renamed[..5].copy_from_slice(b"\x7fELF\x02");
         (renamed[40], renamed[58], renamed[60]) = (64, 64, 1);
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(stored(&root), Some(search(&root)));
         assert_eq!(stored(place.path()), None);
         assert_eq!(holders_in(stored(&root).unwrap()), Vec::<PathBuf>::new());
-        // Overwriting a file changes no folder.
+        // Overwriting a file does not change its folder's times.
         let mut bytes = vec![0; 2 << 20];
         bytes[..5].copy_from_slice(b"\x7fELF\x02");
         (bytes[40], bytes[58], bytes[60]) = (64, 64, 1);

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use autoexperiment_init::wire::{InitRequest, RELAY_PART, RELAY_WINDOW, Relayed, Unacknowledged};
 
-/// Buffer of a relayed connection in bytes, between the channel and the task that answers it.
+/// Size in bytes of the buffer between a relayed connection and the task that answers it.
 const BUFFER: usize = 64 << 10;
 /// Maximum number of messages of relayed connections that wait to be sent, and of connections that wait to be taken.
 const WAITING: usize = 64;
@@ -25,7 +25,7 @@ pub struct Listener {
     pub address: SocketAddr,
     /// Connections made by processes inside.
     pub connections: mpsc::Receiver<Box<dyn Connection>>,
-    /// Cancelling this token ends the running command as at its time limit. Works once.
+    /// Cancelling this token ends the running command in the same way as its time limit. Works only once.
     pub stop: CancellationToken,
     /// Whether other processes on this machine can connect, too.
     pub shared: bool,
@@ -40,7 +40,7 @@ pub(super) struct HarnessRelay {
     pub(super) stop: CancellationToken,
 }
 
-/// The relay's ends of one connection.
+/// The relay's ends of the channels of one connection.
 struct ConnectionEnds {
     /// The channel is unbounded, but the window limits how much can wait in it.
     inward: mpsc::UnboundedSender<Vec<u8>>,
@@ -62,12 +62,12 @@ impl HarnessRelay {
         self.unsent.recv().await.map(InitRequest::Relayed)
     }
 
-    /// Handles a message of the init. Returns a reply that must be sent at once, if there is one.
+    /// Handles a message from the init. Returns a reply if one must be sent at once.
     pub(super) fn take(&mut self, message: Relayed) -> Option<InitRequest> {
         match message {
             Relayed::Opened(id) => {
                 let (ours, theirs) = duplex(BUFFER);
-                // Refuse the connection if nobody listens any more, or too many connections wait.
+                // Refuse the connection if nothing listens any more, or if too many connections wait.
                 if self.accepted.try_send(Box::new(theirs)).is_err() {
                     return Some(InitRequest::Relayed(Relayed::Closed(id)));
                 }

@@ -1,8 +1,8 @@
 //! Sandboxes, in which untrusted code runs: the [`Sandbox`] trait, the limits of commands, and their results.
 //!
-//! A [`Backend`] starts a sandbox for one attempt from a [`Spec`]. It lives until the attempt ends, and all its
-//! processes end with it. A sandbox that died is [`Fault::Lost`], an error of its own kind and never an observation
-//! shown to a model. It counts as the attempt's failure unless there is [`Evidence`] that the machine failed.
+//! A [`Backend`] starts a sandbox for one attempt from a [`Spec`]. The sandbox lives until the attempt ends, and all
+//! its processes end with it. A sandbox that died is [`Fault::Lost`], an error of its own kind and never an observation
+//! shown to a model. The death counts as the attempt's failure unless there is [`Evidence`] that the machine failed.
 
 mod canary;
 mod containers;
@@ -80,11 +80,12 @@ impl Command {
 pub struct ExecLimits {
     /// Wall time. When it is over, all processes that the command started get TERM and, after `grace`, KILL.
     pub wall: Duration,
-    /// Maximum extension of `wall` for time in which other processes had the processors, see [`Exec::starved`].
+    /// Maximum extension of `wall` on a busy machine, for time in which other processes occupied the processors; see
+    /// [`Exec::starved`].
     pub patience: Duration,
     /// Time between TERM and KILL.
     pub grace: Duration,
-    /// Bytes kept of stdout and of stderr each; of longer output the middle is cut.
+    /// Bytes kept of stdout and of stderr each; the middle of longer output is cut out.
     pub output: usize,
 }
 
@@ -120,8 +121,8 @@ pub struct Spec {
     pub layers: Layers,
     /// Host folders visible read-only at the same path: the prefixes of the env and of its interpreter.
     pub read_only: Vec<PathBuf>,
-    /// Host folders that must not be visible inside although they are in a folder that is shown: suite, cache, scratch,
-    /// runs, home. Folders of `read_only` inside them are visible nevertheless.
+    /// Host folders that must not be visible inside although they are in a folder that is shown: the suite, the cache,
+    /// the scratch folder, runs, and the home. Folders of `read_only` inside them stay visible.
     pub hidden: Vec<PathBuf>,
     /// Files that nobody inside may write, remove or replace, by their path in the workspace. Enforced where the
     /// sandbox has its own mount namespace; changes to them are left out of verification everywhere.
@@ -172,16 +173,16 @@ pub trait Sandbox: Send {
     async fn destroy(self: Box<Self>) -> Result<(), Fault>;
 }
 
-/// A way to make sandboxes on this machine.
+/// A kind of sandboxes that can be made on this machine.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// The name of this way: `local`, `landlock`, `none`, `docker`, ...
+    /// Name of the backend: `local`, `landlock`, `none`, `docker`, ...
     fn name(&self) -> &'static str;
-    /// The kind of workspaces that its sandboxes can mount.
+    /// The kind of workspaces that the backend's sandboxes can mount.
     fn layers(&self) -> LayersKind;
     /// The host user and group that own a workspace's files, if not the current ones.
     fn owner(&self) -> Option<(u32, u32)>;
-    /// The host user as whom sandboxes access this machine's own folders, if not the current one. That user must be
+    /// The host user id with which sandboxes access this machine's folders, if not the current one. That user must be
     /// able to reach the cache and the workspaces.
     fn walker(&self) -> Option<u32> {
         None
@@ -207,18 +208,18 @@ pub trait Backend: Send + Sync {
     fn conceals(&self, _shown: &[PathBuf], _hidden: &[PathBuf]) -> Result<()> {
         Ok(())
     }
-    /// Makes a file system of `bytes` bytes for what an attempt writes, stored in `folder`, so that the kernel enforces
-    /// the limit. Returns `None` if that is impossible here; growth is watched in that case.
+    /// Makes a file system of `bytes` bytes in `folder` that holds the files written by an attempt, so that the kernel
+    /// enforces the limit. Returns `None` if that is impossible here; growth is watched in that case.
     fn disk(&self, _bytes: u64, _folder: &Path) -> Option<Disk> {
         None
     }
-    /// Looks for evidence that the machine failed, after an attempt's sandbox has died without any and is gone. It
-    /// starts a fresh, empty sandbox, whose workspace is in `place`, the folder of the attempts' workspaces.
+    /// Looks for evidence that the machine failed, after an attempt's sandbox has died without evidence and is gone.
+    /// Starts a fresh, empty sandbox, whose workspace is in `place`, the folder of the attempts' workspaces.
     async fn examine(&self, _place: &Path) -> Option<Evidence> {
         None
     }
-    /// Waits, for a bounded time, until the remains of ended sandboxes are removed. Returns a sentence for each that
-    /// could not be removed.
+    /// Waits, for a bounded time, until the remains of ended sandboxes are removed. Returns a sentence for each sandbox
+    /// whose remains could not be removed.
     async fn removals(&self) -> Vec<String> {
         Vec::new()
     }

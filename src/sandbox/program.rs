@@ -19,7 +19,7 @@ pub(super) const PREFIX: &str = "autoexperiment-sandbox-";
 /// The init's executable file, built by `build.rs`.
 pub(super) static BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sandbox-init"));
 
-/// Location of the init's file while this process lives.
+/// Location of the init's file, valid while this process lives.
 enum InitFile {
     Memory(File),
     Disk(Temporary),
@@ -28,7 +28,7 @@ enum InitFile {
 impl InitFile {
     fn path(&self) -> PathBuf {
         match self {
-            // With the process id instead of `self`, because other processes are given this path, too.
+            // Use the process id instead of `self`, because other processes are given this path, too.
             Self::Memory(file) => format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into(),
             Self::Disk(folder) => folder.path().join("autoexperiment-init"),
         }
@@ -51,7 +51,8 @@ pub(super) fn path() -> io::Result<PathBuf> {
 
 fn in_memory() -> io::Result<InitFile> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 do not have the flag that makes a file in memory executable; such files always are there.
+    // Kernels before 6.3 lack the flag that makes a file in memory executable; on them, such files are always
+    // executable.
     let file: OwnedFd =
         memfd_create("autoexperiment", flags | MemfdFlags::EXEC).or_else(|_| memfd_create("autoexperiment", flags))?;
     let mut file = File::from(file);
@@ -95,7 +96,7 @@ mod tests {
         for text in ["gold.json", "paper.toml", "kmeanspp", "rattler", "genai", "tokio"] {
             assert!(!holds(text), "{text}");
         }
-        // A gzip header, as at the beginning of the suite's archives.
+        // The init must not contain a gzip header, with which the suite's archives begin.
         assert!(!BYTES.windows(4).any(|window| window == [0x1f, 0x8b, 8, 0]), "an archive");
     }
 }

@@ -1,9 +1,9 @@
-//! Remembers the result of searching a folder for suites, so that each process need not list a system's hundred thousand
-//! files again.
+//! Remembers the result of searching a folder for suites, so that each process need not list a system's hundred
+//! thousand files again.
 //!
 //! The kernel sets a folder's change time when an entry is added, removed or renamed, and no user can set it. A stored
-//! result is used as long as all folders below are the same with the same change times. Files whose content decides are
-//! read again each time.
+//! result is used as long as the same folders exist below with the same change times. Candidate files, which are
+//! recognised by their content, are read again each time.
 
 use std::collections::BTreeSet;
 use std::fs::{Metadata, symlink_metadata};
@@ -17,9 +17,10 @@ use crate::files::WholeFile;
 
 /// Version of the stored format and of the rules of the search.
 const FORMAT: u32 = 1;
-/// Number of folders from which a result is worth storing.
+/// Minimum number of folders that makes a result worth storing.
 const FEWEST: usize = 200;
-/// Time since a folder's last change before which it may change again without another change time, on any file system.
+/// Minimum age of a folder's last change for its change time to be trusted: file systems may record two changes in
+/// quick succession with the same time.
 const RECENT: Duration = Duration::from_secs(2);
 
 /// The result of a search.
@@ -32,7 +33,7 @@ pub(super) struct Searched {
     folders: Vec<(PathBuf, FolderState)>,
     /// Files and folders that were found by their names.
     pub(super) found: BTreeSet<PathBuf>,
-    /// Files whose content decides.
+    /// Files that must be read to decide whether they contain a suite.
     pub(super) candidates: Vec<PathBuf>,
 }
 
@@ -50,7 +51,7 @@ impl Searched {
 
     /// Adds a folder below the root. Must be called before the folder is listed.
     pub(super) fn enter(&mut self, folder: &Path) {
-        // A folder that is gone by now has no state, and the result is not used again.
+        // A folder that has disappeared gets no valid state, so the stored result will not be used.
         let state = symlink_metadata(folder).map_or((0, 0, i64::MAX, 0), |about| state(&about));
         self.changed = self.changed.max(state.2);
         self.folders.push((folder.to_owned(), state));
@@ -65,8 +66,8 @@ impl Searched {
         (stored.format == FORMAT && stored.root == root && stored.folders.iter().all(is_same)).then_some(stored)
     }
 
-    /// Stores the result of a search that began at `begun`, if it can be trusted later. A result that cannot be written
-    /// only costs time.
+    /// Stores the result of a search that began at `begun`, if it can be trusted later. If the result cannot be
+    /// written, the next process searches again.
     pub(super) fn store(&self, file: &Path, begun: SystemTime) {
         let settled = begun.checked_sub(RECENT).and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         if self.folders.len() < FEWEST || settled.is_none_or(|time| self.changed >= time.as_secs() as i64) {

@@ -1,7 +1,7 @@
 //! `--sandbox none`: plain processes on the host, for machines on which nothing better works and for tests of other
 //! parts. Time limits, output limits and clean-up work as in other sandboxes, but nothing is confined.
 //!
-//! Every process has a marker in its environment, by which processes that left their process group are found.
+//! Every process has a marker in its environment, so that processes that have left their process group can be found.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -68,7 +68,7 @@ impl Backend for Unconfined {
             return Err(Error::internal("sandbox `none` was given an overlay, which it cannot mount"));
         };
         let dir = dir.canonicalize().map_err(|error| Error::io("open the workspace", dir, error))?;
-        // A folder next to the workspace is removed with it if this process is killed.
+        // The folder is next to the workspace, so that it is removed with the workspace if this process is killed.
         let beside = dir.parent().unwrap_or(&dir);
         let home = tempfile::Builder::new().prefix("home-").tempdir_in(beside);
         let home = home.map_err(|error| Error::io("create a folder in", beside, error))?;
@@ -138,7 +138,7 @@ impl UnconfinedSandbox {
         Ok((running, format!("{COMMAND_MARKER}={mark}")))
     }
 
-    /// Resolves a path of the caller. Links are simply followed, because nothing is confined here.
+    /// Resolves a path given by the caller. Links are simply followed, because nothing is confined here.
     fn resolve(&self, path: &Path) -> PathBuf {
         self.dir.join(path)
     }
@@ -291,7 +291,7 @@ impl Sandbox for UnconfinedSandbox {
         files::list(&path).map_err(|error| refused("list", &path, &error))
     }
 
-    /// Listens on a port of this machine, because there is no network of the sandbox's own.
+    /// Listens on a port of this machine, because the sandbox has no network of its own.
     async fn listen(&mut self) -> Result<Listener, Fault> {
         let lost = |error: io::Error| failed("listen", error);
         let listener = tokio::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await.map_err(lost)?;
@@ -415,7 +415,7 @@ mod tests {
         command.variables.insert("WHO".into(), "background".into());
         let done = sandbox.exec(&command, &limits(5000)).await.unwrap();
         assert_eq!(done.stdout, b"started\n");
-        // A forked process has no variables to be found by until it executes its program.
+        // A forked process cannot be found by its variables until it executes its program.
         let mut waits = 0;
         while processes::marked("WHO=background").is_empty() {
             waits += 1;

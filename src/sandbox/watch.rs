@@ -35,14 +35,14 @@ impl DiskWatch {
         }
     }
 
-    /// Watches a disk image. The kernel knows how much of it is used, so that no walk over its files is needed.
+    /// Watches a disk image. The kernel reports how much of the image is used, so no walk over its files is needed.
     pub fn of_disk(disk: &OwnDisk, limit: u64) -> Self {
         let most = used(&disk.root).unwrap_or(0).saturating_add(limit);
         let (folder, stored_in) = (disk.root.clone(), Some(disk.stored_in.clone()));
         Self { folder, most, unwatched: Duration::ZERO, init: None, stored_in }
     }
 
-    /// Makes the watch count unlinked files, too, that processes below `init` hold open.
+    /// Makes the watch also count unlinked files that processes below `init` hold open.
     pub fn with_processes_of(self, init: Option<u32>) -> Self {
         Self { init: init.and_then(|pid| pid.try_into().ok()), ..self }
     }
@@ -85,7 +85,8 @@ fn below(init: i32) -> impl Iterator<Item = i32> {
 /// Returns the table of this machine's processes, read at most [`AGE`] ago. All sandboxes share it, because reading it
 /// takes three system calls for each process of the machine.
 fn recent_table() -> Arc<ProcessTable> {
-    /// Less than the time between two checks of a sandbox, so that each check sees the processes of the one before.
+    /// Maximum age of the shared process table. It is less than the time between two checks of a sandbox, so that each
+    /// check sees the processes that existed at the previous check.
     const AGE: Duration = Duration::from_millis(250);
     static RECENT: Mutex<Option<(Instant, Arc<ProcessTable>)>> = Mutex::new(None);
     let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);

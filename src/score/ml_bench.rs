@@ -127,7 +127,7 @@ pub fn extract_code(reply: &str) -> &str {
 /// each line could begin with a command and no line is Python's; else `None`.
 #[must_use]
 pub fn strict_kind(code: &str) -> Option<ProgramKind> {
-    // To Python, `ls -l` is a difference of two names.
+    // Python parses `ls -l` as a difference of two names, so names alone do not make a program Python.
     static ONLY_A_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\w./-]+(?:\s+--?[\w./-]+)*$").ok());
     static COMMAND: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^[!$]?\s*(?:\w+=\S*\s+)*(?:\w+=\S*|[\w.~/${}\x22'\[-]+(?:\s|;|$)|[})\]])").ok());
@@ -207,8 +207,8 @@ fn as_number(text: &str) -> Option<f64> {
         .flatten()
 }
 
-/// Returns the numbers in a text that are tokens: not within a word, a version, a path's name or a hyphenated word. A
-/// minus is a sign if nothing before it could be the minuend.
+/// Returns the numbers in a text that are whole tokens: not within a word, a version, a path's name or a hyphenated
+/// word. A minus counts as a sign unless a number or name before it makes it a subtraction.
 fn numbers(text: &str) -> impl Iterator<Item = f64> {
     static NUMBER: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?").ok());

@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn literals_print_as_python_prints_them() {
-        // The right sides were printed by `str(...)` of CPython 3.11.
+        // Pairs of a literal and its text as printed by `str(...)` of CPython 3.11.
         for (written, printed) in [
             ("None", "None"),
             ("True", "True"),

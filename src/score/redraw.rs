@@ -1,9 +1,10 @@
 //! Experiments that vary on purpose: does the agent's code draw from the same distribution as gold?
 //!
-//! Verification runs such an experiment [`RUNS`] times and compares these runs with gold's repeats. The reported result is
-//! one more draw of the agent's code, so it is compared with these runs; gold's repeats only say more about the
-//! spread. Both are permutation tests with one level for all values of all experiments of a sample, so the whole decision
-//! has one level, whatever the distributions are and however many values there are.
+//! Verification runs such an experiment [`RUNS`] times and compares these runs with gold's repeats. The reported result
+//! is one more draw of the agent's code, so it is compared with these runs; gold's repeats only say more about the
+//! spread. Both comparisons are permutation tests with one significance level for all values of all experiments of a
+//! sample. So a right solution fails with at most this probability, whatever the distributions are and however many
+//! values there are.
 
 use std::collections::BTreeMap;
 
@@ -14,60 +15,61 @@ use super::strict::{read_number, score_experiment};
 use super::{Expected, ExperimentVerdict, Tolerance};
 use crate::stats::{DrawPool, ROUNDING, Uniform, adjusted_p, standard_error};
 
-/// Assignments of draws to groups that a test tries, beside the observed one.
+/// Number of random assignments of draws to groups that a test tries, in addition to the observed one.
 const ASSIGNMENTS: usize = 9_999;
 
 /// Same as [`ASSIGNMENTS`], for simulations of many tests.
 const ASSIGNMENTS_IN_SIMULATIONS: usize = 999;
 
-/// Simulated solutions from which a chance to pass is estimated.
+/// Number of simulated solutions from which the chance of passing is estimated.
 const SIMULATIONS: usize = 200;
 
-/// Runs of the agent's code in verification, per experiment that varies on purpose.
+/// Number of runs of the agent's code in verification, for each experiment that varies on purpose.
 pub const RUNS: usize = 5;
 
 /// A test of the draws of an attempt.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct DrawTest {
-    /// The chance of a right solution to fail.
+    /// Significance level: the probability that a right solution fails.
     level: f64,
-    /// [`DrawPool::furthest`]. A low limit reveals small biases in the means of several runs, because wild draws count
-    /// little. A single invented draw differs only by its distance, which needs a high limit.
+    /// The test's [`DrawPool::furthest`]. With a low limit, wild draws count little, so the test notices small biases
+    /// in the means of several runs. A single invented draw differs only by its distance, so it is noticed only with a
+    /// high limit.
     furthest: f64,
 }
 
 /// The test of the runs in verification.
 const VERIFIED: DrawTest = DrawTest { level: 0.012, furthest: 4.0 };
 
-/// The test of the report where the code was run, too.
+/// The test of a reported result if the code was run, too.
 const REPORTED: DrawTest = DrawTest { level: 0.018, furthest: 8.0 };
 
-/// The test where only the report is judged.
+/// The test of a reported result if the code was not run.
 const REPORTED_ALONE: DrawTest = DrawTest { level: VERIFIED.level + REPORTED.level, ..REPORTED };
 
-/// The test of an experiment of the unmasked repo before a run.
+/// The test of an experiment of the unmasked repo before a run of agents.
 const BASELINE: DrawTest = DrawTest { level: 0.001, furthest: 4.0 };
 
-/// Results of experiments that were run by us, by id: every run of each.
+/// Results of our own runs of experiments, by the experiment's id: one result for each run.
 pub type ExperimentRuns = BTreeMap<String, Vec<Value>>;
 
 /// The numbers of a result, in gold's order.
 type ResultNumbers = Vec<f64>;
 
-/// The draws of one experiment, in their roles.
+/// The draws of one experiment, by their roles in a test.
 struct RedrawComparison<'a> {
     expected: &'a Expected,
     /// The draws that are judged.
     judged: Vec<&'a Value>,
-    /// The draws that they are compared with.
+    /// The draws that the judged ones are compared with.
     with: Vec<&'a Value>,
-    /// More draws, for the spread.
+    /// Further draws, used only to estimate the spread.
     more: Vec<&'a Value>,
-    /// How a failure is worded.
+    /// Wording of a failure.
     differs: String,
 }
 
-/// The numbers of the tests, for programs that do them elsewhere.
+/// The settings of the tests, for Harbor tasks, which do the same tests in Python.
 #[must_use]
 pub fn settings() -> Value {
     json!({ "verified": VERIFIED, "reported": REPORTED, "assignments": ASSIGNMENTS, "rounding": ROUNDING })
@@ -80,7 +82,7 @@ pub fn baseline(expected: &Expected, runs: &[Value]) -> ExperimentVerdict {
     verified(&[expected], &runs, BASELINE).swap_remove(0)
 }
 
-/// Scores what verification found of experiments that vary on purpose, in their order.
+/// Scores verification's results of experiments that vary on purpose. The verdicts are in the order of the experiments.
 fn verified(experiments: &[&Expected], runs: &ExperimentRuns, test: DrawTest) -> Vec<ExperimentVerdict> {
     let compared = experiments.iter().map(|expected| {
         let judged: Vec<&Value> = runs.get(&expected.id).into_iter().flatten().collect();
@@ -99,8 +101,8 @@ pub(super) fn verified_attempt(experiments: &[&Expected], runs: &ExperimentRuns)
     verified(experiments, runs, VERIFIED)
 }
 
-/// Scores what an agent reported of experiments that vary on purpose: against the runs of its code where there are some,
-/// otherwise against gold.
+/// Scores the reported results of experiments that vary on purpose. They are compared with the runs of the agent's code
+/// if there are some, otherwise with gold.
 pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &ExperimentRuns) -> Vec<ExperimentVerdict> {
     let compared = experiments.iter().map(|(expected, reported)| {
         let repeats: Vec<&Value> = expected.tolerance.repeats.iter().collect();
@@ -119,7 +121,7 @@ pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &Exper
 fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVerdict> {
     let mut verdicts = Vec::with_capacity(compared.len());
     let mut pools = Vec::new();
-    // The experiments that are of gold's shape, with a pool each.
+    // The experiments whose results have gold's shape, each with a pool of draws.
     let mut tested = Vec::new();
     for (place, one) in compared.iter().enumerate() {
         match pool(one, test.furthest) {
@@ -137,7 +139,7 @@ fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVer
         let numbers = verdict.values.iter_mut().filter(|value| value.gold.is_number());
         for (column, (value, p)) in numbers.zip(adjusted).enumerate() {
             let mean = |rows: &[Vec<f64>]| rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64;
-            // The pool ends with gold's repeats.
+            // Gold's repeats are the last draws of the pool.
             let gold = mean(&pool.draws[pool.draws.len() - one.expected.tolerance.repeats.len()..]);
             value.gold = gold.into();
             let judged = mean(&pool.draws[..pool.first]);
@@ -155,7 +157,8 @@ fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVer
     verdicts
 }
 
-/// The numbers of a draw, in gold's order, and the verdict on its shape; only the verdict if that is not gold's.
+/// Returns the numbers of a draw, in gold's order, and the verdict on its shape; only the verdict if the shape is not
+/// gold's.
 fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, ResultNumbers), ExperimentVerdict> {
     let shape = score_experiment(&expected.id, &expected.gold, Some(draw), &Tolerance::any_number());
     if !shape.pass {
@@ -166,7 +169,7 @@ fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Resu
     Ok((shape, row))
 }
 
-/// The draws of an experiment, and the verdict on its shape; only the verdict if that is not gold's.
+/// Returns the draws of an experiment, and the verdict on their shape; only the verdict if the shape is not gold's.
 fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict, DrawPool), ExperimentVerdict> {
     let expected = one.expected;
     let rows = |draws: &[&Value]| -> Result<Vec<ResultNumbers>, ExperimentVerdict> {
@@ -177,7 +180,8 @@ fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict,
     let mut judged = rows(&one.judged)?;
     let mut with = rows(&one.with)?;
     let mut more = rows(&one.more)?;
-    // A value that gold never varied is judged as in any other experiment, unless it is outside of that tolerance.
+    // If gold's repeats all agree on a value, numbers within the usual tolerance count as that value. Numbers outside
+    // of it stay as they are, so that they count as different.
     let repeats = if more.is_empty() { with.clone() } else { more.clone() };
     let leaves: Vec<&Value> = verdict.values.iter().map(|value| &value.gold).filter(|gold| gold.is_number()).collect();
     for (column, leaf) in leaves.into_iter().enumerate() {
@@ -193,7 +197,7 @@ fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict,
             }
         }
     }
-    // Code with a seed of its own gives the same every time: several runs of it are one draw.
+    // Code with a fixed seed gives the same result every time, so several runs of it count as one draw.
     let varies = |rows: &[ResultNumbers]| rows.iter().any(|row| *row != rows[0]);
     for runs in [&mut judged, &mut with] {
         if varies(&repeats) && !varies(runs) {
@@ -204,8 +208,8 @@ fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict,
     Ok((verdict, DrawPool { draws: judged.into_iter().chain(with).chain(more).collect(), first, second, furthest }))
 }
 
-/// The chance of a biased solution to pass verification: one value of one of these experiments is off by `bias` standard
-/// deviations of gold's repeats. Simulated from gold's repeats; the value is another one each time.
+/// The chance that a biased solution passes verification, simulated with gold's repeats. In each simulation, one value
+/// of one of these experiments is off by `bias` standard deviations of gold's repeats.
 #[must_use]
 pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
     let rows = |one: &Expected| -> Option<Vec<ResultNumbers>> {
@@ -215,7 +219,7 @@ pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
     let deviation = |(experiment, column): (usize, usize)| {
         let values: Vec<f64> = gold[experiment].iter().map(|row| row[column]).collect();
         let size = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-        // The rounding of a mean makes equal values seem to vary.
+        // The rounding of a mean makes equal values seem to vary a little.
         let deviation = standard_error(&values).map(|error| error * (values.len() as f64).sqrt());
         deviation.filter(|&deviation| deviation > ROUNDING * size).unwrap_or(0.0)
     };

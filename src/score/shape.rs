@@ -14,7 +14,7 @@ pub fn shape(value: &Value) -> String {
 }
 
 /// Returns the whole shape of a result with more than a few keys or items at some level; `None` if there are few, or if
-/// the description already tells them.
+/// the description already lists them.
 #[must_use]
 pub fn long_shape(value: &Value, description: &str) -> Option<String> {
     (is_long(value) && !is_told(value, description)).then(|| written(value, usize::MAX))
@@ -59,7 +59,7 @@ fn written(value: &Value, most: usize) -> String {
             }
             format!("{{{}}}", parts.join(", "))
         }
-        // A marker of a number that is not finite.
+        // A marker stands for a number that is not finite.
         Value::String(text) if not_finite(text).is_some() => "x".to_owned(),
         Value::String(_) => "\"text\"".to_owned(),
         Value::Bool(_) => "true or false".to_owned(),

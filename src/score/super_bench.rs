@@ -93,7 +93,7 @@ fn number(value: &Value) -> Option<f64> {
 
 /// Returns which landmarks the outputs hit by the published rule: each landmark is a regular expression, searched in
 /// each output with line breaks replaced by blanks. Call it with the agent's outputs alone, or with the prefix's
-/// outputs to get the floor.
+/// outputs to get the landmarks that the prefix alone reaches.
 ///
 /// # Errors
 /// A landmark that this program's regular expressions do not support: look-around and back-references.

@@ -1,5 +1,5 @@
-//! The table of docs/statistics.md: how often right and biased solutions of simulated papers pass, and right ones of
-//! which the report is six standard deviations off in the first value of each experiment.
+//! The table of docs/statistics.md: how often right and biased solutions of simulated papers pass. It also shows how
+//! often right solutions pass if their report is six standard deviations off in the first value of each experiment.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::stats::Uniform;
 use crate::tolerance::FEWEST_REPEATS;
 
-/// Attempts per kind of paper and bias, and the golds that they are spread over.
+/// Number of attempts for each kind of paper and each bias. They are spread over `GOLDS` simulated golds.
 const ATTEMPTS: usize = 300;
 const GOLDS: usize = 30;
 
@@ -48,9 +48,10 @@ fn draw(kind: &str, random: &mut Uniform) -> Vec<Vec<f64>> {
 /// Numbers of attempts that pass, for one kind of paper.
 #[derive(Default)]
 struct Passed {
-    /// Right ones, those with a bias of two standard deviations of the mean of gold's repeats, and those with twice that.
+    /// Numbers of right attempts, of attempts with a bias of two standard deviations of the mean of gold's repeats, and
+    /// of attempts with twice that bias.
     biased: [usize; 3],
-    /// Right ones whose report is six standard deviations off.
+    /// Number of right attempts whose report is six standard deviations off.
     reported_far: usize,
 }
 
@@ -132,7 +133,8 @@ fn the_table_of_experiments_that_vary() {
 
 #[test]
 fn right_draws_pass_and_a_report_far_from_all_of_them_fails() {
-    // Of 60 right attempts 1.8 fail in the mean; a report is six deviations off in each of the twelve experiments.
+    // On average, 1.8 of 60 right attempts fail. The wrong report is six deviations off in each of the twelve
+    // experiments.
     for kind in ["1 normal", "12 experiments of 4 normal"] {
         let passed = simulate(kind, 6, 10);
         assert!(passed.biased[0] >= 52, "{kind}: {} of 60 right", passed.biased[0]);

@@ -33,7 +33,7 @@ fn every_row_of_the_reference_table_comes_out_as_measured_and_as_it_should() {
     let one_missing = numbered(25, |i| (i != 7).then_some(0.5));
     let many = numbered(18, |_| Some(2.0));
     let one_off = numbered(18, |i| Some(if i == 3 { 3.6 } else { 2.0 }));
-    // gold, answer, (reference passes, strict passes)
+    // Rows of: gold, answer, and whether the answer passes by the reference rule and by the strict rule.
     let rows = [
         (json!(-0.5), "100", (true, false)),
         (json!(-0.5), "-1.0", (true, false)),
@@ -75,7 +75,7 @@ fn the_reference_rule_has_the_habits_of_the_python_code() {
         assert_eq!(reference(json!(7), answer), passes, "{answer}");
     }
     assert!(reference(json!({"a": [1, 2]}), r#"{"a": "[1, 2]"}"#));
-    // Infinity is a number, and against a negative gold a very good one.
+    // Infinity counts as a number. Its loss against a negative gold is negative, so it passes.
     assert!(reference(json!(-1), "Infinity") && reference(json!(-1), "1e999"));
     assert!(!reference(json!(1), "Infinity") && !reference(json!(1), "NaN") && !reference(json!(1), "null"));
     // The last of two equal keys counts, and keys must be exact.
@@ -194,7 +194,7 @@ fn five_percent_is_inclusive_and_nothing_beyond_it_passes() {
 fn five_percent_in_decimal_passes_and_the_next_decimal_fails_for_every_gold() {
     let decimal = |digits: i64| format!("{digits}e-5").parse::<f64>().unwrap();
     for gold in (1..100_000_i64).step_by(7) {
-        // Golds have two decimals; 5% more or less has four, one step further five.
+        // Gold has two decimals, so gold plus or minus 5% has four; one step further has five.
         let (digits, five_percent) = (gold * 1000, gold * 50);
         for sign in [1, -1] {
             let score = |got: i64| strict(decimal(sign * digits).into(), decimal(sign * got).into()).pass;

@@ -380,7 +380,7 @@ impl Scale<'_> {
         }
         if words::is_time_unit(prose.word(last + 1)) {
             let lasting = matches!(prose.word(back(1)), "for" | "after" | "every" | "within");
-            // Such as "10 ms frames" or "a 5 s window".
+            // A compound, such as "10 ms frames" or "a 5 s window".
             let compound = words::is_counted(prose.word(last + 2))
                 || matches!(words::sense_of(prose.word(last + 2)), Some(WordSense::Setting));
             let weight = if compound {
@@ -396,7 +396,7 @@ impl Scale<'_> {
         if (back(4).min(first)..first).any(|at| matches!(prose.word(at), "CI" | "interval")) && self.group.len() > 1 {
             self.add(2.0, "CI");
         }
-        // "at 0.5" says where something was measured, "stays at 0.5" what was measured.
+        // "at 0.5" says where something was measured; "stays at 0.5" says what was measured.
         let placed =
             before == "at" && !matches!(words::sense_of(prose.word(back(2))), Some(WordSense::Claim | WordSense::Hint));
         let named = matches!(words::sense_of(prose.word(last + 1)), Some(WordSense::Metric));
@@ -426,7 +426,7 @@ impl Scale<'_> {
         if words::is_ordinal(prose.word(back(1))) && !self.is_decimal() {
             self.add(-3.0, prose.word(back(1)));
         }
-        // Such as "exact in 71% of the trials".
+        // A share of something, such as "exact in 71% of the trials".
         if section == SectionKind::Results && before == "in" && prose.word(last + 2) == "of" && inside('%') {
             self.add(2.5, "% of");
         }
@@ -459,7 +459,7 @@ impl Scale<'_> {
         if of && whole.is_some_and(|at| decisions[at].is_none()) {
             self.add(2.5, "of");
         }
-        // Such as "Of the 1,852 people, 211".
+        // A part after its whole, such as "Of the 1,852 people, 211".
         let sentence = (0..first).rev().take(FAR).find(|&at| ends_sentence(prose, at)).map_or(0, |at| at + 1);
         if prose.word(sentence) == "Of" && (sentence + 1..sentence + 4).any(|at| prose.is_number(at) && at < first) {
             self.add(3.0, "Of");

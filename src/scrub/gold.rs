@@ -22,7 +22,7 @@ pub(super) fn judge(text: &str, judged: &mut [NumberDecision], gold: &[f64]) {
             ScrubRule::Bibliography | ScrubRule::Layout | ScrubRule::Markup | ScrubRule::Version | ScrubRule::Date
         ) {
             let mut token = text[number.range.clone()].replace("{,}", "").replace("\\,", "").replace('_', "");
-            // Like `check`, read a percentage as a share too.
+            // Like `check`, read a percentage as a share, too.
             let behind = text[number.range.end..].trim_start_matches(['\\', ',', ' ']);
             if behind.starts_with('%') || behind.starts_with("percent") {
                 token.push('%');
@@ -33,7 +33,7 @@ pub(super) fn judge(text: &str, judged: &mut [NumberDecision], gold: &[f64]) {
     let mut found = Vec::new();
     for (place, token) in &plain {
         for mut written in written_numbers(token, LEAST_DIGITS) {
-            // Each token is read as a text of its own, so store its index as the line.
+            // Each token is read as a separate text, so `line` is used for the token's index.
             written.line = *place;
             found.push(written);
         }

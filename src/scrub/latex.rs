@@ -60,7 +60,7 @@ pub(super) fn arguments(text: &str, at: &mut usize, count: usize) {
                 Some(end) => *at += end + 1,
                 None => return,
             },
-            // As in `cmidrule(lr){1-2}`.
+            // An argument in parentheses, as in `cmidrule(lr){1-2}`.
             Some(b'(') if taken < count => match text[*at..].find(')') {
                 Some(end) => *at += end + 1,
                 None => return,

@@ -105,7 +105,7 @@ fn grid(lines: &[TextLine<'_>], at: usize) -> Option<(TableLayout, usize)> {
 fn dashed(lines: &[TextLine<'_>], at: usize) -> Option<(TableLayout, usize)> {
     let first = line(lines, at);
     if is_dashes(first) {
-        // Either a line across the whole table, or the columns of a table without a header.
+        // The first line of dashes either spans the whole table or marks the columns of a table without a header.
         let (header, columns) = if runs(first).len() > 1 && !has_columns(lines, at + 1) {
             (at..at, at)
         } else {

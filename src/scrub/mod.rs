@@ -177,13 +177,13 @@ enum MarkerContext {
 /// Replacement for a removed number in prose.
 const MARKER: &str = "[removed]";
 
-/// The same for LaTeX, where a plain bracket could be read as a command's option.
+/// Replacement for a removed number in LaTeX prose, where a plain bracket could be read as a command's option.
 const LATEX_MARKER: &str = "\\textrm{[removed]}";
 
 /// Replacement for a removed number in a table cell.
 const CELL_MARKER: &str = "—";
 
-/// The same for LaTeX; the braces keep decimal-aligned columns working.
+/// Replacement for a removed number in a LaTeX table cell; the braces keep decimal-aligned columns working.
 const LATEX_CELL_MARKER: &str = "{---}";
 
 /// All replacements, longest first.

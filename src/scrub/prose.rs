@@ -115,7 +115,7 @@ impl Prose<'_> {
         let index = matches!(before, Some('^' | '_')) && !self.tokens[at].spaced;
         let base = self.sign(at + 1).is_some_and(|sign| sign == '^' || "⁻⁰¹²³⁴⁵⁶⁷⁸⁹".contains(sign))
             && !self.tokens[at + 1].spaced;
-        // `82.1$_{\pm 0.3}$` is not an index.
+        // The spread in `82.1$_{\pm 0.3}$` is not an index.
         let spread = index && before == Some('_') && self.sign(at + 1) == Some('±');
         (index || bracketed || base) && !spread
     }
@@ -139,7 +139,7 @@ impl Prose<'_> {
                     |at: usize| matches!(self.tokens[at].kind, TokenKind::Word) && !self.glued_number_before(at);
                 match self.tokens[before - 1].kind {
                     TokenKind::Word => named(before - 1),
-                    // As in i7-9750H.
+                    // A number in a name may follow an earlier number of that name, as in i7-9750H.
                     TokenKind::Number(_) => self.glued(before - 1) && before > 1 && named(before - 2),
                     _ => false,
                 }
@@ -153,7 +153,7 @@ impl Prose<'_> {
         self.glued(word) && matches!(self.tokens[word - 1].kind, TokenKind::Number(_))
     }
 
-    /// Whether it numbers a heading, an item or an equation: `2. `, `(3)`.
+    /// Whether the number numbers a heading, an item or an equation: `2. `, `(3)`.
     fn is_numbering(&self, at: usize, form: NumberForm) -> bool {
         let first = (0..at).all(|before| {
             matches!(self.tokens[before].kind, TokenKind::Sign('#' | '>' | '-' | ':') | TokenKind::Break)
@@ -315,7 +315,7 @@ impl Prose<'_> {
                 _ => Some((false, ScrubRule::Size)),
             };
         }
-        // Such as "15 to 20 times faster".
+        // A range before the ratio, such as "15 to 20 times faster".
         let range = matches!(word, "to" | "or" | "and") || matches!(sign, Some('–' | '-'));
         let (last, form) = match self.form(at + 2).filter(|_| range) {
             Some(upper) => (at + 2, upper),
@@ -327,7 +327,7 @@ impl Prose<'_> {
     /// Settles a number followed by `times faster` or `x fewer`, and numbers such as `2.5x`.
     fn times(&self, at: usize, form: NumberForm) -> Option<(bool, ScrubRule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
-        // Such as "40% fewer".
+        // A percentage with a comparative, such as "40% fewer".
         let word_behind = self.word(at + 2);
         if sign == Some('%') && words::is_comparative(word_behind) && !matches!(word_behind, "as" | "more") {
             return Some((true, ScrubRule::Ratio));

@@ -33,12 +33,12 @@ impl Prose<'_> {
                 let is_bound = self.form(at).is_some_and(|form| form.decimals == 0 && form.digits <= 1 && !form.signed);
                 return (is_bound && name.is_some_and(is_greek)).then_some((false, ScrubRule::Symbol));
             }
-            // Such as "t = 2.43, p = 0.015".
+            // A statistic with its p-value, such as "t = 2.43, p = 0.015".
             let tested = (at + 1..at + 8).any(|at| matches!(self.word(at), "p" | "P") && relation(at + 1));
             if tested && matches!(name, Some("t" | "z" | "F" | "U")) && self.is_decimal_at(at) {
                 return None;
             }
-            // Such as "Krippendorff's alpha = 0.58".
+            // The symbol of a metric, such as "Krippendorff's alpha = 0.58".
             let of_metric = (before.saturating_sub(4)..before - 1)
                 .any(|at| matches!(words::sense_of(self.word(at)), Some(WordSense::Metric)));
             if of_metric && self.form(at).is_some_and(|form| form.decimals > 1) {
@@ -87,7 +87,7 @@ impl Prose<'_> {
         };
         let before = back(at, 1);
         let spelt = |at: usize| matches!(self.word(at), "minus" | "plus");
-        // Such as 2 s^2.
+        // A product, such as 2 s^2.
         let product = self.word(at + 1).chars().count() == 1 && self.sign(at + 2) == Some('^');
         let factor = self.word(at + 1).chars().count() == 1
             && !matches!(
@@ -95,7 +95,7 @@ impl Prose<'_> {
                 "s" | "h" | "x" | "k" | "K" | "M" | "B" | "G" | "T" | "D" | "a" | "A" | "I"
             )
             && matches!(self.sign(at + 2), Some(')' | ']' | '/' | '+' | '|'));
-        // Such as 2 PR / (P + R).
+        // A fraction, such as 2 PR / (P + R).
         let fraction = self.sign(at + 2) == Some('/') && self.word(at + 1).chars().all(char::is_uppercase);
         let fraction = fraction && self.tokens[at + 2].spaced && !self.word(at + 1).is_empty();
         if spelt(at + 1) || spelt(before) || product || factor || fraction {

@@ -180,7 +180,7 @@ impl TableReader<'_> {
     fn content_hint(&self, tokens: &[TextToken], header: bool) -> ContentHint {
         let words: Vec<&str> =
             tokens.iter().filter(|token| token.kind == TokenKind::Word).map(|token| self.str(token)).collect();
-        // A quantity per time is a measurement, and so is one with a unit of time in its header.
+        // A quantity per time is a measurement, and so is a quantity with a unit of time in the column's header.
         let rate = tokens
             .windows(2)
             .any(|pair| pair[0].kind == TokenKind::Sign('/') && words::is_time_unit(self.str(&pair[1])));
@@ -217,7 +217,7 @@ impl TableReader<'_> {
             return ContentHint::Result;
         }
         let counted = words.iter().any(|word| words::is_counted_name(word));
-        // A single letter, such as n, d or K.
+        // A single letter, such as n, d or K, names a setting.
         let letter = header
             && !words.is_empty()
             && words
@@ -266,7 +266,7 @@ impl TableReader<'_> {
         {
             return false;
         }
-        // A table with a column "Value" or "Range" and no measurement is one of settings.
+        // A table with a column "Value" or "Range" and without a measurement is a table of settings.
         let header_words = |wanted: &[&str]| {
             self.table
                 .rows

@@ -23,9 +23,10 @@ pub enum RunFolder {
 
 /// Location of a run.
 pub(super) enum RunLocation {
-    /// This folder, which doesn't exist yet. With `by_time`, another name is chosen if it has been taken meanwhile.
+    /// A folder that doesn't exist yet. With `by_time`, another name is chosen if this one has been taken meanwhile.
     New { folder: PathBuf, by_time: bool, may_exist: bool },
-    /// This store. No other process writes to it while the writer is held; a shared run has no writer.
+    /// The store of an existing run. No other process writes to it while the writer is held; a shared run has no
+    /// writer.
     Stored { store: Store, writer: Option<Writer>, run: Box<RunFile> },
 }
 
@@ -188,7 +189,7 @@ fn changed(difference: &str) -> Error {
     )
 }
 
-/// Creates a new run's folder. A name after the time is changed if it has been taken meanwhile.
+/// Creates a new run's folder. If the name was made from the time and has been taken meanwhile, chooses another name.
 fn create(mut folder: PathBuf, by_time: bool, begun: RunStart, sharing: Option<Sharing>) -> Result<(Store, RunFile)> {
     let runs = folder.parent().unwrap_or(Path::new(".")).to_owned();
     let mut run = RunFile {
@@ -212,7 +213,7 @@ fn create(mut folder: PathBuf, by_time: bool, begun: RunStart, sharing: Option<S
     }
 }
 
-/// Returns a name after the current time that is free in this folder.
+/// Returns a name, made from the current time, that is free in this folder.
 fn name_by_time(runs: &Path) -> String {
     let now = crate::files::now().strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
     let mut name = now.clone();

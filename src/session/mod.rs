@@ -50,7 +50,7 @@ pub struct SessionOptions {
     pub baseline: bool,
     /// Whether a stored run may continue although its suite, envs or prompts have changed.
     pub accept_changes: bool,
-    /// Run also what `check` calls wrong.
+    /// Whether to run items in which `check` finds errors.
     pub unchecked: bool,
     /// Settings for sharing the run with other processes; `None` if this is the only one.
     pub shards: Option<Shards>,
@@ -126,7 +126,7 @@ impl Run {
 
     /// Opens and loads everything that the settings name.
     fn over(configuration: Configuration, place: RunLocation, mut options: SessionOptions) -> Result<Self> {
-        // Hide all runs in the same parent folder from sandboxes.
+        // Sandboxes must hide all runs in the parent folder of this run.
         let runs = place.folder().parent().map(|runs| if runs.as_os_str().is_empty() { Path::new(".") } else { runs });
         options.machine.hidden.extend(runs.map(Path::to_owned));
         options.machine.hidden.extend([configuration.suite.clone(), place.folder().to_owned()]);
@@ -347,7 +347,7 @@ struct PreparedRun {
     opened: location::OpenedRun,
 }
 
-/// A run's records and its ledger, which agree.
+/// A run's records and its ledger, after both have been made to agree.
 struct OpenedLedger {
     records: Vec<AttemptRecord>,
     ledger: Arc<Ledger>,
@@ -404,7 +404,7 @@ async fn make_attempts(
     observer.on(RunEvent::Planned { total, finished: total - left.len() });
     let jobs = context.machine.graphics.at_once(configuration.jobs)?;
     let terms = SchedulingLimits { jobs, tries: configuration.tries, max_cost: configuration.max_cost, spent };
-    // Waits for the disk.
+    // Storing records waits for the disk, so it must not block the async runtime.
     let keep = |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
     let outcome = execute(Arc::new(context), left, terms, keep, observer, cancel).await?;
     // Detect a file that was removed after its last record was written; otherwise only the next reader would notice.

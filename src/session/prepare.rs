@@ -13,8 +13,8 @@ use crate::sample::Sample;
 /// Prepares agents and items. With `options.baseline`, checks that the unmasked repos reproduce their gold.
 ///
 /// # Errors
-/// Returns kind `Suite` for what `check` calls wrong, unless `options.unchecked`; the errors of envs and snapshots; kind
-/// `Baseline` if gold is not reproduced.
+/// Returns kind `Suite` for items in which `check` finds errors, unless `options.unchecked`; the errors of envs and
+/// snapshots; kind `Baseline` if gold is not reproduced.
 pub(super) async fn prepare(
     items: Vec<Arc<dyn Item>>,
     agents: &[LabelledAgent],
@@ -39,7 +39,7 @@ pub(super) async fn prepare(
     Ok(ready)
 }
 
-/// Refuses an item that something is wrong with.
+/// Refuses an item that has problems.
 fn refuse(id: &str, problems: &[Error]) -> Result<()> {
     let Some(kind) = problems.first().map(|problem| problem.kind) else { return Ok(()) };
     let told = problems.iter().map(|problem| match &problem.hint {

@@ -26,7 +26,7 @@ use crate::run::{AttemptRecord, Configuration, Store};
 use crate::sample::{COMMAND, Sample};
 use crate::session::{Run, RunFolder, SessionOptions};
 
-/// Solutions that are tried in one run.
+/// Number of solutions that are tried in one run.
 const TRIED_TOGETHER: usize = 4;
 
 /// Setup of the proofs.
@@ -59,11 +59,11 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
 /// How much of a proof is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SoundnessScope {
-    /// Everything but solutions of the user's.
+    /// Everything except solutions written by the user.
     Everything,
-    /// Changes of constants in the gold cells alone.
+    /// Only changes of constants in the gold cells.
     Constants,
-    /// The solutions in this folder alone.
+    /// Only the solutions in this folder.
     Solutions(PathBuf),
 }
 

@@ -16,7 +16,7 @@ pub(super) fn cdf(x: f64, a: f64, b: f64) -> f64 {
         return 1.0;
     }
     let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp();
-    // The fraction converges fast on this side of the mean.
+    // The continued fraction converges fast on this side of the mean.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(x, a, b) / a
     } else {
@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn the_cdf_matches_closed_forms_and_large_parameters() {
-        // I_x(a, 1) = x^a; I_x(1/2, 1/2) = 2/pi asin(sqrt(x)); symmetric at one half.
+        // Known values: I_x(a, 1) = x^a and I_x(1/2, 1/2) = 2/pi asin(sqrt(x)). I_x(a, a) is one half at x = 1/2 by
+        // symmetry.
         assert!((cdf(0.3, 2.5, 1.0) - 0.3_f64.powf(2.5)).abs() < 1e-14);
         assert!((cdf(0.2, 0.5, 0.5) - 2.0 / PI * 0.2_f64.sqrt().asin()).abs() < 1e-13);
         for a in [0.7, 12.0, 1e3, 1e5] {

@@ -1,17 +1,18 @@
 //! Whether several draws come from the same distribution: a permutation test with one level for all values together.
 //!
-//! If they do, every assignment of the pooled draws to the groups is equally likely, whatever the distribution is. The
-//! statistic of a value is the distance between two groups' means in standard deviations of the pool, and each value's p
-//! is the share of assignments in which the largest statistic of all values is at least its own (Westfall and Young,
-//! *Resampling-Based Multiple Testing*, 1993, single-step max-T). So the chance that any value of a right solution gets a
-//! p of at most the level is at most the level, for any number of values, correlated or not.
+//! If the distributions are equal, every assignment of the pooled draws to the groups is equally likely, whatever the
+//! distribution is. The statistic of a value is the distance between two groups' means in standard deviations of the
+//! pool, and each value's p is the share of assignments in which the largest statistic of all values is at least its
+//! own (Westfall and Young, *Resampling-Based Multiple Testing*, 1993, single-step max-T). So the chance that any value
+//! of a right solution gets a p of at most the level is at most the level, for any number of values, correlated or not.
 
 use super::uniform::Uniform;
 
 /// Values that differ by less, relative to the largest, are equal: rounding.
 pub const ROUNDING: f64 = 1e-9;
 
-/// Draws of one experiment. The test compares the first group with the second; the third says more about the spread.
+/// Draws of one experiment. The test compares the first group with the second; a third group only adds information
+/// about the spread.
 #[derive(Debug, Clone)]
 pub struct DrawPool {
     /// The draws, group after group. All have the same number of values.
@@ -20,17 +21,18 @@ pub struct DrawPool {
     pub first: usize,
     /// The size of the second group.
     pub second: usize,
-    /// Values further from the pool's median count as if they were this far away, in robust standard deviations. One wild
-    /// draw of a heavy-tailed distribution would otherwise hide every difference.
+    /// Maximum distance of a value from the pool's median, in robust standard deviations. Values further away count as
+    /// if they were at this distance, because one wild draw of a heavy-tailed distribution would otherwise hide every
+    /// difference.
     pub furthest: f64,
 }
 
 /// The p of each value of each pool, adjusted for all of them together, from `assignments` random assignments and the
 /// observed one. Assignments follow from a fixed seed, so the same draws have the same p everywhere.
 ///
-/// Pools of the same sizes are assigned together: the draws of one number are a single joint draw. Otherwise one judged
-/// draw that is far off in two pools would look like two of the draws that are rare, and its p could not get below two in
-/// the number of draws.
+/// Pools of the same sizes share their assignments: draws with the same index count as one joint draw. Otherwise one
+/// judged draw that is far off in two pools would count as two rare draws, and its p could not get below 2 / (number of
+/// draws).
 #[must_use]
 pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
     let prepared: Vec<StandardPool> = pools.iter().map(StandardPool::new).collect();
@@ -44,7 +46,7 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
         })
         .collect();
     let mut random = Uniform::seeded(1);
-    // The sizes of pools, in the order in which they first appear, with an order of their draws for each.
+    // The distinct sizes of pools, in the order in which they first appear, each with an order of the draws.
     let mut orders: Vec<(Sizes, Vec<usize>)> = Vec::new();
     let shared: Vec<usize> = prepared
         .iter()
@@ -59,7 +61,7 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
     let mut largest = Vec::with_capacity(assignments);
     for _ in 0..assignments {
         for ((draws, first, second), order) in &mut orders {
-            // Only the draws of groups that are summed need a new place.
+            // Shuffle only the draws of groups whose sums are needed.
             let chosen = if *first + *second == *draws { *first } else { *first + *second };
             for place in 0..chosen {
                 let other = place + (random.next() * (*draws - place) as f64) as usize;
@@ -122,7 +124,8 @@ impl StandardPool {
     }
 }
 
-/// Values as distances from their median in standard deviations, far ones moved in; zeros where all are equal.
+/// Values as distances from their median in standard deviations, with far values moved closer; zeros if all values are
+/// equal.
 fn standard_units(values: &[f64], furthest: f64) -> Vec<f64> {
     let middle = median(values.to_vec());
     let reach = values.iter().fold(0.0_f64, |most, value| most.max((value - middle).abs()));

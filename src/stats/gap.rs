@@ -55,7 +55,7 @@ mod tests {
         let (share, interval) = gap_closed(&samples(&values), Intervals::default()).unwrap();
         let interval = interval.unwrap();
         assert!((share - 0.5).abs() < 1e-12);
-        // Binomial with 40 trials: standard error 0.079.
+        // The share is binomial with 40 trials, so its standard error is 0.079.
         assert!((interval.low - 0.345).abs() < 0.015 && (interval.high - 0.655).abs() < 0.015, "{interval:?}");
         assert_eq!(gap_closed(&samples(&[[1.0; 3]; 5]), Intervals::default()), None);
         assert_eq!(gap_closed(&[], Intervals::default()), None);

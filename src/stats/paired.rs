@@ -75,11 +75,12 @@ pub fn difference_interval(samples: &[SampleValue<'_>], trials: f64, how: Interv
     Some(in_agreement(interval, mean, &flipped, 1.0 - how.level))
 }
 
-/// A mean difference with Student's interval, before that agrees with the test.
+/// A mean difference with Student's interval, before the interval is made to agree with the test.
 pub(super) struct StudentDifference {
     mean: f64,
     pub(super) interval: Interval,
-    /// The sums whose signs the test flips, each with its number of samples: samples, or whole papers.
+    /// The sums whose signs the test flips, one for each sample or for each whole paper, with the number of samples in
+    /// it.
     flipped: Vec<(f64, usize)>,
 }
 
@@ -99,7 +100,7 @@ pub(super) fn student_difference(
     } else {
         mean.papers.clone()
     };
-    // Attempts behind each draw: those of a sample, or those of a paper.
+    // Number of attempts behind each draw: those at a sample, or those at all samples of a paper.
     let trials = trials.max(1.0) * mean.count as f64 / draws;
     let half = if mean.freedom == 0 || mean.variance < 1e-15 {
         share_interval(0.0, draws, how.level).high
@@ -133,8 +134,9 @@ fn is_rejected(flipped: &[(f64, usize)], difference: f64, error_rate: f64) -> bo
     let shifted: Vec<f64> = flipped.iter().map(|&(sum, of)| sum - difference * of as f64).collect();
     let seen = shifted.iter().sum::<f64>().abs();
     let squares = shifted.iter().map(|value| value * value).sum::<f64>();
-    // A sum beyond this has at most this probability (Hoeffding, 1963). One up to the root of the squares has at least a
-    // tenth (Oleszkiewicz, "On the Stein property of Rademacher sequences", 1996).
+    // A random sum is further out than this bound with at most this probability (Hoeffding, 1963). It is at least as
+    // far out as the root of the sum of squares with a probability of at least a tenth (Oleszkiewicz, "On the Stein
+    // property of Rademacher sequences", 1996).
     let far = (2.0 * squares * (2.0 / error_rate).ln()).sqrt();
     if seen > far * (1.0 + 1e-9) {
         return true;
@@ -143,13 +145,13 @@ fn is_rejected(flipped: &[(f64, usize)], difference: f64, error_rate: f64) -> bo
     !is_near && sign_flip(&shifted) < error_rate
 }
 
-/// Number of samples up to which the bound of [`nearest_kept`] is searched in the finer steps.
+/// Maximum number of samples for which [`nearest_kept`] searches the bound in fine steps.
 const FINE_SAMPLES: usize = 300;
 
-/// The smallest distance from 0, towards the mean, of a true difference that the test doesn't reject; above 0, and at
-/// most that of the mean.
+/// Returns the smallest distance from 0, towards the mean, of a true difference that the test doesn't reject. It is
+/// above 0 and at most the distance of the mean.
 fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
-    // Shares of up to seven attempts are multiples of such a step, so that the test stays exact.
+    // The shares of up to seven attempts are multiples of a fine step, so that the test stays exact.
     let steps = if flipped.len() <= FINE_SAMPLES { f64::from(MOST_PARTS) } else { 60.0 };
     let (mut rejected, mut kept) = (0_u32, (mean.abs() * steps).ceil().max(1.0) as u32);
     while kept - rejected > 1 {
@@ -160,7 +162,7 @@ fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
             kept = middle;
         }
     }
-    // The bound is between the two; the lower one may be 0, which is rejected.
+    // The bound is between `rejected` and `kept`. If `rejected` is 0, use half a step, because 0 itself is rejected.
     (f64::from(rejected).max(0.5) / steps).min(mean.abs())
 }
 

@@ -21,14 +21,15 @@ pub const FEWEST_PAPERS: usize = 2;
 /// the samples, because the variance of a few samples is itself uncertain (Korn and Graubard, "Confidence Intervals for
 /// Proportions with Small Expected Number of Positive Counts Estimated from Survey Data", 1998). The variance is that
 /// of the samples, shrunk towards its value if all attempts at a sample ended alike ([`PRIOR_SAMPLES`]), or if papers
-/// accounted for a fifth of the variance ([`PRIOR_PAPERS`]). The number never exceeds that of attempts which all have
-/// their stratum's pass probability. If all samples pass, or none does, the variance is unknown, and the number is that
-/// of the samples or papers. The interval extends from the lower of the lower bounds to the higher of the upper bounds
-/// of two intervals for that share: the exact binomial test with the mid-p-value (Lancaster, "Significance Tests in
-/// Discrete Distributions", 1961) and Wilson's score interval. Each of them covers too rarely at some rates, but not at
-/// the same ones. With up to some 30 trials there are rates at which both do, so the error rate of the first is lowered,
-/// to n / (n + 3) of it for n trials and at most to three quarters. With single attempts at 3 to 60 samples of a paper,
-/// the interval then covers every rate with 93.3% or more.
+/// accounted for a fifth of the variance ([`PRIOR_PAPERS`]). The effective number is at most the one that would result
+/// if all attempts of a stratum had the same pass probability. If all samples pass, or none does, the variance is
+/// unknown, and the effective number is the number of samples or papers. The interval extends from the lower of the
+/// lower bounds to the higher of the upper bounds of two intervals for that share: the exact binomial test with the
+/// mid-p-value (Lancaster, "Significance Tests in Discrete Distributions", 1961) and Wilson's score interval. Each of
+/// the two covers too rarely at some rates, but mostly not at the same ones. With up to some 30 trials, both cover too
+/// rarely at some rates, so the error rate of the first is lowered, to n / (n + 3) of it for n trials and at most to
+/// three quarters. With single attempts at 3 to 60 samples of a paper, the interval then covers every rate with 93.3%
+/// or more.
 ///
 /// `None` with fewer samples than [`FEWEST_SAMPLES`] or, for other papers, fewer papers than [`FEWEST_PAPERS`]: no
 /// useful interval is valid there.
@@ -135,7 +136,7 @@ const LOWEST_RATE: f64 = 0.75;
 
 /// The interval of a share of successes among a number of trials, which may be fractional.
 pub(super) fn share_interval(share: f64, trials: f64, level: f64) -> Interval {
-    // A few trials have few outcomes, and at some rates both intervals would miss too many of them.
+    // A few trials have few possible outcomes, and at some rates both intervals would miss too many of these.
     let error_rate = (1.0 - level) * (trials / (trials + FEW_TRIALS)).max(LOWEST_RATE);
     let exact = mid_p(share, trials, 1.0 - error_rate);
     let score = wilson(share * trials, trials, level).unwrap_or(exact);
@@ -288,7 +289,7 @@ mod tests {
         let within: f64 = (1..9).map(|p| f64::from(p) / 10.0).map(|rate| rate * (1.0 - rate) * 50.0).sum();
         let narrow = suite(&samples, 1.0);
         assert!((narrow.high - narrow.low - 2.0 * 1.96 * within.sqrt() / 400.0).abs() < 0.006, "{narrow:?}");
-        // The same samples as eight ns of one paper instead of eight papers.
+        // The same samples, as eight values of n in one paper instead of eight papers.
         let ns: Vec<SampleValue<'_>> =
             samples.iter().enumerate().map(|(at, sample)| SampleValue { paper: "a", n: at / 50, ..*sample }).collect();
         let same = suite(&ns, 1.0);

@@ -15,7 +15,7 @@ impl Uniform {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Draws the number of k attempts that pass.
+    /// Draws how many of k attempts pass if each passes with probability `chance`.
     pub(super) fn passes(&mut self, k: usize, chance: f64) -> usize {
         (0..k).filter(|_| self.next() < chance).count()
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::LoadedPaper;
 use crate::code::{CodeTokens, Identifiers, SHINGLE};
 
-/// The ways of comparing names: as written, or all names equal.
+/// The ways of comparing names: each name as written, or all names treated as equal.
 pub const WAYS: [Identifiers; 2] = [Identifiers::Kept, Identifiers::Normalised];
 
 /// Minimum tokens of a body to be compared, by index in [`WAYS`]. Shorter code, such as a loop of two lines, also

@@ -24,7 +24,8 @@ pub const BUNDLED: PackedSuite = PackedSuite(&SUITE);
 /// A suite with one small paper, as the start of a user's own suite.
 pub const STARTER: PackedSuite = PackedSuite(include_bytes!(concat!(env!("OUT_DIR"), "/starter.tar.gz")));
 
-/// In a linker section of its own, by which `sandbox` recognises program files that contain a suite, and hides them.
+/// Stored in a linker section of its own. By this section, `sandbox` recognises program files that contain a suite, and
+/// hides them.
 #[allow(unsafe_code, reason = "the name of a section is the linker's business alone")]
 #[unsafe(link_section = ".autoexperiment")]
 static SUITE: [u8; include_bytes!(concat!(env!("OUT_DIR"), "/suite.tar.gz")).len()] =
@@ -70,8 +71,8 @@ impl PackedSuite {
     }
 
     /// Returns the folder in `place` with this archive's files, unpacking them if needed. The folder appears complete
-    /// or not at all: a killed process leaves a temporary folder that the next one removes, and of two processes at
-    /// once, one uses the other's folder.
+    /// or not at all: a killed process leaves a temporary folder that the next one removes, and if two processes unpack
+    /// at the same time, one uses the other's folder.
     ///
     /// # Errors
     /// Returns the errors of [`bundled`].
@@ -103,7 +104,7 @@ impl PackedSuite {
         self.unpack(&inside)?;
         seal(&inside)?;
         match fs::rename(&inside, folder) {
-            // Another process was faster, with the same contents.
+            // Another process has unpacked the same files in the meantime.
             Err(_) if folder.is_dir() => unseal(&inside),
             renamed => renamed.and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o555))),
         }

@@ -90,7 +90,8 @@ pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Error> {
         .flat_map(|site| entries(site).collect::<Vec<_>>())
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // `package`, `module.py`, `name-1.0.dist-info`, `name.egg-link`, `__editable__.name-1.0.pth`
+            // Handles names such as `package`, `module.py`, `name-1.0.dist-info`, `name.egg-link` and
+            // `__editable__.name-1.0.pth`.
             let name = name.trim_start_matches("__editable__.").trim_start_matches("__editable___");
             let end = name.find(".py").or_else(|| name.find(".egg")).or_else(|| name.find('-')).unwrap_or(name.len());
             own.contains(&normalised(&name[..end]))
@@ -167,7 +168,7 @@ pub fn visible(loaded: &LoadedPaper) -> Vec<Error> {
     found.into_iter().map(error).collect()
 }
 
-/// Returns the units of whose bodies nine tenths are in this text.
+/// Returns the units with at least nine tenths of their body in this text.
 fn copied_in(bodies: &Bodies, text: &[u8]) -> BTreeSet<usize> {
     let mut hits: BTreeMap<(usize, usize), HashSet<usize>> = BTreeMap::new();
     bodies.hits(&CodeTokens::new(text), &mut |hit| {
@@ -193,7 +194,7 @@ fn own_names(loaded: &LoadedPaper) -> BTreeSet<String> {
             }
         }
     }
-    // Packages without an `__init__.py` that contain masked functions.
+    // Add the packages that have no `__init__.py` but contain masked functions.
     for place in 0..loaded.paper.units.len() {
         let path = loaded.source(place).path();
         let path = ["src", "lib", "python"].iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
@@ -211,7 +212,7 @@ fn own_names(loaded: &LoadedPaper) -> BTreeSet<String> {
         let named = text.lines().filter_map(|line| line.trim().strip_prefix("name")?.trim_start().strip_prefix('='));
         names.extend(named.map(|name| normalised(name.trim().trim_matches([',', '"', '\'']))));
     }
-    // Names that many repos use.
+    // Remove names that many repos use.
     for common in ["setup", "conftest", "tests", "test", "main", "utils", "scripts", "examples", "--init--", ""] {
         names.remove(common);
     }

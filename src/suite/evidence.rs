@@ -19,7 +19,8 @@ pub struct PaperEvidence {
     pub format: u32,
     /// Digest of the repo when the functions were measured: SHA-256, hex.
     pub repo: String,
-    /// Whether the mutants were drawn by a version without the semantic kinds.
+    /// Whether the mutants were drawn by an early version of the program, which did not know the semantic kinds of
+    /// mutants.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
     /// Number of kinds of mutants known when they were drawn; absent in files older than the kinds about ignored
@@ -48,7 +49,7 @@ pub struct FunctionEvidence {
     pub survivors: Vec<String>,
     /// Largest share of the function's body that is in one other place that agents see, 0 to 1, by 12-token shingles.
     pub containment: f64,
-    /// That place: a selector or a file; empty if the share is 0.
+    /// The place that contains this share: a selector or a file; empty if the share is 0.
     pub contained_in: String,
 }
 
@@ -61,7 +62,8 @@ impl FunctionEvidence {
     }
 }
 
-/// Number of kinds of mutants in the first versions: with changed tokens only, and with careless readings added.
+/// Numbers of kinds of mutants that early versions of the program knew: the kinds that change tokens, and these
+/// together with careless readings.
 const FIRST_KINDS: (usize, usize) = (11, 19);
 
 impl PaperEvidence {

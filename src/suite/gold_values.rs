@@ -7,11 +7,12 @@ use super::marked::{plain, settings};
 use super::written::{NumberInText, result_numbers, roundings, written_numbers};
 use crate::error::Error;
 
-/// Hits in a paper's text count unless that many are more likely than this by chance: the text can always be reworded,
-/// and a result in it spoils every sample.
+/// Gold values found in a paper's text are reported unless that many would be found by chance with a higher probability
+/// than this. The limit is high, because the text can always be reworded and a result in it spoils every sample.
 pub const CHANCE_IN_PROSE: f64 = 0.5;
 
-/// Hits in a repo's file count only if that many are less likely than this by chance: data must stay as it is.
+/// Gold values found in a repo's file are reported only if that many would be found by chance with a lower probability
+/// than this. The limit is low, because data must stay as it is.
 const CHANCE_IN_FILES: f64 = 0.01;
 
 /// A paper's gold values.

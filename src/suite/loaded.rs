@@ -55,7 +55,7 @@ pub struct MaskedFile {
 /// Size of one function or region.
 #[derive(Debug, Clone, Serialize)]
 pub struct FunctionStatistics {
-    /// Its selector.
+    /// Selector of the function or region.
     pub at: String,
     /// Number of lines from `def` to the end of the last statement; from the first to the last statement of a region.
     pub lines: usize,
@@ -248,7 +248,7 @@ impl LoadedPaper {
         self.sources.unit(unit).0
     }
 
-    /// Returns the function or region in its parsed file.
+    /// Returns a function or region of the paper as a part of its parsed file.
     #[must_use]
     pub fn piece(&self, unit: usize) -> &Piece {
         self.sources.unit(unit).1

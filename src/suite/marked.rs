@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// `<!-- settings: 0.546, 30 -->` in Markdown, `% settings: 0.546, 30` in LaTeX, `# settings: ...` in plain text.
+/// Matches `<!-- settings: 0.546, 30 -->` in Markdown, `% settings: 0.546, 30` in LaTeX, `# settings: ...` in plain
+/// text.
 static MARK: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?m)^[ \t]*(?:<!--|%+|#)[ \t]*settings:([^\n]*?)(?:-->)?[ \t]*$").ok());
 

@@ -1,4 +1,4 @@
-//! Finds the line of a fault in a manifest that only shows once the whole manifest is read.
+//! Finds the line of a fault that can be detected only after the whole manifest has been parsed.
 
 use serde::Deserialize;
 use toml::Spanned;

@@ -15,7 +15,7 @@ const MOST_DIGITS: i32 = 7;
 /// The value and precision of a written number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WrittenNumber {
-    /// Its value.
+    /// Value of the number.
     pub value: f64,
     /// Number of significant digits.
     pub digits: usize,
@@ -200,13 +200,14 @@ fn capped_reach() -> f64 {
     0.5 * 10_f64.powi(1 - MOST_DIGITS)
 }
 
-/// Returns the numbers of one text that are roundings of one of these values, each with the value's index. Numbers of a
-/// precision are left out if that many hits have a probability of `chance` or more.
+/// Returns the numbers of one text that are roundings of one of these values, each with the value's index. The hits of
+/// a precision are left out if that many hits occur by chance with a probability of `chance` or more.
 ///
-/// For each precision, let m be the number of different numbers in the text, hits excluded, that are within half of a
-/// value around the value. If these were spread evenly, a cell one digit wide would contain one of them with a
-/// probability of 1 - exp(-m / cells). The sum over all values is the expected number of hits. The hits count if the
-/// probability of at least that number is below `chance` (Poisson).
+/// For each precision and value, let m be the number of different numbers in the text, hits excluded, that differ from
+/// the value by at most half of it. This range consists of cells as wide as the last digit's unit. If the m numbers
+/// were spread evenly, a cell would contain at least one of them with a probability of 1 - exp(-m / cells). The sum
+/// over all values is the expected number of hits. The hits count if the probability of at least that number is below
+/// `chance` (Poisson).
 #[must_use]
 pub fn roundings<'found, 'text>(
     found: &'found [NumberInText<'text>],
@@ -251,7 +252,7 @@ fn expected(values: &[(f64, usize)], others: &[f64], precision: i32) -> f64 {
     let mut sum = 0.0;
     for &(value, _) in values {
         let width = if precision == CAPPED { 2.0 * capped_reach() * value.abs() } else { 10_f64.powi(precision) };
-        // Values with the same rounding are hit together.
+        // Values with the same rounding are hit together, so count them once.
         let cell = (value / width).round();
         if value == 0.0 || (precision != CAPPED && last_cell.replace(cell) == Some(cell)) {
             continue;

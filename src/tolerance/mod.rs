@@ -87,7 +87,8 @@ impl ToleranceRule {
         matches!(self, Self::Named(NamedTolerance::Stochastic))
     }
 
-    /// Returns the tolerance that gold's own repeats are close to, if their largest relative difference is this.
+    /// Returns the relative tolerance if `spread`, the largest relative difference between gold's repeats, is more than
+    /// a fifth of it.
     pub(crate) fn nearly_exceeded_by(self, spread: f64) -> Option<f64> {
         match self {
             Self::Relative(relative) => Some(relative).filter(|relative| spread > relative / 5.0),
@@ -177,7 +178,7 @@ pub(crate) struct NumberComparison {
 }
 
 impl Tolerance {
-    /// Accepts any number in place of a number, so that only the shape is compared.
+    /// Returns a tolerance that accepts any number, so that only the shape of results is compared.
     #[must_use]
     pub const fn any_number() -> Self {
         Self { relative: f64::INFINITY, absolute: f64::INFINITY, counts: f64::INFINITY, repeats: Vec::new() }

@@ -1,6 +1,6 @@
 //! Shortens a diff for a model, with the requested files first so that they are cut last.
 
-/// End of a masked function's placeholder: the hunk that removes it is the one that implements the function.
+/// Last line of a masked function's placeholder. The hunk that removes this line implements the function.
 const STAND_IN: &str = "raise NotImplementedError";
 
 /// Reorders a diff so that the requested files come first and, within them, the hunks that remove a placeholder; then

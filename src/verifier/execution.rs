@@ -43,7 +43,7 @@ impl Verifier for Execution {
         let running: Vec<Candidate> = places.iter().map(|&place| candidates[place].clone()).collect();
         let choice = self.then.choose(question, &running, votes).await?;
         Ok(VerifierChoice {
-            // Keep an invalid index invalid.
+            // If the other verifier returns an invalid index, return an invalid index, too.
             chosen: choice.chosen.map(|chosen| places.get(chosen).copied().unwrap_or(all)),
             reason: format!("{left} of {all} run; {}", choice.reason),
             ..choice

@@ -1,6 +1,6 @@
 //! Verifiers choose one of k attempts at a sample without looking at gold.
 //!
-//! pass@k is the rate of the best of k attempts, for somebody who knows which one that is. A verifier must find it, so
+//! pass@k is reached only if somebody knows which of the k attempts is the best. A verifier must find that attempt, so
 //! its value is the share of the gap between pass@1 and pass@k that it closes.
 
 pub mod choosing;

@@ -184,7 +184,7 @@ impl Verifier for ByModel {
     }
 
     async fn choose(&self, question: &Question, candidates: &[Candidate], kept: &dyn Votes) -> Result<VerifierChoice> {
-        // Show identical code only once. Labels end at the letter Z.
+        // Show identical code only once, and at most 26 candidates, because their labels are letters.
         let mut distinct: Vec<&Candidate> = Vec::new();
         for candidate in candidates {
             if distinct.len() < 26 && !distinct.iter().any(|known| known.patch == candidate.patch) {

@@ -86,7 +86,8 @@ async fn the_oracle_picks_a_passing_candidate_and_none_picks_the_first() {
 async fn a_model_votes_once_per_order_and_is_asked_again_after_an_unreadable_vote() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("votes.jsonl");
-    // Order 0: an unreadable vote, then A. Order 1: B, so it is not asked again.
+    // In order 0, the first reply is unreadable and the second one names A. In order 1, the first reply names B, so the
+    // model is not asked again.
     let lines = [r#"{"text": "the best is Z", "cost": 0.5}"#, r#"{"text": "{\"choice\": \"A\"}", "cost": 0.25}"#];
     let more = [r#"{"text": "{\"choice\": \"B\"}"}"#, r#"{"text": ""}"#];
     std::fs::write(&script, [lines, more].concat().join("\n")).unwrap();
@@ -96,7 +97,7 @@ async fn a_model_votes_once_per_order_and_is_asked_again_after_an_unreadable_vot
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
     let choice = verifier.choose(&question(), &candidates, &NoVotes).await.unwrap();
     assert!((choice.cost - 0.75).abs() < 1e-12);
-    // The second order is the reverse of the first, so its B is the first one's A.
+    // The second order is the reverse of the first, so its B is the candidate that the first order calls A.
     assert!(choice.chosen.is_some() && choice.reason.starts_with("2 of 2 votes"), "{choice:?}");
     // Another model or another number of orders gives another name, so choices are never confused.
     assert!(verifier.name().starts_with("model:") && verifier.name().ends_with("*2"), "{}", verifier.name());
@@ -233,7 +234,7 @@ proptest! {
                 prop_assert!(choice.chosen.is_some_and(|place| place < candidates.len()), "{choice:?}");
                 prop_assert!(choice.cost <= 0.5 * replies.len() as f64);
             }
-            // The script ran out of replies.
+            // The scripted model ran out of replies.
             Err(error) => prop_assert_eq!(error.kind, crate::error::FailureKind::Model),
         }
     }

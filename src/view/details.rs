@@ -89,7 +89,8 @@ fn whole(run: &MergedRun, origin: &Origin, record: &AttemptRecord, problems: &mu
             AttemptRecord {
                 agent: record.agent.clone(),
                 model: record.model.clone(),
-                // An attempt that was made twice has no verdict any more, so keep these fields.
+                // If an attempt was made twice, `record` has lost its verdict, while the record on disk still has it.
+                // Use these fields of `record`.
                 end: record.end,
                 end_detail: record.end_detail.clone(),
                 pass: record.pass,

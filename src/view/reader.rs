@@ -62,8 +62,8 @@ impl GatheredRuns {
         times.min()
     }
 
-    /// Whether new records repeat attempts that have a record in another file of the same run. Deciding which one
-    /// counts takes all records of the run.
+    /// Whether new records repeat attempts that have a record in another file of the same run. To decide which record
+    /// counts, all records of the run are needed.
     fn has_doubles(&self) -> bool {
         self.merged.runs.iter().enumerate().any(|(place, run)| {
             if run.tail.files() < 2 || run.records.is_empty() {

@@ -17,13 +17,13 @@ use crate::needles::{NeedleHits, RollingHash, WINDOW, WantedSecrets};
 
 /// Maximum number of nested layers of compression or encoding.
 const DEPTH: u32 = 3;
-/// Bytes of a file that are in memory at once, and bytes by which these pieces overlap. Packed text is unpacked from
-/// the piece in which it begins.
+/// Maximum bytes of a file in memory at once, and overlap of consecutive pieces in bytes. Packed text is unpacked only
+/// from the piece in which it begins.
 const PIECE: usize = 32 << 20;
 const OVERLAP: usize = 1 << 20;
 /// Maximum bytes that one packed stream is unpacked to.
 const UNPACKED: u64 = 64 << 20;
-/// Time to wait for a socket to send something.
+/// Time to wait for a socket to send data.
 const SOCKET: Duration = Duration::from_millis(100);
 /// The kernel's own file systems, which contain no stored text.
 const KERNEL: [&str; 2] = ["/proc", "/sys"];
@@ -46,7 +46,7 @@ pub fn search(wanted: &WantedSecrets) -> NeedleHits {
     search.found
 }
 
-/// Searches bytes as if they were a file's. Returns the numbers of the secrets found.
+/// Searches bytes as if they were the content of a file. Returns the numbers of the secrets found.
 #[must_use]
 pub fn search_bytes(wanted: &WantedSecrets, bytes: &[u8]) -> Vec<u32> {
     let mut search = NeedleSearch::new(wanted);
@@ -57,7 +57,7 @@ pub fn search_bytes(wanted: &WantedSecrets, bytes: &[u8]) -> Vec<u32> {
 struct NeedleSearch<'a> {
     wanted: &'a WantedSecrets,
     table: BTreeMap<u64, Vec<u32>>,
-    /// A bit for each possible beginning of a hash, set if the table contains such a hash.
+    /// One bit for each possible prefix of a hash, set if the table contains a hash with that prefix.
     filter: Vec<u64>,
     seen: BTreeSet<(u64, u64)>,
     hits: BTreeSet<(u32, String)>,
@@ -66,7 +66,7 @@ struct NeedleSearch<'a> {
     found: NeedleHits,
 }
 
-/// Number of leading bits of a hash that are its index in the filter.
+/// Number of leading bits of a hash that form its prefix, the index in the filter.
 const FILTER: u32 = 20;
 
 impl<'a> NeedleSearch<'a> {
@@ -94,7 +94,7 @@ impl<'a> NeedleSearch<'a> {
         self.is_stopped
     }
 
-    /// Searches a folder without following links, whose targets are searched in their own places.
+    /// Searches a folder. Links are not followed, because their targets are searched in their own places.
     fn tree(&mut self, root: &Path) {
         let mut open = vec![root.to_owned()];
         while let Some(path) = open.pop() {
@@ -112,7 +112,7 @@ impl<'a> NeedleSearch<'a> {
             if kind.is_dir() {
                 let mut inside: Vec<PathBuf> =
                     fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-                // The last entry is searched first: put software installed by hand after the system's.
+                // The last entry is searched first, so put manually installed software after the system's.
                 inside.sort_by_key(|path| (path.ends_with("local") || path.ends_with("bin"), path.clone()));
                 open.extend(inside);
             } else if kind.is_file() {
@@ -313,7 +313,7 @@ mod tests {
         let wanted = wanted();
         let mut search = NeedleSearch::new(&wanted);
         search.own_descriptors();
-        // Other tests of this process may have the secret open, too.
+        // Other tests of this process may also have the secret open, so look only for this file.
         let own = format!("descriptor {}", std::os::fd::AsRawFd::as_raw_fd(&file));
         let found = search.found.hits.iter().filter(|(_, at)| *at == own).count();
         assert_eq!(found, 1, "{own}: {:?}", search.found.hits);
@@ -370,7 +370,7 @@ mod tests {
             .env("NOTE", std::str::from_utf8(SECRET).unwrap())
             .spawn()
             .unwrap();
-        // The kernel lets the parent go on before it has set up the new program's environment.
+        // The kernel lets the parent continue before it has set up the new program's environment.
         let environment = format!("/proc/{}/environ", child.id());
         while fs::read(&environment).unwrap().is_empty() {
             std::thread::sleep(std::time::Duration::from_millis(5));

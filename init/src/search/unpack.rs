@@ -13,7 +13,7 @@ pub(super) fn may_begin(byte: u8) -> bool {
 /// Whether packed text begins here, judging by its first bytes.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     match bytes {
-        // In a zlib header, the first two bytes are a multiple of 31.
+        // In a zlib header, the first two bytes form a multiple of 31.
         [0x78, flags, ..] => (0x7800 + u16::from(*flags)).is_multiple_of(31) && flags & 0x20 == 0,
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, ..] => true,
         _ => [&[0x1f, 0x8b, 8][..], &[0x28, 0xb5, 0x2f, 0xfd], b"\xfd7zXZ\0", b"PK\x03\x04"]
@@ -34,7 +34,7 @@ pub(super) fn unpacked(bytes: &[u8], most: u64) -> Vec<u8> {
     }
 }
 
-/// Unpacks a member of a zip archive, given its own header.
+/// Unpacks a member of a zip archive. `bytes` begins with the member's own header.
 fn member(bytes: &[u8], most: u64) -> Option<Vec<u8>> {
     let number = |at: usize| Some(usize::from(u16::from_le_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])));
     let start = 30 + number(26)? + number(28)?;
@@ -59,7 +59,7 @@ fn all(mut from: impl Read, most: u64) -> Vec<u8> {
     bytes
 }
 
-/// Decodes runs of base64 characters, from each of the four offsets at which a group of four may begin.
+/// Decodes runs of base64 characters. Tries each of the four offsets at which a group of four characters may begin.
 pub(super) fn base64(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut run: Vec<u8> = Vec::new();

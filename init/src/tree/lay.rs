@@ -1,4 +1,4 @@
-//! Writes the attempt's files into the workspace, replacing whatever is there.
+//! Writes the files of an attempt into the workspace, replacing existing entries.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ pub fn lay(root: &Path, mut list: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a new file at `path` below `root`, replacing whatever is there, and fills it.
+/// Makes a new file at `path` below `root`, replacing an existing entry, and fills it.
 pub fn write(
     root: &Path,
     path: &Path,

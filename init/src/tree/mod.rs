@@ -1,7 +1,7 @@
 //! Work on a workspace that the harness cannot see: how files get into a container, and how changed files get out.
 //!
 //! The init writes files ([`lay`]), lists the tree ([`survey`]) and sends contents ([`collect`]). The harness's side is
-//! `docker::upper`. The two exchange the lists defined here, in the same format as the other messages.
+//! `sandbox::containers::upper`. The two exchange the lists defined here, in the same format as the other messages.
 
 pub mod collect;
 pub mod lay;
@@ -95,7 +95,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Merges a survey that was cut with the survey `found` of these paths, which takes precedence.
+    /// Adds `found`, a survey of these paths, to a survey that was cut. Entries of `found` take precedence.
     #[must_use]
     pub fn completed(self, paths: &BTreeSet<Vec<u8>>, found: Self) -> Self {
         let others = self.entries.into_iter().filter(|entry| !paths.contains(&entry.path));

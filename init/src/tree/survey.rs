@@ -14,15 +14,16 @@ use crate::folder::{OpenFolder, is};
 use crate::left_out::{DEEPEST, LONGEST_PATH, is_left_out};
 use crate::wire::next_item;
 
-/// Limits of a survey. Only an attempt that writes far too much reaches one, and entries that are not listed are not
-/// kept.
+/// Limits of a survey. Only an attempt that writes far too many files reaches a limit. Entries that are not listed are
+/// lost.
 #[derive(Debug, Clone, Copy)]
 pub struct SurveyLimits {
     /// Maximum number of entries written since the sandbox began.
     pub fresh: usize,
-    /// Maximum bytes of the list. The names of the folders being walked may take as many again.
+    /// Maximum bytes of the list. The names in the folders being walked may take the same amount of memory again.
     pub bytes: usize,
-    /// Maximum time, which counts only if there are more fresh entries than [`SLOW`]. With fewer, the machine is slow.
+    /// Maximum time. It applies only if there are more fresh entries than [`SLOW`]; with fewer, the machine must be
+    /// slow.
     pub wall: Duration,
 }
 
@@ -33,10 +34,10 @@ impl Default for SurveyLimits {
     }
 }
 
-/// Maximum bytes of a path; real repos have none that long. The survey lists an entry that exceeds it, but nothing
-/// below.
+/// Maximum bytes of a path; paths in real repos are shorter. The survey lists an entry with a longer path, but nothing
+/// below it.
 const LONGEST: usize = LONGEST_PATH;
-/// Number of fresh entries above which they are not the work of an honest attempt.
+/// Number of fresh entries above which the attempt must be writing entries on purpose to slow down a survey.
 const SLOW: usize = 10_000;
 /// Bytes of memory that a name takes in addition to its own bytes while a folder is walked.
 const NAME: usize = 48;
@@ -125,8 +126,8 @@ fn sort(
     Ok((sort, is_fresh))
 }
 
-/// Lists those of these paths that exist, like [`survey`]. This finds the files that the attempt was given, however
-/// many others it has written.
+/// Lists the existing ones of these paths, in the form of [`survey`]. This finds the files that the attempt was given,
+/// however many others it has written.
 pub fn survey_known(root: &Path, since: Option<FileTime>, mut paths: &[u8], to: &mut impl Write) -> io::Result<()> {
     let top = OpenFolder::open_again(root)?;
     while let Some(path) = next_item::<&[u8]>(&mut paths)? {

@@ -1,5 +1,6 @@
-//! `copycat`: fills each masked function with the body of the most similar function of the repo, judged by what masking
-//! left of it. Its pass rate shows what near-copies in the repo alone are worth.
+//! `copycat`: fills each masked function with the body of the most similar function of the repo. Similarity is judged
+//! by the parts of the function that masking leaves: name, signature and docstring. The agent's pass rate shows what
+//! near-copies in the repo alone are worth.
 
 use std::path::PathBuf;
 
@@ -57,7 +58,7 @@ impl Agent for Copycat {
 }
 
 /// Fills a function in `code` with the body of the most similar function in `masked`, preferring functions with the
-/// same number of parameters. Returns the name of the copied function.
+/// same number of parameters. Returns the name of the function whose body was copied.
 async fn copied(masked: &Code, code: &mut Code, function: &TaskFunction) -> Result<String, String> {
     if function.region.is_some() {
         return Err("it is a part of a function".to_owned());

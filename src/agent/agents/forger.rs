@@ -1,4 +1,4 @@
-//! `forger`: satisfies whatever can be measured without re-running the agent's work, without doing the task; each
+//! `forger`: cheats instead of doing the task. It satisfies every measure that does not re-run the agent's code; each
 //! family defines how. It must pass the measures of the published benchmark and fail every verified measure, which
 //! shows that the two differ.
 

@@ -1,6 +1,6 @@
-//! `gold`: follows the solution of a task: writes its files (such as the original functions), runs its cells and
-//! commands, and reports their results. Must score 1 on every sample, which shows that the suite, the env and the
-//! sandbox are sound.
+//! `gold`: carries out the known solution of a task: writes its files (such as the original functions), runs its cells
+//! and commands, and reports their results. It must score 1 on every sample, which shows that suite, env and sandbox
+//! are sound.
 
 use async_trait::async_trait;
 
@@ -26,7 +26,8 @@ impl Agent for GoldAgent {
     }
 }
 
-/// Writes the solution's files, runs its cells and commands, and reports its answer, or their results if it has none.
+/// Writes the solution's files, runs its cells and commands, and reports the solution's answer or, if it has none, the
+/// results of the commands.
 pub(super) async fn follow(solution: &Solution, context: &mut Context<'_>) -> AttemptEnd {
     let Solution { files, cells, checks, answer } = solution;
     if let Err(ended) = experiment::write_all(files, context).await {

@@ -1,5 +1,5 @@
-//! The agents, one file or folder each. Code that only one agent uses is in its folder, and what only the two agents
-//! with a single reply share is in theirs.
+//! The agents, one file or folder each. A folder also holds the code that only its agent uses; `one_reply` is the
+//! folder of two agents.
 
 pub(super) mod copycat;
 pub(super) mod external;

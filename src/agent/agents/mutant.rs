@@ -1,5 +1,6 @@
-//! `mutant:P`: restores each masked function correctly with probability 1-P, and otherwise as a mutant. Its pass rates
-//! are known in advance, (1-P)^n if every mutant is noticed, so that the statistics can be checked end to end.
+//! `mutant:P`: restores each masked function correctly with probability 1-P, and otherwise with one small change (a
+//! mutant). If every mutant is noticed, its pass rate is (1-P)^n. With this known value, the statistics can be checked
+//! end to end.
 
 use std::path::PathBuf;
 
@@ -20,12 +21,12 @@ pub struct Mutants {
 }
 
 impl Mutants {
-    /// Creates the agent; `probability` is that of a mutant, from 0 to 1.
+    /// Creates the agent; `probability` is the probability of a mutant, from 0 to 1.
     pub const fn new(name: String, probability: f64) -> Self {
         Self { name, probability }
     }
 
-    /// Returns the file with its functions restored or mutated, and a note about each.
+    /// Returns the file with its functions restored or mutated, and a note about each function.
     fn restore(&self, task: &Replication, path: &PathBuf, bytes: &[u8], seed: u64) -> Result<(Vec<u8>, Vec<String>)> {
         let module = Module::parse(path.clone(), bytes.to_vec())?;
         let (mut bodies, mut said) = (Vec::new(), Vec::new());
@@ -50,7 +51,8 @@ impl Mutants {
             let equivalent = task.paper.units.iter().find(|it| it.at == function.at).map(|it| &it.equivalent);
             let marked = |id: &str| equivalent.is_some_and(|marks| marks.iter().any(|mark| mark.mutant == id));
             let mut mutants = index.map_or_else(|| Ok(Vec::new()), |index| module.mutants(index))?;
-            // Leave out kinds of mutants added later, so that a seed still gives the same attempts.
+            // Only use the kinds of mutants that existed first: with kinds that were added later, a seed would no
+            // longer give the same attempts.
             mutants.retain(|it| {
                 body.start <= it.range.start
                     && it.range.end <= body.end
@@ -64,7 +66,7 @@ impl Mutants {
                 said.push(format!("`{}` is the mutant `{}`", function.at, mutant.id));
                 bodies.push((body.clone(), text[body.start..end].to_vec()));
             } else {
-                // The function can't be mutated; a body that does nothing is the wrong solution instead.
+                // The function has no mutants; use a body that does nothing as the wrong solution.
                 said.push(format!("`{}` has no mutant and does nothing", function.at));
                 let nothing = match &function.region {
                     Some(_) => {
@@ -89,8 +91,8 @@ impl Mutants {
     }
 }
 
-/// Derives a number in 0..1 from the attempt's seed and these names. The seed in turn depends on the run's seed, the
-/// sample and the attempt.
+/// Derives a number from 0 to 1 from the attempt's seed and these names. The seed depends on the run's seed, the sample
+/// and the attempt.
 pub fn share(seed: u64, what: &str, name: &str) -> f64 {
     let digest = Sha256::new()
         .chain_update(what)

@@ -1,4 +1,5 @@
-//! `noop`: does nothing and reports nothing. Must score 0 on every sample, which shows that nothing passes by itself.
+//! `noop`: does nothing and reports nothing. It must score 0 on every sample, which shows that no sample passes by
+//! itself.
 
 use async_trait::async_trait;
 

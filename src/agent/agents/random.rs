@@ -1,4 +1,4 @@
-//! `random`: reports plausible numbers and writes no code. None of its results may ever be verified.
+//! `random`: reports plausible numbers and writes no code. None of its results may ever pass verification.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
@@ -36,7 +36,7 @@ impl Agent for Random {
     }
 }
 
-/// Builds an answer of the shape shown in the experiment's description.
+/// Builds an answer in the JSON shape that the experiment's description shows.
 fn made_up(experiment: &TaskExperiment, seed: u64) -> Value {
     let mut numbers = NumberGenerator { seed, id: &experiment.id, count: 0 };
     if let ResultRule::Regex(names) = &experiment.result {
@@ -63,8 +63,8 @@ impl NumberGenerator<'_> {
     }
 }
 
-/// Parses a shape such as `{"a": {"b": x, ...}, ...}` and fills it: keys are quoted, every other value becomes a
-/// number.
+/// Parses a shape such as `{"a": {"b": x, ...}, ...}` and fills it in: quoted texts become keys, every other value
+/// becomes a number.
 fn object(
     text: &mut std::iter::Peekable<std::str::Chars<'_>>,
     numbers: &mut NumberGenerator<'_>,

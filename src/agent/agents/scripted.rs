@@ -1,5 +1,5 @@
-//! `scripted:FILE`: a fixed list of tool calls, one per step, without a model. For tests, demos and benchmarks of the
-//! harness itself: everything but the model is real.
+//! `scripted:FILE`: a fixed list of tool calls, one per step, without a model. It is meant for tests, demos and
+//! benchmarks of the harness itself: everything but the model is real.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,11 +24,11 @@ pub struct ScriptedAgent {
     script: Vec<ScriptedStep>,
 }
 
-/// One call, a line of a script.
+/// One tool call, which is one line of a script.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptedStep {
-    /// The tool's name. Unknown tools are allowed, because tests use them.
+    /// The tool's name. Unknown names are allowed, because tests use them.
     tool: String,
     /// Its arguments.
     #[serde(default)]
@@ -75,7 +75,8 @@ impl Agent for ScriptedAgent {
 
     async fn attempt(&self, _task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         let mut session = Session::default();
-        // Required by the tools but never sent; not kept between steps, because a script may be long.
+        // The tools require a list of messages, but it is never sent. It is not kept between steps, because a script
+        // may be long.
         let mut messages = Vec::new();
         for line in &self.script {
             if let Some(end) = context.budget.exceeded() {

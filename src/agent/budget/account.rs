@@ -10,21 +10,22 @@ use crate::model::ask::Caller;
 use crate::model::ledger::PayerLedger;
 use crate::model::{Model, ModelError, QueryFailed, Quote, Reply, Request};
 
-/// The caller of the model; decides whether the call counts as a step.
+/// Who calls the model; this decides whether the call counts as a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Asker<'a> {
-    /// The agent. The reply is a step.
+    /// The agent. Its call is a step.
     Agent,
-    /// A tool of this name, or a part of the agent that is recorded like a tool. The reply costs, but is not a step.
+    /// A tool of this name, or a part of the agent that is recorded like a tool. Its call is charged, but is not a
+    /// step.
     Tool(&'a str),
 }
 
-/// Why the model was not asked.
+/// Why the model was not called.
 #[derive(Debug)]
 pub(crate) enum NotAsked {
     /// A limit forbids another call.
     Limit(End),
-    /// The trajectory or the ledger cannot be written. Calls that cannot be recorded must not be paid for.
+    /// The trajectory or the ledger cannot be written. A call that cannot be recorded must not be paid for.
     Unrecorded(String),
 }
 
@@ -40,9 +41,9 @@ impl fmt::Display for NotAsked {
 /// Why there is no reply.
 #[derive(Debug)]
 pub(crate) enum Unanswered {
-    /// The model was not asked.
+    /// The model was not called.
     NotAsked(NotAsked),
-    /// The model was asked and failed.
+    /// The model was called and the call failed.
     Failed(ModelError),
 }
 
@@ -50,7 +51,7 @@ impl From<NotAsked> for AttemptEnd {
     fn from(refused: NotAsked) -> Self {
         match refused {
             NotAsked::Limit(end) => end.into(),
-            // An unwritable record fails the attempt.
+            // If the record cannot be written, the attempt fails.
             NotAsked::Unrecorded(error) => End::Cancelled.because(format!("the record cannot be written: {error}")),
         }
     }
@@ -65,7 +66,7 @@ impl From<Unanswered> for AttemptEnd {
     }
 }
 
-/// Budget and trajectory that a caller's model calls are charged to and recorded in.
+/// The budget that pays for a caller's model calls, and the trajectory that records them.
 pub(crate) struct Account<'a> {
     pub(crate) budget: &'a mut Budget,
     pub(crate) trajectory: &'a mut Trajectory,
@@ -88,7 +89,7 @@ impl Account<'_> {
         }
     }
 
-    /// Charges a call and returns the event to record for it.
+    /// Charges a call, and returns the event that records it.
     pub(crate) fn charge(&mut self, outcome: &Result<Reply, QueryFailed>, waited: Duration) -> Event {
         let tool = match self.asker {
             Asker::Agent => None,

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub struct LiveUsage {
     steps: AtomicU32,
-    /// Dollars, as the bits of an `f64`.
+    /// Dollars, stored as the bits of an `f64`.
     cost: AtomicU64,
 }
 
 impl LiveUsage {
-    /// Updates the progress.
+    /// Updates steps and dollars.
     pub fn set(&self, steps: u32, cost: f64) {
         self.steps.store(steps, Ordering::Relaxed);
         self.cost.store(cost.to_bits(), Ordering::Relaxed);

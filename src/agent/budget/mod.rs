@@ -16,7 +16,7 @@ use crate::model::{QueryFailed, Reply, Usage};
 /// Budget of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// Steps, which are replies of the model.
+    /// Number of steps; a step is one reply of the model.
     pub steps: u32,
     /// Seconds of tool time. Time spent waiting for the model is not included.
     pub seconds: f64,
@@ -27,33 +27,33 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Returns the original benchmark's limits: 50 steps, 30 minutes, $1.
+    /// Returns the limits of the original benchmark: 50 steps, 30 minutes, $1.
     fn default() -> Self {
         Self { steps: 50, seconds: 1800.0, cost: 1.0, tokens: None }
     }
 }
 
-/// Returns the default time limit of one command under these limits, which the model may override.
+/// Returns the default time limit of one command under these limits. The model may ask for another one.
 #[must_use]
 pub fn command_limit(limits: &Limits) -> Duration {
     Duration::try_from_secs_f64((limits.seconds / 3.0).clamp(10.0, 300.0).round()).unwrap_or(Duration::from_mins(5))
 }
 
-/// Spending of an attempt, checked against its limits.
+/// Spending of an attempt, and its limits.
 #[derive(Debug, Clone)]
 pub struct Budget {
     limits: Limits,
-    /// Totals at which the current share is used up. Equal to `limits` unless [`Self::share`] was called.
+    /// Totals at which the current share of the budget is used up; equal to `limits` unless [`Self::share`] was called.
     until: Limits,
     /// Steps so far.
     pub steps: u32,
-    /// Model calls so far: one per step, and those made by tools.
+    /// Model calls so far: one per step, plus those made by tools.
     pub calls: u32,
-    /// Replies reused from an earlier run.
+    /// Replies so far that were reused from an earlier run.
     pub cached_replies: u32,
-    /// Requests of an external agent that the gateway cannot pass on.
+    /// Requests of an external agent so far that the gateway could not pass on.
     pub refused_requests: u32,
-    /// Replies that could not be carried out, at least in part.
+    /// Replies so far that could not be carried out completely.
     pub format_errors: u32,
     /// Tool time so far.
     pub tool_time: Duration,
@@ -63,17 +63,17 @@ pub struct Budget {
     pub usage: Usage,
     /// Dollars so far.
     pub cost: f64,
-    /// Dollars and tokens of the last step. The next step has a longer conversation and will hardly cost less.
+    /// Dollars and tokens of the last step. The next step will hardly cost less, because its conversation is longer.
     last: (f64, u64),
-    /// Number of calls in progress, and the most dollars that they can cost together.
+    /// Number of calls in progress, and the maximum dollars that they can cost together.
     under_way: (u32, f64),
     tab: Option<PayerLedger>,
-    /// Receives the progress shown to the user.
+    /// Receives steps and cost, to show progress to the user.
     watched: Option<Arc<LiveUsage>>,
 }
 
 impl Budget {
-    /// Creates an unspent budget.
+    /// Creates a budget of which nothing is spent.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Budget {
         }
     }
 
-    /// Creates an unspent budget whose calls are written to a run's ledger.
+    /// Same as [`Self::new`], for an attempt whose calls are written to a run's ledger.
     #[must_use]
     pub fn with_tab(limits: Limits, tab: Option<PayerLedger>) -> Self {
         Self { tab, ..Self::new(limits) }
@@ -112,26 +112,26 @@ impl Budget {
         }
     }
 
-    /// This attempt's part of the run's ledger; `None` outside a run.
+    /// Returns the ledger that the attempt's calls are written to; `None` outside a run.
     #[must_use]
     pub const fn tab(&self) -> Option<&PayerLedger> {
         self.tab.as_ref()
     }
 
-    /// Remaining dollars, less what calls in progress can cost.
+    /// Remaining dollars, minus the maximum cost of calls in progress.
     #[must_use]
     pub const fn money_left(&self) -> f64 {
         (self.until.cost - self.cost - self.under_way.1).max(0.0)
     }
 
-    /// The limits this budget started with.
+    /// The limits of the whole attempt.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Starts a new share of `1 / parts` of the limits and returns its size. Amounts unspent in earlier shares are not
-    /// carried over; the overall limits still hold.
+    /// Starts a new share of `1 / parts` of the limits and returns its size. What earlier shares did not spend is not
+    /// carried over; the limits of the whole attempt still hold.
     pub fn share(&mut self, parts: u32) -> Limits {
         let parts = parts.max(1);
         let whole = self.limits;
@@ -150,7 +150,7 @@ impl Budget {
         share
     }
 
-    /// Remaining tool time, which is the most that the next command may take.
+    /// Remaining tool time, which is also the maximum for the next command.
     #[must_use]
     pub fn time_left(&self) -> Duration {
         Duration::try_from_secs_f64(self.until.seconds).unwrap_or(Duration::MAX).saturating_sub(self.tool_time)
@@ -162,7 +162,7 @@ impl Budget {
         command_limit(&self.limits)
     }
 
-    /// Remaining steps, less calls in progress.
+    /// Remaining steps, minus calls in progress.
     #[must_use]
     pub const fn steps_left(&self) -> u32 {
         self.until.steps.saturating_sub(self.steps).saturating_sub(self.under_way.0)
@@ -204,7 +204,7 @@ impl Budget {
         self.publish_usage();
     }
 
-    /// Counts a model call that failed. It may have cost something.
+    /// Counts a failed model call, which may have cost money.
     pub fn charge_failed(&mut self, failed: &QueryFailed, waited: Duration) {
         self.calls += 1;
         self.usage += failed.usage;
@@ -219,7 +219,8 @@ impl Budget {
         self.calls + self.under_way.0
     }
 
-    /// Reserves the highest price of a call until [`Self::release`], because other calls may start meanwhile.
+    /// Reserves the maximum cost of a call in progress until [`Self::release`], because other calls may start
+    /// meanwhile.
     pub fn hold(&mut self, most: f64) {
         self.under_way = (self.under_way.0 + 1, self.under_way.1 + most);
     }
@@ -235,23 +236,23 @@ impl Budget {
         self.tool_time += took;
     }
 
-    /// The first limit that is used up, in the order time, money, tokens, steps.
+    /// Returns the first limit that is used up, in the order time, money, tokens, steps.
     #[must_use]
     pub fn exceeded(&self) -> Option<End> {
         if self.time_left().is_zero() { Some(End::TimeLimit) } else { self.no_step_left() }
     }
 
-    /// The first limit that forbids another step, in the order money, tokens, steps. Time is not checked, because a
+    /// Returns the limit that forbids another step, if any: money, tokens or steps. Time is not checked, because a
     /// reply takes no tool time.
     #[must_use]
     pub fn no_step_left(&self) -> Option<End> {
         if self.steps_left() == 0 { self.no_call_left().or(Some(End::StepLimit)) } else { self.no_call_left() }
     }
 
-    /// The first limit that forbids another model call: money, then tokens.
+    /// Returns the limit that forbids another model call, if any: money or tokens.
     #[must_use]
     pub fn no_call_left(&self) -> Option<End> {
-        // A model that costs nothing may be called with a budget of $0.
+        // With a limit of $0, a model that costs nothing may still be called.
         if self.cost >= self.until.cost && self.cost > 0.0 {
             Some(End::CostLimit)
         } else if self.until.tokens.is_some_and(|most| self.tokens() >= most) {
@@ -261,8 +262,9 @@ impl Budget {
         }
     }
 
-    /// The limit that makes the next step the last one, if any: the time is used up, one step is left, or the money or
-    /// tokens may not suffice for two more steps (less than a tenth is left, or less than twice the last step's cost).
+    /// Returns the limit that makes the next step the last one, if any: the time is used up, one step is left, or money
+    /// or tokens may not be enough for two more steps (less than a tenth is left, or less than twice the last step's
+    /// cost).
     #[must_use]
     pub fn last_step(&self) -> Option<End> {
         let (last_cost, last_tokens) = self.last;

@@ -1,4 +1,4 @@
-//! Prompts of dynamic agents: how to think, how to call tools, the task, the last step.
+//! Prompts of `react`: how to think, how to call tools, the task, the last step.
 
 use clap::ValueEnum;
 use minijinja::{Value, context};
@@ -13,7 +13,7 @@ use crate::agent::tools::{AnswerMethod, MARKER, signature_of};
 use crate::agent::{End, Limits, Replication, Task};
 use crate::model::Tool;
 
-/// Text that a dynamic agent has to write before each tool call.
+/// Text that `react` has to write before each tool call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prompting {
@@ -26,13 +26,13 @@ pub enum Prompting {
     Planning,
 }
 
-/// Renders the system prompt of masked replication. `paper` is whether the paper's text is in the workspace.
+/// Renders the system prompt of masked replication. `paper` says whether the workspace contains the paper's text.
 #[must_use]
 pub fn system(prompting: Prompting, tool_calling: &ToolCalling, history: History, paper: bool) -> String {
     system_of("react_system", prompting, tool_calling, history, paper)
 }
 
-/// Renders the system prompt of families without their own.
+/// Renders the system prompt of families that define none.
 #[must_use]
 pub fn general_system(prompting: Prompting, tool_calling: &ToolCalling, history: History) -> String {
     system_of("general_system", prompting, tool_calling, history, false)
@@ -45,7 +45,7 @@ fn system_of(
     history: History,
     paper: bool,
 ) -> String {
-    // Tools offered through the provider's interface are described to the model by the provider.
+    // Tools that are offered through the provider's interface are not described in the prompt too.
     let told: &[Tool] = if tool_calling.offered().is_empty() { tool_calling.tools.definitions() } else { &[] };
     let tools: Vec<Value> = told
         .iter()
@@ -58,7 +58,8 @@ fn system_of(
         "Then call exactly one tool. You are shown what came of it, and the next step begins. Only the first call of a \
          reply is run."
     } else if tool_calling.protocol == ToolProtocol::Text {
-        // Models that write several calls in plain text make up the output of the first ones.
+        // Asks for one call, because models that write several calls in plain text make up the output of the first
+        // ones.
         "Then call one tool. You are shown what came of it, and the next step begins."
     } else {
         "Then call a tool, or several in one reply where no call needs what another one shows. They are run in order, \
@@ -92,7 +93,7 @@ fn system_of(
     render(template, context! { tools, thinking, calling, answer => answer(tool_calling), memory, paper })
 }
 
-/// Names the tool or action that gives the answer, for use in a sentence.
+/// Returns the name of the tool or action that gives the answer, for use in a sentence.
 fn answer(tool_calling: &ToolCalling) -> String {
     match tool_calling.tools.answering() {
         AnswerMethod::Tool(name) => format!("`{name}`"),
@@ -100,7 +101,7 @@ fn answer(tool_calling: &ToolCalling) -> String {
     }
 }
 
-/// Renders the task. `paper` is whether the paper's text is in the workspace.
+/// Renders the task. `paper` says whether the workspace contains the paper's text.
 #[must_use]
 pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling, paper: bool) -> String {
     let printed = tool_calling.tools.answering() == AnswerMethod::Printed;
@@ -114,7 +115,7 @@ pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling, paper: boo
     let Some(task) = task.part::<Replication>() else {
         return render("general_task", context! { report, printed, ..general_values(task, limits) });
     };
-    // Small models open files that do not exist, or all of them, so name one to begin with.
+    // Name a file to begin with: small models otherwise open files that do not exist, or all files.
     let file = task.functions.first().and_then(|function| function.at.split("::").next());
     render("react_task", context! { report, printed, file, paper, ..task_values(task, limits) })
 }
@@ -133,7 +134,7 @@ pub fn submit(why: End, tool_calling: &ToolCalling) -> String {
     render("submit", context! { reason, tool })
 }
 
-/// Renders the message after a reply that could not be carried out.
+/// Renders the error message for a reply that could not be carried out.
 #[must_use]
 pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
     let shown = tool_calling.tools.definitions();
@@ -148,8 +149,8 @@ pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
     }
 }
 
-/// Message shown instead of an output that the previous step has shown already. A small model that sees the same text
-/// again and again repeats the same call until its steps are used up.
+/// Returns the message that replaces an output which the previous step has already shown. A small model that sees the
+/// same text again repeats the same call until its steps are used up.
 #[must_use]
 pub fn same_as_before(tool_calling: &ToolCalling) -> String {
     let report = match tool_calling.tools.answering() {
@@ -162,26 +163,26 @@ pub fn same_as_before(tool_calling: &ToolCalling) -> String {
     )
 }
 
-/// Asks for thoughts before the first step.
+/// Renders the request to think before the first step.
 #[must_use]
 pub fn reason(tokens: u32) -> String {
     render("react_reason", context! { words => words(tokens) })
 }
 
-/// Asks for more thoughts while tokens are left for them, as in "s1: Simple test-time scaling" (Muennighoff et al.,
-/// 2025).
+/// Renders the request to continue thinking while tokens are left, as in "s1: Simple test-time scaling" (Muennighoff et
+/// al., 2025).
 #[must_use]
 pub fn wait() -> String {
     render("react_wait", context! {})
 }
 
-/// Ends the thoughts with a user message: providers want the last message to be the user's.
+/// Renders the user message after the thoughts: providers want the last message of a request to be the user's.
 #[must_use]
 pub fn begin() -> String {
     render("react_begin", context! {})
 }
 
-/// Feedback about one test after a round.
+/// Feedback about one of the sample's tests after a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestFeedback {
     /// The test's name.
@@ -190,11 +191,11 @@ pub struct TestFeedback {
     pub verdict: String,
     /// Why the test failed, as error fragments.
     pub faults: Vec<String>,
-    /// The end of its error output.
+    /// The end of the test's error output.
     pub stderr: String,
 }
 
-/// Renders the feedback between two rounds.
+/// Renders the feedback after a round.
 #[must_use]
 pub fn feedback(level: u32, tests: &[TestFeedback]) -> String {
     let tests: Vec<Value> = tests
@@ -204,25 +205,26 @@ pub fn feedback(level: u32, tests: &[TestFeedback]) -> String {
     render("feedback", context! { level, tests, fence => "````" })
 }
 
-/// Asks for a running summary, given the previous one and the steps that leave the conversation.
+/// Renders the request for a running summary, given the previous summary and the steps that are about to be removed
+/// from the conversation.
 #[must_use]
 pub fn summarise(before: Option<&str>, steps: &str) -> String {
     render("summarise", context! { before => before.unwrap_or_default(), steps })
 }
 
-/// Renders the note in place of steps that have left the conversation.
+/// Renders the note that replaces removed steps.
 #[must_use]
 pub fn left_out(summary: Option<&str>) -> String {
     render("left_out", context! { summary => summary.unwrap_or_default() })
 }
 
-/// Asks for a plan after a failed try.
+/// Renders the request for a plan after a failed try.
 #[must_use]
 pub fn reflect(why: &str, steps: &str) -> String {
     render("reflect", context! { why, steps })
 }
 
-/// Renders the message about the previous try at the beginning of the next one.
+/// Renders the message at the beginning of a try about the previous try.
 #[must_use]
 pub fn try_again(why: &str, plan: Option<&str>) -> String {
     render("try_again", context! { why, plan => plan.unwrap_or_default() })

@@ -5,7 +5,7 @@ use minijinja::context;
 use super::{general_values, render, task_values};
 use crate::agent::{Limits, Replication, Task};
 
-/// Renders the task. The answer is read from the file `answer`; if `None`, from the end of the program's output.
+/// Renders the task. The agent writes its answer to the file `answer`; if `None`, to the end of the program's output.
 #[must_use]
 pub fn task(task: &Task, limits: &Limits, answer: Option<&str>) -> String {
     let answer = answer.unwrap_or_default();

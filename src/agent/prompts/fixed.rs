@@ -1,4 +1,4 @@
-//! Prompts of the fixed agent, and retrieved material for the task of any agent.
+//! Prompts of the `fixed` agent, and the retrieved material that is shown with the task of any agent.
 
 use minijinja::{Value, context};
 
@@ -7,9 +7,9 @@ use crate::agent::experiment::ExperimentFailure;
 use crate::agent::retrieval::Passage;
 use crate::agent::{Replication, TaskFunction};
 
-/// Maximum characters of an experiment's error output that are shown, from its end.
+/// Maximum characters shown of the end of an experiment's error output.
 const STDERR_SHOWN: usize = 1500;
-/// The body of masked functions.
+/// The body that masking gives to functions.
 pub const STAND_IN: &str = "raise NotImplementedError";
 
 /// Renders the system prompt.
@@ -18,7 +18,7 @@ pub fn system() -> String {
     render("fixed_system", context! {})
 }
 
-/// Asks for the relevant files.
+/// Renders the request to name the relevant files.
 #[must_use]
 pub fn files(task: &Replication, function: &TaskFunction, stub: &str, paths: &[String], most: usize) -> String {
     render(
@@ -29,30 +29,30 @@ pub fn files(task: &Replication, function: &TaskFunction, stub: &str, paths: &[S
     )
 }
 
-/// Description of a missing function. The docstring is shown as prose and the function not as code: a small model that
-/// has seen a function consisting of a signature and a docstring writes the same.
+/// Description of a missing function. It is shown as prose, because a small model that sees code with only a signature
+/// and a docstring replies with the same code.
 #[derive(Debug, Clone)]
 pub struct Missing {
-    /// The function in words, with its class, because a file may have several methods of one name.
+    /// The function's name in words. It includes the class, because a file may have several methods of one name.
     pub called: String,
-    /// Its signature.
+    /// The function's signature.
     pub header: String,
-    /// The lines of its docstring, without quotes and indentation.
+    /// The lines of the function's docstring, without quotes and indentation.
     pub docstring: Vec<String>,
     /// The missing part, if only some statements are missing.
     pub part: Option<MissingPart>,
 }
 
-/// Missing statements of a function.
+/// Description of missing statements of a function.
 #[derive(Debug, Clone)]
 pub struct MissingPart {
-    /// The function with [`MARKER`] in place of the statements.
+    /// The function's code with [`MARKER`] in place of the statements.
     pub function: String,
     /// Approximate length of the missing part, in words.
     pub lines: String,
 }
 
-/// Comment shown in place of missing statements. Small models copy a `raise` that they see.
+/// Comment shown in place of missing statements. It is not a `raise` statement, because small models copy that.
 pub const MARKER: &str = "# The missing statements go here.";
 
 /// A file as shown to the model.
@@ -60,13 +60,13 @@ pub const MARKER: &str = "# The missing statements go here.";
 pub struct ShownFile<'a> {
     /// Path in the repo.
     pub path: &'a str,
-    /// The text, perhaps without some functions.
+    /// The file's text, perhaps without some functions.
     pub text: &'a str,
-    /// Signatures of the functions that are left out of the text.
+    /// Signatures of the functions that `text` omits.
     pub left_out: &'a [String],
 }
 
-/// Shows a missing function, its file, and the material retrieved for it.
+/// Renders a missing function, its file, and the material retrieved for it.
 #[must_use]
 pub fn function(
     task: &Replication,
@@ -105,20 +105,20 @@ pub fn function(
     )
 }
 
-/// Asks for thoughts about the function described as `called`.
+/// Renders the request to think about the function described as `called`.
 #[must_use]
 pub fn reason(called: &str, tokens: u32) -> String {
     render("fixed_reason", context! { called, words => words(tokens) })
 }
 
-/// Asks for more thoughts while tokens are left for them, as in "s1: Simple test-time scaling" (Muennighoff et al.,
-/// 2025).
+/// Renders the request to continue thinking while tokens are left, as in "s1: Simple test-time scaling" (Muennighoff et
+/// al., 2025).
 #[must_use]
 pub fn wait() -> String {
     render("fixed_wait", context! {})
 }
 
-/// Asks for the code of a function.
+/// Renders the request for the code of a function.
 #[must_use]
 pub fn write(missing: &Missing) -> String {
     let (called, header) = (&missing.called, &missing.header);
@@ -128,19 +128,19 @@ pub fn write(missing: &Missing) -> String {
     render("fixed_write", context! { called, header, fence => fence(header) })
 }
 
-/// Renders a repeated request for the function, with the reason why the previous reply was unusable.
+/// Renders the second request for a function, with the reason why the first reply was unusable.
 #[must_use]
 pub fn again(fault: &str) -> String {
     render("fixed_again", context! { fault })
 }
 
-/// The stub of a function, without the line that replaces the missing code.
+/// Returns the stub of a function without the line that replaces the masked code.
 fn beginning(stub: &str) -> &str {
     let stub = stub.trim_end();
     stub.strip_suffix(STAND_IN).unwrap_or(stub).trim_end()
 }
 
-/// Shows a function together with what went wrong.
+/// Renders the request to repair a function, with its faults and the failed experiments.
 #[must_use]
 pub fn repair(name: &str, code: &str, fault: Option<&str>, failures: &[&ExperimentFailure]) -> String {
     let failures: Vec<Value> = failures
@@ -153,13 +153,13 @@ pub fn repair(name: &str, code: &str, fault: Option<&str>, failures: &[&Experime
     render("fixed_repair", context! { name, code, fault => fault.unwrap_or_default(), failures, fence => "````" })
 }
 
-/// Shows a function together with the feedback of a review.
+/// Renders the request to rewrite a function, with feedback from a review.
 #[must_use]
 pub fn feedback(name: &str, code: &str, feedback: &str) -> String {
     render("fixed_feedback", context! { name, code, feedback => feedback.trim(), fence => "````" })
 }
 
-/// Renders retrieved material for the beginning of a task; `None` if nothing was retrieved.
+/// Renders retrieved material to follow a task; `None` if nothing was retrieved.
 #[must_use]
 pub fn material(passages: &[Passage], snippets: &[(String, String)]) -> Option<String> {
     if passages.is_empty() && snippets.is_empty() {

@@ -4,28 +4,28 @@ use minijinja::context;
 
 use super::render;
 
-/// Asks for search words.
+/// Renders the request for search words.
 pub fn keywords(task: &str, most: usize) -> String {
     render("ml_agent_keywords", context! { task => task.trim(), most })
 }
 
-/// Shows the repos found, each with its id and the beginning of its documentation, and asks for an order.
+/// Renders the request to sort the repos that were found; each repo has its id and the beginning of its documentation.
 pub fn sort(repos: &[(&str, &str)]) -> String {
     let repos: Vec<_> = repos.iter().map(|(id, beginning)| context! { id => *id, beginning => *beginning }).collect();
     render("ml_agent_sort", context! { repos })
 }
 
-/// Asks whether the task belongs to a repo.
+/// Renders the question whether the task belongs to a repo.
 pub fn plan(task: &str, repo: &str, files: &str, docs: &str) -> String {
     render("ml_agent_plan", context! { task => task.trim(), repo, files, docs })
 }
 
-/// Asks for the program, in a code block of the language `fence`.
+/// Renders the request for the program, in a code block of the language `fence`.
 pub fn generate(fence: &str, most: usize) -> String {
     render("ml_agent_generate", context! { fence, most })
 }
 
-/// Answers a reply that did not contain the program.
+/// Renders the answer to a reply that does not contain the program.
 pub fn ask_for_program(told: &str, left: usize) -> String {
     render("ml_agent_told", context! { told, left })
 }

@@ -1,7 +1,7 @@
-//! Prompts, rendered from the templates beside this file.
+//! Prompts, rendered from the templates in this folder.
 //!
-//! Prompts must not contain times, random numbers or paths of this machine: recorded replies are found by the request's
-//! content.
+//! Prompts must not contain times, random numbers or paths of this machine, because recorded replies are looked up by
+//! the content of the request.
 
 pub mod dynamic;
 pub mod external;
@@ -54,7 +54,7 @@ const TEMPLATES: [(&str, &str); 32] = [
     ("external_task", include_str!("external_task.md")),
 ];
 
-/// Prompts of families that have none of their own.
+/// Prompts of families that define none of their own.
 const GENERAL: [(&str, &str); 8] = [
     ("general_system", include_str!("general_system.md")),
     ("general_task", include_str!("general_task.md")),
@@ -66,30 +66,31 @@ const GENERAL: [(&str, &str); 8] = [
     ("ml_agent_told", include_str!("ml_agent_told.md")),
 ];
 
-/// Prompt of `react:preset=super`, which replaces the others.
+/// The prompt of `react:preset=super`, which replaces all other prompts.
 const PRESET: (&str, &str) = ("super_task", include_str!("super_task.md"));
 
 /// Approximate number of words per token.
 const WORDS: f64 = 0.6;
 
-/// Converts tokens to words, for prompts that say how long to think.
+/// Converts tokens to words, for prompts that tell a model how long to think.
 fn words(tokens: u32) -> u32 {
     (f64::from(tokens) * WORDS) as u32
 }
 
-/// Digest of all prompts of masked replication, sha256 in hex. Runs with the same digest had the same prompts.
+/// Returns the digest of all prompts of masked replication, SHA-256 in hex. Runs with equal digests used the same
+/// prompts.
 #[must_use]
 pub fn digest() -> String {
     digest_of(TEMPLATES.iter())
 }
 
-/// Digest of all prompts of families that have none of their own.
+/// Returns the digest of all prompts of families that define none of their own.
 #[must_use]
 pub fn general_digest() -> String {
     digest_of(TEMPLATES.iter().chain(&GENERAL))
 }
 
-/// Digest of the prompt of `react:preset=super`.
+/// Returns the digest of the prompt of `react:preset=super`.
 #[must_use]
 pub(super) fn preset_digest() -> String {
     digest_of([PRESET].iter())
@@ -106,7 +107,7 @@ fn digest_of<'a>(templates: impl Iterator<Item = &'a (&'a str, &'a str)>) -> Str
     hex(&hash.finalize())
 }
 
-/// Template values that describe a task of masked replication.
+/// Returns the template values that describe a task of masked replication.
 fn task_values(task: &Replication, limits: &Limits) -> Value {
     let functions: Vec<Value> = task
         .functions
@@ -135,7 +136,7 @@ fn task_values(task: &Replication, limits: &Limits) -> Value {
     }
 }
 
-/// Template values that describe a task of another family.
+/// Returns the template values that describe a task of another family.
 fn general_values(task: &Task, limits: &Limits) -> Value {
     context! { instructions => task.instructions.trim(), form => &task.answer, ..limit_values(limits) }
 }
@@ -149,7 +150,8 @@ fn limit_values(limits: &Limits) -> Value {
     }
 }
 
-/// Renders the whole prompt of `react:preset=super`. `patience` is the time after which a cell is left running.
+/// Renders the whole prompt of `react:preset=super`. `patience` is the time after which a call returns although its
+/// code still runs.
 #[must_use]
 pub(super) fn super_task(task: &Task, limits: &Limits, patience: Duration) -> String {
     let question = match task.part::<Replication>() {
@@ -166,28 +168,28 @@ pub(super) fn super_task(task: &Task, limits: &Limits, patience: Duration) -> St
     render("super_task", context! { question, form => &task.answer, patience, short, ..limit_values(limits) })
 }
 
-/// Renders the question of `edit_file`.
+/// Renders the request that `edit_file` makes to the model.
 #[must_use]
 pub(super) fn edit_file(path: &str, text: &str, instruction: &str) -> String {
     render("edit_file", context! { path, text, instruction, fence => fence(text) })
 }
 
-/// Renders the question of `understand_file` about one window of a file.
+/// Renders the question that `understand_file` asks the model about one part of a file.
 #[must_use]
 pub(super) fn understand_file(path: &str, question: &str, text: &str, first: usize, last: usize) -> String {
     render("understand_file", context! { path, question, text, first, last, fence => fence(text) })
 }
 
-/// Renders the question of `understand_file` at the end of a long file.
+/// Renders the question that `understand_file` asks the model after all parts of a long file.
 #[must_use]
 pub(super) fn understand_notes(path: &str, question: &str, notes: &str) -> String {
     render("understand_notes", context! { path, question, notes })
 }
 
-/// Renders one of the templates. They are compiled in, and a test renders each of them, so a failure is a bug: the
-/// error then replaces the prompt, where the record shows it.
+/// Renders a template. Templates are compiled in and a test renders each of them, so a failure is a bug. The error is
+/// then returned as the prompt, so that it appears in the record.
 fn render(name: &str, values: Value) -> String {
-    /// Parsed once per process.
+    /// The parsed templates, parsed once per process.
     static ENVIRONMENT: LazyLock<Result<Environment<'static>, minijinja::Error>> = LazyLock::new(|| {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -203,7 +205,7 @@ fn render(name: &str, values: Value) -> String {
     rendered.unwrap_or_else(|error| format!("(the prompt `{name}` could not be rendered: {error:#})"))
 }
 
-/// A code fence longer than any in the text.
+/// Returns a code fence that is longer than any fence in the text.
 fn fence(text: &str) -> String {
     let longest = text.lines().map(|line| line.chars().take_while(|character| *character == '`').count()).max();
     "`".repeat(longest.unwrap_or(0).max(2) + 1)
@@ -311,7 +313,7 @@ mod tests {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");
         }
         for (name, text) in TEMPLATES.into_iter().chain(GENERAL) {
-            // The first words outside of all tags.
+            // Find the template's first longer piece of text outside of its tags, to recognise the template by it.
             let outside =
                 text.split("{{").flat_map(|part| part.split_once("}}").map_or(part, |(_, rest)| rest).lines());
             let beginning =
@@ -329,7 +331,7 @@ mod tests {
             one_call: false,
         };
         let system = |protocol| dynamic::system(Prompting::React, &tool_calling(protocol), History::Full, true);
-        // If the provider is given the schemas, the prompt leaves them out.
+        // The provider is sent the schemas, so the prompt leaves them out.
         for tool in ToolSet::from_choice(ToolChoice::Autoexperiment).definitions() {
             let description = tool.description.as_str();
             assert_eq!(system(ToolProtocol::Tools).matches(description).count(), 0, "{description}");
@@ -343,7 +345,7 @@ mod tests {
         };
         assert_eq!((whole(true).matches("`paper.txt`").count(), whole(false).matches("paper.txt").count()), (2, 0));
         assert!(whole(false).contains("Beside the code there are\n- `experiments.md`"), "{}", whole(false));
-        // The headings that the manifest names are only for `paper=oracle`.
+        // Only `paper=oracle` may show the headings that the manifest names.
         assert!(!whole(true).contains("Method"));
     }
 

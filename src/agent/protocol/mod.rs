@@ -1,7 +1,7 @@
-//! Finds the tool calls of a reply: the provider's own, or JSON written into the text.
+//! Finds the tool calls of a reply: those that the provider reports, or JSON in the text.
 //!
-//! Pure functions, tolerant of what small local models write: a call in a code fence, between tags or bare, with other
-//! names for its two parts, with its arguments as a JSON text, or with raw line breaks inside strings.
+//! The functions are pure and tolerant of what small local models write: a call in a code fence, between tags or bare,
+//! with other names for its two parts, with its arguments as a JSON text, or with raw line breaks inside strings.
 
 pub mod text;
 
@@ -26,25 +26,25 @@ pub enum ToolProtocol {
 /// A parsed tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedCall {
-    /// The provider's id of the call; `None` for a call written into the text.
+    /// The provider's id of the call; `None` for a call found in the text.
     pub id: Option<String>,
-    /// The tool's name; there may be no such tool.
+    /// The tool's name; a tool of that name need not exist.
     pub name: String,
     /// The arguments, or an error fragment if they aren't a JSON object.
     pub arguments: Result<Map<String, Value>, String>,
 }
 
-/// Maximum bytes scanned for objects in total, so that hostile nesting cannot cost minutes.
+/// Maximum bytes that the search for objects scans in total, so that deeply nested braces cannot take minutes.
 const SEARCH: usize = 8 << 20;
 
 const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENTS: [&str; 4] = ["arguments", "args", "parameters", "input"];
 
-/// Extracts the calls of a reply, in order. If the provider reports calls, the text is ignored. `known` tells which
-/// tools exist: an object without a key for its arguments counts as a call only if it names one of them.
+/// Extracts the calls of a reply, in order. If the provider reports calls, the text is ignored. `known` says whether a
+/// tool exists: an object without a key for its arguments counts as a call only if it names an existing tool.
 ///
 /// # Errors
-/// If there is no call at all: the fault, as a fragment for the model.
+/// If there is no call at all: why, as a fragment to show to the model.
 pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) -> Result<Vec<ParsedCall>, String> {
     if !tool_calls.is_empty() {
         return Ok(tool_calls.iter().map(provided).collect());
@@ -61,7 +61,7 @@ pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) 
         looked_at += end.unwrap_or(text.len()) - start;
         from = start + 1;
         let Some(end) = end else {
-            // Either a reply that was cut off, or a brace in prose.
+            // The brace opens a call that was cut off, or is part of prose.
             if trouble.is_none() && mentions_call(&text[start..]) {
                 trouble = Some("the JSON object is not closed".to_owned());
             }
@@ -86,12 +86,12 @@ pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) 
     }
 }
 
-/// Converts one of the provider's calls.
+/// Converts a call that the provider reports.
 fn provided(call: &ToolCall) -> ParsedCall {
     ParsedCall { id: Some(call.id.clone()), name: call.name.clone(), arguments: object(&call.arguments) }
 }
 
-/// Returns the arguments as an object; parses them if they are a text. Missing arguments are an empty object.
+/// Returns a call's arguments as an object; parses them if they are a text. Missing arguments become an empty object.
 fn object(arguments: &Value) -> Result<Map<String, Value>, String> {
     match arguments {
         Value::Object(map) => Ok(map.clone()),
@@ -102,9 +102,10 @@ fn object(arguments: &Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Interprets an object in the text as a call; `None` if it isn't one.
+/// Interprets an object in the text as a call; returns `None` if it is not one.
 fn written(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<ParsedCall> {
-    // For {"function": {"name": .., "arguments": ..}}, the inner object is found when the search continues inside.
+    // In {"function": {"name": .., "arguments": ..}}, the outer object has no name; the search then finds the inner
+    // object.
     let Some(name_key) = NAMES.iter().find(|key| map.get(**key).is_some_and(Value::is_string)) else {
         return misnamed(map, known);
     };
@@ -118,8 +119,8 @@ fn written(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<
     Some(ParsedCall { id: None, name, arguments })
 }
 
-/// Interprets an object without a name key as a call: `{"command": "list_files", "arguments": {..}}`, with a known tool
-/// under another key, or `{"list_files": {..}}`.
+/// Interprets an object without a name key as a call: either the tool's name has another key, as in `{"command":
+/// "list_files", "arguments": {..}}`, or it is itself the key, as in `{"list_files": {..}}`.
 fn misnamed(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<ParsedCall> {
     if let Some(key) = ARGUMENTS.iter().find(|key| map.get(**key).is_some_and(Value::is_object)) {
         let arguments = object(&map.shift_remove(*key)?);
@@ -130,13 +131,13 @@ fn misnamed(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option
     Some(ParsedCall { id: None, name: meant(key, known)?, arguments: object(value) })
 }
 
-/// The known tool that a name refers to. Small models write names as words: `Command line`.
+/// Returns the known tool that a name refers to. Small models write names as words, such as `Command line`.
 fn meant(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
     let plain = name.trim().to_lowercase().replace([' ', '-'], "_");
     [name.to_owned(), plain].into_iter().find(|name| known(name))
 }
 
-/// The position of the next possible JSON object: an opening brace followed by a quote or a closing brace.
+/// Returns the position of the next possible JSON object: an opening brace followed by a quote or a closing brace.
 fn next_object(text: &str, from: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -150,7 +151,7 @@ fn next_object(text: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// The position after the brace that closes the object at `start`; looks only at braces and strings.
+/// Returns the position after the brace that closes the object at `start`. Only considers braces and strings.
 fn object_end(text: &str, start: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut in_string = false;
@@ -173,20 +174,20 @@ fn object_end(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// Parses JSON; if it contains control characters, also accepts raw line breaks and tabs in strings.
+/// Parses JSON. Also accepts raw line breaks and tabs in strings.
 fn parse(text: &str) -> Result<Map<String, Value>, serde_json::Error> {
     serde_json::from_str(text)
         .or_else(|error| if text.contains(char::is_control) { serde_json::from_str(&escape(text)) } else { Err(error) })
 }
 
-/// Escapes the control characters inside a text's JSON strings.
+/// Escapes the control characters inside the JSON strings of a text.
 fn escape(text: &str) -> String {
     let mut escaped_text = String::with_capacity(text.len() + 64);
     let mut in_string = false;
     let mut escaped = false;
     for character in text.chars() {
         match character {
-            // A backslash at the end of a line, as in a shell script, is meant literally.
+            // A backslash before a raw line break, as in a shell script, is meant literally.
             '\n' if escaped => escaped_text.push_str("\\\\n"),
             '\n' if in_string => escaped_text.push_str("\\n"),
             '\r' if in_string => escaped_text.push_str("\\r"),
@@ -203,7 +204,8 @@ fn escape(text: &str) -> String {
     escaped_text
 }
 
-/// The last JSON object in a text with keys that begin with "experiment": results reported without a tool.
+/// Returns the last JSON object in a text that has keys beginning with "experiment": results that the model reported
+/// without a tool.
 #[must_use]
 pub fn results(text: &str) -> Option<String> {
     let (mut found, mut from, mut looked_at) = (None, 0, 0);
@@ -225,7 +227,7 @@ pub fn results(text: &str) -> Option<String> {
     found
 }
 
-/// Whether an unclosed object was probably meant as a call.
+/// Whether a text that begins with an unclosed object was probably meant as a call.
 fn mentions_call(text: &str) -> bool {
     let head: String = text.chars().take(200).collect();
     NAMES.iter().any(|key| head.contains(&format!("\"{key}\"")))

@@ -1,33 +1,33 @@
-//! Calls by models without tool calling: a thought, then one code fence.
+//! Tool calls of models without tool calling: a thought, then one code fence.
 //!
-//! A fence labelled `json` holds the call as a JSON object. A fence labelled with a tool's name holds its arguments: as
-//! a JSON object, as the only argument itself, or as lines `name: value` followed by the long argument. `bash` and
-//! `python` refer to the tools of the set that run such code. If no fence is a call, JSON outside of fences is
-//! accepted.
+//! A fence labelled `json` holds the call as a JSON object. A fence labelled with a tool's name holds the tool's
+//! arguments: as a JSON object, as the only argument itself, or as lines `name: value` followed by the long argument.
+//! `bash` and `python` mean the tools that run such code, if the tool set has them. If no fence is a call, JSON outside
+//! of fences is accepted.
 
 use serde_json::{Map, Value};
 
 use super::{ParsedCall, parse};
 use crate::agent::tools::ToolSet;
 
-/// Labels of Python fences.
+/// Labels of code fences with Python code.
 const PYTHON: [&str; 3] = ["python", "py", "ipython"];
 
-/// A code fence.
+/// A code fence in a reply.
 #[derive(Debug, PartialEq)]
 struct Fence<'a> {
     /// The first word after the backticks, in lower case.
     label: String,
-    /// Its contents with their line breaks.
+    /// The contents, including line breaks.
     body: &'a str,
-    /// Whether the closing line is present.
+    /// Whether the fence has a closing line.
     closed: bool,
 }
 
 /// Extracts the calls of a reply, in order.
 ///
 /// # Errors
-/// If there is no call at all: the fault, as a fragment for the model.
+/// If there is no call at all: why, as a fragment to show to the model.
 pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<ParsedCall>, String> {
     let mut found = Vec::new();
     let mut trouble = None;
@@ -44,7 +44,7 @@ pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<ParsedCall>, String> {
     let anywhere = super::calls(text, &[], &|name| tools.get(name).is_some());
     anywhere.map_err(|what| {
         let what = trouble.unwrap_or_else(|| what.replace("tool call", "code fence with a call"));
-        // Small models keep showing code in replies that they should write to a file.
+        // Small models often show code in a reply instead of writing it to a file; the error then says so.
         let has_code = fences(text).iter().any(|fence| PYTHON.contains(&fence.label.as_str()));
         if has_code && what.ends_with("no code fence with a call") {
             return format!("{what}, and code that only stands in a reply is in no file");
@@ -53,14 +53,14 @@ pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<ParsedCall>, String> {
     })
 }
 
-/// Interprets a fence as a call; `None` if it isn't one.
+/// Interprets a fence as a call; returns `None` if it is not one.
 fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<ParsedCall>, String>> {
     let known = |name: &str| tools.get(name).is_some();
     let name = match fence.label.as_str() {
         "" | "json" | "tool_call" => {
-            // If this is not a call, the search outside of fences reports the fault.
+            // Ignore an error here: if this is not a call, the search outside of fences reports the error.
             let written = super::calls(fence.body, &[], &known).ok();
-            // `"list_files": {..}`, an object without its braces.
+            // An object without its braces, such as `"list_files": {..}`.
             let bare = || super::calls(&format!("{{{}}}", fence.body), &[], &known).ok();
             return written.or_else(|| fence.body.trim_start().starts_with('"').then(bare).flatten()).map(Ok);
         }
@@ -76,7 +76,7 @@ fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<ParsedCall>, St
     Some(Ok(vec![ParsedCall { id: None, name: name.to_owned(), arguments }]))
 }
 
-/// Parses a fence's text as arguments.
+/// Parses the text of a fence as arguments.
 fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, String> {
     let nothing = Map::new();
     let properties = parameters["properties"].as_object().unwrap_or(&nothing);
@@ -98,7 +98,7 @@ fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, Strin
         let Some(schema) = properties.get(name).filter(|_| !given.contains_key(name)) else { break };
         rest = rest.split_once('\n').map_or("", |(_, after)| after);
         if value.trim().is_empty() && schema["type"] == "string" {
-            // The name of the long argument, which takes the rest of the text.
+            // This line names the long argument, whose value is the rest of the text.
             given.insert(name.to_owned(), Value::from(std::mem::take(&mut rest)));
         } else {
             given.insert(name.to_owned(), typed(schema, value.trim()));
@@ -117,8 +117,8 @@ fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, Strin
     let Some(long) = open(true).or_else(|| open(false)) else {
         return Err("followed by text that belongs to none of them".to_owned());
     };
-    // If the only required argument is the long one, it is a command or code, whose trailing newlines don't matter;
-    // otherwise it is a file's text and is kept verbatim.
+    // If the long argument is the only required one, it is a command or code, whose trailing newlines don't matter.
+    // Otherwise it is the text of a file and is kept verbatim.
     let is_command = parameters["required"].as_array().is_some_and(|all| all.len() == 1 && is_required(&long));
     given.insert(long, Value::from(if is_command { rest.trim_end_matches('\n') } else { rest }));
     Ok(given)
@@ -132,7 +132,8 @@ fn typed(schema: &Value, text: &str) -> Value {
     serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::from(text))
 }
 
-/// The code fences of a text, in order. A fence ends at a line of only backticks, at least as many as opened it.
+/// Returns the code fences of a text, in order. A fence ends at a line that consists of at least as many backticks as
+/// opened the fence.
 fn fences(text: &str) -> Vec<Fence<'_>> {
     let mut found = Vec::new();
     let mut open: Option<(usize, String, usize)> = None;
@@ -145,7 +146,7 @@ fn fences(text: &str) -> Vec<Fence<'_>> {
         match &open {
             None if ticks >= 3 => {
                 let info = line[ticks..].trim();
-                // ```code``` on one line doesn't open a fence.
+                // Code between backticks on one line, as in ```code```, doesn't open a fence.
                 if !info.contains('`') {
                     let label = info.split_whitespace().next().unwrap_or_default().trim_matches(['{', '}', '.']);
                     open = Some((ticks, label.to_lowercase(), end));

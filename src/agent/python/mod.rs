@@ -1,4 +1,4 @@
-//! The Python session of an attempt, within its budget: runs cells, records them and shows them to models.
+//! The Python session of an attempt: runs cells within the budget, records them and formats their output for models.
 
 pub(super) mod session;
 
@@ -22,7 +22,8 @@ impl Host for Context<'_> {
     }
 }
 
-/// Runs a cell for at most the time of one call. Code still running from an earlier call is interrupted first.
+/// Runs a cell, and returns when it ends or the time limit of one call is over. Code that still runs from an earlier
+/// call is interrupted first.
 ///
 /// # Errors
 /// The errors of the sandbox; [`Fault::Refused`] if no session can be started.
@@ -38,7 +39,7 @@ pub async fn cell(code: &str, context: &mut Context<'_>) -> Result<CellOutput, F
     keep(kernel, shown, Some(code), begun, context)
 }
 
-/// Runs a cell to its end, waiting as often as necessary.
+/// Runs a cell to its end, even if that takes longer than the time limit of one call.
 ///
 /// # Errors
 /// Same as [`cell`].
@@ -50,7 +51,7 @@ pub(super) async fn to_end(code: &str, context: &mut Context<'_>) -> Result<Cell
     Ok(shown)
 }
 
-/// Runs a cell and returns its output as shown to a model.
+/// Runs a cell and returns its output, formatted for a model.
 ///
 /// # Errors
 /// Same as [`cell`].
@@ -58,10 +59,10 @@ pub async fn execute(code: &str, context: &mut Context<'_>) -> Result<String, Fa
     Ok(format_cell(&cell(code, context).await?, context))
 }
 
-/// Waits for running code and returns its output as shown to a model.
+/// Waits for running code and returns its output, formatted for a model.
 ///
 /// # Errors
-/// [`Fault::Refused`] if nothing is running, and the errors of the sandbox.
+/// [`Fault::Refused`] if no code is running, and the errors of the sandbox.
 pub async fn wait(context: &mut Context<'_>) -> Result<String, Fault> {
     Ok(format_cell(&wait_on(context).await?, context))
 }
@@ -73,10 +74,10 @@ async fn wait_on(context: &mut Context<'_>) -> Result<CellOutput, Fault> {
     keep(kernel, shown, None, begun, context)
 }
 
-/// Interrupts running code and returns its output as shown to a model. Ends the session if the code does not stop.
+/// Interrupts running code and returns its output, formatted for a model. Ends the session if the code does not stop.
 ///
 /// # Errors
-/// [`Fault::Refused`] if nothing is running, and the errors of the sandbox.
+/// [`Fault::Refused`] if no code is running, and the errors of the sandbox.
 pub async fn interrupt(context: &mut Context<'_>) -> Result<String, Fault> {
     let mut kernel = running(context)?;
     let begun = Instant::now();
@@ -85,7 +86,7 @@ pub async fn interrupt(context: &mut Context<'_>) -> Result<String, Fault> {
     Ok(format_cell(&shown, context))
 }
 
-/// Interrupts code still running from an earlier call, if any.
+/// Interrupts code that still runs from an earlier call, if any.
 ///
 /// # Errors
 /// The errors of the sandbox.
@@ -98,14 +99,14 @@ pub async fn stop(context: &mut Context<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the session if code is running in it.
+/// Returns the session, or an error if no code is running in it.
 fn running(context: &Context<'_>) -> Result<Kernel, Fault> {
     let nothing = || Fault::Refused("nothing is running".to_owned());
     context.session.kernel.clone().filter(Kernel::is_running).ok_or_else(nothing)
 }
 
-/// Stores the session unless it has ended, and records the cell. `code` is `None` for a cell that began in an earlier
-/// call.
+/// Stores the session for the next call unless it has ended, and records the cell. `code` is `None` for a cell that was
+/// started by an earlier call.
 fn keep(
     kernel: Kernel,
     shown: Result<CellOutput, Fault>,
@@ -120,7 +121,8 @@ fn keep(
     Ok(shown)
 }
 
-/// Records a cell if the task's cells are recorded. A cell that began in an earlier call gets its output replaced.
+/// Records a cell, if the task's cells are recorded. For a cell that was started by an earlier call, the recorded
+/// output is replaced.
 pub fn record(by: CellAuthor, code: Option<&str>, shown: &CellOutput, took: Duration, context: &mut Context<'_>) {
     let Some(cells) = &mut context.session.cells else { return };
     let CellOutput { state, output } = shown.clone();
@@ -139,7 +141,7 @@ pub fn record(by: CellAuthor, code: Option<&str>, shown: &CellOutput, took: Dura
     }
 }
 
-/// Formats a cell's outcome for a model.
+/// Formats the outcome of a cell for a model.
 fn format_cell(shown: &CellOutput, context: &Context<'_>) -> String {
     let CellOutput { state, output } = shown;
     let output = output.strip_suffix('\n').unwrap_or(output);

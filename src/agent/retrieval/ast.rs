@@ -1,7 +1,7 @@
-//! Code related to a function by the syntax tree: its callers, other callees of these callers, the methods of its class
-//! and the functions of its file.
+//! Code related to a function, found by the syntax tree: callers of the function, other functions that these callers
+//! call, methods of its class and functions of its file.
 //!
-//! The function's own callees are unknown, because its body is masked.
+//! The functions that it calls itself are unknown, because its body is masked.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,12 +10,12 @@ use super::snippet::{Code, Snippet};
 use crate::code::last_part;
 
 /// Scores each snippet by its relation to a function: 4 for a caller, 3 for a method of the same class, 2 for another
-/// callee of a caller, 1 for a function of the same file, 0 for all others.
+/// function called by a caller, 1 for a function of the same file, 0 for all others.
 #[must_use]
 pub(super) fn nearness(code: &Code, snippets: &[Snippet], file: &Path, function: usize) -> Vec<f64> {
     let Some(module) = code.modules.get(file) else { return vec![0.0; snippets.len()] };
     let Some(target) = module.functions().get(function) else { return vec![0.0; snippets.len()] };
-    // Constructors and other special methods are called by the name of their class.
+    // Code that calls a constructor or another special method contains the name of the class instead.
     let own = last_part(&target.name);
     let called = match &target.class {
         Some(class) if own.starts_with("__") => last_part(class),

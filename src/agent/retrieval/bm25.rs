@@ -1,7 +1,8 @@
-//! BM25: scores how well documents fit a query by the words they share; rare words count more.
+//! BM25, which scores how well documents match a query by the words they share; rare words count more.
 //!
-//! Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with k1 = 1.2 and b = 0.75,
-//! and with the inverse document frequency that is never negative (as Lucene's): ln(1 + (N - n + 0.5) / (n + 0.5)).
+//! Formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with k1 = 1.2 and
+//! b = 0.75, and with the inverse document frequency that Lucene uses because it is never negative: ln(1 + (N - n +
+//! 0.5) / (n + 0.5)).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,13 +12,13 @@ const B: f64 = 0.75;
 /// An index of documents.
 #[derive(Debug, Default)]
 pub struct Bm25 {
-    /// For each word, the documents that contain it, with counts.
+    /// For each word, the documents that contain it, with the number of occurrences.
     postings: HashMap<String, Vec<(usize, u32)>>,
     lengths: Vec<usize>,
 }
 
 impl Bm25 {
-    /// Indexes documents. A document's index is its place in the list.
+    /// Indexes documents. A document is identified by its position in the list.
     pub fn new<'a>(documents: impl IntoIterator<Item = &'a str>) -> Self {
         let mut this = Self::default();
         for (place, document) in documents.into_iter().enumerate() {
@@ -34,7 +35,7 @@ impl Bm25 {
         this
     }
 
-    /// The score of every document; 0 for a document that shares no word with the query.
+    /// Returns a score for every document; 0 if the document shares no word with the query.
     #[must_use]
     pub fn scores(&self, query: &str) -> Vec<f64> {
         let mut scores = vec![0.0; self.lengths.len()];
@@ -56,8 +57,8 @@ impl Bm25 {
     }
 }
 
-/// Splits text or code into words in lower case. `squared_distances` and `squaredDistances` are two words each, and a
-/// plural also yields its singular.
+/// Splits text or code into words in lower case. `squared_distances` and `squaredDistances` give two words each; a
+/// plural also gives its singular.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -84,7 +85,7 @@ fn push(found: &mut Vec<String>, word: String) {
     }
 }
 
-/// Indices ordered by score, best first; ties keep their order.
+/// Returns indices sorted by score, best first; equal scores keep their order.
 #[must_use]
 pub fn ranked(scores: &[f64]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..scores.len()).collect();
@@ -100,7 +101,7 @@ mod tests {
     fn scores_match_the_bm25_formula() {
         let index = Bm25::new(["red apple", "green apple apple", "blue sky over the sea"]);
         let scores = index.scores("apple");
-        // N = 3, n = 2, mean length 10/3.
+        // Inverse document frequency with N = 3 documents, of which n = 2 contain the word; mean length 10/3.
         let weight = (1.0_f64 + 1.5 / 2.5).ln();
         let second = weight * 2.0 * 2.2 / (2.0 + 1.2 * (0.25 + 0.75 * 3.0 / (10.0 / 3.0)));
         assert!((scores[1] - second).abs() < 1e-12, "{scores:?}");

@@ -1,7 +1,8 @@
-//! Retrieval of paper passages and repo snippets for a function's prompt.
+//! Retrieval of passages of the paper and snippets of the repo, for the prompt about a masked function.
 //!
-//! The query consists of what masking leaves of the function: its name, its signature, its docstring and the manifest's
-//! description. Snippets come from the files in the agent's sandbox, so that no masked body can be retrieved.
+//! The query is the text that masking leaves of the function (its name, its signature, its docstring) and the
+//! manifest's description. Snippets come from the files in the agent's sandbox, so that no masked body can be
+//! retrieved.
 
 mod ast;
 pub mod bm25;
@@ -58,31 +59,31 @@ pub enum CodeChoice {
     Embedding,
 }
 
-/// Settings of retrieval.
+/// Retrieval settings, with the embedding model.
 #[derive(Clone)]
 pub struct Retriever {
-    /// Choice of the paper's text.
+    /// Which text of the paper to retrieve.
     pub paper: PaperChoice,
-    /// Choice of the repo's code.
+    /// Which code of the repo to retrieve.
     pub code: CodeChoice,
-    /// Maximum number of passages.
+    /// Maximum number of passages retrieved.
     pub passages: usize,
-    /// Maximum number of snippets.
+    /// Maximum number of snippets retrieved.
     pub snippets: usize,
     /// The embedding model, if any.
     pub embedder: Option<Arc<dyn Embedder>>,
 }
 
-/// A masked function and the query for it.
+/// A masked function and the search query for it.
 #[derive(Debug, Clone)]
 pub struct RetrievalQuery {
-    /// Its file.
+    /// The function's file.
     pub file: PathBuf,
-    /// Its index in the file's module.
+    /// The function's index in the file's module.
     pub function: usize,
     /// The search query.
     pub query: String,
-    /// The headings that the manifest names.
+    /// Headings of the paper's sections that the manifest names for the function.
     pub oracle: Vec<String>,
 }
 
@@ -110,7 +111,8 @@ impl RetrievalQuery {
 }
 
 impl Retriever {
-    /// The chosen passages, best first; with [`PaperChoice::Full`] and [`PaperChoice::Oracle`] in the paper's order.
+    /// Returns the chosen passages, best first. With [`PaperChoice::Full`] and [`PaperChoice::Oracle`] they are in the
+    /// paper's order.
     ///
     /// # Errors
     /// The errors of the embedding model.
@@ -127,7 +129,7 @@ impl Retriever {
         })
     }
 
-    /// Indices of all passages, the best match first.
+    /// Returns the indices of all passages, the best match first.
     ///
     /// # Errors
     /// The errors of the embedding model.
@@ -136,8 +138,8 @@ impl Retriever {
         Ok(ranked(&self.scores(&shown, &wanted.query, self.paper == PaperChoice::Embedding).await?))
     }
 
-    /// The chosen snippets, best first; only from `files` if given. Leaves out the function itself and files that are
-    /// shown anyway.
+    /// Returns the chosen snippets, best first; only from `files`, if given. Omits the function itself and files that
+    /// the prompt shows anyway.
     ///
     /// # Errors
     /// The errors of the embedding model.
@@ -161,7 +163,7 @@ impl Retriever {
                 let near = ast::nearness(code, &all, &wanted.file, wanted.function);
                 let texts: Vec<String> = all.iter().map(|it| it.text.clone()).collect();
                 let alike = self.scores(&texts, &wanted.query, false).await?;
-                // Shared words decide between equally near functions.
+                // Among functions of equally close relation, sort by shared words.
                 let most = alike.iter().copied().fold(1.0, f64::max);
                 near.iter()
                     .zip(&alike)
@@ -188,7 +190,7 @@ impl Retriever {
     }
 }
 
-/// Share of the wanted headings that are among these passages; 1 if none is wanted.
+/// Returns the share of the headings in `oracle` that these passages cover; 1 if `oracle` is empty.
 #[must_use]
 pub fn recall<'a>(oracle: &[String], found: impl IntoIterator<Item = &'a Passage>) -> f64 {
     let wanted: BTreeSet<&str> = oracle.iter().map(String::as_str).collect();

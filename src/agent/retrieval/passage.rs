@@ -1,8 +1,8 @@
-//! A paper's text as passages: its sections, with long ones split.
+//! A paper's text as passages: its sections, with long sections split.
 
 use crate::suite::sections;
 
-/// Length in bytes above which a section is split between paragraphs.
+/// Sections longer than this many bytes are split between paragraphs.
 const MOST: usize = 2400;
 
 /// A part of a paper.
@@ -10,19 +10,19 @@ const MOST: usize = 2400;
 pub struct Passage {
     /// The heading of its section.
     pub heading: String,
-    /// Its text, without the heading.
+    /// The passage's text, without the heading.
     pub text: String,
 }
 
 impl Passage {
-    /// Heading and text as embedded, indexed and shown.
+    /// Heading and text together, as they are embedded, indexed and shown.
     #[must_use]
     pub fn heading_and_text(&self) -> String {
         format!("### {}\n\n{}", self.heading, self.text)
     }
 }
 
-/// Splits a paper into passages, in order. Sections without text are left out.
+/// Splits a paper into passages, in order. Sections without text are omitted.
 #[must_use]
 pub fn passages(text: &str) -> Vec<Passage> {
     let mut found = Vec::new();

@@ -5,28 +5,28 @@ use std::path::PathBuf;
 
 use crate::code::Module;
 
-/// Python files of a repo as an agent sees them: masked, or with the code written so far.
+/// The Python files of a repo in the state that an agent sees: masked, or with the code written so far.
 #[derive(Debug, Clone, Default)]
 pub struct Code {
-    /// Every file that parses, by path.
+    /// Every file that can be parsed, by path.
     pub modules: BTreeMap<PathBuf, Module>,
 }
 
 /// A function of a repo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snippet {
-    /// Path in the repo.
+    /// The function's file, as a path in the repo.
     pub file: PathBuf,
-    /// Its index in the file's module.
+    /// The function's index in the file's module.
     pub function: usize,
-    /// `path/file.py::Class.method`.
+    /// The function's name, as `path/file.py::Class.method`.
     pub at: String,
-    /// Its source.
+    /// The function's source code.
     pub text: String,
 }
 
 impl Code {
-    /// Parses files. Files that do not parse are left out.
+    /// Parses files. Files that cannot be parsed are omitted.
     pub fn new(files: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) -> Self {
         let parsed = files.into_iter().filter_map(|(path, bytes)| {
             let module = Module::parse(path.clone(), bytes).ok()?;
@@ -35,7 +35,7 @@ impl Code {
         Self { modules: parsed.collect() }
     }
 
-    /// All functions that are not nested in others, ordered by file and position.
+    /// Returns all functions that are not nested in others, in the order of file and position.
     #[must_use]
     pub fn snippets(&self) -> Vec<Snippet> {
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Retrieval over a masked repo.
+//! Tests of retrieval over a masked repo.
 
 use super::*;
 use crate::code::{MaskTarget, Module};

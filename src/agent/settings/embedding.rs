@@ -1,4 +1,4 @@
-//! The embedding model for retrieval, and the retriever of an agent.
+//! Choice of the embedding model, and creation of an agent's retriever.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ impl Settings {
         self.paper == Some(PaperChoice::Embedding) || self.code == Some(CodeChoice::Embedding)
     }
 
-    /// Decides which embedding model is used: the given one, or the one in the cache's folder `embedding`.
+    /// Decides which embedding model to use: the user's, or the one in the folder `embedding` of the cache.
     ///
     /// # Errors
-    /// Kind `Usage` if embeddings are requested and there is no model for them. Another search method would be measured
-    /// under the wrong name.
+    /// Kind `Usage` if the settings request embeddings and there is no embedding model. There is no fallback to another
+    /// search method, because its results would be reported under the wrong name.
     pub fn choose_embedding(&mut self, cache: &Path) -> Result<()> {
         let local = cache.join("embedding");
         if self.embedding.is_none() && embedding::is_model(&local) {
@@ -28,7 +28,7 @@ impl Settings {
         if self.embeds() && self.embedding.is_none() { Err(Self::without_embedding(cache)) } else { Ok(()) }
     }
 
-    /// The error for embeddings without an embedding model.
+    /// Returns the error for settings that request embeddings when there is no embedding model.
     #[must_use]
     pub fn without_embedding(cache: &Path) -> Error {
         Error::usage("`embedding` was requested, but there is no embedding model").hint(format!(
@@ -40,7 +40,7 @@ impl Settings {
     /// Builds the retriever of an agent with these settings. Embedding vectors are stored in `cache`.
     ///
     /// # Errors
-    /// The errors of [`embedding::open`]; kind `Usage` for embeddings without a model.
+    /// The errors of [`embedding::open`]; kind `Usage` if embeddings are requested and there is no embedding model.
     pub(crate) fn retriever(&self, cache: Option<&Path>) -> Result<Retriever> {
         let embedder: Option<Arc<dyn Embedder>> = match &self.embedding {
             Some(spec) if self.embeds() => Some(embedding::open(spec, self.embedding_url.as_deref(), cache)?),

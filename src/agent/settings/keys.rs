@@ -1,4 +1,4 @@
-//! The one definition of each agent setting: its name, help, parsing and formatting, and which agents use it.
+//! The single definition of each agent setting: name, help, parsing, formatting, and the agents that use it.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -7,23 +7,23 @@ use super::{AgentKind, Preset, Settings};
 use crate::agent::retrieval::{CodeChoice, PaperChoice};
 use crate::agent::review::MOST_FEEDBACK;
 
-/// One setting: its names, how to read and write it, and which agents use it.
+/// The definition of one setting.
 pub(super) struct SettingKey {
-    /// Name after an agent's name and in labels.
+    /// The setting's name on the command line and in labels.
     pub(super) name: &'static str,
-    /// Placeholder of the value in help texts, such as `TOKENS`.
+    /// Placeholder for the value in help texts, such as `TOKENS`.
     pub(super) value: &'static str,
-    /// Effect of the setting and, if there are few, its values.
+    /// Help text: the effect of the setting and, if they are few, its possible values.
     pub(super) help: &'static str,
-    /// Parses and sets a value; the error is a hint.
+    /// Parses a value and sets it; the error is a hint for the user.
     pub(super) read: fn(&mut Settings, &str) -> Result<(), String>,
-    /// Formats the value as `read` parses it.
+    /// Formats the value so that `read` can parse it.
     pub(super) write: fn(&Settings) -> String,
-    /// Whether an agent of this kind with these settings uses it.
+    /// Whether an agent of this kind, with these settings, uses the setting.
     pub(super) heeded: fn(AgentKind, &Settings) -> bool,
 }
 
-/// Used by `react` and `fixed`.
+/// For settings used by both `react` and `fixed`.
 fn by_both(kind: AgentKind, _: &Settings) -> bool {
     kind != AgentKind::MlAgent
 }
@@ -40,12 +40,12 @@ fn by_ml_agent(kind: AgentKind, _: &Settings) -> bool {
     kind == AgentKind::MlAgent
 }
 
-/// Used by `react` without a preset.
+/// For settings used by `react` without a preset.
 fn by_free_react(kind: AgentKind, settings: &Settings) -> bool {
     kind == AgentKind::React && settings.preset == Preset::None
 }
 
-/// All settings that can differ between agents, in the order of labels.
+/// All settings that can differ between agents. Labels list them in this order.
 pub(super) static KEYS: [SettingKey; 23] = [
     SettingKey {
         name: "paper",
@@ -186,7 +186,7 @@ pub(super) static KEYS: [SettingKey; 23] = [
         value: "K",
         help: "tries within an attempt, each with a K-th of its budget; after a failed try the model writes a plan for the next",
         read: |settings, text| number(text).map(|value| settings.reflexion = value),
-        // 0 and 1 tries mean the same.
+        // 0 and 1 tries mean the same, so always write 1.
         write: |settings| settings.reflexion.max(1).to_string(),
         heeded: by_react,
     },
@@ -272,7 +272,7 @@ pub(super) static KEYS: [SettingKey; 23] = [
 /// The agents that have settings.
 const KINDS: [AgentKind; 3] = [AgentKind::Fixed, AgentKind::React, AgentKind::MlAgent];
 
-/// Returns the agents that use this setting in some combination with others.
+/// Returns the kinds of agents that use a setting, possibly only together with other settings.
 pub(super) fn users(key: &SettingKey) -> Vec<AgentKind> {
     let settings = Settings {
         paper: Some(PaperChoice::Bm25),
@@ -283,7 +283,7 @@ pub(super) fn users(key: &SettingKey) -> Vec<AgentKind> {
     KINDS.into_iter().filter(|kind| (key.heeded)(*kind, &settings)).collect()
 }
 
-/// Names of the settings for each agent, for hints and help.
+/// Returns the names of the settings by agent, for hints and help.
 #[must_use]
 pub fn setting_keys() -> String {
     let keys_of = |kinds: &[AgentKind]| {
@@ -295,20 +295,20 @@ pub fn setting_keys() -> String {
     format!("{both}; {}", own.join("; "))
 }
 
-/// One setting as help and documentation show it.
+/// Description of one setting, for help and documentation.
 #[derive(Debug, Clone, Serialize)]
 pub struct SettingHelp {
-    /// Name, as in `react:NAME=VALUE`.
+    /// The setting's name, as in `react:NAME=VALUE`.
     pub key: &'static str,
-    /// Placeholder of the value, such as `TOKENS`.
+    /// Placeholder for the value, such as `TOKENS`.
     pub value: &'static str,
-    /// The agents that use the setting, each with its default (an empty text if it has no default).
+    /// The agents that use the setting, each with its default value (an empty text if it has no default).
     pub agents: Vec<(&'static str, String)>,
     /// Effect of the setting.
     pub help: &'static str,
 }
 
-/// Describes all settings of agents, in the order of labels.
+/// Describes all agent settings, in the order of labels.
 #[must_use]
 pub fn describe_settings() -> Vec<SettingHelp> {
     let default = |key: &SettingKey, kind: AgentKind| (key.write)(&Settings::default().for_kind(kind));
@@ -321,18 +321,18 @@ pub fn describe_settings() -> Vec<SettingHelp> {
     KEYS.iter().map(describe).collect()
 }
 
-/// Parses a whole number. The error is a hint in which the caller replaces `{key}`.
+/// Parses a whole number. The error is a hint that contains `{key}`, which the caller replaces.
 fn number(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "`{key}` takes a whole number".to_owned())
 }
 
-/// Parses a whole number from 1, with errors as [`number`].
+/// Parses a whole number of at least 1, with the same errors as [`number`].
 fn at_least_one(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "`{key}` takes a whole number from 1".to_owned())
 }
 
-/// The command-line spelling of a choice.
+/// Returns the command-line spelling of a choice.
 pub(crate) fn written<T: ValueEnum + Copy>(choice: T) -> String {
     choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }

@@ -1,8 +1,9 @@
-//! Settings of agents: retrieval, function order, repair and reasoning of `fixed`; prompt, history, tools and protocol
-//! of `react`.
+//! Settings of agents: retrieval, order of functions, repair and reasoning of `fixed`; prompt, history, tools and
+//! protocol of `react`.
 //!
-//! Settings follow an agent's name on the command line, `fixed:paper=none,repair=2`. The run stores them with the name.
-//! Settings of all agents are stored separately: the embedding model and, in runs of earlier versions, any other.
+//! A setting is written after the agent's name on the command line, as in `fixed:paper=none,repair=2`, and stored with
+//! the name in the run. The run separately stores settings that hold for all agents: the embedding model and, in runs
+//! of earlier versions, any other setting.
 
 mod embedding;
 mod keys;
@@ -137,7 +138,7 @@ impl Default for Settings {
     }
 }
 
-/// The kinds of agents that have settings.
+/// A kind of agent that has settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AgentKind {
     /// `react`.
@@ -157,7 +158,7 @@ impl AgentKind {
         }
     }
 
-    /// Default text of the paper and code of the repo in the task.
+    /// Returns the defaults of `paper` and `code` for this kind of agent.
     const fn context(self) -> (PaperChoice, CodeChoice) {
         match self {
             Self::React | Self::MlAgent => (PaperChoice::None, CodeChoice::Agent),
@@ -167,7 +168,7 @@ impl AgentKind {
 }
 
 impl Settings {
-    /// Fills in the defaults of this kind of agent.
+    /// Replaces unset settings by the defaults of this kind of agent.
     #[must_use]
     pub(crate) fn for_kind(mut self, kind: AgentKind) -> Self {
         let (paper, code) = kind.context();
@@ -176,7 +177,7 @@ impl Settings {
         self
     }
 
-    /// Keys and values of the settings that this kind of agent uses and that differ from its defaults.
+    /// Returns name and value of each setting that this kind of agent uses and that differs from its default.
     pub(crate) fn differences(&self, kind: AgentKind) -> impl Iterator<Item = (&'static str, String)> {
         let default = Self::default().for_kind(kind);
         KEYS.iter().filter(move |key| (key.heeded)(kind, self)).filter_map(move |key| {

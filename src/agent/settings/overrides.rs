@@ -1,4 +1,4 @@
-//! An agent's own settings, written after its name.
+//! Settings of a single agent, written after its name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,21 +8,21 @@ use super::Settings;
 use super::keys::{KEYS, setting_keys, users};
 use crate::error::{Error, Result};
 
-/// Settings of one agent that replace those of the run: `paper=none,repair=2`.
+/// Settings of a single agent, which replace those of the run: `paper=none,repair=2`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides(Vec<(&'static str, String)>);
 
 impl Overrides {
-    /// Whether there are no such settings.
+    /// Whether the agent's name is followed by no settings.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Checks that an agent of this kind has all of these settings.
+    /// Checks that this kind of agent uses all of these settings.
     ///
     /// # Errors
-    /// Kind `Usage` for a setting of other agents.
+    /// Kind `Usage` for a setting that only other agents use.
     pub(crate) fn check(&self, kind: AgentKind) -> Result<()> {
         for (name, value) in &self.0 {
             let users = KEYS.iter().find(|key| key.name == *name).map(users).unwrap_or_default();
@@ -66,13 +66,13 @@ impl fmt::Display for Overrides {
 }
 
 impl Settings {
-    /// Returns these settings with an agent's own settings applied.
+    /// Returns these settings, with the agent's own settings applied.
     #[must_use]
     pub(crate) fn with(&self, own: &Overrides) -> Self {
         let mut this = self.clone();
         for (name, value) in &own.0 {
             if let Some(key) = KEYS.iter().find(|key| key.name == *name) {
-                // The value was validated when it was parsed.
+                // Cannot fail: the value was validated when it was parsed.
                 let _ = (key.read)(&mut this, value);
             }
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::agent::Check;
 
-/// The task of an attempt. A general agent needs only `instructions` and `answer`; an agent that knows a family uses
+/// The task of an attempt. A general agent needs only `instructions` and `answer`; an agent made for one family uses
 /// that family's [`Task::part`].
 #[derive(Debug, Clone)]
 pub struct Task {
@@ -21,17 +21,17 @@ pub struct Task {
     pub instructions: String,
     /// The form of the answer, as a fragment: "one JSON object with the key `number`".
     pub answer: String,
-    /// The solution that `gold` follows. On the host only: no other agent may use it.
+    /// The solution that `gold` carries out. It stays on the host, and no other agent may use it.
     pub solution: Solution,
-    /// The forgery that `forger` follows: it satisfies what can be measured without running anything, without doing the
-    /// task. Also on the host only.
+    /// The cheat that `forger` carries out: it satisfies what can be measured without running code, without doing the
+    /// task. It stays on the host, too.
     pub forgery: Option<Solution>,
-    /// The family's own part of the task, for agents that know the family.
+    /// Data of the task that is specific to its family, for agents made for that family.
     pub part: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Task {
-    /// The family's own part of the task; `None` if the task is of another family.
+    /// Returns the family's data of type `T`; `None` if the task belongs to another family.
     #[must_use]
     pub fn part<T: Any>(&self) -> Option<&T> {
         self.part.as_deref()?.downcast_ref()
@@ -41,13 +41,13 @@ impl Task {
 /// A solution of a task: files to write, cells and commands to run, and the answer to report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Solution {
-    /// The files: paths in the repo and contents.
+    /// The files to write, as paths in the repo and contents.
     pub files: Vec<(PathBuf, Vec<u8>)>,
-    /// Cells run in the attempt's Python session. Without commands, the last JSON object that a cell printed is the
-    /// answer.
+    /// Cells to run in the attempt's Python session. If there are no commands, the last JSON object that a cell prints
+    /// is the answer.
     pub cells: Vec<String>,
-    /// The commands. Their results, by key, are the answer.
+    /// The commands to run. Their results, by key, are the answer.
     pub checks: Vec<Check>,
-    /// The answer, if it doesn't consist of the commands' results.
+    /// The answer, if it is not made of the commands' results.
     pub answer: Option<String>,
 }

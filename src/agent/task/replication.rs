@@ -1,4 +1,4 @@
-//! Masked replication's part of a task: the paper, the masked functions, the experiments.
+//! Data of a task that is specific to masked replication: the paper, the masked functions, the experiments.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -9,29 +9,30 @@ use crate::code::Selector;
 use crate::error::Error;
 use crate::suite::{Paper, ResultRule};
 
-/// An experiment that an agent has to run and report.
+/// An experiment that the agent has to run and report.
 #[derive(Debug, Clone)]
 pub struct TaskExperiment {
-    /// Id in the manifest.
+    /// The experiment's id in the manifest.
     pub id: String,
-    /// Key in the answer: "Experiment 3".
+    /// The experiment's key in the answer, such as "Experiment 3".
     pub key: String,
-    /// Description of the measurement and of the answer's JSON shape.
+    /// Description of the measurement, and the JSON shape of its answer.
     pub description: String,
-    /// The complete shape of the result, without values; only for long results.
+    /// All keys of the result, without values; only set if the result is long.
     pub shape: Option<String>,
     /// Shell command with its parameters filled in.
     pub command: String,
     /// Time limit in seconds.
     pub time_limit: f64,
-    /// Time limit in seconds stated in prompts. The same on every machine, so that recorded conversations play back.
+    /// Time limit in seconds that prompts state. It is the same on every machine, so that recorded conversations can be
+    /// played back.
     pub told_limit: f64,
     /// How to read the result.
     pub result: ResultRule,
 }
 
 impl TaskExperiment {
-    /// The command to run and the rule for its result.
+    /// Returns the command to run and the rule for its result.
     #[must_use]
     pub fn check(&self) -> Check {
         Check {
@@ -44,36 +45,37 @@ impl TaskExperiment {
     }
 }
 
-/// A masked function as described to an agent.
+/// A masked function, as described to an agent.
 #[derive(Debug, Clone)]
 pub struct TaskFunction {
-    /// `path/file.py::Class.method`.
+    /// The function's name, as `path/file.py::Class.method`.
     pub at: String,
     /// Description from the manifest.
     pub description: String,
     /// Headings of the paper's sections that describe the function.
     pub passages: Vec<String>,
-    /// The masked part, if not the whole function is masked.
+    /// The masked region; `None` if the whole function is masked.
     pub region: Option<TaskRegion>,
 }
 
-/// Masked statements of a function. The original statements are only on the host, in [`Replication::originals`].
+/// A region: masked statements of a function. The original statements are only on the host, in
+/// [`Replication::originals`].
 #[derive(Debug, Clone)]
 pub struct TaskRegion {
-    /// Its file.
+    /// The file that contains the region.
     pub file: PathBuf,
-    /// The name of its function in the file; `None` outside of functions.
+    /// Name of the function that contains the region; `None` if the region is outside of functions.
     pub function: Option<String>,
     /// Number of masked lines of code.
     pub lines: usize,
-    /// Byte range in the masked file of the statement that replaces the region.
+    /// Byte range, in the masked file, of the statement that replaces the region.
     pub stand_in: Range<usize>,
     /// Byte range of the region in the original file.
     pub range: Range<usize>,
 }
 
 impl TaskFunction {
-    /// File and name of the function; for a region, of the function around it.
+    /// Returns file and name of the function or, for a region, of the function around it.
     ///
     /// # Errors
     /// An error fragment for a region outside of functions.
@@ -85,7 +87,7 @@ impl TaskFunction {
         }
     }
 
-    /// The description for agents, with a sentence about the masked part of a region.
+    /// Returns the description for agents; for a region, with a sentence about the masked part.
     #[must_use]
     pub fn full_description(&self) -> String {
         let description = self.description.trim();
@@ -101,24 +103,24 @@ impl TaskFunction {
     }
 }
 
-/// A sample of masked replication, for agents that use papers and functions.
+/// A sample of masked replication: data for agents that use papers and functions.
 #[derive(Debug, Clone)]
 pub struct Replication {
     /// The paper's manifest.
     pub paper: Arc<Paper>,
     /// The paper's text without its results.
     pub text: Arc<str>,
-    /// The sample's tests, without hidden ones.
+    /// The experiments that are the sample's tests, without hidden ones.
     pub experiments: Vec<TaskExperiment>,
     /// The masked functions.
     pub functions: Vec<TaskFunction>,
-    /// The original files that hold masked functions: path in the repo and bytes. On the host only and for the
-    /// baselines; no other agent may use them.
+    /// The original files that contain masked functions: path in the repo and bytes. They stay on the host; only the
+    /// baselines may use them.
     pub originals: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Replication {
-    /// Builds the task of an attempt at this sample.
+    /// Builds the task of one attempt at this sample.
     #[must_use]
     pub fn task(self, sample: &str, attempt: u32) -> Task {
         let keys: Vec<String> = self.experiments.iter().map(|experiment| format!("\"{}\"", experiment.key)).collect();
@@ -142,14 +144,14 @@ impl Replication {
         }
     }
 
-    /// The commands to run and report.
+    /// Returns the commands to run and report.
     #[must_use]
     pub fn checks(&self) -> Vec<Check> {
         self.experiments.iter().map(TaskExperiment::check).collect()
     }
 
-    /// The end of an agent limited to masked replication at a sample of another family. Runs reject this combination
-    /// before they begin.
+    /// Returns the end of an attempt whose agent only supports masked replication, although the sample belongs to
+    /// another family. Runs reject this combination before they begin.
     #[must_use]
     pub fn missing(agent: &str) -> AttemptEnd {
         End::GaveUp.because(format!("`{agent}` attempts masked replication only"))

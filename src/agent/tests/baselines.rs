@@ -1,4 +1,4 @@
-//! `gold`, `noop`, `mutant:P`, `random`, `copycat` and `scripted`.
+//! Tests of `gold`, `noop`, `mutant:P`, `random`, `copycat` and `scripted`.
 
 use serde_json::{Value, json};
 

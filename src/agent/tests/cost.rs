@@ -1,4 +1,4 @@
-//! CPU time that the harness itself needs per step: the sandbox and the model answer at once.
+//! Measures the CPU time that the harness itself needs per step: the sandbox and the model answer at once.
 
 use std::path::Path;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Sandbox for Instant {
     }
 }
 
-/// A model that gives the same reply this many times and then fails.
+/// A model that gives the same reply a number of times and then fails.
 struct RepeatingModel(Reply, u32);
 
 #[async_trait]
@@ -61,7 +61,7 @@ impl Model for RepeatingModel {
     }
 }
 
-/// CPU seconds of this thread per step, over `attempts` attempts of `steps` echoes each.
+/// Returns CPU seconds of this thread per step, over `attempts` attempts of `steps` steps that run `echo`.
 fn a_step(settings: &str, reply: &Reply, attempts: u32, steps: u32) -> f64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let now = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());

@@ -1,4 +1,4 @@
-//! `fixed` with given replies.
+//! Tests of `fixed` with prepared replies.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn spending(reply: Reply, output: u64) -> Reply {
     Reply { usage: Usage { output, ..Usage::default() }, ..reply }
 }
 
-/// Everything the model was shown in its n-th call.
+/// Returns all text that the model was shown in its n-th call.
 fn call_text(attempt: &Attempt, call: usize) -> String {
     attempt.asked[call].messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
 }
@@ -63,7 +63,7 @@ async fn other_replies_end_the_attempt_with_a_reason() {
     let huge = call("write_file", Value::String("x".repeat(1 << 20)));
     let big = text(&"x".repeat(1 << 20));
     let small = [text(""), ten, broken, text("```python\n```")];
-    // The same reply every time, also with repairs.
+    // The model gives the same reply every time, also to repairs.
     let repaired = small.iter().map(|reply| (reply, "repair=2,reasoning=50"));
     for (reply, own) in [&text(" \n"), &huge, &big].into_iter().chain(&small).map(|reply| (reply, "")).chain(repaired) {
         let attempt = run(own, AttemptFixture::new(vec![reply.clone(); 60]).await, &task()).await;
@@ -95,7 +95,7 @@ async fn the_line_that_stands_for_the_missing_code_is_not_shown_for_small_models
             shown.contains("```python\ndef double(x):\n```") && !shown.contains("raise NotImplementedError"),
             "{shown}"
         );
-        // No signature is followed by nothing but a docstring.
+        // The prompt never shows a function that consists of a signature and a docstring.
         assert!(!shown.contains("def double(x):\n "), "{shown}");
         assert!(shown.contains("# `double` goes here.") && shown.contains("> Doubles a number."), "{shown}");
     }
@@ -143,7 +143,7 @@ async fn reasoning_continues_until_its_tokens_are_spent() {
     assert_eq!(attempt.budget.usage.output, 102);
 }
 
-/// `quadruple` calls `double`; both are masked.
+/// Returns a task in which `quadruple` calls `double` and both are masked.
 async fn two(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
     let world = AttemptFixture::new(replies).await;
     let masked =
@@ -247,7 +247,7 @@ fn unsuitable_settings_of_a_fixed_agent_are_refused_and_its_label_lists_the_othe
     assert!(open("fixed:paper=some", &Settings::default(), None).is_err());
 }
 
-/// Replies whose code only computes something.
+/// Generates replies whose code only computes something, so that it is safe to run.
 fn reply() -> impl Strategy<Value = Reply> {
     let piece = prop_oneof![
         Just("```python\n"),
@@ -288,7 +288,7 @@ proptest! {
     }
 }
 
-/// Only the body of a loop in `double` is masked.
+/// Returns a task in which only the body of a loop in `double` is masked.
 async fn part(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
     let world = AttemptFixture::new(replies).await;
     let original = "def double(x):\n    total = 0\n    for part in (x, x):\n        total += part\n    return total\n";

@@ -1,5 +1,5 @@
-//! Which parts of a conversation are shown again. That the record holds exactly what the model was shown is checked for
-//! every attempt in `support`.
+//! Tests which parts of a conversation the model is shown again. `support` checks for every attempt that the record
+//! holds exactly what the model was shown.
 
 use serde_json::json;
 
@@ -7,12 +7,12 @@ use super::support::{Attempt, AttemptFixture, call, costing, sh, submit, text};
 use crate::agent::{End, Event};
 use crate::model::{ModelError, Reply, Role};
 
-/// `count` commands that each print a different line, then the answer.
+/// Returns `count` commands that each print a different line, then the answer.
 fn steps(count: usize) -> Vec<Reply> {
     (0..count).map(|number| sh(&format!("echo result-{number}"))).chain([submit()]).collect()
 }
 
-/// The messages of the agent's last own call, from the first step shown.
+/// Returns the messages of the agent's last call (not a tool's), from the first step that is shown.
 fn shown_messages(attempt: &Attempt) -> Vec<String> {
     let own = attempt.asked.iter().rev().find(|request| request.messages[0].role == Role::System).unwrap();
     own.messages[2..].iter().map(|message| message.content.clone()).collect()
@@ -34,7 +34,8 @@ async fn a_window_shows_the_last_steps_and_notes_the_omitted_ones() {
 #[tokio::test]
 async fn the_model_summarises_removed_messages_and_the_call_is_charged() {
     let mut replies = steps(8);
-    // A summary is requested when four steps follow besides two that are kept, and again two steps later.
+    // With `summary:2`, a summary is requested when there are four steps (two of them are kept), and again two steps
+    // later.
     replies.insert(4, costing(text("First summary."), 0.1, 100));
     replies.insert(7, costing(text("Second summary."), 0.1, 100));
     replies.insert(10, costing(text(""), 0.1, 100));
@@ -79,7 +80,7 @@ async fn the_super_history_keeps_the_ends_of_older_observations() {
 
 #[tokio::test]
 async fn near_the_contexts_end_the_oldest_observations_are_shortened_first_and_it_is_recorded() {
-    // About 4,000 tokens each, and 3,000 for prompts and tools.
+    // Each observation has about 4,000 tokens; prompts and tools have 3,000.
     let long = |number: u32| sh(&format!("head -c 12000 /dev/zero | tr '\\0' x; echo {number}"));
     let attempt =
         AttemptFixture::new((0..6).map(long).chain([submit()]).collect()).await.react_with("context=16000").await;
@@ -116,7 +117,7 @@ async fn a_conversation_that_the_provider_finds_too_long_is_shortened_and_sent_a
     let attempt = world.react_with("").await;
     assert_eq!((attempt.end, attempt.budget.calls), (End::Answered, 4));
     assert!(shown_messages(&attempt)[1].chars().count() <= 500 && shown_messages(&attempt)[3].contains("short"));
-    // The attempt ends when nothing can be shortened any more.
+    // The attempt ends when there is nothing left to shorten.
     let world = AttemptFixture::new(vec![long]).await.then_fails(too_long()).then_fails(too_long());
     assert_eq!(world.react_with("").await.end, End::TokenLimit);
 }

@@ -1,4 +1,4 @@
-//! Limits hold inside a step, not only between steps, and the model is asked once to submit.
+//! Tests that limits hold inside a step, not only between steps, and that the model is asked once to submit.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ async fn a_command_of_4_seconds_is_cut_at_a_limit_of_1_second() {
     assert!(begun.elapsed() < Duration::from_millis(3500), "{:?}", begun.elapsed());
     assert_eq!(attempt.observations(), ["stopped because the tool time is used up, no output"]);
     assert!(!attempt.dir.path().join("late.txt").exists());
-    // One last reply was requested; it was not an answer, so the reply after it was never requested.
+    // One last reply was requested. It was not an answer, so the attempt ended without using the next prepared reply.
     assert_eq!((attempt.end, attempt.asked.len(), attempt.told_to_submit()), (End::TimeLimit, 2, 1));
     assert_eq!(attempt.answer, None);
 }
@@ -90,7 +90,7 @@ async fn a_broken_answer_on_the_last_step_is_accepted_unchanged() {
     let broken = call("final_answer", json!({"answer": "about 5"}));
     let attempt = AttemptFixture::new(vec![broken]).await.limits(|limits| limits.steps = 1).react().await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some("about 5")));
-    // If the last reply makes several calls, the answer counts.
+    // If the last reply makes several calls, one of which gives the answer, the answer counts.
     let mut two = sh("echo 1");
     two.tool_calls.extend(submit().tool_calls);
     assert_eq!(AttemptFixture::new(vec![two]).await.limits(|limits| limits.steps = 1).react().await.end, End::Answered);
@@ -159,7 +159,7 @@ async fn every_tool_set_has_a_time_limit_per_command() {
         assert_eq!(attempt.format_errors(), ["`timeout_seconds` must be more than 0"], "{tools}");
         assert!(attempt.budget.tool_time < Duration::from_mins(1), "{tools}: {:?}", attempt.budget.tool_time);
     }
-    // A Python session continues, and can be interrupted.
+    // In a Python session, code that exceeds a call's time limit keeps running, and can be interrupted.
     let endless = call("execute", json!({"code": "while True: pass", "timeout_seconds": 0.5}));
     let wait = call("continue_wait", json!({"timeout_seconds": 0.5}));
     let replies = vec![endless, wait, call("interrupt", json!({})), call("execute", json!({"code": "1 + 1"}))];

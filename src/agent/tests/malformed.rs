@@ -1,4 +1,4 @@
-//! Malformed replies: each is counted and answered with what was expected, without a panic.
+//! Tests of malformed replies: each is counted and answered with what was expected, without a panic.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::agent::End;
 use crate::agent::tools::OBSERVATION_LIMIT;
 use crate::model::{Reply, Role, Usage};
 
-/// Checks that the reply is counted and answered with an observation containing `expected`, and that the attempt
+/// Checks that the reply counts as a format error, that the answer to it contains `expected`, and that the attempt
 /// continues.
 async fn is_answered(reply: Reply, expected: &str) {
     let own_call = !reply.tool_calls.is_empty();
@@ -148,7 +148,7 @@ async fn every_tool_set_answers_bad_replies_and_continues() {
         let told = &attempt.asked[6].messages.last().unwrap().content;
         assert!(told.contains("was not accepted"), "{tools}: {told}");
 
-        // Repeating the same call is answered with a note, until the steps are used up.
+        // A repeated call is answered with a note, until the steps are used up.
         let world = AttemptFixture::new(vec![run(shown); 30]).await.limits(|limits| limits.steps = 8);
         let attempt = world.react_with(&format!("tools={tools}")).await;
         assert_eq!((attempt.end, attempt.budget.steps), (End::StepLimit, 8), "{tools}");

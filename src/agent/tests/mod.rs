@@ -1,4 +1,5 @@
-//! The agents in a real sandbox (plain processes in a temporary folder), with a model that gives prepared replies.
+//! Tests of the agents in a real sandbox (plain processes in a temporary folder), with a model that gives prepared
+//! replies.
 
 mod baselines;
 mod cost;

@@ -1,4 +1,4 @@
-//! Random and damaged replies never cause a panic, and every attempt ends.
+//! Tests that random and damaged replies never cause a panic, and that every attempt ends.
 
 use clap::ValueEnum;
 use proptest::collection::vec;
@@ -24,7 +24,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Objects whose keys are often argument names of tools.
+/// Generates objects whose keys are often names of tools' arguments.
 fn arguments(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     let key = prop_oneof![
         Just("path"),
@@ -51,7 +51,8 @@ fn arguments(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value
     vec((key.prop_map(str::to_owned), value), 0..4).prop_map(|pairs| Value::Object(pairs.into_iter().collect()))
 }
 
-/// A tool's name, or similar. `all` includes tools that run commands, which must not be run on this machine.
+/// Generates names of tools, and similar names. `all` includes tools that run commands, which must not run on this
+/// machine.
 fn name(all: bool) -> impl Strategy<Value = String> {
     let runs = |name: &str| ["move", "command_line", "bash"].contains(&name) || name.starts_with("execute");
     let names: Vec<String> = ToolChoice::value_variants()
@@ -64,14 +65,14 @@ fn name(all: bool) -> impl Strategy<Value = String> {
 }
 
 fn call(all: bool) -> impl Strategy<Value = ToolCall> {
-    // Relative names only, so that nothing outside the test's folder is touched.
+    // Use only relative paths, so that nothing outside the test's folder is touched.
     (name(all), prop_oneof![4 => arguments(value()).boxed(), 1 => value().boxed()]).prop_map(|(name, arguments)| {
         let text = arguments.to_string().replace(['/', '~'], "_").replace("..", "__");
         ToolCall { id: "r".into(), name, arguments: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
     })
 }
 
-/// Text that contains calls and is damaged somewhere.
+/// Generates text that contains calls and is damaged somewhere.
 fn damaged(all: bool) -> impl Strategy<Value = String> {
     (vec(call(all), 1..3), any::<prop::sample::Index>(), ".{0,3}", any::<bool>()).prop_map(|(calls, at, noise, cut)| {
         let mut text = String::from("I think.\n```json\n");
@@ -104,7 +105,7 @@ proptest! {
     }
 }
 
-/// A code fence for one of the tools, or similar, as in the text protocol.
+/// Generates code fences of the text protocol, for tools and for similar names.
 fn fenced() -> impl Strategy<Value = String> {
     let label = prop_oneof![name(true), Just("json".to_owned()), Just("bash".to_owned()), Just("python".to_owned())];
     let body = prop_oneof![
@@ -116,7 +117,7 @@ fn fenced() -> impl Strategy<Value = String> {
         .prop_map(|(label, body, begin, end)| format!("Thought.\n{begin}{label}\n{body}\n{end}"))
 }
 
-/// Mistakes on a large scale.
+/// Generates very large malformed replies.
 fn large() -> impl Strategy<Value = Reply> {
     let big = || "x ".repeat(1 << 19);
     prop_oneof![
@@ -129,12 +130,12 @@ fn large() -> impl Strategy<Value = Reply> {
     ]
 }
 
-/// Different replies, or the same reply repeated.
+/// Generates lists of different replies, or of one reply repeated.
 fn conversation(all: bool) -> impl Strategy<Value = Vec<Reply>> {
     prop_oneof![4 => vec(reply(all), 0..20), 1 => reply(all).prop_map(|reply| vec![reply; 30])]
 }
 
-/// An agent that uses a model, with any settings.
+/// Generates agents that use a model, with any settings.
 fn spec() -> impl Strategy<Value = String> {
     let prompt = proptest::sample::select(vec!["react", "mlagentbench", "planning"]);
     let tools = proptest::sample::select(vec!["autoexperiment", "swe-agent", "super", "bash"]);

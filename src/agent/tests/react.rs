@@ -1,4 +1,4 @@
-//! `react` without malformed replies and reached limits.
+//! Tests of `react` with well-formed replies and within its limits.
 
 use serde_json::json;
 
@@ -41,7 +41,7 @@ async fn the_prompts_name_functions_experiments_tools_files_and_limits() {
     let by_text = AttemptFixture::new(vec![]).await.react_with("protocol=text").await;
     let told = &by_text.asked[0].messages[0].content;
     for tool in &attempt.asked[0].tools {
-        // Each tool is described once: by the provider, or in the prompt.
+        // Each tool is described exactly once: by the provider, or in the prompt.
         let call = format!("`{{\"name\": \"{}\", \"arguments\": {{\"", tool.name);
         assert!(!system.contains(&call) && told.contains(&call), "{call}:\n{system}\n{told}");
     }
@@ -159,7 +159,8 @@ async fn a_failed_call_is_charged_and_recorded_with_what_it_cost() {
             if what.contains("503") && *told == usage)
     });
     assert!(recorded);
-    // Also if a tool asks: its question is a separate conversation, whose refusal does not end the agent's.
+    // A model call made by a tool is a separate conversation. If the provider refuses it, the agent's own conversation
+    // continues.
     for (error, words) in [
         (ModelError::ContextLength("long".into()), "the file is too long for the model: long"),
         (ModelError::Refused("filter".into()), "the provider refused the conversation: filter"),
@@ -187,7 +188,7 @@ async fn a_lost_sandbox_ends_the_attempt_and_is_never_shown_to_the_model() {
     let attempt = AttemptFixture::new(vec![sh("echo one"), sh("echo two"), submit()]).await.dying(1).react().await;
     assert_eq!((attempt.end, attempt.detail.as_deref()), (End::SandboxKilled, Some("its init was killed")));
     assert_eq!((attempt.asked.len(), attempt.observations().len()), (2, 1));
-    // Also in tools that use the sandbox in other ways.
+    // The same holds for tools that use the sandbox in other ways.
     for (tool, arguments) in [
         ("list_files", json!({})),
         ("read_file", json!({"path": "main.py"})),

@@ -1,4 +1,4 @@
-//! Several tries within an attempt.
+//! Tests of several tries within an attempt.
 
 use serde_json::json;
 

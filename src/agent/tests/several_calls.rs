@@ -1,4 +1,4 @@
-//! Several calls in one reply, and the paper's single call.
+//! Tests of several calls in one reply, and of the paper's rule of a single call.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::support::{AttemptFixture, call, sh, submit, text};
 use crate::agent::{End, Event};
 use crate::model::{Reply, Role};
 
-/// Builds one reply with the calls of these replies, numbered as by a provider.
+/// Builds one reply with all calls of these replies, numbered as a provider does.
 fn several(replies: &[Reply]) -> Reply {
     let mut tool_calls: Vec<_> = replies.iter().flat_map(|reply| reply.tool_calls.clone()).collect();
     for (place, call) in tool_calls.iter_mut().enumerate() {
@@ -15,7 +15,7 @@ fn several(replies: &[Reply]) -> Reply {
     Reply { tool_calls, ..Reply::default() }
 }
 
-/// The results shown to the model, each with the id of its call.
+/// Returns the results shown to the model, each with the id of its call.
 fn answers(messages: &[crate::model::Message]) -> Vec<(&str, &str)> {
     let results = messages.iter().filter(|message| message.role == Role::Tool);
     results.filter_map(|message| Some((message.tool_call_id.as_deref()?, message.content.as_str()))).collect()
@@ -38,7 +38,7 @@ async fn calls_are_run_in_order_in_every_set_of_tools_and_each_is_answered() {
             _ => call(answer, json!({ "answer": r#"{"Experiment 1": {"x": 1}}"# })),
         };
         let three = several(&[run("echo one > log.txt"), run("echo two >> log.txt"), run("cat log.txt")]);
-        // The answer ends the attempt; later calls of the reply are not run.
+        // The answer ends the attempt; calls of the reply after it are not run.
         let last = several(&[run("echo three >> log.txt"), report, run("echo four >> log.txt")]);
         let attempt = AttemptFixture::new(vec![three, last]).await.react_with(&format!("tools={tools}")).await;
         assert_eq!((attempt.end, attempt.budget.steps), (End::Answered, 2), "{tools}");
@@ -78,7 +78,7 @@ async fn a_broken_call_gets_an_error_and_the_other_calls_still_run() {
     let shown = answers(&attempt.asked[1].messages);
     assert_eq!(shown.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ["c0", "c1", "c2"]);
     assert!(shown[0].1.contains("not a JSON object") && shown[2].1.contains("there is no tool `nope`"), "{shown:?}");
-    // Only replies with no call that could be run end the attempt.
+    // Only consecutive replies in which no call could be run end the attempt.
     let attempt = AttemptFixture::new(vec![several(&broken); 9]).await.react().await;
     assert_eq!((attempt.end, attempt.budget.steps), (End::FormatErrors, 5));
 }
@@ -125,12 +125,12 @@ async fn a_repeated_result_is_abbreviated_only_while_the_first_is_visible() {
     let long = "seq 2000";
     for (history, command, expected) in [
         ("full", long, [false, true, true, true]),
-        // Only the newest step is shown, so nothing is the same as in a shown one.
+        // Only the newest step is shown, so no output can be replaced by "same as before".
         ("window:1", long, [false, false, false, false]),
-        // Only the previous step is shown.
+        // Only the newest two steps are shown.
         ("window:2", long, [false, true, false, true]),
         ("summary:1", long, [false, false, false, false]),
-        // Only the end of older observations is shown.
+        // Only the end of an older observation is shown.
         ("super", long, [false, false, false, false]),
         ("super", "echo short", [false, true, true, true]),
     ] {

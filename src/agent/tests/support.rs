@@ -1,4 +1,4 @@
-//! A small task, a model with prepared replies, and an attempt from start to end.
+//! Test support: a small task, a model with prepared replies, and the run of an attempt from start to end.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use crate::sandbox::{
 use crate::suite::{Paper, ResultRule};
 use crate::workspace::Layers;
 
-/// A model with one prepared reply per call, which also keeps the requests.
+/// A model with one prepared reply per call, which also stores the requests.
 #[derive(Default)]
 pub struct PreparedModel {
     replies: Vec<Result<Reply, QueryFailed>>,
@@ -48,7 +48,7 @@ impl Model for PreparedModel {
     }
 }
 
-/// A sandbox that dies after `left` operations.
+/// A sandbox that dies after `left` more operations.
 struct DyingSandbox {
     inner: Box<dyn Sandbox>,
     left: u32,
@@ -114,7 +114,7 @@ impl Sandbox for StuckSandbox {
     }
 }
 
-/// A sandbox that runs nothing and returns results drawn from everything that sandboxes may return. For replies that
+/// A sandbox that runs nothing and returns random results of all kinds that a sandbox may return. Used for replies that
 /// must not run on this machine.
 struct RandomSandbox {
     draws: Vec<u8>,
@@ -124,7 +124,7 @@ struct RandomSandbox {
 impl RandomSandbox {
     fn draw(&mut self) -> u8 {
         self.asked += 1;
-        // Vary the result, however few draws there are.
+        // Vary the result even if there are few random draws.
         self.draws.get(self.asked % self.draws.len().max(1)).copied().unwrap_or(0).wrapping_add(self.asked as u8)
     }
 
@@ -187,12 +187,12 @@ impl Sandbox for RandomSandbox {
     }
 }
 
-/// Creates the agent of this name.
+/// Creates the agent that `spec` names.
 pub fn open(spec: &str, settings: &Settings, cache: Option<&Path>) -> Result<Arc<dyn Agent>> {
     spec.parse::<AgentSpec>()?.open(settings, cache)
 }
 
-/// Everything needed for one attempt.
+/// Everything that one attempt needs.
 pub struct AttemptFixture {
     pub dir: TempDir,
     runs: TempDir,
@@ -203,7 +203,7 @@ pub struct AttemptFixture {
     pub cancel: CancellationToken,
 }
 
-/// The outcome of an attempt.
+/// The outcome of an attempt, for assertions.
 pub struct Attempt {
     pub end: End,
     pub detail: Option<String>,
@@ -215,7 +215,7 @@ pub struct Attempt {
 }
 
 impl AttemptFixture {
-    /// Creates a workspace with `main.py` and a model with these replies.
+    /// Creates a workspace with `main.py`, and a model with these replies.
     pub async fn new(replies: Vec<Reply>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("main.py"), "def double(x):\n    raise NotImplementedError\n").unwrap();
@@ -246,7 +246,7 @@ impl AttemptFixture {
         self
     }
 
-    /// Limits the tokens of a reply.
+    /// Limits the tokens of each reply.
     pub fn max_tokens(mut self, most: u32) -> Self {
         self.sampling.max_tokens = Some(most);
         self
@@ -276,7 +276,7 @@ impl AttemptFixture {
         self
     }
 
-    /// Replaces the sandbox by one that runs nothing and returns what these draws say.
+    /// Replaces the sandbox by one that runs nothing and derives its results from these random draws.
     pub fn drawn(mut self, draws: Vec<u8>) -> Self {
         self.sandbox = Box::new(RandomSandbox { draws, asked: 0 });
         self
@@ -292,13 +292,14 @@ impl AttemptFixture {
         self.run(open("react", &Settings::default(), None).unwrap().as_ref(), &task()).await
     }
 
-    /// Runs `react` with these settings, written as after its name.
+    /// Runs `react` with these settings, written as they follow an agent's name.
     pub async fn react_with(self, settings: &str) -> Attempt {
         let agent = open(&format!("react:{settings}"), &Settings::default(), None).unwrap();
         self.run(agent.as_ref(), &task()).await
     }
 
-    /// Runs `react` with a trajectory on a full disk. Returns its end, the number of calls and the error of the record.
+    /// Runs `react` with a trajectory on a full disk. Returns the attempt's end, the number of calls and the error of
+    /// the trajectory.
     pub async fn react_on_a_full_disk(mut self) -> (End, usize, Error) {
         let mut trajectory = Trajectory::create(Path::new("/dev/full")).unwrap();
         let agent = open("react", &Settings::default(), None).unwrap();
@@ -331,8 +332,8 @@ impl AttemptFixture {
         (ended, answer, budget)
     }
 
-    /// Runs the attempt and checks what holds for all: there is one end, it is recorded, and the record reproduces
-    /// exactly what the model was asked.
+    /// Runs the attempt, and checks what holds for every attempt: it has exactly one end, which is recorded, and the
+    /// record reproduces exactly what the model was sent.
     pub async fn run(mut self, agent: &dyn Agent, task: &Replication) -> Attempt {
         let path = self.runs.path().join("trajectory.jsonl");
         let mut trajectory = Trajectory::create(&path).unwrap();
@@ -344,7 +345,7 @@ impl AttemptFixture {
         assert_eq!(ends.len(), 1);
         assert_eq!(lines.last().unwrap().event, Event::Ended { end, detail: detail.clone() });
         let asked = self.model.asked.into_inner().unwrap();
-        // Questions of tools and summaries have no system prompt.
+        // Only the agent's own requests have a system prompt; those of tools and summaries do not.
         let own = |request: &&Request| request.messages[0].role == Role::System;
         if let (Some(last), true) = (asked.iter().rev().find(own), agent.name().starts_with("react")) {
             let replayed = conversation::replay(&lines);
@@ -373,7 +374,7 @@ impl Attempt {
         self.lines.iter().filter_map(what).collect()
     }
 
-    /// Number of requests to the model to submit.
+    /// Number of times that the model was asked to submit.
     pub fn told_to_submit(&self) -> usize {
         let told = |line: &&TimedEvent| match &line.event {
             Event::Message { role: Role::User, content, .. } => content.contains("Your next reply is the last one"),
@@ -416,7 +417,7 @@ pub fn costing(reply: Reply, cost: f64, tokens: u64) -> Reply {
     Reply { cost, usage: Usage { input: tokens, ..Usage::default() }, ..reply }
 }
 
-/// Builds a task with two experiments that need one masked function.
+/// Returns a task with two experiments that need one masked function.
 pub fn task() -> Replication {
     let paper = Paper {
         id: "doubling".into(),
@@ -463,5 +464,5 @@ pub fn task() -> Replication {
     }
 }
 
-/// A timeout long enough for a busy machine, and short enough to notice a hang.
+/// A timeout that is long enough for a busy machine, and short enough to notice a hang.
 pub const SOON: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! Prompts, and calls by the text protocol.
+//! Tests of prompts, and of calls by the text protocol.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ async fn calls_by_text_are_run_and_no_tool_is_offered_to_the_provider() {
     assert_eq!(attempt.file("a.py"), "x = \"1\"\n");
     assert!(attempt.asked.iter().all(|request| request.tools.is_empty()));
     let system = &attempt.asked[0].messages[0].content;
-    // Small models copy the example, so it must be useful here.
+    // Small models copy the example, so the example must be a useful call.
     assert!(system.contains("```command_line\ncat experiments.md\n```") && !system.contains("check.py"));
     assert!(!system.contains("If you cannot call tools directly"));
     let roles: Vec<Role> = attempt.asked[2].messages.iter().map(|message| message.role).collect();
@@ -100,7 +100,7 @@ async fn a_dynamic_agent_thinks_before_its_first_step_until_its_tokens_are_spent
     assert!(last.last().is_some_and(|message| message.role == Role::User && message.content.starts_with("Now begin")));
     assert!(attempt.format_errors().is_empty());
     assert_eq!(open("react:reasoning=100", &Settings::default(), None).unwrap().name(), "react+reasoning=100");
-    // The last step is kept for the work.
+    // The last step is kept for the work that follows the thinking.
     let attempt =
         AttemptFixture::new(replies()).await.limits(|limits| limits.steps = 2).react_with("reasoning=100").await;
     assert_eq!((attempt.asked.len(), attempt.asked[1].tools.is_empty()), (2, false));

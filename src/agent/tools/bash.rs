@@ -1,4 +1,5 @@
-//! `bash`: the only tool of mini-swe-agent. A command that prints a marker with results below it reports them.
+//! `bash`: the only tool of mini-swe-agent. A command reports the results by printing a marker and, below it, the
+//! results.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -10,8 +11,8 @@ use crate::score::parse_answer;
 /// Name of the tool.
 pub const NAME: &str = "bash";
 
-/// First line printed by a command that reports results: mini-swe-agent's own marker, which models have been trained
-/// on.
+/// Line that a command prints first to report the results: mini-swe-agent's own marker, on which models have been
+/// trained.
 pub const MARKER: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
 
 /// Runs a shell command.

@@ -1,4 +1,4 @@
-//! `change_directory`: sets the directory of commands and relative paths; lasts for later steps.
+//! `change_directory`: sets the directory for commands and relative paths in this and later steps.
 
 use std::path::Path;
 
@@ -31,10 +31,10 @@ impl TypedTool for ChangeDirectory {
         session: &mut Session,
     ) -> Result<ToolOutput, ToolFailure> {
         let target = session.path(context, &path).await?;
-        // With `./` in front, a folder named `-` doesn't mean the previous directory.
+        // With `./` in front, a folder named `-` is not taken for the previous directory.
         let target = Path::new(".").join(target);
         let target = target.to_string_lossy();
-        // Session paths are resolved from the workspace's root, so run there rather than in the current directory.
+        // The path is relative to the workspace's root, so run there instead of in the current directory.
         let root = Session::default();
         let script = "cd -- \"$1\" && pwd -P && echo .";
         let exec = root.exec(context, &["sh", "-c", script, "sh", &target], None).await?.exec;
@@ -42,7 +42,7 @@ impl TypedTool for ChangeDirectory {
             return Err(ToolFailure::Refused(format!("cannot change to `{path}`: no such folder, or no way into it")));
         }
         let printed = String::from_utf8_lossy(&exec.stdout).into_owned();
-        // The dot separates line breaks at the end of the folder's name from the shell's own.
+        // The printed dot separates line breaks at the end of the folder's name from the shell's own line break.
         let directory = printed.strip_suffix("\n.\n").unwrap_or(&printed);
         session.directory = directory.into();
         Ok(ToolOutput::Observation(format!("the current directory is now {directory}")))

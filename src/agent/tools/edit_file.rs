@@ -1,4 +1,4 @@
-//! `edit_file`: the model rewrites a file as instructed.
+//! `edit_file`: the model rewrites a file by an instruction.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -9,10 +9,10 @@ use super::{Context, Session, ToolFailure, ToolOutput, TypedTool, ask, read_text
 use crate::agent::prompts;
 use crate::model::{Message, Role};
 
-/// Maximum size of a file in bytes; models cannot write longer ones in one reply.
+/// Maximum bytes of a file; models cannot write longer files in one reply.
 const LIMIT: u64 = 256 << 10;
 
-/// Has the model rewrite a file as instructed.
+/// Lets the model rewrite a file by an instruction.
 pub(super) struct EditFile;
 
 #[derive(Deserialize, JsonSchema)]
@@ -65,8 +65,8 @@ impl TypedTool for EditFile {
     }
 }
 
-/// The new content: the largest code fence of the reply, or the whole reply if it has no fence. A fence ends at a line
-/// of only backticks, at least as many as opened it.
+/// Returns the new content: the largest code fence of the reply, or the whole reply if it has no fence. A fence ends at
+/// a line that consists of at least as many backticks as opened the fence.
 fn rewritten(reply: &str) -> Option<String> {
     let mut best: Option<String> = None;
     let mut open: Option<(usize, String)> = None;
@@ -84,7 +84,7 @@ fn rewritten(reply: &str) -> Option<String> {
             Some((_, content)) => content.push_str(line),
         }
     }
-    // An unclosed fence means that the reply was cut off: half a file must not replace a whole one.
+    // An unclosed fence means that the reply was cut off; half a file must not replace a whole one.
     let fenced = best.or_else(|| if open.is_none() { Some(reply.to_owned()) } else { None });
     fenced.filter(|content| !content.trim().is_empty())
 }

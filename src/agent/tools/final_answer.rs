@@ -1,4 +1,4 @@
-//! `final_answer`, called `submit` in other tool sets: reports the results, which ends the attempt.
+//! `final_answer`, called `submit` in other tool sets: reports the results and ends the attempt.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 use super::{AnyTool, Context, Session, ToolFailure, ToolOutput, schema, signature_of};
 use crate::score::parse_answer;
 
-/// Reports the results.
+/// Reports the results of all experiments.
 pub(super) struct ReportResults {
     /// Name of the tool for the model.
     pub name: &'static str,
 }
 
-/// The tool under the name used by the original.
+/// The tool under the original's name.
 pub(super) static FINAL_ANSWER: ReportResults = ReportResults { name: "final_answer" };
-/// The tool under the name used by other tool sets.
+/// The tool under the name in other tool sets.
 pub(super) static SUBMIT: ReportResults = ReportResults { name: "submit" };
 
 #[derive(Deserialize, JsonSchema)]
@@ -26,8 +26,8 @@ struct Arguments {
     answer: String,
 }
 
-/// Extracts the answer from the arguments: their `answer`, as text or as an object, or the arguments themselves if they
-/// have no `answer` but keys of experiments.
+/// Extracts the answer from the arguments: the argument `answer`, as text or as an object; without it, the arguments
+/// themselves if their keys are those of experiments.
 #[must_use]
 pub fn answer(arguments: &Map<String, Value>) -> Option<String> {
     match arguments.get("answer") {

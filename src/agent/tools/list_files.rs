@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{Context, Session, ToolFailure, ToolOutput, TypedTool};
 use crate::sandbox::{EntryKind, Fault};
 
-/// Maximum entries shown: a folder such as /usr/bin would fill a small model's whole context.
+/// Maximum entries shown; a folder such as /usr/bin would fill a small model's whole context.
 const SHOWN: usize = 200;
 
 /// Lists a folder.
@@ -46,7 +46,7 @@ impl TypedTool for ListFiles {
         }
         let mut text = String::new();
         for entry in entries.iter().take(SHOWN) {
-            // Names may contain line breaks and control characters.
+            // Names may contain line breaks and control characters, so escape them.
             let name = entry.name.to_string_lossy().escape_debug().to_string();
             let _ = match entry.kind {
                 EntryKind::Folder => writeln!(text, "{name}/"),

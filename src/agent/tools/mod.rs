@@ -1,7 +1,8 @@
-//! The tools of agents: one file per tool, with a JSON schema derived from its argument struct.
+//! The tools of agents: one file per tool. A tool's JSON schema is derived from the struct of its arguments.
 //!
-//! A tool gets the model's arguments and the attempt's [`Context`], and returns what the model is shown. Mistakes of
-//! the model are [`ToolFailure::Arguments`] or [`ToolFailure::Refused`]; a lost sandbox is never shown to the model.
+//! A tool gets the model's arguments and the attempt's [`Context`], and returns the text that the model is shown.
+//! Mistakes of the model are [`ToolFailure::Arguments`] or [`ToolFailure::Refused`]; the model is never told about a
+//! lost sandbox.
 
 mod bash;
 mod change_directory;
@@ -42,10 +43,10 @@ pub use bash::MARKER;
 pub use sets::{AnswerMethod, ToolChoice, ToolSet};
 pub use show::{OBSERVATION_LIMIT, cut_middle, exec as show_exec, exit as show_exit};
 
-/// Maximum size in bytes of files that tools read whole.
+/// Maximum bytes of files that tools read as a whole.
 pub(super) const READ_LIMIT: u64 = 4 << 20;
 
-/// Maximum bytes kept of a command's stdout and of its stderr; more than an observation shows.
+/// Maximum bytes kept of a command's stdout and of its stderr. An observation shows less.
 const OUTPUT: usize = 128 << 10;
 
 /// Result of a tool.
@@ -63,13 +64,14 @@ pub enum ToolFailure {
     /// Invalid arguments, which count as a format error.
     #[error("{0}")]
     Arguments(String),
-    /// The request is impossible, for example because a file does not exist. Shown to the model as an observation.
+    /// The request is impossible, for example because a file does not exist. The text is shown to the model as an
+    /// observation.
     #[error("{0}")]
     Refused(String),
     /// The sandbox is lost, which ends the attempt.
     #[error("sandbox lost: {0}")]
     Lost(Loss),
-    /// The model that the tool asked failed, which ends the attempt.
+    /// A model call made by the tool failed, which ends the attempt.
     #[error(transparent)]
     Model(ModelError),
 }
@@ -83,20 +85,20 @@ impl From<Fault> for ToolFailure {
     }
 }
 
-/// A tool with typed arguments, from which its schema is derived. Stateless: what lasts between steps is in the
-/// [`Session`].
+/// A tool with typed arguments, from which its schema is derived. A tool has no state; state that lasts between steps
+/// is in the [`Session`].
 #[async_trait]
 pub(crate) trait TypedTool: Send + Sync {
     /// Name of the tool for the model.
     const NAME: &'static str;
     /// Description for the model.
     const DESCRIPTION: &'static str;
-    /// Whether the tool waits for something, so that repeating a call may show more although the previous one showed
+    /// Whether the tool waits for something. Repeating such a call may then show more, even if the previous call showed
     /// nothing new.
     const WAITS: bool = false;
     /// Whether the tool asks the model itself, so that it is of no use to an attempt without one.
     const ASKS_MODEL: bool = false;
-    /// Its arguments, an object.
+    /// The tool's arguments, a struct.
     type Arguments: DeserializeOwned + JsonSchema + Send;
 
     /// Runs the tool.
@@ -108,7 +110,7 @@ pub(crate) trait TypedTool: Send + Sync {
     ) -> Result<ToolOutput, ToolFailure>;
 }
 
-/// A tool without its argument type, as the model calls it.
+/// A tool without the type of its arguments, as the model calls it.
 #[async_trait]
 pub(crate) trait AnyTool: Send + Sync {
     /// Name of the tool for the model.
@@ -117,7 +119,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn description(&self) -> &'static str;
     /// JSON schema of the arguments, an object.
     fn parameters(&self) -> Value;
-    /// Whether the tool waits for something, so that repeating a call may show more although the previous one showed
+    /// Whether the tool waits for something. Repeating such a call may then show more, even if the previous call showed
     /// nothing new.
     fn waits(&self) -> bool {
         false
@@ -177,22 +179,23 @@ type ToolRun = (String, Map<String, Value>, String);
 /// State that an attempt's tools keep between steps.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
-    /// Directory of commands and relative paths; empty for the workspace.
+    /// Directory for commands and relative paths; empty for the workspace.
     pub directory: PathBuf,
-    /// The sandbox's home folder, once it was needed.
+    /// The sandbox's home folder; looked up when first needed.
     home: Option<PathBuf>,
-    /// Which steps the model is shown again; only an output it can still see is called the same as before.
+    /// Which steps the model is shown again. Only an output that the model still sees may be called "the same as
+    /// before".
     pub(super) history: History,
-    /// Calls of the previous step that were run.
+    /// Calls that the previous step ran.
     before: Vec<ToolRun>,
-    /// Calls of this step that were run.
+    /// Calls that this step has run so far.
     now: Vec<ToolRun>,
-    /// The open file of tools that show files through a window.
+    /// The file that is open in the window, for SWE-agent's tools.
     window: Option<swe_agent::Window>,
 }
 
 impl Session {
-    /// Creates the session of a model that is shown these steps again.
+    /// Creates the session of a model with this history setting.
     #[must_use]
     pub(super) fn with_history(history: History) -> Self {
         Self { history, ..Self::default() }
@@ -203,7 +206,8 @@ impl Session {
         self.before = std::mem::take(&mut self.now);
     }
 
-    /// Whether the previous step made the same call with the same output. Also notes this call for the next step.
+    /// Whether the previous step made the same call with the same output. Also stores this call for the comparison in
+    /// the next step.
     pub(super) fn same_as_before(&mut self, tool: &str, arguments: &Map<String, Value>, shown: &str) -> bool {
         let this = (tool.to_owned(), arguments.clone(), shown.to_owned());
         let same = self.before.contains(&this);
@@ -211,8 +215,8 @@ impl Session {
         same
     }
 
-    /// Resolves a path for the sandbox: relative to the current directory, with `~` replaced. Links and `..` are left
-    /// to the sandbox, because only the sandbox knows where they lead.
+    /// Resolves a path for the sandbox: relative to the current directory, with `~` replaced. Links and `..` are not
+    /// resolved, because only the sandbox knows where they lead.
     ///
     /// # Errors
     /// [`ToolFailure::Refused`] for an empty path, and the errors of asking the sandbox for its home folder.
@@ -233,7 +237,8 @@ impl Session {
         Ok(self.home.clone().unwrap_or_default().join(rest))
     }
 
-    /// Runs a command in the current directory for at most `seconds`; by default, for as long as a command may take.
+    /// Runs a command in the current directory for at most `seconds`; without them, for the default time limit of a
+    /// command.
     ///
     /// # Errors
     /// The errors of the sandbox; [`ToolFailure::Arguments`] for an invalid timeout.
@@ -263,7 +268,8 @@ impl Session {
         context: &mut Context<'_>,
     ) -> Result<FinishedCommand, ToolFailure> {
         let path = self.path(context, path).await?;
-        // The sandbox resolves relative paths from the workspace, but an interpreter from the current directory.
+        // The sandbox resolves relative paths from the workspace, but the interpreter resolves them from the current
+        // directory.
         let path = if path.is_absolute() { path } else { context.sandbox.workdir().join(path) };
         let path = path.to_string_lossy();
         let mut argv = vec![interpreter, &path];
@@ -272,12 +278,13 @@ impl Session {
     }
 }
 
-/// A finished command.
+/// A command that has ended.
 #[derive(Debug)]
 pub struct FinishedCommand {
-    /// Its exit status and output.
+    /// The command's exit status and output.
     pub exec: Exec,
-    /// The command's own time limit, if it was stopped by that rather than by the attempt's.
+    /// The command's own time limit, if the command exceeded it; `None` if it ran out of the attempt's time, or ended
+    /// by itself.
     own_limit: Option<Duration>,
 }
 
@@ -292,7 +299,7 @@ impl FinishedCommand {
     }
 }
 
-/// Time limit of one call: as requested by the model, by default [`Budget::command_limit`].
+/// Returns the time limit of one call: as requested by the model, otherwise [`Budget::command_limit`].
 fn wall(seconds: Option<f64>, budget: &Budget) -> Result<Duration, ToolFailure> {
     let Some(seconds) = seconds else { return Ok(budget.command_limit()) };
     if seconds.is_nan() || seconds <= 0.0 {
@@ -311,7 +318,7 @@ fn describe_tools(tools: &[&dyn AnyTool]) -> Vec<model::Tool> {
     tools.iter().map(show).collect()
 }
 
-/// The JSON schema of an argument struct, with only the keywords that every provider accepts.
+/// Returns the JSON schema of an argument struct, with only the keywords that every provider accepts.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.meta_schema = None;
@@ -320,18 +327,18 @@ fn schema<T: JsonSchema>() -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     plain(&mut schema);
     if let Value::Object(map) = &mut schema {
-        // Some providers require the key even if there are no properties.
+        // Some providers require the key `properties` even if it is empty.
         map.entry("properties").or_insert_with(|| Value::Object(Map::new()));
     }
     schema
 }
 
-/// Removes keywords that some providers reject, and turns "a number or null" into "a number": optional arguments are
-/// simply not required.
+/// Removes keywords that some providers reject. Turns "a number or null" into "a number", because an optional argument
+/// is expressed by not requiring it.
 fn plain(schema: &mut Value) {
     if let Value::Object(map) = schema {
         for keyword in ["title", "format", "minimum", "default", "additionalProperties"] {
-            // Properties named like a keyword are not affected, because they are below `properties`.
+            // Properties that are named like a keyword are not affected, because they are inside `properties`.
             map.shift_remove(keyword);
         }
         if let Some(Value::Array(types)) = map.get_mut("type") {
@@ -347,7 +354,7 @@ fn plain(schema: &mut Value) {
     }
 }
 
-/// A tool's arguments in one line: `{"path": string, "start_line": integer (optional)}`.
+/// Describes a tool's arguments in one line: `{"path": string, "start_line": integer (optional)}`.
 #[must_use]
 pub(super) fn signature_of(parameters: &Value) -> String {
     let required = |name: &str| {
@@ -361,11 +368,12 @@ pub(super) fn signature_of(parameters: &Value) -> String {
     format!("{{{}}}", all.join(", "))
 }
 
-/// Asks the model on behalf of a tool, or of a part of the agent that is recorded like a tool. The call costs, but is
-/// not a step.
+/// Calls the model for a tool, or for a part of the agent that is recorded like a tool. The call is charged, but is not
+/// a step.
 ///
 /// # Errors
-/// [`ToolFailure::Refused`] if no call can be made or the provider refuses this one, [`ToolFailure::Model`] if the model fails.
+/// [`ToolFailure::Refused`] if no call is allowed or the provider refuses this one, [`ToolFailure::Model`] if the model
+/// fails.
 pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Context<'_>) -> Result<String, ToolFailure> {
     let Some(model) = context.model else {
         return Err(ToolFailure::Refused(format!("`{name}` needs a model, and this attempt has none")));
@@ -374,7 +382,7 @@ pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Contex
     match context.ask(model, Asker::Tool(name), &mut request).await {
         Ok(reply) => Ok(reply.text),
         Err(Unanswered::NotAsked(refused)) => Err(ToolFailure::Refused(format!("`{name}` was not run: {refused}"))),
-        // A tool's question is a separate conversation; the agent's own can continue.
+        // The tool's question is a separate conversation, so the agent's own conversation can continue.
         Err(Unanswered::Failed(ModelError::ContextLength(detail))) => {
             Err(ToolFailure::Refused(format!("the file is too long for the model: {detail}")))
         }

@@ -32,7 +32,7 @@ impl TypedTool for Move {
     ) -> Result<ToolOutput, ToolFailure> {
         let from = session.path(context, &source).await?;
         let to = session.path(context, &destination).await?;
-        // Run in the workspace's root, from which the resolved paths are relative.
+        // Run in the workspace's root, because the resolved paths are relative to it.
         let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
         let exec = Session::default().exec(context, &["mv", "-f", "--", &from, &to], None).await?.exec;
         if exec.success() {

@@ -1,4 +1,4 @@
-//! Tool sets: several tools under one name, with their way of giving an answer.
+//! Tool sets: several tools under one name, together with the way to give an answer.
 
 use std::sync::LazyLock;
 
@@ -27,12 +27,12 @@ pub enum ToolChoice {
     Bash,
 }
 
-/// How an answer is given.
+/// How the agent gives its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerMethod {
     /// By calling the tool of this name.
     Tool(&'static str),
-    /// By a command that prints [`bash::MARKER`] with the answer below it.
+    /// By a command that prints [`bash::MARKER`] and, below it, the answer.
     Printed,
 }
 
@@ -41,14 +41,14 @@ pub enum AnswerMethod {
 pub struct ToolSet {
     choice: ToolChoice,
     tools: &'static [&'static dyn AnyTool],
-    /// Descriptions for the model; schemas are built once per process.
+    /// Descriptions for the model; their schemas are built once per process.
     shown: &'static [model::Tool],
     answering: AnswerMethod,
     shell: Option<&'static str>,
     python: Option<&'static str>,
-    /// An example call as JSON, which is harmless and even useful if a small model copies it.
+    /// An example call as JSON. It is harmless and even useful if a small model copies it.
     first: &'static str,
-    /// An example call as a code fence that holds its long argument verbatim.
+    /// An example call as a code fence that contains the call's long argument verbatim.
     example: &'static str,
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Debug for ToolSet {
     }
 }
 
-/// The tools of the original (its Table 2 and appendix) and `read_file`.
+/// The tools of the original (its Table 2 and appendix), and `read_file`.
 static AUTOEXPERIMENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &list_files::ListFiles,
@@ -76,7 +76,7 @@ static AUTOEXPERIMENT: &[&dyn AnyTool] = &[
 
 static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(AUTOEXPERIMENT));
 
-/// The tools of SWE-agent. Its shell is `command_line`, whose folder is set by `change_directory`.
+/// The tools of SWE-agent. `command_line` replaces its shell, and `change_directory` sets the shell's folder.
 static SWE_AGENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &change_directory::ChangeDirectory,
@@ -110,7 +110,7 @@ static BASH: &[&dyn AnyTool] = &[&bash::Bash];
 static BASH_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(BASH));
 
 impl ToolSet {
-    /// Returns the set of this choice.
+    /// Returns the tool set of this choice.
     #[must_use]
     pub fn from_choice(choice: ToolChoice) -> Self {
         match choice {
@@ -182,7 +182,7 @@ impl ToolSet {
         self.tools.iter().copied().find(|tool| tool.name() == name)
     }
 
-    /// How an answer is given with these tools.
+    /// How the agent gives its answer with these tools.
     #[must_use]
     pub const fn answering(&self) -> AnswerMethod {
         self.answering
@@ -206,7 +206,7 @@ impl ToolSet {
         self.first
     }
 
-    /// An example call as a code fence that holds its long argument verbatim.
+    /// An example call as a code fence that contains the call's long argument verbatim.
     #[must_use]
     pub const fn example(&self) -> &'static str {
         self.example

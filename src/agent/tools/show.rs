@@ -1,7 +1,7 @@
 //! Formats outputs and files for models, cut to a limit with a note about every cut.
 //!
-//! No times and no paths of this machine: the same run must give the same observations, so that recorded replies can be
-//! played back.
+//! The text contains no times and no paths of this machine: equal runs must give equal observations, so that recorded
+//! replies can be played back.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,10 +15,10 @@ pub const OBSERVATION_LIMIT: usize = 20_000;
 /// Characters reserved for the status line and the headings of a command's observation.
 const HEADINGS: usize = 200;
 
-/// Returns the text, or its beginning and end with a note between them if it is longer than `limit` characters.
+/// Returns the text. If it is longer than `limit` characters, returns its beginning and end with a note in between.
 #[must_use]
 pub fn cut_middle(text: &str, limit: usize) -> Cow<'_, str> {
-    // A text has at least as many bytes as characters.
+    // A text never has more characters than bytes.
     if text.len() <= limit {
         return Cow::Borrowed(text);
     }
@@ -35,19 +35,19 @@ pub fn cut_middle(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}{}{}", &text[..head_end], note(length - room), &text[tail_start..]))
 }
 
-/// Formats a command's outcome: how it ended, then stdout and stderr, each cut in the middle if they are too long.
+/// Formats a command's outcome: how it ended, then stdout and stderr, each cut in the middle if it is too long.
 #[must_use]
 pub fn exec(exec: &Exec) -> String {
     exec_as(&exit(exec.exit), exec)
 }
 
-/// Same as [`exec`], with other words for how it ended.
+/// Same as [`exec`], with other words for how the command ended.
 #[must_use]
 pub(super) fn exec_as(ended: &str, exec: &Exec) -> String {
     let stdout = String::from_utf8_lossy(&exec.stdout);
     let stderr = String::from_utf8_lossy(&exec.stderr);
     let room = OBSERVATION_LIMIT - HEADINGS;
-    // A stream shorter than its half leaves the rest to the other.
+    // If one stream is shorter than half of the limit, the other may use the rest.
     let (out_length, err_length) = (stdout.chars().count(), stderr.chars().count());
     let stdout = cut_middle(&stdout, (room / 2).max(room.saturating_sub(err_length)));
     let stderr = cut_middle(&stderr, (room / 2).max(room.saturating_sub(out_length)));
@@ -76,7 +76,7 @@ pub(super) fn own_limit(limit: Duration) -> String {
     )
 }
 
-/// Describes how a command ended. Assumes that a timeout was the attempt's time limit.
+/// Describes how a command ended. A timeout is described as the attempt's time limit.
 #[must_use]
 pub fn exit(exit: Exit) -> String {
     match exit {
@@ -87,11 +87,11 @@ pub fn exit(exit: Exit) -> String {
     }
 }
 
-/// Formats lines `start` to `end` (from 1, both included) of a file, as many as an observation holds, with a heading
-/// that names the lines shown, their total and where to continue. `numbered` adds line numbers.
+/// Formats lines `start` to `end` (from 1, both included) of a file, as many as an observation can hold. A heading
+/// names the lines shown, their total and where to continue. `numbered` adds line numbers.
 ///
 /// # Errors
-/// The fault of the range, for the model.
+/// Why the range is invalid, as a text for the model.
 pub fn lines(text: &str, start: usize, end: usize, numbered: bool) -> Result<String, String> {
     let total = text.lines().count();
     if total == 0 {
@@ -116,7 +116,7 @@ pub fn lines(text: &str, start: usize, end: usize, numbered: bool) -> Result<Str
         if used > 0 && used + length > room {
             break;
         }
-        // Only the first line can be longer than the room.
+        // Only the first line can be longer than the remaining room; cut it.
         body.push_str(&cut_middle(&line, room));
         used += length;
         last = index + 1;

@@ -1,4 +1,4 @@
-//! Each tool in a complete attempt, in a real sandbox.
+//! Tests of each tool in a complete attempt, in a real sandbox.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -41,8 +41,8 @@ fn every_schema_is_an_object_that_all_providers_take() {
     assert_eq!(signature_of(&inspect.parameters()), expected);
 }
 
-/// The tool descriptions are part of the requests, and recorded conversations play back only while these bytes stay the
-/// same.
+/// Tool descriptions are part of requests, and recorded conversations can only be played back while the bytes of the
+/// requests stay the same.
 #[test]
 fn the_tools_that_models_are_given_are_these_bytes() {
     for choice in ToolChoice::value_variants() {

@@ -1,4 +1,4 @@
-//! `understand_file`: the model answers a question about a file, reading long files in parts.
+//! `understand_file`: the model answers a question about a file. Long files are read in parts.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ use super::{Context, READ_LIMIT, Session, ToolFailure, ToolOutput, TypedTool, as
 use crate::agent::prompts;
 use crate::model::{Message, Role};
 
-/// Maximum characters of a file in one question.
+/// Maximum characters of a file that one question shows.
 const WINDOW: usize = 24_000;
 
-/// Maximum number of parts of a file, which bounds the time even if the model is free.
+/// Maximum number of parts of a file. Bounds the time, even if the model costs nothing.
 const WINDOWS: usize = 20;
 
 /// Answers a question about a file.
@@ -69,8 +69,8 @@ impl TypedTool for UnderstandFile {
     }
 }
 
-/// Splits the text into parts of whole lines, each with the number of its first line from 1. A line longer than a part
-/// is a part by itself. Every line is in exactly one part.
+/// Splits the text into parts of whole lines, each with the number of its first line, from 1. Every line is in exactly
+/// one part. A line longer than a part is a part by itself.
 fn windows(text: &str) -> Vec<(usize, &str)> {
     let mut parts = Vec::new();
     let (mut start, mut first) = (0, 1);

@@ -1,11 +1,11 @@
-//! Tokens of a call as they are recorded: only those ids of a prompt that differ from the call before it.
+//! Tokens of a call in their recorded form: of a prompt, only the ids that differ from an earlier call.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::ReplyTokens;
 
-/// Number of recent calls that a call may continue: agents hold several conversations at once.
+/// Number of recent calls that are compared with a new call, because agents may hold several conversations at once.
 const RECENT: usize = 8;
 
 /// Token ids and log-probabilities of a call, as the server returned them.
@@ -15,10 +15,11 @@ pub struct CallTokens {
     /// has nothing in common with any, or if the server returned no ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u32>,
-    /// Number of leading ids of the prompt that are the same as in that call's prompt, followed by its reply.
+    /// Number of ids at the beginning of the prompt that are equal to the ids of the earlier call's prompt and reply.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept: usize,
-    /// Number of that call's ids that this prompt does not repeat. If it is not 0, the conversation was rewritten.
+    /// Number of the earlier call's ids that this prompt does not repeat. If it is not 0, the conversation was
+    /// rewritten.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: usize,
     /// The prompt's ids after the leading ones.
@@ -37,7 +38,7 @@ const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Ids of an attempt's recent calls. Both writers and readers of trajectories use it.
+/// Token ids of an attempt's recent calls. Used both to write and to read trajectories.
 #[derive(Debug, Clone, Default)]
 pub struct RecentTokens {
     calls: Vec<RecentCall>,
@@ -46,23 +47,23 @@ pub struct RecentTokens {
 #[derive(Debug, Clone)]
 struct RecentCall {
     step: u32,
-    /// Ids of the prompt, followed by those of the reply.
+    /// Ids of the prompt, followed by ids of the reply.
     ids: Vec<u32>,
-    /// For each id, whether the model wrote it.
+    /// For each id, whether the model wrote it (otherwise it was part of a prompt).
     written: Vec<bool>,
 }
 
-/// A call's tokens, with the whole prompt.
+/// A call's tokens, including all of the prompt's.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WholeTokens {
     /// The prompt's ids; empty if they are unknown.
     pub prompt: Vec<u32>,
-    /// For each of these, whether the model wrote it in an earlier call.
+    /// For each of the prompt's ids, whether the model wrote it in an earlier call.
     pub written: Vec<bool>,
 }
 
 impl RecentTokens {
-    /// Returns what is to be recorded of a call's tokens.
+    /// Converts a call's tokens to their recorded form.
     pub fn shorten(&mut self, step: u32, tokens: &ReplyTokens) -> CallTokens {
         let common =
             |call: &RecentCall| call.ids.iter().zip(&tokens.prompt).take_while(|(one, other)| one == other).count();
@@ -83,7 +84,8 @@ impl RecentTokens {
         recorded
     }
 
-    /// Returns a recorded call's whole prompt; empty if the call that it continues is missing from the trajectory.
+    /// Restores all tokens of a recorded call; the prompt is empty if the call that it continues is missing from the
+    /// trajectory.
     pub fn complete(&mut self, step: u32, tokens: &CallTokens) -> WholeTokens {
         let before = tokens.after.and_then(|after| self.calls.iter().find(|call| call.step == after));
         let mut whole = WholeTokens::default();
@@ -120,7 +122,7 @@ mod tests {
         let calls = [
             tokens(&[1, 2], &[3, 4]),
             tokens(&[1, 2, 3, 4, 5], &[6]),
-            // A second conversation in between, then the first one continues.
+            // A second conversation begins, then the first one continues.
             tokens(&[9, 8], &[7]),
             tokens(&[1, 2, 3, 4, 5, 6, 5], &[6]),
             tokens(&[9, 8, 7, 7], &[]),
@@ -144,7 +146,7 @@ mod tests {
         recent.shorten(1, &tokens(&[1, 2, 3], &[4, 5]));
         let rewritten = recent.shorten(2, &tokens(&[1, 2, 9], &[4]));
         assert_eq!((rewritten.after, rewritten.kept, rewritten.dropped), (Some(1), 2, 3));
-        // The reply's thoughts are gone.
+        // The reply's thoughts have been removed from the conversation.
         let shortened = recent.shorten(3, &tokens(&[1, 2, 9, 7], &[4]));
         assert_eq!((shortened.after, shortened.kept, shortened.dropped), (Some(2), 3, 1));
     }

@@ -1,17 +1,17 @@
-//! The conversation with the model: built live by the agents, and rebuilt from a stored trajectory.
+//! The conversation with the model: extended by agents during an attempt, and rebuilt from a stored trajectory.
 //!
-//! Both use [`take`], so that a record contains exactly what the model was shown.
+//! Both use [`take`], so the record contains exactly what the model was shown.
 
 use serde_json::{Value, json};
 
 use super::{Event, TimedEvent};
 use crate::model::{Message, Role, Thought, ToolCall};
 
-/// Maximum characters kept of arguments that are not a JSON object. Providers reject such calls when they are sent
-/// back.
+/// Maximum characters kept of arguments that are not a JSON object. They are replaced because providers reject such
+/// calls when they are sent back.
 const MALFORMED_KEPT: usize = 1000;
 
-/// Applies an event to the conversation. Most events show the model nothing and change nothing.
+/// Applies an event to the conversation. Most events change nothing, because the model is not shown them.
 pub fn take(messages: &mut Vec<Message>, event: &Event) {
     match event {
         Event::Message { role, content, call_id } => push(messages, *role, content, call_id.as_deref()),
@@ -35,7 +35,8 @@ pub fn take(messages: &mut Vec<Message>, event: &Event) {
     }
 }
 
-/// Rebuilds the conversation of a stored trajectory; with several tries, that of the last one.
+/// Rebuilds the conversation of a stored trajectory; if the attempt had several tries, the conversation of the last
+/// try.
 #[must_use]
 pub fn replay(lines: &[TimedEvent]) -> Vec<Message> {
     let mut messages = Vec::new();
@@ -45,7 +46,7 @@ pub fn replay(lines: &[TimedEvent]) -> Vec<Message> {
     messages
 }
 
-/// Appends a message. Merges consecutive user messages, because some chat templates insist on alternating roles.
+/// Appends a message. Consecutive user messages are merged, because some chat templates insist on alternating roles.
 fn push(messages: &mut Vec<Message>, role: Role, content: &str, call_id: Option<&str>) {
     if let (Role::User, Some(last)) = (role, messages.last_mut())
         && last.role == Role::User
@@ -59,7 +60,7 @@ fn push(messages: &mut Vec<Message>, role: Role, content: &str, call_id: Option<
     messages.push(message);
 }
 
-/// Removes messages and appends a note to the message before them, replacing an earlier note.
+/// Removes messages, and appends a note to the message before them. The note replaces an earlier one.
 fn forget(messages: &mut Vec<Message>, from: usize, count: usize, keep: usize, note: &str) {
     let end = from.saturating_add(count).min(messages.len());
     messages.drain(from.min(end)..end);
@@ -69,8 +70,8 @@ fn forget(messages: &mut Vec<Message>, from: usize, count: usize, keep: usize, n
     }
 }
 
-/// Appends a reply, repaired where needed: providers reject empty assistant messages and calls whose arguments aren't
-/// an object.
+/// Appends a reply. It is repaired if necessary, because providers reject empty assistant messages and calls whose
+/// arguments are not an object.
 fn push_reply(messages: &mut Vec<Message>, text: &str, tool_calls: &[ToolCall], thoughts: &[Thought]) {
     let empty = text.is_empty() && tool_calls.is_empty();
     let mut message = Message::new(Role::Assistant, if empty { "(nothing)" } else { text });
@@ -79,7 +80,7 @@ fn push_reply(messages: &mut Vec<Message>, text: &str, tool_calls: &[ToolCall], 
     messages.push(message);
 }
 
-/// Converts a call to a form that providers accept back.
+/// Converts a call to a form that providers accept when it is sent back.
 fn sendable(call: &ToolCall) -> ToolCall {
     let arguments = match &call.arguments {
         Value::Object(_) => call.arguments.clone(),

@@ -248,8 +248,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// Builds the event of a model's reply in step `step`, with its tokens as they are recorded; `waited` is the time
-    /// waited for it.
+    /// Builds the event of a model's reply in step `step`. `tokens` are in their recorded form; `waited` is the time
+    /// spent waiting for the reply.
     #[must_use]
     pub fn reply(step: u32, reply: &Reply, tokens: Option<CallTokens>, waited: Duration, seed: Option<u64>) -> Self {
         Self::Reply {
@@ -281,8 +281,8 @@ pub struct TimedEvent {
     pub event: Event,
 }
 
-/// A trajectory that is being written. A failed write is remembered and fails the attempt, because the record is what a
-/// run produces.
+/// A trajectory that is being written. A failed write is remembered and fails the attempt, because the record is the
+/// product of a run.
 pub struct Trajectory {
     path: PathBuf,
     file: Appender,
@@ -303,12 +303,12 @@ impl Trajectory {
         Ok(Self { path: path.to_owned(), file, begun: Instant::now(), recent: RecentTokens::default(), failed: None })
     }
 
-    /// Returns what is to be recorded of the tokens of a reply in step `step`.
+    /// Converts the tokens of a reply in step `step` to their recorded form.
     pub(in crate::agent) fn tokens(&mut self, step: u32, reply: &Reply) -> Option<CallTokens> {
         reply.tokens.as_ref().map(|tokens| self.recent.shorten(step, tokens))
     }
 
-    /// Appends an event as a single write, so that the record of a killed run can be read up to its last event.
+    /// Appends an event in a single write, so that the record of a killed run can be read up to its last event.
     pub fn push(&mut self, event: &Event) {
         #[derive(Serialize)]
         struct TimedEventLine<'a> {
@@ -322,7 +322,7 @@ impl Trajectory {
         self.failed = self.file.append(&TimedEventLine { at: round(self.begun.elapsed()), event }).err();
     }
 
-    /// The error of a failed write, if any. After one, nothing more should be paid for.
+    /// The error of a failed write, if any. After such an error, nothing more should be paid for.
     #[must_use]
     pub const fn failed(&self) -> Option<&std::io::Error> {
         self.failed.as_ref()
@@ -364,7 +364,7 @@ impl Trajectory {
     }
 }
 
-/// Converts a duration to seconds, rounded to microseconds; used for tools and calls.
+/// Converts a duration to seconds, rounded to microseconds.
 pub(crate) fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e6
 }

@@ -1,20 +1,20 @@
-//! Recording of conversations that an agent keeps itself: for each call, only the messages that differ from the
-//! previous call's.
+//! Records the conversations of an agent that keeps its conversation itself: of each call, only the messages that
+//! differ from the previous call.
 
 use super::conversation;
 use crate::agent::{Event, Trajectory};
 use crate::model::{Message, Request, Tool};
 
-/// Maximum bytes of requests recorded per attempt. An agent that rewrites a long history at every call has all of it
-/// recorded each time and would otherwise fill the disk.
+/// Maximum bytes of requests recorded per attempt. Without it, an agent that rewrites a long history at every call
+/// would fill the disk, because its whole history is recorded each time.
 const ROOM: usize = 64 << 20;
 
 /// The requests recorded so far.
 pub(in crate::agent) struct RequestRecord {
-    /// The conversation as recorded.
+    /// The conversation as it is recorded so far.
     shown: Vec<Message>,
     tools: Vec<Tool>,
-    /// Bytes of requests that may still be recorded.
+    /// Number of bytes of requests that may still be recorded.
     pub(in crate::agent) room: usize,
 }
 
@@ -25,7 +25,7 @@ impl Default for RequestRecord {
 }
 
 impl RequestRecord {
-    /// Records what is new in a request. Returns false, and records nothing, if there is no room left.
+    /// Records the new part of a request. If the room is too small, records nothing and returns false.
     pub(in crate::agent) fn record(&mut self, request: &Request, trajectory: &mut Trajectory) -> bool {
         let has_room = self.reserve(request);
         if has_room {
@@ -34,7 +34,7 @@ impl RequestRecord {
         has_room
     }
 
-    /// Takes the room that a request needs; returns false if there is too little.
+    /// Reserves room for the new part of a request; returns false if the room is too small.
     pub(in crate::agent) fn reserve(&mut self, request: &Request) -> bool {
         let kept = self.kept(request);
         let tools = (self.tools != request.tools).then_some(&request.tools);
@@ -44,7 +44,7 @@ impl RequestRecord {
         true
     }
 
-    /// Records what is new in a request, without checking the room.
+    /// Records the new part of a request, without checking the room.
     pub(in crate::agent) fn write(&mut self, request: &Request, trajectory: &mut Trajectory) {
         let kept = self.kept(request);
         let tools = (self.tools != request.tools).then(|| request.tools.clone());
@@ -58,12 +58,12 @@ impl RequestRecord {
         trajectory.push(&event);
     }
 
-    /// Number of leading messages that the request shares with the record.
+    /// Returns the number of leading messages that the request shares with the recorded conversation.
     fn kept(&self, request: &Request) -> usize {
         self.shown.iter().zip(&request.messages).take_while(|(ours, theirs)| ours == theirs).count()
     }
 
-    /// Applies an event that is in the trajectory already.
+    /// Updates the recorded conversation with an event that is already in the trajectory.
     pub(in crate::agent) fn take(&mut self, event: &Event) {
         conversation::take(&mut self.shown, event);
     }

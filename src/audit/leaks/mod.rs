@@ -6,8 +6,8 @@
 //! the larger result of both ways of comparing names). It also lists files that cannot be compared but reveal code
 //! anyway.
 //!
-//! A masked body cannot be read in its own place. So for each function we leave its own body, and everything nested in
-//! it, out of its file. The docstring stays, as in the masked file.
+//! A masked body is not visible in its own place. So the search for a function leaves its body, and everything nested
+//! in it, out of the function's file. The docstring stays, as in the masked file.
 
 mod findings;
 mod readings;
@@ -56,7 +56,7 @@ pub struct FunctionLeak {
     pub normalised: f64,
 }
 
-/// Two maskable functions, one of which contains at least [`LEAK`] of the other.
+/// Two maskable functions, at least one of which contains [`LEAK`] or more of the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SimilarPair {
     /// Indices in the manifest.

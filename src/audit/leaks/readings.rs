@@ -57,7 +57,7 @@ pub(super) fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<FileRead
     let mut readings = vec![FileReading::whole(bytes)];
     readings.extend(strings(bytes, &CodeTokens::new(bytes)));
     readings.push(FileReading::whole(blank_lines(bytes, |line| {
-        // Twice, for a prompt within a comment.
+        // Blank prefixes twice, because a comment may contain a prompt.
         blank_prefix(line);
         blank_prefix(line);
     })));

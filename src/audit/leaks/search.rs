@@ -58,7 +58,8 @@ pub(super) struct LeakSearch<'a> {
 /// A function or region to search for.
 struct SearchedUnit {
     leak: FunctionLeak,
-    /// The file that contains it, its index there unless it is a region, and the part of the file that a mask removes.
+    /// The file that contains the unit. The fields below are the unit's index there (`None` for a region) and the parts
+    /// of the file that a mask removes.
     path: PathBuf,
     index: Option<usize>,
     body: Range<usize>,

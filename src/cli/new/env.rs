@@ -114,8 +114,8 @@ impl Arguments {
         }
     }
 
-    /// Returns the Python versions that a new env accepts. Compiled code only works with one, so it gets the newest on
-    /// this machine.
+    /// Returns the Python versions that a new env accepts. Compiled code works with only one version, so its env gets
+    /// the newest version on this machine.
     async fn python(&self, requires: Option<&(String, &'static str)>, compiled: bool) -> Result<String> {
         let mut range = self.python.clone().unwrap_or_else(|| environment::PYTHON.to_owned());
         if let (None, Some((wanted, file))) = (&self.python, requires) {

@@ -247,7 +247,7 @@ impl Arguments {
         };
         let tried = self.try_all(wanted, &place, progress).await?;
         for file in tried.iter().filter_map(|tried| tried.overwrote.as_ref()) {
-            // A result file in the repo would be given to every agent.
+            // Remove the result file, because every agent would get it with the repo.
             let file = repo_dir.join(file);
             std::fs::remove_file(&file).map_err(|error| Error::io("remove", &file, error))?;
         }
@@ -317,7 +317,7 @@ impl Arguments {
             Some(scrubbed) => draft.write("paper.md", &scrubbed.text)?,
             None => draft.write("paper.md", &text::outline(None, &proposal, &experiments))?,
         }
-        // Everything that was written must load.
+        // Check that everything that was written can be loaded.
         LoadedPaper::load(draft.suite(), id)?;
         Ok(DraftFindings { left_out, tried, experiments, proposal, doubts, broken: sources.broken, scrubbed })
     }
@@ -362,7 +362,7 @@ impl Arguments {
         }
         for leak in verified.leaks.errors() {
             let leak = leak.to_string();
-            // `check` already reported gold values in texts.
+            // Skip a gold value in a text if `check` has already reported it.
             if !todo.iter().any(|item| item.ends_with(&leak)) {
                 todo.push(format!("gives something away: {leak}"));
             }

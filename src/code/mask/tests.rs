@@ -1,8 +1,8 @@
-//! One test per rule of masking, comparing bytes exactly.
+//! Tests of masking: one test per rule, comparing exact bytes.
 
 use super::*;
 
-/// Masks the named functions of `source` with checks, with "Does it." as the description.
+/// Masks the named functions of `source`, with checks, and with "Does it." as their description.
 fn mask_bytes(source: &[u8], names: &[&str]) -> Vec<u8> {
     let module = Module::parse("m.py", source.to_vec()).unwrap();
     let target = |name: &&str| MaskTarget { function: module.find(name).unwrap(), description: Some("Does it.") };
@@ -306,7 +306,7 @@ fn a_function_and_one_nested_in_it_cannot_be_masked_together() {
     assert!(module.overlaps(0, 1) && module.overlaps(1, 0) && module.overlaps(1, 1) && !module.overlaps(1, 2));
 }
 
-// Faults of the published reference implementation, one test for each.
+// The tests below cover faults of the published reference implementation, one test per fault.
 
 #[test]
 fn an_edit_above_does_not_make_a_name_stale() {

@@ -1,4 +1,4 @@
-//! Tests of the parser: what it finds and what it refuses.
+//! Tests of the parser: which functions and calls it finds, and which files it refuses.
 
 use super::*;
 

@@ -1,22 +1,23 @@
-//! Mutants with the mistakes of a careless reader of the paper: the last of several equal values instead of the first,
-//! the other side of an edge, n - 1 for n; a normalisation, a guard or a step left out; two steps swapped; the new
-//! value used instead of the old one.
+//! Mutants with the mistakes of a careless reader of the paper: the last of several equal values instead of the first;
+//! a value at the edge of an interval counted on the wrong side; n - 1 instead of n; a normalisation, a guard or a step
+//! left out; two steps swapped; the new value used instead of the old one.
 //!
-//! The changed code still runs. Only its values are wrong, and only on inputs with ties, edges or small counts.
+//! The changed code still runs. Only its results are wrong, and only for inputs with ties, edge values or small counts.
 
 use tree_sitter::Node;
 
 use super::MutantKind;
 use super::places::{MutationWalk, descendants, is_keyword, parts};
 
-/// Functions that a mutant leaves out at the end of a function, returning their first argument instead.
+/// Functions that are often the last step of a computation. A mutant leaves out the call and returns its first
+/// argument.
 const LAST_STEPS: &[&str] = &["cumsum", "exp", "flip", "log", "power", "rint", "sort", "square", "transpose", "unique"];
 
 /// Names of variables that hold a count.
 const COUNTS: &[&str] = &["count", "m", "n", "runs", "size", "total", "trials"];
 
 impl<'source> MutationWalk<'source> {
-    /// Changes a call of `name` with these arguments, keywords included.
+    /// Adds mutants for a call of `name`. `arguments` includes keyword arguments.
     pub(super) fn careless_call(&mut self, node: Node<'_>, name: &str, arguments: &[Node<'_>]) {
         if arguments.iter().any(|argument| argument.kind().contains("splat")) {
             return;
@@ -52,8 +53,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Changes `a / b`: leaves out the divisor, makes a count one less, and divides a difference by the other of its
-    /// two values.
+    /// Adds mutants for `a / b`: without the divisor, with a count reduced by one, and with a difference divided by the
+    /// other of its two values.
     pub(super) fn division(&mut self, node: Node<'_>) {
         let fields = ["left", "operator", "right"].map(|field| node.child_by_field_name(field));
         let [Some(left), Some(operator), Some(right)] = fields else { return };
@@ -76,12 +77,13 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Leaves out an `if` without `else`, with the block that it guards.
+    /// Adds a mutant without this `if`, which has no `else`, and the block inside it.
     pub(super) fn guarded_step(&mut self, node: Node<'_>) {
         let Some(block) = node.child_by_field_name("consequence") else { return };
         let only_raises =
             parts(block).all(|statement| matches!(statement.kind(), "raise_statement" | "pass_statement"));
-        // Keep an `if` that defines functions: code that calls them would crash, which is not a plausible slip.
+        // Keep an `if` that defines functions. Without it, code that calls these functions would crash, which is not a
+        // plausible mistake.
         let defines = descendants(node).any(|it| it.kind() == "function_definition");
         let may_go = !only_raises && !defines && !self.holds_nonlocal(node);
         if node.child_by_field_name("alternative").is_none() && may_go {
@@ -89,7 +91,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Makes a `while` loop run at most once.
+    /// Adds a mutant in which a `while` loop runs at most once.
     pub(super) fn single_round(&mut self, node: Node<'_>) {
         if let Some(word) = node.child(0)
             && !descendants(node).any(|it| matches!(it.kind(), "break_statement" | "continue_statement"))
@@ -98,7 +100,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Leaves out the last step of `return np.sort(x)`.
+    /// Adds a mutant without the last step, as in `return x` for `return np.sort(x)`.
     pub(super) fn last_step(&mut self, value: Node<'_>) {
         let callee = value.child_by_field_name("function").filter(|_| value.kind() == "call");
         let Some(name) = callee.and_then(|callee| callee.child_by_field_name("attribute")) else { return };
@@ -110,7 +112,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Swaps two neighbouring statements, if one changes a value that the other reads and both can still run.
+    /// Adds mutants that swap two neighbouring statements, if one changes a value that the other reads and both can
+    /// still run.
     pub(super) fn order(&mut self, node: Node<'_>) {
         let next = node.next_named_sibling().filter(|next| next.kind() == "expression_statement");
         let Some(next) = next else { return };
@@ -127,7 +130,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Takes the last of several smallest or largest values.
+    /// Adds a mutant that takes the last of several equal smallest or largest values.
     fn last_extreme(&mut self, node: Node<'_>, name: &str, values: Node<'_>, keywords: &[(&str, &str)]) {
         let (length, axis) = match keywords {
             [] => ("np.size(ties)".to_owned(), String::new()),
@@ -138,7 +141,7 @@ impl<'source> MutationWalk<'source> {
         self.of_ties(node, &body, values);
     }
 
-    /// Sorts stably, but with the last of equal values first.
+    /// Adds a mutant that sorts stably, but puts the last of several equal values first.
     fn last_of_equals(&mut self, node: Node<'_>, values: Node<'_>, keywords: &[(&str, &str)]) {
         let stable = |value: &str| matches!(value, "\"stable\"" | "'stable'");
         let axis = match keywords {
@@ -150,7 +153,8 @@ impl<'source> MutationWalk<'source> {
         self.of_ties(node, &format!("np.shape(ties)[{axis}] - 1 - {sorted}"), values);
     }
 
-    /// Replaces a call by a function of `ties`, applied to the original argument, which is evaluated once.
+    /// Adds a mutant that replaces a call by a lambda of one parameter `ties`, applied to the original argument, so
+    /// that the argument is evaluated only once.
     fn of_ties(&mut self, node: Node<'_>, body: &str, values: Node<'_>) {
         let value = &self.source[values.byte_range()];
         let replacement = [b"(lambda ties: ", body.as_bytes(), b")(", value, b")"].concat();
@@ -164,7 +168,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Makes a count one less.
+    /// Adds a mutant in which a count is one less.
     fn one_less(&mut self, node: Node<'_>) {
         let text = self.text(node);
         let count = match node.kind() {
@@ -178,7 +182,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Replaces an expression by a part of it, or by another one, in parentheses unless it is simple.
+    /// Adds a mutant that replaces an expression by another one, such as a part of it. The new expression gets
+    /// parentheses unless it is simple.
     pub(super) fn becomes(&mut self, kind: MutantKind, node: Node<'_>, part: Node<'_>) {
         let text = &self.source[part.byte_range()];
         let simple = matches!(
@@ -196,7 +201,7 @@ impl<'source> MutationWalk<'source> {
         self.add(kind, node.byte_range(), replacement, false);
     }
 
-    /// Returns a keyword argument's name and value.
+    /// Returns name and value of a keyword argument.
     fn named(&self, argument: Node<'_>) -> Option<(&'source str, &'source str)> {
         let field = |field| argument.child_by_field_name(field).map(|node| self.text(node));
         Some((field("name")?, field("value")?))
@@ -206,7 +211,8 @@ impl<'source> MutationWalk<'source> {
         descendants(node).any(|it| it.kind() == "identifier" && self.nonlocal.contains(&self.source[it.byte_range()]))
     }
 
-    /// Returns what an assignment to `left` changes: a name, an attribute, or the object whose item is set.
+    /// Returns the variable that an assignment to `left` changes: a name, an attribute, or the object whose item is
+    /// set.
     pub(super) fn base(&self, left: Node<'_>) -> &'source str {
         let mut left = left;
         while left.kind() == "subscript" {
@@ -216,7 +222,7 @@ impl<'source> MutationWalk<'source> {
         self.text(left)
     }
 
-    /// Whether a statement reads a name or an attribute, in the assigned value or in a call.
+    /// Whether a statement reads this name or attribute, in an assigned value or in a call.
     fn reads(&self, statement: Node<'_>, name: &str) -> bool {
         let value = match statement.kind() {
             "assignment" => statement.child_by_field_name("right"),
@@ -226,7 +232,7 @@ impl<'source> MutationWalk<'source> {
     }
 }
 
-/// Returns the target of an assignment, and whether the assignment is a plain one, which does not read its target.
+/// Returns the target of an assignment, and whether the assignment is plain, that is, doesn't read its target.
 fn target(statement: Node<'_>) -> Option<(bool, Node<'_>)> {
     statement.child_by_field_name("left").map(|left| (statement.kind() == "assignment", left))
 }

@@ -1,7 +1,7 @@
-//! Mutants with mistakes of working code that reads well: an ignored argument or option, work in place on the caller's
-//! data, formulas that fail for large or small numbers, a greedy choice instead of the best one.
+//! Mutants with mistakes that are hard to see in working code: an ignored argument or option, changes in place of the
+//! caller's data, formulas that fail for large or small numbers, a greedy choice instead of the best one.
 //!
-//! They show only in calls with those options, in inputs that are used again, or for extreme values.
+//! They show only if those options are used, if the inputs are used again, or for extreme values.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::MutantKind;
 use super::names::FunctionNames;
 use super::places::{MutationWalk, children, descendants, is_keyword, parts};
 
-/// Numpy functions that take `out` and return an array of the shape of their largest argument.
+/// NumPy functions that accept `out` and return an array with the shape of their largest argument.
 const ELEMENTWISE: &[&str] =
     &["abs", "add", "divide", "exp", "log", "maximum", "minimum", "multiply", "negative", "sqrt", "square", "subtract"];
 
@@ -23,15 +23,15 @@ const CHANGING: &[&str] = &["at", "copyto", "fill_diagonal", "put", "put_along_a
 const CHANGING_METHODS: &[&str] =
     &["append", "clear", "extend", "fill", "insert", "pop", "remove", "resize", "reverse", "sort", "update"];
 
-/// Python code for a greedy `scipy.optimize.linear_sum_assignment`: each row takes the cheapest column that is still
-/// free.
+/// Python code of a greedy version of `scipy.optimize.linear_sum_assignment`: each row takes the cheapest column that
+/// is still free.
 const GREEDY_ASSIGNMENT: &str = "(lambda cost_matrix, maximize=False, np=__import__(\"numpy\"): (lambda costs, taken: \
      (np.arange(min(costs.shape)), np.array([taken.append(min((column for column in range(costs.shape[1]) if column \
      not in taken), key=costs[row].__getitem__)) or taken[-1] for row in range(min(costs.shape))])))\
      (np.asarray(cost_matrix) * (-1 if maximize else 1), []))";
 
 impl<'source> MutationWalk<'source> {
-    /// Collects the names of a function before its body is walked.
+    /// Collects the names in a function, which its mutants depend on, before its body is walked.
     pub(super) fn learn(&mut self, root: Node<'_>) {
         let mut names = FunctionNames::default();
         for parameter in self.parameters(root) {
@@ -91,7 +91,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Returns the parameters of a function except `self` and `cls`, with their literal defaults.
+    /// Returns the parameters of a function except `self` and `cls`, each with its default if that is a literal.
     fn parameters<'tree>(&self, function: Node<'tree>) -> Vec<(Node<'tree>, Option<Node<'tree>>)> {
         let Some(all) = function.child_by_field_name("parameters") else { return Vec::new() };
         let named = |parameter: Node<'tree>| {
@@ -107,7 +107,7 @@ impl<'source> MutationWalk<'source> {
         parts(all).filter_map(named).collect()
     }
 
-    /// Returns the options of the class that contains a method: attribute names with literal defaults.
+    /// Returns the options of the class that a method belongs to: names of attributes, with literal defaults.
     fn options(&self, method: Node<'_>) -> HashMap<&'source str, &'source str> {
         let mut options = HashMap::new();
         let mut class = method.parent();
@@ -136,7 +136,7 @@ impl<'source> MutationWalk<'source> {
         options
     }
 
-    /// Returns the parameters of `__init__` that it stores unchanged under their own names, with their defaults.
+    /// Returns the parameters that `__init__` stores unchanged in attributes of the same name, with their defaults.
     fn stored(&self, init: Node<'_>) -> Vec<(&'source str, &'source str)> {
         let Some(body) = init.child_by_field_name("body") else { return Vec::new() };
         let assigned: HashSet<String> = descendants(body)
@@ -148,7 +148,8 @@ impl<'source> MutationWalk<'source> {
         self.parameters(init).into_iter().filter_map(text).filter(kept).collect()
     }
 
-    /// Overwrites each parameter that has a default with that default, whatever the caller passes.
+    /// Adds a mutant for each parameter with a default, which sets the parameter to that default whatever the caller
+    /// passes.
     pub(super) fn ignored_parameters(&mut self, root: Node<'_>) {
         let Some(body) = root.child_by_field_name("body") else { return };
         let is_docstring = |statement: &Node<'_>| {
@@ -174,7 +175,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Replaces `self.x` by its default where it is read.
+    /// Adds a mutant that reads the default of an option `self.x` instead of its value.
     pub(super) fn ignored_option(&mut self, node: Node<'_>, name: &str) {
         let Some(default) = self.names.options.get(name).copied() else { return };
         let Some(parent) = node.parent() else { return };
@@ -193,7 +194,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Changes a call of `name` with these arguments, keywords included.
+    /// Adds mutants for a call of `name`. `arguments` includes keyword arguments.
     pub(super) fn habitual_call(&mut self, node: Node<'_>, callee: Node<'_>, name: &str, arguments: &[Node<'_>]) {
         let object = callee.child_by_field_name("object").map_or("", |object| self.text(object));
         let numpy = matches!(object, "np" | "numpy");
@@ -225,7 +226,8 @@ impl<'source> MutationWalk<'source> {
                 self.push(MutantKind::Numerics, node.byte_range(), &format!("(1.0 - {erf}{given})"));
             }
             ("subtract", [left, right]) if numpy => self.without_extreme(node, *left, *right),
-            // Trivial, so chosen last: the loss of precision shows on few inputs.
+            // Mark these mutants as trivial, so that they are chosen last: the loss of precision shows for few inputs
+            // only.
             ("sum" | "mean" | "cumsum", [.., last]) if numpy && !keywords.contains("dtype") => {
                 let end = last.end_byte();
                 self.add(MutantKind::Numerics, end..end, b", dtype=\"float32\"".to_vec(), true);
@@ -241,7 +243,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Replaces `a - largest` by `a`, and `smallest - a` by `-a`, in functions that call `exp`.
+    /// Adds mutants that replace `a - largest` by `a`, and `smallest - a` by `-a`, in functions that call `exp`.
     pub(super) fn naive_exponential(&mut self, node: Node<'_>) {
         let fields = ["left", "operator", "right"].map(|field| node.child_by_field_name(field));
         if let [Some(left), Some(operator), Some(right)] = fields
@@ -274,7 +276,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Whether a copy is changed later, stored in an attribute, or returned from an object.
+    /// Whether leaving out a copy may matter: the copy is changed later, stored in an attribute, or returned by a
+    /// method that copies from `self`.
     fn copy_matters(&self, call: Node<'_>) -> bool {
         let Some(parent) = call.parent() else { return false };
         match parent.kind() {
@@ -286,7 +289,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Returns the last part of a called name.
+    /// Returns the last part of the name of a called function.
     fn called(&self, callee: Node<'_>) -> &'source str {
         self.text(callee.child_by_field_name("attribute").unwrap_or(callee))
     }
@@ -296,7 +299,7 @@ impl<'source> MutationWalk<'source> {
     }
 }
 
-/// Whether a value is new, so that no other variable refers to it.
+/// Whether an expression creates a new object, so that no other variable refers to it.
 fn is_fresh(node: Node<'_>) -> bool {
     !matches!(node.kind(), "identifier" | "attribute" | "subscript")
 }

@@ -1,15 +1,15 @@
 //! Mutants: small wrong versions of one function's body, which show whether its experiments notice mistakes.
 //!
-//! A mutant is one splice of the file's bytes inside the body, found in the syntax tree (`places`) and checked by
-//! parsing the result. No two mutants of a function have the same text. Docstrings, strings, annotations, decorators,
-//! `raise` and `assert` are never changed, because no working experiment could notice. A mutant's id contains the
-//! change and its place in the body, so it stays the same when other code changes.
+//! A mutant is one replaced range of the file's bytes inside the body. It is found in the syntax tree (`places`) and
+//! checked by parsing the result. No two mutants of a function have the same text. Docstrings, strings, annotations,
+//! decorators, `raise` and `assert` are never changed, because no working experiment could notice. A mutant's id is
+//! made of the change and its position in the body, so it stays the same when other code changes.
 //!
-//! The kinds are those of the literature on mutation testing (DeMillo, Lipton and Sayward, "Hints on test data
-//! selection", 1978; Offutt et al., "An experimental determination of sufficient mutant operators", 1996), and some for
-//! the code of experiments: array slices and axes, keyword arguments, `min` for `max`. The kinds from `Tie` on are
-//! semantic: mistakes of a model that has read the paper carelessly (`careless`) and, from `Argument` on, mistakes of
-//! code that reads well (`habits`).
+//! Most kinds are those of the literature on mutation testing (DeMillo, Lipton and Sayward, "Hints on test data
+//! selection", 1978; Offutt et al., "An experimental determination of sufficient mutant operators", 1996). Some are
+//! added for the code of experiments: array slices and axes, keyword arguments, `min` for `max`. The kinds from `Tie`
+//! on are semantic: mistakes of a model that has read the paper carelessly (`careless`) and, from `Argument` on,
+//! mistakes that are hard to see in working code (`habits`).
 
 mod careless;
 mod choice;
@@ -32,7 +32,7 @@ use places::SourceEdit;
 
 pub use choice::choose;
 
-/// Maximum number of characters of the old and of the new text in an id.
+/// Maximum characters of the old and of the new text in a mutant's id.
 const SHOWN: usize = 32;
 
 /// The kind of change that makes a mutant.
@@ -91,7 +91,7 @@ impl MutantKind {
     /// Number of kinds.
     pub const COUNT: usize = Self::Greedy as usize + 1;
 
-    /// The kind's name, with which ids begin.
+    /// The kind's name; every id begins with its kind's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -125,19 +125,20 @@ impl MutantKind {
 /// One wrong version of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mutant {
-    /// Change and place: `compare:3.14 < -> <=`, with the line counted from the first statement that is not a
-    /// docstring, and the column in bytes from 1. Long texts are cut; ids that would be equal get `#2` and so on.
+    /// The change and its position, as in `compare:3.14 < -> <=`. The line is counted from the first statement that is
+    /// not a docstring, the column in bytes from 1. Long texts are cut; ids that would be equal get `#2` and so on.
     pub id: String,
     /// The kind of change.
     pub kind: MutantKind,
-    /// Line (from 1) in the file.
+    /// Line (from 1) of the change in the file.
     pub line: usize,
     /// The text that is replaced.
     pub before: String,
     /// The new text.
     pub after: String,
-    /// Whether the mutant says little and is chosen last: either any run of the function must notice it, as when the
-    /// only definition of a name is left out, or hardly any input shows it, as with sums in single precision.
+    /// Whether the mutant tells little about the experiments, so that it is chosen last. Either every run of the
+    /// function notices it, as when the only definition of a name is left out, or hardly any input shows it, as with
+    /// sums in single precision.
     pub trivial: bool,
     /// The bytes of the file that are replaced.
     #[serde(skip)]
@@ -157,7 +158,7 @@ impl Module {
         let failed = || Error::internal("the file does not parse a second time").at(self.path(), None);
         let mut proof = ParseCheck::new(&readable).ok_or_else(failed)?;
         let mut edits = places::find(&proof.tree, self, function).ok_or_else(failed)?;
-        // Of changes with the same result, the first is kept; the kind `Return` says least, so put it last.
+        // If several changes have the same result, the first is kept. The kind `Return` tells least, so put it last.
         edits.sort_by_key(|edit| edit.kind == MutantKind::Return);
         let code = self.body_code(function);
         let first = self.first_line_of_code(&proof.tree, function);
@@ -182,7 +183,7 @@ impl Module {
         Ok(mutants)
     }
 
-    /// Returns the file's bytes with this mutant spliced in; nothing is parsed.
+    /// Returns the file's bytes with this mutant's replacement. Nothing is parsed.
     #[must_use]
     pub fn mutant_text(&self, mutant: &Mutant) -> Vec<u8> {
         let source = self.source();
@@ -246,12 +247,12 @@ fn shorten_for_id(text: &str) -> String {
     line.chars().take(SHOWN - 3).chain("...".chars()).collect()
 }
 
-/// Checks that changed texts parse. Only the changed part is parsed again, which takes a tenth of the time.
+/// Checks that changed texts can be parsed. Only the changed part is parsed again, which takes a tenth of the time.
 struct ParseCheck<'text> {
     parser: Parser,
     tree: Tree,
     text: &'text [u8],
-    /// Offsets of the starts of lines.
+    /// Offsets of the starts of all lines.
     lines: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds the changes of a body, in one walk over its syntax tree in source order.
+//! Finds all changes that make mutants of a body, in one walk over its syntax tree in source order.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::names::FunctionNames;
 use super::tables;
 use crate::code::{Function, Module};
 
-/// A change that has not been checked by parsing.
+/// A change that has not been checked by parsing yet.
 pub(super) struct SourceEdit {
     pub kind: MutantKind,
     pub range: Range<usize>,
@@ -18,7 +18,8 @@ pub(super) struct SourceEdit {
     pub trivial: bool,
 }
 
-/// Kinds of nodes that are not code of the body, or whose change no working experiment can notice.
+/// Kinds of nodes that are skipped: they are not code of the body, or no working experiment can notice that they
+/// changed.
 const SKIPPED: &[&str] = &[
     "string",
     "concatenated_string",
@@ -57,13 +58,13 @@ pub(super) fn find(tree: &Tree, module: &Module, function: usize) -> Option<Vec<
     Some(walk.edits)
 }
 
-/// Returns the statements of the function's own block.
+/// Returns the statements of the function's outermost block.
 pub(super) fn statements<'tree>(tree: &'tree Tree, function: &Function) -> impl Iterator<Item = Node<'tree>> {
     let block = definition(tree, function).and_then(|node| node.child_by_field_name("body"));
     block.into_iter().flat_map(|block| parts(block).collect::<Vec<_>>())
 }
 
-/// Returns the function's node.
+/// Returns the function's node in the tree.
 fn definition<'tree>(tree: &'tree Tree, function: &Function) -> Option<Node<'tree>> {
     let header = &function.header;
     let mut node = tree.root_node().named_descendant_for_byte_range(header.start, header.end)?;
@@ -76,13 +77,13 @@ fn definition<'tree>(tree: &'tree Tree, function: &Function) -> Option<Node<'tre
 pub(super) struct MutationWalk<'source> {
     pub(super) source: &'source [u8],
     edits: Vec<SourceEdit>,
-    /// Names that have occurred earlier in the walk.
+    /// Names that occurred earlier in the walk.
     seen: HashSet<&'source [u8]>,
     /// Names that a nested function declares `nonlocal`.
     pub(super) nonlocal: HashSet<&'source [u8]>,
-    /// The first parameters (except `self` and `cls`) of the functions entered so far.
+    /// For each function that the walk has entered, its first parameter except `self` and `cls`, if any.
     scopes: Vec<Option<Range<usize>>>,
-    /// Names of the function, collected by `habits`.
+    /// Names that `habits` has collected in the function.
     pub(super) names: FunctionNames<'source>,
 }
 
@@ -130,7 +131,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Adds the changes at a node. Returns whether to continue with its children.
+    /// Adds the changes for a node. Returns whether to visit its children.
     fn visit(&mut self, node: Node<'_>, scope: usize) -> bool {
         match node.kind() {
             "binary_operator" | "boolean_operator" => {
@@ -211,7 +212,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Leaves out `-`, `~` or `not`. A `+` has no effect and stays.
+    /// Adds a change that leaves out `-`, `~` or `not`. Leaving out `+` would have no effect.
     fn unary(&mut self, node: Node<'_>) {
         let (Some(operator), Some(argument)) = (node.child(0), node.child_by_field_name("argument")) else { return };
         if operator.kind() != "+" {
@@ -255,7 +256,7 @@ impl<'source> MutationWalk<'source> {
             }
         }
         for (at, argument) in all.iter().enumerate().filter(|(_, argument)| is_keyword(**argument)) {
-            // Remove the comma after the argument as well, or else the comma before it.
+            // Also remove the comma after the argument or, if there is none, the comma before it.
             let range = match (all.get(at + 1), at.checked_sub(1)) {
                 (Some(next), _) => argument.start_byte()..next.start_byte(),
                 (None, Some(before)) => all[before].end_byte()..argument.end_byte(),
@@ -274,7 +275,7 @@ impl<'source> MutationWalk<'source> {
             [start, stop, ..] => (Some(*start), *stop),
             [] => return,
         };
-        // Literal numbers are changed in `number`.
+        // Literal integers are changed by `number` instead.
         let written = |node: Node<'_>| node.kind() == "integer";
         match start {
             None => self.wrap(MutantKind::Boundary, stop, "1, ", ""),
@@ -300,8 +301,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Switches an axis between 0 and 1, or a side between left and right. Returns whether to continue with its
-    /// children.
+    /// Adds a change of a keyword argument: `axis` between 0 and 1, `side` between left and right. Returns whether to
+    /// visit its children.
     fn keyword(&mut self, node: Node<'_>) -> bool {
         let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) else {
             return true;
@@ -317,7 +318,7 @@ impl<'source> MutationWalk<'source> {
         false
     }
 
-    /// Makes a lone `x[:]` lose its last element.
+    /// Adds a change of `x[:]` that leaves out the last element.
     fn subscript(&mut self, node: Node<'_>) {
         let mut cursor = node.walk();
         let parts: Vec<Node<'_>> = node.children_by_field_name("subscript", &mut cursor).collect();
@@ -343,7 +344,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Leaves out a statement that is an expression or an assignment. Returns whether to continue with its children.
+    /// Adds a change that leaves out a statement, if it is an expression or an assignment. Returns whether to visit its
+    /// children.
     fn statement(&mut self, node: Node<'_>) -> bool {
         let Some(inner) = parts(node).next() else { return true };
         let left = inner.child_by_field_name("left").filter(|_| inner.kind() == "assignment");
@@ -409,7 +411,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Negates a condition, unless a changed comparison, a dropped `not` or a flipped constant does so already.
+    /// Adds a change that negates a condition. Does nothing if another mutant has the same effect: a changed
+    /// comparison, a `not` left out, or a swapped constant.
     fn condition(&mut self, node: Node<'_>) {
         let mut inner = node;
         while inner.kind() == "parenthesized_expression" {
@@ -442,7 +445,8 @@ impl<'source> MutationWalk<'source> {
         self.add(MutantKind::Swap, first.start_byte()..second.end_byte(), replacement, false);
     }
 
-    /// Adds text before and after an expression, which gets parentheses unless it is simple.
+    /// Adds a change that puts text before and after an expression. The expression gets parentheses unless it is
+    /// simple.
     fn wrap(&mut self, kind: MutantKind, node: Node<'_>, before: &str, after: &str) {
         let text = &self.source[node.byte_range()];
         let simple = before.ends_with(", ")
@@ -483,7 +487,7 @@ pub(super) fn is_keyword(argument: Node<'_>) -> bool {
     argument.kind() == "keyword_argument"
 }
 
-/// Whether an expression is a literal string, list or tuple, which most operators do not accept.
+/// Whether an expression is a literal string, list or tuple, which most operators do not support.
 fn is_sequence(node: Node<'_>) -> bool {
     matches!(node.kind(), "string" | "concatenated_string" | "list" | "list_comprehension" | "tuple")
 }
@@ -493,7 +497,7 @@ pub(super) fn children(node: Node<'_>) -> impl DoubleEndedIterator<Item = Node<'
     node.children(&mut cursor).collect::<Vec<_>>().into_iter()
 }
 
-/// Returns the named children, without comments and line continuations.
+/// Returns the named children of a node, without comments and line continuations.
 pub(super) fn parts(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     children(node).filter(|child| child.is_named() && !is_space(*child))
 }

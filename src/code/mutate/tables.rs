@@ -1,6 +1,6 @@
 //! Tables of replacements for operators, functions and numbers.
 
-/// Returns wrong operators for an operator, in an expression or before the `=` of an augmented assignment.
+/// Returns wrong operators to replace an operator, in an expression or before the `=` of an augmented assignment.
 pub(super) fn operators(operator: &str) -> &'static [&'static str] {
     match operator {
         "+" => &["-", "*"],
@@ -19,7 +19,7 @@ pub(super) fn operators(operator: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns wrong comparisons for a comparison: off by the boundary, and the opposite.
+/// Returns wrong comparisons to replace a comparison: with the boundary included or excluded instead, and the opposite.
 pub(super) fn comparisons(operator: &str) -> &'static [&'static str] {
     match operator {
         "<" => &["<=", ">="],
@@ -36,7 +36,7 @@ pub(super) fn comparisons(operator: &str) -> &'static [&'static str] {
     }
 }
 
-/// Functions called as attributes, each with its replacement, which takes the same arguments.
+/// Functions called as attributes, such as `np.max`, each with its replacement, which takes the same arguments.
 const ATTRIBUTES: &[(&str, &str)] = &[
     ("abs", "negative"),
     ("add", "subtract"),
@@ -112,7 +112,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("sum", "max"),
 ];
 
-/// Functions whose result stays the same, except for rounding, when their arguments are swapped.
+/// Functions whose result doesn't change, except for rounding, if their arguments are swapped.
 const SYMMETRIC: &[&str] = &[
     "add",
     "allclose",
@@ -153,7 +153,7 @@ pub(super) fn built_in(name: &str) -> Option<&'static str> {
     lookup(BUILT_IN, name)
 }
 
-/// Whether the arguments of a function with this name (its last part) can be swapped without effect.
+/// Whether swapping the arguments of a function with this name (the last part of its dotted name) has no effect.
 pub(super) fn is_symmetric(name: &str) -> bool {
     SYMMETRIC.contains(&name)
 }
@@ -162,7 +162,7 @@ fn lookup(table: &[(&'static str, &'static str)], name: &str) -> Option<&'static
     table.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
 }
 
-/// Returns wrong numbers for an integer as written, or nothing if it is not plain decimal.
+/// Returns wrong numbers to replace an integer literal; none if the literal is not plain decimal.
 pub(super) fn integers(text: &str) -> Vec<String> {
     match text.parse::<u64>() {
         Ok(0) => vec!["1".to_owned()],
@@ -171,8 +171,8 @@ pub(super) fn integers(text: &str) -> Vec<String> {
     }
 }
 
-/// Returns wrong numbers for a float as written. A number below 1e-6 is a tolerance or a guard against a division by
-/// zero, and no experiment could distinguish it from twice as much, so its replacement is as large as a usual value.
+/// Returns wrong numbers to replace a float literal. A number below 1e-6 is a tolerance or a guard against a division
+/// by zero; no experiment could distinguish it from twice its value, so it is replaced by a number of usual size.
 pub(super) fn floats(text: &str) -> Vec<String> {
     let Ok(number) = text.replace('_', "").parse::<f64>() else { return Vec::new() };
     let written = |number: f64| format!("{number:?}");

@@ -1,4 +1,4 @@
-//! One test per rule of mutation.
+//! Tests of mutation: one test per rule.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ fn module(source: &str) -> Module {
     Module::parse("m.py", source.as_bytes().to_vec()).unwrap()
 }
 
-/// Lists the mutants of the first function of `source`, one per line, trivial ones with a star.
+/// Lists the mutants of the first function of `source`, one per line. Trivial mutants are marked with a star.
 fn listed(source: &str) -> String {
     let module = module(source);
     let mutants = module.mutants(0).unwrap();
@@ -16,7 +16,7 @@ fn listed(source: &str) -> String {
     mutants.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the mutants of one kind of a function with this body.
+/// Returns all mutants of one kind for a function with this body.
 fn mutants_of(kind: MutantKind, body: &str) -> Vec<String> {
     let source = format!("def f(a, b):\n    {}\n", body.replace('\n', "\n    "));
     let module = module(&source);

@@ -1,10 +1,10 @@
 //! Regions: contiguous statements of one block, which can be masked without the rest of their function.
 //!
-//! A region is named by its function and its first and last statement, or by two comments around it ([`Bounds`]). It is
-//! found in the syntax tree, so it always consists of whole, adjacent statements of one block, including everything
-//! nested in them. A mask replaces whole lines: from the first statement, or the comments directly above it, to the end
-//! of the last statement's line, plus comments below that are indented like the inside of that statement. Between
-//! comment tags, a mask replaces all lines.
+//! A region is named by its function together with its first and last statement, or by two comments around it
+//! ([`Bounds`]). Regions are found in the syntax tree, so they always consist of whole, adjacent statements of one
+//! block, including everything nested in them. A mask replaces whole lines: from the first statement, or the comments
+//! directly above it, to the end of the last statement's line, plus comments below that are indented like the inside of
+//! that statement. Between comment tags, a mask replaces all lines.
 //!
 //! ```text
 //!     for x in points:                         for x in points:
@@ -14,9 +14,9 @@
 //!         total += n
 //! ```
 //!
-//! Regions without which Python would not compile the file are refused: statements that share a line with others, a
-//! function's docstring, an import from `__future__`, and the binding of a name that a nested function declares
-//! `nonlocal`.
+//! A region is refused if Python could not compile the file without it, or if its lines cannot be replaced alone:
+//! statements that share a line with others, a function's docstring, an import from `__future__`, and the binding of a
+//! name that a nested function declares `nonlocal`.
 
 mod propose;
 mod statements;
@@ -35,7 +35,7 @@ use statements::{StatementBlock, blocks, last_token, normalised};
 
 pub use tags::{TaggedRegion, tagged};
 
-/// The statement that replaces a region, and that follows the docstring in a masked body.
+/// The statement that replaces a region and that follows the docstring in a masked body.
 pub(super) const RAISE: &[u8] = b"raise NotImplementedError";
 
 /// Contiguous statements of one block of a [`Module`].
@@ -43,7 +43,7 @@ pub(super) const RAISE: &[u8] = b"raise NotImplementedError";
 pub struct Region {
     /// The function that contains the statements, as an index into the module's functions; `None` outside of functions.
     pub function: Option<usize>,
-    /// The range that a mask replaces: whole lines, without the line ending of the last one.
+    /// The range that a mask replaces: whole lines, without the last line ending.
     pub range: Range<usize>,
     /// Line (from 1) on which the first statement begins.
     pub first_line: usize,
@@ -51,35 +51,35 @@ pub struct Region {
     pub last_line: usize,
     /// The white space before the first statement on its line.
     lead: Range<usize>,
-    /// Number of statements of the block before the region, in it, and after it.
+    /// Number of statements in the block before the region, in the region, and after it.
     siblings: [usize; 3],
 }
 
-/// Name of a region within its function.
+/// How a region is named within its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bounds<'text> {
-    /// Named by the beginnings of its first and last statement.
+    /// By the beginnings of its first and last statement.
     Statements {
-        /// Beginning of the first statement. White space of any length counts as one space.
+        /// Beginning of the first statement. Any amount of white space counts as one space.
         first: &'text str,
-        /// Beginning of the last statement, which is the next such statement in the same block. Without it, the region
-        /// is the first statement alone.
+        /// Beginning of the last statement; the next statement in the same block with this beginning is meant. If
+        /// `None`, the region is the first statement alone.
         last: Option<&'text str>,
-        /// Number (from 1) among the statements that begin like the first one, if there are several.
+        /// Number (from 1) among the statements with the first statement's beginning; `None` if there is only one.
         number: Option<usize>,
     },
-    /// Named in two comments around it, such as `# <paper2code name="loss">` and `# </paper2code name="loss">`, or
-    /// `# region loss` and `# endregion`.
+    /// By the name in two comments around it, such as `# <paper2code name="loss">` and `# </paper2code name="loss">`,
+    /// or `# region loss` and `# endregion`.
     Tag {
         /// The name in the comments.
         name: &'text str,
-        /// Number (from 1) among the regions of that name, if there are several.
+        /// Number (from 1) among the regions of that name; `None` if there is only one.
         number: Option<usize>,
     },
 }
 
 impl Module {
-    /// Finds a region. `function` is an index into [`Module::functions`]. `None` searches the code outside of all
+    /// Finds a region. `function` is an index into [`Module::functions`]; `None` searches the code outside of all
     /// functions or, for a tag, the whole file.
     ///
     /// # Errors
@@ -109,8 +109,8 @@ impl Module {
         lines.filter(|line| is_code(line.trim_ascii())).count()
     }
 
-    /// Checks that the statement that replaces a region begins and ends at the right place in a block of this masked
-    /// file. If it is the only mask (`alone`), the block must also have as many other statements as before.
+    /// Checks in this masked file that the statement which replaces a region begins and ends at the right place in a
+    /// block. If there is no other mask (`alone`), the block must also have as many other statements as before.
     pub(super) fn prove_stand_in(&self, region: &Region, at: &Range<usize>, alone: bool) -> Result<(), String> {
         let readable = self.encoding.readable(self.source());
         let tree = walk::parse(&readable).ok_or("the file does not parse")?;
@@ -150,13 +150,14 @@ impl<'a> Finder<'a> {
         line_of(self.source, at)
     }
 
-    /// Describes the place searched, for messages.
+    /// Describes where the search takes place, for messages.
     fn place(&self) -> String {
         let function = self.function.map(|index| self.module.functions()[index].label());
         function.map_or_else(|| "the file outside of functions".to_owned(), |label| format!("`{label}`"))
     }
 
-    /// Returns the blocks of the function's own statements, or those outside of functions. Outer blocks come first.
+    /// Returns the blocks of the function without those of nested functions and classes or, if no function is given,
+    /// the blocks outside of functions. Outer blocks come first.
     fn own_blocks(&self) -> Vec<StatementBlock<'a>> {
         let Some(index) = self.function else {
             return blocks(self.tree.root_node(), &|node| node.kind() != "function_definition");
@@ -253,7 +254,7 @@ impl<'a> Finder<'a> {
     fn between(&self, pair: &tags::TagPair) -> Result<Region> {
         let (from, to) = (pair.open.end, pair.close.start);
         let all = blocks(self.tree.root_node(), &|_| true);
-        // Take the outermost block with a statement between the tags.
+        // Use the outermost block that has a statement between the tags.
         let inside = |node: &Node<'_>| from <= node.start_byte() && last_token(*node) <= to;
         let found = all.iter().find_map(|block| {
             let first = block.statements.iter().position(inside)?;
@@ -338,7 +339,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// Returns the range that a mask replaces for statements from `start` to `end`.
+    /// Returns the range that a mask replaces for the statements from `start` to `end`.
     fn lines_of(
         &self,
         block: &StatementBlock<'a>,
@@ -353,7 +354,7 @@ impl<'a> Finder<'a> {
                 it.kind() == "comment" && it.start_byte() == at && tags::read(&self.source[it.byte_range()]).is_none()
             })
         };
-        // Outside of functions, comments above may be the file's licence and encoding, so keep them.
+        // Outside of functions, keep the comments above: they may be the file's licence and encoding.
         let begin = if in_function {
             extent::start_with_comments(self.source, start, comment)
         } else {
@@ -377,7 +378,7 @@ impl<'a> Finder<'a> {
         start..extent::end_of_line(source, end)
     }
 
-    /// Returns the function that contains a statement directly, without a class in between.
+    /// Returns the function that contains a statement; `None` if there is a class in between.
     fn innermost(&self, node: Node<'_>) -> Option<usize> {
         let mut around = node.parent();
         while let Some(it) = around {
@@ -396,7 +397,8 @@ impl<'a> Finder<'a> {
         None
     }
 
-    /// Returns a name in `range` that a function nested in `function`, but outside of `range`, declares `nonlocal`.
+    /// Returns a name that is bound in `range` and that a nested function of `function`, outside of `range`, declares
+    /// `nonlocal`.
     fn nonlocal_of(&self, function: usize, range: &Range<usize>) -> Option<String> {
         let whole = self.module.functions()[function].body.clone();
         let mut names = Vec::new();

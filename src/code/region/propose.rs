@@ -1,4 +1,4 @@
-//! Proposes regions of about a given share of a function, for tasks that are easier than a whole function.
+//! Proposes regions that make up a given share of a function, for tasks that are easier than a whole function.
 
 use std::ops::Range;
 
@@ -11,33 +11,33 @@ use crate::code::module::Module;
 use crate::code::walk;
 use crate::error::{Error, Result};
 
-/// A region and its name for a manifest.
+/// A proposed region and its name for a manifest.
 #[derive(Debug, Clone)]
 pub struct Proposal {
     /// The share of the function's lines that was asked for, 0 to 1.
     pub share: f64,
-    /// Beginning of its first statement.
+    /// Beginning of the region's first statement.
     pub first: String,
-    /// Beginning of its last statement, if it has several.
+    /// Beginning of the region's last statement, if it has several statements.
     pub last: Option<String>,
-    /// Number (from 1) among the statements that begin like the first one, if needed.
+    /// Number (from 1) among the statements with the first statement's beginning; `None` if there is only one.
     pub number: Option<usize>,
-    /// Number of lines of code in it.
+    /// Number of lines of code in the region.
     pub lines: usize,
-    /// The region itself.
+    /// The proposed region.
     pub region: Region,
 }
 
-/// Adjacent statements of one block: the first and the last, and the number of lines of code.
+/// Adjacent statements of one block: the first and last statement, and the number of lines of code.
 struct StatementRange<'tree> {
     statements: [Node<'tree>; 2],
     lines: usize,
 }
 
 impl Module {
-    /// For each share (0 to 1) of a function's lines of code, returns the region with the nearest number of lines, if
-    /// it is between half and one and a half times that share. No two regions are the same, and two overlap only if one
-    /// contains the other. `function` is an index into [`Module::functions`].
+    /// Proposes one region for each of these shares (0 to 1) of a function's lines of code: the one with the nearest
+    /// number of lines, if it has between half and one and a half times as many as asked for. No two proposals are the
+    /// same, and two overlap only if one contains the other. `function` is an index into [`Module::functions`].
     ///
     /// # Errors
     /// Returns an error of kind `Internal` if the file does not parse as before.
@@ -57,7 +57,7 @@ impl Module {
             let distance = |it: &&StatementRange<'_>| (it.lines as f64 - wanted).abs();
             let mut near: Vec<&StatementRange<'_>> =
                 candidates.iter().filter(|it| 2.0 * distance(it) <= wanted).collect();
-            // The sort is stable, so of equally near ones the first and outermost wins.
+            // The sort is stable, so among equally near regions the first and outermost is used.
             near.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
             let named = near.into_iter().filter_map(|candidate| self.named(function, share, candidate, &readable));
             let mut fitting = named.filter(|it| found.iter().all(|other| fits(&it.region.range, &other.region.range)));
@@ -66,8 +66,8 @@ impl Module {
         Ok(found)
     }
 
-    /// Returns all sequences of adjacent statements in all blocks of a function, without the docstring, except the
-    /// whole body.
+    /// Returns all sequences of adjacent statements in all blocks of a function. Sequences with the docstring, and the
+    /// whole body, are left out.
     fn candidates<'tree>(&self, definition: Node<'tree>, docstring: usize, all: usize) -> Vec<StatementRange<'tree>> {
         let own = |node: Node<'_>| !matches!(node.kind(), "function_definition" | "class_definition");
         let Some(body) = definition.child_by_field_name("body") else { return Vec::new() };
@@ -88,8 +88,8 @@ impl Module {
         found
     }
 
-    /// Names a candidate for a manifest. Returns `None` if it is not a valid region or its statements do not identify
-    /// it.
+    /// Returns a candidate with its name for a manifest; `None` if it is not a valid region, or if the beginnings of
+    /// its statements do not identify it.
     fn named(&self, function: usize, share: f64, candidate: &StatementRange<'_>, source: &[u8]) -> Option<Proposal> {
         let [first, last] = candidate.statements;
         let beginning = |node: Node<'_>| {
@@ -110,7 +110,7 @@ impl Module {
     }
 }
 
-/// Counts the statements from one to another in the same block.
+/// Counts the statements from `first` to `last` in the same block.
 fn count(first: Node<'_>, last: Node<'_>) -> usize {
     let is_statement = |node: &Node<'_>| !matches!(node.kind(), "comment" | "line_continuation");
     let mut number = 1;

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-/// A block, or a whole module.
+/// A block of statements, or a whole module.
 pub(super) struct StatementBlock<'tree> {
     /// The block's statements, in order, without comments.
     pub statements: Vec<Node<'tree>>,
-    /// Start of the statement around the block, for example of the `for` of a loop; `None` for a module.
+    /// Offset of the statement that contains the block, such as the `for` of a loop; `None` for a module.
     pub owner: Option<usize>,
 }
 
-/// Returns the blocks in a node, including itself, in the order in which they begin. Nodes that `enters` rejects are
-/// skipped, with everything in them.
+/// Returns the blocks in a node, including the node itself, in the order in which they begin. Nodes that `enters`
+/// rejects are skipped together with their contents.
 pub(super) fn blocks<'tree>(node: Node<'tree>, enters: &dyn Fn(Node<'_>) -> bool) -> Vec<StatementBlock<'tree>> {
     let mut found = Vec::new();
     let mut left = vec![node];
@@ -22,7 +22,7 @@ pub(super) fn blocks<'tree>(node: Node<'tree>, enters: &dyn Fn(Node<'_>) -> bool
         let children: Vec<Node<'tree>> = node.named_children(&mut cursor).collect();
         if matches!(node.kind(), "block" | "module") {
             let statements: Vec<Node<'tree>> = children.iter().copied().filter(|it| is_statement(*it)).collect();
-            // The cases of a `match` are not statements.
+            // The block of a `match` holds cases, not statements.
             if statements.iter().all(|it| it.kind() != "case_clause") && !statements.is_empty() {
                 found.push(StatementBlock { statements, owner: node.parent().map(|it| it.start_byte()) });
             }
@@ -32,12 +32,12 @@ pub(super) fn blocks<'tree>(node: Node<'tree>, enters: &dyn Fn(Node<'_>) -> bool
     found
 }
 
-/// Whether a child of a block is a statement.
+/// Whether a node inside a block is a statement.
 fn is_statement(node: Node<'_>) -> bool {
     !matches!(node.kind(), "comment" | "line_continuation")
 }
 
-/// Returns the end of a node's last token, not counting comments.
+/// Returns the end of a node's last token; comments don't count as tokens.
 pub(super) fn last_token(node: Node<'_>) -> usize {
     let mut node = node;
     loop {

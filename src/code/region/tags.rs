@@ -1,5 +1,5 @@
-//! Comments that mark a region: `# <paper2code name="loss">` and `# </paper2code name="loss">`, as in the files of
-//! ResearchCodeBench, or `# region loss` and `# endregion`, which editors fold.
+//! Comments that mark regions: `# <paper2code name="loss">` and `# </paper2code name="loss">`, as in
+//! ResearchCodeBench's files, or `# region loss` and `# endregion`, which editors can fold.
 
 use std::ops::Range;
 
@@ -13,9 +13,9 @@ use crate::code::walk;
 /// A comment that marks the beginning or end of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tag {
-    /// Keyword of the comment: `paper2code` or `region`.
+    /// The comment's keyword: `paper2code` or `region`.
     word: String,
-    /// The region's name, which the closing comment may leave out.
+    /// The region's name; a closing comment may omit it.
     name: Option<String>,
     opens: bool,
 }
@@ -56,8 +56,8 @@ pub(super) fn read(comment: &[u8]) -> Option<Tag> {
     fits.then(|| tag(word, name, opens))?
 }
 
-/// Returns all pairs of a file, in the order in which they begin. The error is the line of a tag without a counterpart,
-/// and a message.
+/// Returns all pairs of comments in a file that mark regions, in the order in which they begin. The error is the line
+/// of a comment without a counterpart, and a message.
 pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<TagPair>, (usize, String)> {
     let mut comments = Vec::new();
     statements::each(tree.root_node(), &(0..source.len()), &mut |node| {
@@ -94,16 +94,16 @@ pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<TagPair>, (usize, 
     Ok(found)
 }
 
-/// A region marked by comments of a file.
+/// A region that comments in a file mark.
 #[derive(Debug)]
 pub struct TaggedRegion {
     /// The name in the comments.
     pub name: String,
-    /// Number (from 1) among the regions of that name, if the file has several.
+    /// Number (from 1) among the regions of that name; `None` if there is only one.
     pub number: Option<usize>,
     /// Line (from 1) of the opening comment.
     pub line: usize,
-    /// The region, or the reason why the comments do not mark a valid one.
+    /// The region, or why these comments do not mark a valid region.
     pub region: crate::error::Result<Region>,
 }
 

@@ -1,4 +1,4 @@
-//! One test per rule of regions, comparing bytes exactly.
+//! Tests of regions: one test per rule, comparing exact bytes.
 
 use super::*;
 use crate::code::{MaskTarget, MaskedPart};
@@ -16,7 +16,7 @@ fn found(source: &str, bounds: Bounds<'_>) -> Result<Region> {
     module.region(Some(module.find("f").unwrap()), bounds)
 }
 
-/// Returns the file with this region of `f` masked and checked.
+/// Returns the file with this region of the function `f` masked, after checks.
 fn mask(source: &str, bounds: Bounds<'_>) -> String {
     let module = parsed(source);
     let region = module.region(Some(module.find("f").unwrap()), bounds).unwrap();

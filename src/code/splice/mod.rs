@@ -1,10 +1,10 @@
-//! Splicing: takes a function out of a model's reply and puts it into a file in place of the old one.
+//! Splicing: takes a function from a model's reply and puts it into a file in place of the old function.
 //!
 //! The reply may be a whole file, the function, its class, or only its body, with or without fences, indented in any
-//! way, and surrounded by prose. The body is always taken. The signature and the decorators are taken only if the
-//! parameters have changed, and other imports and helpers only if the new code mentions them and the file lacks them.
-//! The function's docstring and the rest of the file stay byte for byte: a splice is one replaced range and a list of
-//! insertions, and the result must parse.
+//! way, and surrounded by prose. The new body is always used. The new signature and decorators are used only if the
+//! parameters have changed. Imports and helpers from the reply are added only if the new code mentions them and the
+//! file lacks them. The function's docstring and the rest of the file stay byte for byte: a splice is one replaced
+//! range and a list of insertions, and the result must parse.
 
 mod names;
 mod region;
@@ -21,26 +21,26 @@ use super::module::Module;
 use super::walk;
 use names::{BindingKind, bindings, mentioned, parameters};
 
-/// A file with a function that a model wrote.
+/// A file into which a model's function was spliced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplicedFile {
     /// The file's new bytes.
     pub bytes: Vec<u8>,
-    /// Names of added imports and helpers.
+    /// Names of the imports and helpers that were added.
     pub added: Vec<String>,
     /// Whether the signature comes from the reply.
     pub new_signature: bool,
-    /// Ranges of the old bytes and their replacements, in order and without overlap.
+    /// Ranges of the old bytes and their replacements, in order and without overlaps.
     pub edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
-/// The function that was found in a reply.
+/// The wanted function, as found in a reply.
 struct FunctionFromReply {
     module: Module,
     tree: Tree,
     text: String,
     function: usize,
-    /// Whether the reply contained only the body, and the rest of `text` is ours.
+    /// Whether the reply contained only the body, and this program wrote the header in `text`.
     bare: bool,
 }
 
@@ -48,8 +48,8 @@ impl Module {
     /// Returns the file with the reply's version of `function`, an index into [`Module::functions`].
     ///
     /// # Errors
-    /// Returns a message for the model, a fragment, if the reply does not contain the function, or if the function has
-    /// no code or does not parse.
+    /// Returns a message for the model, as a fragment, if the reply does not contain the function, or if the function
+    /// contains no code or does not parse.
     pub fn splice(&self, function: usize, reply: &str) -> Result<SplicedFile, String> {
         let old = self.functions().get(function).ok_or("there is no such function in the file")?;
         let taken = self.take(old, function, reply)?;
@@ -57,7 +57,7 @@ impl Module {
         self.proved(spliced, Some(&old.label()))
     }
 
-    /// Applies the edits, and checks that the result parses and contains this function.
+    /// Applies the edits, and checks that the result parses and contains the function called `label`.
     fn proved(&self, mut spliced: SplicedFile, label: Option<&str>) -> Result<SplicedFile, String> {
         spliced.edits.sort_by_key(|(range, _)| (range.start, range.end));
         spliced.bytes = apply(self.source(), &spliced.edits);
@@ -72,7 +72,7 @@ impl Module {
     fn take(&self, old: &Function, function: usize, reply: &str) -> Result<FunctionFromReply, String> {
         let name = last_part(&old.name);
         let class = old.class.as_deref().map(last_part);
-        // Small models write `def Class.method(`, because the prompt names the method like that.
+        // Small models write `def Class.method(`, because the prompt names the method in this way.
         let dotted = format!("def {}(", old.name);
         let candidates: Vec<String> =
             reply::candidates(reply).iter().map(|text| text.replace(&dotted, &format!("def {name}("))).collect();
@@ -123,7 +123,7 @@ impl Module {
         Err(format!("the reply holds no Python code of `{name}`"))
     }
 
-    /// Returns the last names of the file's classes, except the class of `old`.
+    /// Returns the names (last parts only) of the file's classes, except the class of `old`.
     fn other_classes(&self, old: &Function) -> BTreeSet<&str> {
         let own = old.class.as_deref().map(last_part);
         self.functions()
@@ -133,8 +133,8 @@ impl Module {
             .collect()
     }
 
-    /// Finds the wanted function under another name: the only one in the text that the file lacks and that has the same
-    /// parameters.
+    /// Finds the wanted function under another name: it must be the only function in the text whose name the file lacks
+    /// and whose parameters are the same.
     fn renamed(&self, text: &str, own: &[String]) -> Option<FunctionFromReply> {
         let (module, tree) = parsed(text).ok()?;
         let known: BTreeSet<&str> = self.functions().iter().map(|function| last_part(&function.name)).collect();
@@ -154,7 +154,7 @@ impl Module {
         })
     }
 
-    /// Computes the edits; the new bytes are not filled in yet.
+    /// Computes the edits. The new bytes are computed later.
     fn put(&self, old: &Function, function: usize, taken: &FunctionFromReply) -> Result<SplicedFile, String> {
         let new = &taken.module.functions()[taken.function];
         let ending = String::from_utf8_lossy(old.line_ending).into_owned();
@@ -177,7 +177,7 @@ impl Module {
                     text.push_str(&outer);
                 }
             }
-            // Keep the file's name of the function, because the reply may use another.
+            // Keep the function's name in the file; the reply may use another name.
             let header = taken.module.header(taken.function).replacen(last_part(&new.name), last_part(&old.name), 1);
             text.push_str(&header.replace('\n', &ending));
         }
@@ -210,7 +210,7 @@ impl Module {
         Ok(SplicedFile { bytes: Vec::new(), added, new_signature, edits })
     }
 
-    /// Returns other methods of the reply that the taken method calls and that the file's class lacks.
+    /// Returns other methods in the reply that the new method calls and that the class in the file lacks.
     fn siblings(&self, old: &Function, taken: &FunctionFromReply, wanted: &mut BTreeSet<String>) -> Vec<usize> {
         let functions = taken.module.functions();
         let Some(class) = &functions[taken.function].class else { return Vec::new() };
@@ -238,7 +238,7 @@ impl Module {
         chosen
     }
 
-    /// Adds the imports and helpers that the code mentions and the file does not bind.
+    /// Adds the imports and helpers that the new code mentions and the file does not define.
     fn add_needed(
         &self,
         old: &Function,
@@ -322,13 +322,13 @@ fn parsed(text: &str) -> Result<(Module, Tree), String> {
     Ok((module, tree))
 }
 
-/// Returns the wanted function in the reply: the last one of the same name, preferably in the same class. A function in
-/// one of the `others` classes is a copy of another method of the file and does not count. If there is nothing else,
-/// the error names that class.
+/// Returns the wanted function in the reply: the last function of the same name, preferably in the same class. A
+/// function in one of the `others` classes does not count, because it is a copy of another method of the file. If there
+/// is no other function, the error names that class.
 fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Result<usize, Option<String>> {
     let fits = |function: &Function| {
         if function.name == old.name {
-            // If several functions have that name, the numbers must match, too.
+            // If the file has several functions of that name, their numbers must be equal, too.
             return if function.number.is_some() && function.number == old.number { 5 } else { 4 };
         }
         match (&function.class, &old.class, function.parent) {
@@ -348,7 +348,7 @@ fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Resu
     found.ok_or(elsewhere)
 }
 
-/// Returns why the function's body does not count as code, or `None` if it does.
+/// Returns why the function's body does not count as code; `None` if it does.
 fn no_code(taken: &FunctionFromReply) -> Option<&'static str> {
     let range = taken.module.body_code(taken.function);
     let mut code = taken.text[range]
@@ -367,12 +367,12 @@ fn no_code(taken: &FunctionFromReply) -> Option<&'static str> {
     }
 }
 
-/// Parses a text that is only a function's body.
+/// Parses a text that contains only a function's body.
 fn bare_body(text: &str, header: &str) -> Option<FunctionFromReply> {
     let mut lines = text.lines();
     let first = lines.find(|line| !line.trim().is_empty())?;
     let rest: Vec<&str> = lines.collect();
-    // A first line that came after other text on its line lacks the indentation of the other lines.
+    // If the first line followed other text on its line, it lacks the indentation that the other lines have.
     let deeper = reply::shared_indent(rest.iter().copied());
     let moved = reply::dedent(&format!("{deeper}{first}\n{}", rest.join("\n")));
     for body in [text, moved.as_str()] {
@@ -390,8 +390,8 @@ fn bare_body(text: &str, header: &str) -> Option<FunctionFromReply> {
     None
 }
 
-/// Whether the first function's own statements compute or return anything. A word of prose also parses, but does
-/// neither.
+/// Whether the first function's own statements compute or return something. A word of prose can be parsed as Python,
+/// but does neither.
 fn does_something(tree: &Tree) -> bool {
     let body = tree.root_node().named_child(0).and_then(|function| function.child_by_field_name("body"));
     body.is_some_and(|body| {
@@ -422,7 +422,7 @@ fn same_parameters(own: Option<&[String]>, theirs: Option<&[String]>) -> bool {
     bare(own) == bare(theirs)
 }
 
-/// A line of code, and whether it begins inside a string, where its indentation must not change.
+/// A line of code, and whether it begins inside a string. Inside a string, its indentation must not change.
 struct CodeLine<'a> {
     text: &'a str,
     in_string: bool,
@@ -434,13 +434,13 @@ impl CodeLine<'_> {
     }
 }
 
-/// Returns the lines of a body without the header's line and without the leading `base`.
+/// Returns the lines of a body, without the header's line. The indentation `base` is removed from each line.
 fn body_lines<'a>(taken: &'a FunctionFromReply, code: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
     let text = &taken.text[code.clone()];
     let first_end = text.find('\n').unwrap_or(text.len());
     let first = text[..first_end].trim().trim_start_matches(';').trim();
     let mut found = Vec::new();
-    // Code on the header's own line, or after the docstring on its line.
+    // There is code on the line of the header or of the docstring.
     if !first.is_empty() && !first.starts_with('#') {
         found.push(CodeLine { text: first, in_string: false });
     }
@@ -456,7 +456,7 @@ fn body_lines<'a>(taken: &'a FunctionFromReply, code: &Range<usize>, base: &str)
     found
 }
 
-/// Returns the lines of a range that starts at a line or a statement, without the leading `base`.
+/// Returns the lines of a range that begins at a line or a statement. The indentation `base` is removed from each line.
 fn lines<'a>(taken: &'a FunctionFromReply, range: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
     let strings = strings(&taken.tree, range);
     let mut at = range.start;
@@ -475,7 +475,7 @@ fn lines<'a>(taken: &'a FunctionFromReply, range: &Range<usize>, base: &str) -> 
     found
 }
 
-/// Returns the strings in a range that span several lines.
+/// Returns the ranges of those strings in `range` that span several lines.
 fn strings(tree: &Tree, range: &Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut cursor = tree.walk();
@@ -498,8 +498,9 @@ fn strings(tree: &Tree, range: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns the offset at which imports are added: after the last import at the top of the file, or else after its
-/// docstring, or else before the first statement. The second value is whether that is before a statement.
+/// Returns the offset at which to add imports: after the last import at the top of the file; without imports, after the
+/// file's docstring; without a docstring, before the first statement. Also returns whether a statement follows at that
+/// offset.
 fn import_place(tree: &Tree, source: &[u8]) -> (usize, bool) {
     let root = tree.root_node();
     let mut cursor = root.walk();
@@ -517,7 +518,7 @@ fn import_place(tree: &Tree, source: &[u8]) -> (usize, bool) {
     place.unwrap_or((source.len(), false))
 }
 
-/// Returns the offset at which helpers are added: before the top-level statement that contains `inside`, and before the
+/// Returns the offset at which to add helpers: before the top-level statement that contains `inside` and before the
 /// comments above that statement.
 fn statement_place(tree: &Tree, source: &[u8], inside: usize) -> usize {
     let root = tree.root_node();
@@ -536,7 +537,7 @@ fn statement_place(tree: &Tree, source: &[u8], inside: usize) -> usize {
     at
 }
 
-/// Whether a comment declares an encoding and must stay on one of the first two lines.
+/// Whether a comment declares the file's encoding, so that it must stay on one of the first two lines.
 fn names_encoding(line: &[u8]) -> bool {
     line.windows(6).any(|window| window == b"coding")
 }
@@ -554,7 +555,7 @@ fn end_of_line(source: &[u8], at: usize) -> usize {
     source[at..].iter().position(|&byte| is_end(byte)).map_or(source.len(), |offset| at + offset)
 }
 
-/// Returns the part of a line before `at`.
+/// Returns the part of the line before the offset `at`.
 fn line_before(source: &[u8], at: usize) -> &str {
     std::str::from_utf8(&source[start_of_line(source, at)..at]).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Finds the names that a file binds at its top level, the names that a piece of code uses, and the statements that
-//! bind names in a model's reply.
+//! Finds names: those that a file binds at its top level, those that a piece of code uses, and those that statements in
+//! a model's reply bind.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,13 +18,13 @@ pub(super) struct Binding {
 /// The statement that binds a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BindingKind {
-    /// An import of this one name, as a statement.
+    /// An import statement for this name alone.
     Import(String),
-    /// A definition or an assignment in this range.
+    /// The range of a definition or an assignment.
     Code(Range<usize>),
 }
 
-/// Returns all names that a range of the tree mentions, including attributes.
+/// Returns all names in a range of the tree, including names of attributes.
 pub(super) fn mentioned(tree: &Tree, source: &str, range: &Range<usize>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut cursor = tree.walk();
@@ -46,10 +46,10 @@ pub(super) fn mentioned(tree: &Tree, source: &str, range: &Range<usize>) -> BTre
     found
 }
 
-/// Returns the names that a module binds at its top level, including those below `if`, `try` and `with`.
+/// Returns the names that a module binds at its top level, including bindings inside `if`, `try` and `with`.
 pub(super) fn bound(tree: &Tree, source: &[u8]) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(source);
-    // Offsets of the tree are valid only if decoding has kept every byte in its place.
+    // Offsets of the tree are valid only if decoding has not moved any byte.
     let text = if text.len() == source.len() { text } else { source.iter().map(|&byte| ascii(byte)).collect() };
     bindings(tree, &text).into_iter().map(|binding| binding.name).collect()
 }
@@ -104,7 +104,8 @@ fn assignments(statement: Node<'_>, source: &str) -> Vec<Binding> {
     found
 }
 
-/// Returns one binding for each name that an import statement binds; `from a import *` has none that are known.
+/// Returns one binding for each name that an import statement binds. The names bound by `from a import *` are unknown
+/// and not returned.
 fn imports(statement: Node<'_>, source: &str) -> Vec<Binding> {
     let text = |node: Node<'_>| source[node.byte_range()].split_whitespace().collect::<Vec<_>>().join(" ");
     let from = statement.child_by_field_name("module_name").map(text);
@@ -127,8 +128,8 @@ fn imports(statement: Node<'_>, source: &str) -> Vec<Binding> {
     found
 }
 
-/// Returns the names of a signature's parameters, in order, with their stars. Returns `None` if the text is not a
-/// signature.
+/// Returns the names of a signature's parameters, in order, with their stars (`*args`). Returns `None` if the text is
+/// not a signature.
 pub(super) fn parameters(header: &str) -> Option<Vec<String>> {
     let text = format!("{header} pass\n");
     let tree = crate::code::walk::parse(text.as_bytes())?;

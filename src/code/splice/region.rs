@@ -1,7 +1,7 @@
-//! Takes statements out of a model's reply and puts them in place of a region.
+//! Takes statements from a model's reply and puts them in place of a region.
 //!
 //! The reply may contain only the statements, the whole function, or its body. If the function in the reply is
-//! unchanged before and after the region, only the part between is taken. Otherwise the whole function is replaced.
+//! unchanged before and after the region, only the part in between is used. Otherwise the whole function is replaced.
 
 use std::ops::Range;
 
@@ -11,12 +11,13 @@ use super::{CodeLine, FunctionFromReply, SplicedFile, bare_body, body_lines, men
 use crate::code::function::last_part;
 use crate::code::module::Module;
 
-/// Signature that makes a function of statements outside of functions.
+/// Header used to parse statements that are not in a function, by making a function of them.
 const ANY: &str = "def statements():";
 
 impl SplicedFile {
-    /// Returns the new place of a range of the old bytes: moved by earlier edits, or the replacement of the whole
-    /// range. Returns `None` if an edit replaced only a part of it, or more than it.
+    /// Returns the new position of a range of the old bytes, after the edits. If an edit replaced exactly this range,
+    /// returns the range of the replacement. Returns `None` if an edit replaced a part of the range, or more than the
+    /// range.
     #[must_use]
     pub fn moved(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let (mut grown, mut shrunk) = (0, 0);
@@ -37,11 +38,11 @@ impl SplicedFile {
 }
 
 impl Module {
-    /// Returns the file with the statements of a reply in place of the range `at`, which is the region or its mask.
+    /// Returns the file with the reply's statements in place of the range `at`, which is the region or its mask.
     /// `function` is the function around the region, as an index into [`Module::functions`].
     ///
     /// # Errors
-    /// Returns a message for the model, a fragment, if the reply has no statements, or if they do not fit.
+    /// Returns a message for the model, as a fragment, if the reply has no statements or if they do not fit.
     pub fn splice_region(
         &self,
         function: Option<usize>,
@@ -69,7 +70,7 @@ impl Module {
         let statements = candidates.iter().find_map(|text| statements(text, &header));
         let Some(taken) = statements else {
             let fault = candidates.iter().find_map(|text| parsed(&format!("{ANY}\n{}", indented(text))).err());
-            // Text that does not parse may be prose, so its error is only reported if there are other candidates.
+            // A text that does not parse may be prose, so its error is reported only if there are other candidates.
             let fault = fault.filter(|_| candidates.len() > 1).map(|what| format!("{part} {what}"));
             return Err(fault.unwrap_or_else(|| format!("the reply holds no Python code of {part}")));
         };
@@ -78,8 +79,8 @@ impl Module {
         self.put_lines(function, at, middle, None, &part)
     }
 
-    /// Returns the lines of a body between the lines that the function has before the region and those after it.
-    /// Returns `None` if the body begins or ends differently.
+    /// Returns the lines of a new body that replace the region, if the lines before and after them are those of the old
+    /// function. Returns `None` if the new body begins or ends differently.
     fn between<'lines, 'text>(
         &self,
         function: usize,
@@ -103,8 +104,8 @@ impl Module {
         lines.get(theirs[before.len()].0..=theirs[end - 1].0)
     }
 
-    /// Returns the file with these lines in place of `at`, and with the imports and helpers of the reply that they
-    /// need.
+    /// Returns the file with these lines in place of `at`. Also adds the imports and helpers from the reply that the
+    /// lines need.
     fn put_lines(
         &self,
         function: Option<usize>,
@@ -125,7 +126,7 @@ impl Module {
         let indent = reply::indent_of(&first);
         let shared =
             lines.iter().find(|line| !line.text.trim().is_empty()).map_or("", |line| reply::indent_of(line.text));
-        // Bare statements, including the strings in them, were indented to make a function of them.
+        // Statements without a function were indented to parse them as a function; undo this inside of strings, too.
         let wrapped = if whole.is_none() { "    " } else { "" };
         let place = |line: &CodeLine<'_>| {
             let text = if line.in_string {
@@ -148,22 +149,23 @@ impl Module {
     }
 }
 
-/// Returns the lines of a body, without the header's line and without their common indentation.
+/// Returns the lines of a body without the header's line. The indentation that all lines share is removed.
 fn own_lines(taken: &FunctionFromReply) -> Vec<CodeLine<'_>> {
     let code = taken.module.body_code(taken.function);
     let base = String::from_utf8_lossy(&taken.module.functions()[taken.function].indent).into_owned();
     body_lines(taken, &code, &base)
 }
 
-/// Removes a line's indentation and comment. A line that contains quotes keeps its comment.
+/// Removes a line's indentation and comment. If a line contains quotes, its comment is kept, because `#` may be part of
+/// a string.
 fn plain(line: &str) -> &str {
     let line = line.trim();
     let end = line.find('#').filter(|&at| !line[..at].contains(['"', '\'']));
     end.map_or(line, |end| line[..end].trim_end())
 }
 
-/// Parses a text that is only statements, as the body of a function with this header. A word of prose also parses, but
-/// does nothing and is refused.
+/// Parses a text of statements as the body of a function with this header. Refuses statements that do nothing: a word
+/// of prose can be parsed, too.
 fn statements(text: &str, header: &str) -> Option<FunctionFromReply> {
     if let Some(taken) = bare_body(text, header) {
         return Some(taken);
@@ -173,7 +175,7 @@ fn statements(text: &str, header: &str) -> Option<FunctionFromReply> {
     acts_alone(&tree).then_some(FunctionFromReply { module, tree, text: whole, function: 0, bare: true })
 }
 
-/// Whether a file is one function with a statement that does something.
+/// Whether a file consists of one function, with a statement that does something.
 fn acts_alone(tree: &Tree) -> bool {
     let root = tree.root_node();
     let Some(body) = root.named_child(0).and_then(|function| function.child_by_field_name("body")) else {
@@ -204,7 +206,7 @@ mod tests {
 
     const FILE: &str = "import math\n\n\ndef f(xs):\n    \"\"\"Doc.\"\"\"\n    total = 0\n    for x in xs:\n        y = x * x\n        total += y  # sum\n    return total\n";
 
-    /// Returns the file with the loop's body masked, and the range of the mask.
+    /// Returns the file in which the loop's body is masked, and the range of the mask.
     fn masked() -> (Module, Range<usize>) {
         let module = Module::parse("m.py", FILE.into()).unwrap();
         let bounds = Bounds::Statements { first: "y = x", last: Some("total"), number: None };

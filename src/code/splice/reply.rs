@@ -1,7 +1,7 @@
 //! Finds the code in a model's reply: fenced blocks, the whole text, or the lines of one function among prose.
 
-/// Returns texts that may be the code, most likely first: the fenced blocks from last to first, because drafts come
-/// before the final version; then the whole reply without its fences; then signatures, each with the block after it.
+/// Returns the texts that may be the code, most likely first: the fenced blocks from last to first, because drafts come
+/// before the final version; then the whole reply without its fences; then each signature with the block after it.
 pub(super) fn candidates(reply: &str) -> Vec<String> {
     let (mut blocks, rest) = fenced(reply);
     let continued: Vec<String> = blocks.windows(2).filter_map(|pair| continued(&pair[0], &pair[1])).collect();
@@ -11,9 +11,9 @@ pub(super) fn candidates(reply: &str) -> Vec<String> {
     blocks.iter().map(|block| dedent(block)).filter(|block| !block.trim().is_empty()).collect()
 }
 
-/// Joins a block that ends with a signature or its docstring with the next block as the body. Some models first repeat
-/// the given code in its own fence. If the second block defines a function, it is another draft, and the result is
-/// `None`.
+/// Joins a block that ends with a signature or a docstring with the next block, which is taken as the body. Some models
+/// first repeat the given code in a separate fence. Returns `None` if the second block defines a function, because it
+/// is then another draft.
 fn continued(signature: &str, body: &str) -> Option<String> {
     let signature = dedent(signature);
     let end = signature.trim_end();
@@ -35,7 +35,8 @@ fn defines_any(line: &str) -> bool {
     line.starts_with("def ") || line.starts_with("async def ")
 }
 
-/// Returns the fenced blocks, including an unclosed last one, and the whole text without the fence lines.
+/// Returns the fenced blocks, including a last block without a closing fence; and the whole text without the fence
+/// lines.
 fn fenced(reply: &str) -> (Vec<String>, String) {
     let (mut blocks, mut all) = (Vec::new(), String::new());
     let mut open: Option<(String, String)> = None;
@@ -61,7 +62,7 @@ fn fenced(reply: &str) -> (Vec<String>, String) {
     (blocks, all)
 }
 
-/// Returns the fence that a line begins with.
+/// Returns the fence at the beginning of a line, if any.
 fn fence_of(line: &str) -> Option<&str> {
     let text = line.trim_start();
     let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
@@ -69,8 +70,8 @@ fn fence_of(line: &str) -> Option<&str> {
     (length >= 3).then(|| &text[..length])
 }
 
-/// Removes the indentation that all lines share. If only the first line is further left, because the body was written
-/// on its header's line, it is aligned with the others.
+/// Removes the indentation that all lines share. If only the first line is indented less, because the body began on its
+/// header's line, the first line is aligned with the others.
 pub(super) fn dedent(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let lines: Vec<&str> = text.lines().collect();
@@ -79,7 +80,7 @@ pub(super) fn dedent(text: &str) -> String {
     cut.join("\n") + "\n"
 }
 
-/// Returns the white space with which all non-blank lines begin.
+/// Returns the white space at the beginning of all non-blank lines.
 pub(super) fn shared_indent<'a>(lines: impl Iterator<Item = &'a str>) -> &'a str {
     let mut shared: Option<&str> = None;
     for line in lines.filter(|line| !line.trim().is_empty()) {
@@ -92,7 +93,7 @@ pub(super) fn shared_indent<'a>(lines: impl Iterator<Item = &'a str>) -> &'a str
     shared.unwrap_or_default()
 }
 
-/// Returns the spaces and tabs that a line begins with.
+/// Returns the spaces and tabs at the beginning of a line.
 pub(super) fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
@@ -109,7 +110,7 @@ pub(super) fn without_last_definition(text: &str) -> Option<String> {
 }
 
 /// Returns the lines of the last function called `name` in a text that does not parse as a whole: decorators, signature
-/// and the lines below that are indented deeper. Functions in a class other than `class` do not count.
+/// and the lines below that are indented deeper. Functions in a class other than `class` are ignored.
 pub(super) fn lines_of(text: &str, name: &str, class: Option<&str>) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let fits = |at: usize| match class_of(&lines, at) {
@@ -142,7 +143,7 @@ pub(super) fn lines_of(text: &str, name: &str, class: Option<&str>) -> Option<St
     Some(dedent(&lines[first..=end].join("\n")))
 }
 
-/// Returns the class around a line, by indentation.
+/// Returns the class that contains a line, judged by indentation.
 fn class_of<'a>(lines: &[&'a str], at: usize) -> Option<&'a str> {
     let depth = indent_of(lines[at]).len();
     let outer = lines[..at].iter().rev().find(|line| !line.trim().is_empty() && indent_of(line).len() < depth)?;

@@ -1,4 +1,4 @@
-//! Tests with replies as models write them, and with random ones.
+//! Tests of splicing, with replies as models write them and with random replies.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn text(name: &str, reply: &str) -> String {
     String::from_utf8(into(name, reply).unwrap().bytes).unwrap()
 }
 
-/// Returns the file with another body of `mean`.
+/// Returns the file with another body of the function `mean`.
 fn with_body(body: &str) -> String {
     FILE.replacen("    raise NotImplementedError\n", body, 1)
 }
@@ -180,7 +180,7 @@ fn from_a_truncated_file_only_the_right_class_is_used() {
     assert_eq!(fault, "the reply holds no Python code of `mean`");
 }
 
-/// Generates replies made of pieces of good ones, in any order and cut anywhere.
+/// Generates replies from pieces of valid replies, in any order and cut anywhere.
 fn mutated() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("```python\n"),
@@ -211,7 +211,8 @@ fn mutated() -> impl Strategy<Value = String> {
     })
 }
 
-/// Checks what holds for every splice: outside the function only insertions, and the same functions as before.
+/// Checks the properties of every splice: outside of the function there are only insertions, and the file has the same
+/// functions as before.
 fn holds(name: &str, reply: &str) {
     let Ok(spliced) = into(name, reply) else { return };
     let before = file();

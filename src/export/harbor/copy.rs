@@ -33,7 +33,7 @@ pub(super) fn copy_repo(
     for entry in walk.filter_entry(|entry| !is_skipped(entry.file_name())) {
         let entry = match entry {
             Ok(entry) => entry,
-            // A link to one of its own parents, or to nothing: there is nothing to copy.
+            // The link leads to one of its own parents or to nothing, so there is nothing to copy.
             Err(error)
                 if error.loop_ancestor().is_some()
                     || error.path().is_some_and(|path| path.is_symlink() && !path.exists()) =>
@@ -69,7 +69,8 @@ pub(super) fn copy_repo(
     Ok(())
 }
 
-/// Whether everything in a folder is left out, so that its name would only reveal that.
+/// Whether everything in a folder is left out. Such a folder is not copied, because its name would reveal that
+/// something was left out.
 fn is_emptied(repo: &Path, folder: &Path, left_out: &GlobSet) -> bool {
     let mut files =
         walkdir::WalkDir::new(folder).into_iter().flatten().filter(|it| !it.file_type().is_dir()).peekable();

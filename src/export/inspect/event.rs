@@ -176,7 +176,7 @@ pub fn entries<'a>(
                 message_id: call_id.as_ref().and_then(|_| Some(pool.id(pool.len().checked_sub(1)?))),
                 uuid,
             }),
-            // Messages are in the pool.
+            // These messages are already in the pool.
             Event::Message { .. } | Event::Asked { .. } => continue,
             other => LogEntry::Info(InfoEvent {
                 event: "info",

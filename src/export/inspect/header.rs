@@ -81,7 +81,7 @@ pub struct LogTotals {
     scores: [ScorerResults; SCORERS.len()],
 }
 
-/// Scorers; the first is the headline.
+/// Names of the scorers. Inspect shows the first one as the headline.
 const SCORERS: [&str; 3] = ["pass", "reported", "verified"];
 
 /// Results of one scorer: passing and all attempts by sample.

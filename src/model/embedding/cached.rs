@@ -1,6 +1,7 @@
-//! Embedding vectors kept on disk by the text they represent, so that no text is embedded twice.
+//! A disk cache of embedding vectors, by text, so that no text is embedded twice.
 //!
-//! One file per model: appended records of the text's SHA-256, the number of dimensions and the vector, little-endian.
+//! Each model has one file of appended records: the text's SHA-256, the number of dimensions and the vector,
+//! little-endian.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -27,7 +28,7 @@ pub(super) struct CachedEmbedder {
 }
 
 impl CachedEmbedder {
-    /// Reads the vectors kept in `cache`; without a folder, vectors are kept for this process only.
+    /// Reads the vectors cached in the folder `cache`. Without a folder, vectors are cached in memory only.
     ///
     /// # Errors
     /// Kind `Machine` if the folder cannot be created or the file cannot be read.
@@ -44,7 +45,7 @@ impl CachedEmbedder {
                     let whole;
                     (known, whole) = read(&bytes);
                     if whole < bytes.len() {
-                        // Cut off a torn record, so that new records do not follow it.
+                        // Cut off a torn last record, so that new records do not follow it.
                         let file = OpenOptions::new().write(true).open(&file);
                         let _ = file.and_then(|file| file.set_len(whole as u64));
                     }
@@ -57,7 +58,7 @@ impl CachedEmbedder {
         Ok(Self { inner, path, known: Mutex::new(known) })
     }
 
-    /// Keeps vectors. Write errors, such as a full disk, are ignored: later runs embed those texts again.
+    /// Caches vectors. Write errors, such as a full disk, are ignored: later runs embed those texts again.
     fn keep(&self, keys: &[TextKey], vectors: &[Vec<f32>]) {
         let mut bytes = Vec::new();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +75,7 @@ impl CachedEmbedder {
     }
 }
 
-/// Parses a file's records up to the first torn or invalid one; also returns their length in bytes.
+/// Parses a file's records up to the first torn or invalid one. Also returns the number of bytes parsed.
 fn read(mut bytes: &[u8]) -> (HashMap<TextKey, Vec<f32>>, usize) {
     let mut known = HashMap::new();
     let all = bytes.len();

@@ -1,4 +1,5 @@
-//! A static model on this machine: a table of token vectors, averaged (Model2Vec, <https://github.com/MinishLab/model2vec>).
+//! A static embedding model on this machine: the average of a text's token vectors, which are read from a table
+//! (Model2Vec, <https://github.com/MinishLab/model2vec>).
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::{Embedder, hex, normalised};
 use crate::error::{Error, Result};
 
-/// Maximum tokens read of a text.
+/// Maximum tokens of a text; the rest is ignored.
 const MOST_TOKENS: usize = 512;
 
 /// A static embedding model.

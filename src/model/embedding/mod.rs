@@ -1,7 +1,7 @@
-//! Embeddings: vectors of texts; texts of similar meaning have vectors near each other.
+//! Embeddings: vectors of texts. Texts of similar meaning have similar vectors.
 //!
 //! [`open`] takes a folder with a static model's files, or the name of a model behind an OpenAI-compatible
-//! `/embeddings` endpoint. Vectors are kept on disk by the text's content.
+//! `/embeddings` endpoint. Vectors are cached on disk by text.
 
 mod cached;
 #[cfg(feature = "embedding")]
@@ -24,9 +24,9 @@ pub const FORMS: &str = "a folder with `tokenizer.json`, `model.safetensors` and
 /// Turns texts into vectors.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// Name of the model and its weights: equal names give equal vectors.
+    /// Identifies the model and its weights: equal names give equal vectors.
     fn name(&self) -> &str;
-    /// Returns one vector per text, of length 1, all with the same number of dimensions.
+    /// Returns one vector per text. All have length 1 and the same number of dimensions.
     ///
     /// # Errors
     /// A fragment that says why the model did not answer.
@@ -39,7 +39,7 @@ pub fn is_model(folder: &Path) -> bool {
     ["tokenizer.json", "model.safetensors", "config.json"].iter().all(|file| folder.join(file).is_file())
 }
 
-/// Opens the embedding model that `spec` names. Vectors are kept in the folder `cache`.
+/// Opens the embedding model that `spec` names. Vectors are cached in the folder `cache`.
 ///
 /// # Errors
 /// Kind `Usage` for an unknown form of `spec`, `Model` for a missing key, `Machine` for files that cannot be read.

@@ -16,7 +16,7 @@ use crate::error::{Error, FailureKind, Result};
 const BATCH: usize = 64;
 /// Time limit of a request.
 const TIMEOUT: Duration = Duration::from_mins(5);
-/// Tries after the first.
+/// Maximum number of retries.
 const RETRIES: usize = 4;
 
 /// An embedding model behind an endpoint.
@@ -27,8 +27,8 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Prepares calls, without any traffic. Uses the same keys as language models: `OPENAI_API_KEY` for OpenAI itself,
-    /// `AUTOEXPERIMENT_API_KEY`, if set, for another server.
+    /// Prepares calls, without any network traffic. The keys are those of language models: `OPENAI_API_KEY` for OpenAI
+    /// itself; `AUTOEXPERIMENT_API_KEY`, if set, for another server.
     ///
     /// # Errors
     /// Kind `Model` for a missing key, `Usage` for an invalid address.

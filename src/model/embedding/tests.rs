@@ -1,4 +1,4 @@
-//! Tests of the cache and of a local server; of a static model, too, if `AUTOEXPERIMENT_EMBEDDING` names one.
+//! Tests of the cache and of a local server. If `AUTOEXPERIMENT_EMBEDDING` names a static model, it is tested too.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -84,7 +84,7 @@ async fn a_static_model_puts_like_texts_near_each_other() {
     assert!(similarity(&vectors[0], &vectors[1]) > similarity(&vectors[0], &vectors[2]));
 }
 
-/// Measured on one core (`taskset`): 10,000 texts the size of functions take at most a minute.
+/// Measured on one core (`taskset`): embedding 10,000 texts the size of functions takes at most a minute.
 #[tokio::test]
 #[ignore = "needs a static model, whose folder AUTOEXPERIMENT_EMBEDDING names"]
 async fn ten_thousand_snippets_are_embedded_within_a_minute() {

@@ -1,4 +1,4 @@
-//! HTTP answers of the gateway: bodies, event streams, refusals, and the listed model.
+//! HTTP answers of the gateway: bodies, event streams, refusals, and the model list.
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
@@ -30,20 +30,20 @@ fn respond(status: u16, kind: &'static str, body: Body) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
     if status != 200 && status < 500 {
-        // The clients of OpenAI and Anthropic obey this header.
+        // This header stops the clients of OpenAI and Anthropic from retrying.
         headers.insert("x-should-retry", header::HeaderValue::from_static("false"));
     }
     response
 }
 
-/// Returns a model's entry for the lists of both protocols.
+/// Returns a model's entry for a model list, with the fields of both OpenAI's and Anthropic's protocols.
 pub(super) fn listed(ListedModel { name, context }: &ListedModel) -> Value {
     let mut entry = json!({
         "id": name, "object": "model", "created": 0, "owned_by": "gateway",
         "type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z",
     });
     if let Some(context) = context {
-        // The names that vLLM, OpenRouter and Anthropic use.
+        // vLLM, OpenRouter and Anthropic name the context length differently.
         for field in ["max_model_len", "context_length", "max_input_tokens"] {
             entry[field] = json!(context);
         }

@@ -10,8 +10,8 @@ use crate::model::{
     Usage,
 };
 
-/// Request fields that the gateway reads or may ignore; any other field is reported as left out. The gateway ignores
-/// cache marks, because it places its own.
+/// Request fields that the gateway reads or may ignore; every other field is reported as left out. Cache marks are
+/// ignored because the gateway sets its own.
 const FIELDS: [&str; 17] = [
     "messages",
     "system",
@@ -105,7 +105,7 @@ fn choice(choice: Option<&Value>) -> Option<ToolCallChoice> {
     }
 }
 
-/// Reads a message. An Anthropic message with tool results and text becomes several [`Message`]s.
+/// Reads a message. An Anthropic message with both tool results and text becomes several [`Message`]s.
 fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut RequestReader) -> Result<(), Refusal> {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("user") => Role::User,
@@ -143,18 +143,18 @@ fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut Reque
     Ok(())
 }
 
-/// Reads a tool. Tools without a schema are run by the provider, or known to its models by their names alone.
+/// Reads a tool. A tool without a schema is refused: the provider would run it, or its models know it by name alone.
 fn tool(tool: &Value) -> Result<Tool, Refusal> {
     let parameters = tool.get("input_schema").ok_or_else(|| parts::foreign_tool(&text(tool, "type")))?;
     Ok(Tool { name: text(tool, "name"), description: text(tool, "description"), parameters: parameters.clone() })
 }
 
-/// Reports the tokens of a request.
+/// Writes the answer to a request for a token count.
 pub(super) fn count(tokens: u64) -> Value {
     json!({"input_tokens": tokens})
 }
 
-/// Writes the reply as one body.
+/// Writes the whole reply as one body.
 pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value {
     let mut blocks = Vec::new();
     if head.thinks && !reply.thoughts.is_empty() {
@@ -179,10 +179,10 @@ pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value 
     })
 }
 
-/// A reply as a stream of content blocks.
+/// Writes a reply as a stream of content blocks.
 pub(super) struct Blocks {
     head: CallContext,
-    /// Number of blocks begun.
+    /// Number of blocks begun so far.
     begun: usize,
     open: Option<ContentBlockKind>,
     has_thought: bool,
@@ -203,7 +203,7 @@ impl Blocks {
         self.begun.saturating_sub(1)
     }
 
-    /// Begins a block of this kind, unless one is open.
+    /// Ends the open block and begins one of this kind, unless the open block is already of this kind.
     fn within(&mut self, kind: ContentBlockKind) -> String {
         if self.open == Some(kind) {
             return String::new();
@@ -245,7 +245,7 @@ impl Blocks {
 }
 
 impl EventWriter for Blocks {
-    /// The input tokens are known only at the end, where they are sent again.
+    /// Usage is zero here because the input tokens are known only at the end, where they are sent.
     fn begin(&mut self) -> String {
         event(&json!({"type": "message_start", "message": {
             "id": id(&self.head), "type": "message", "role": "assistant", "model": self.head.model, "content": [],
@@ -272,7 +272,7 @@ impl EventWriter for Blocks {
             events += &self.within(ContentBlockKind::Thinking);
         }
         if self.begun == 0 && reply.tool_calls.is_empty() {
-            // A message must have at least one block.
+            // Anthropic's protocol demands at least one block per message.
             events += &self.within(ContentBlockKind::Text);
         }
         if let Finish::Refused(text) = finish {
@@ -294,7 +294,7 @@ impl EventWriter for Blocks {
 pub(super) fn error(refusal: &Refusal) -> Value {
     let kind = match refusal.why {
         RefusalKind::Budget | RefusalKind::Closed => "permission_error",
-        // Clients retry after this error, even in the middle of a stream.
+        // Clients retry after this error type, even in the middle of a stream.
         RefusalKind::Unavailable => "overloaded_error",
         RefusalKind::Invalid | RefusalKind::ContextLength | RefusalKind::Filtered => "invalid_request_error",
     };
@@ -315,7 +315,7 @@ fn id(head: &CallContext) -> String {
     format!("msg_{}", head.number)
 }
 
-/// Returns a call's input as an object, even if the model did not write one.
+/// Returns a call's arguments as an object, even if the model wrote something else.
 fn input(call: &ToolCall) -> Value {
     if call.arguments.is_object() { call.arguments.clone() } else { json!({"malformed_arguments": call.arguments}) }
 }
@@ -334,7 +334,7 @@ const fn stop_reason(finish: &Finish) -> &'static str {
     }
 }
 
-/// Anthropic counts cached tokens separately from other input.
+/// Converts token counts: Anthropic counts cached tokens separately from other input.
 fn usage(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input.saturating_sub(usage.cached.saturating_add(usage.cache_written)),

@@ -1,14 +1,14 @@
-//! Detects a crash of the gateway, after which an external agent's results say nothing about the model.
+//! Detects a panic in the gateway. After one, an external agent's results say nothing about the model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag set by a panic.
+/// A flag that a panic sets.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PanicFlag(Arc<AtomicBool>);
 
 impl PanicFlag {
-    /// Whether anything panicked.
+    /// Whether anything has panicked.
     pub(super) fn is_told(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! A reply of the gateway in progress, sent whole or streamed.
+//! A reply that is being made, and how the gateway sends it: whole or streamed.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::stream::Stream;
 use super::{AnsweredCall, Finish, Refusal, RefusalKind};
 use crate::model::{IncomingPieces as PiecesToCome, Reply, ReplyPiece};
 
-/// Time without a piece after which a streaming client gets a keep-alive event.
+/// Time without a piece after which a streaming client is sent a keep-alive event.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// A reply in progress.
+/// A reply that is being made.
 pub(super) struct ReplyInProgress {
     pub(super) number: u64,
     pub(super) shared: Arc<GatewayState>,
@@ -25,9 +25,9 @@ pub(super) struct ReplyInProgress {
     pub(super) answered: oneshot::Receiver<Result<AnsweredCall, Refusal>>,
 }
 
-/// The next thing to happen to a reply.
+/// The next event of a reply in progress.
 pub(super) enum ReplyEvent {
-    /// A piece, with the number of its try.
+    /// A piece, with the number of the try that it belongs to.
     Piece(u32, ReplyPiece),
     Silence,
     Answer(Result<Box<AnsweredCall>, Refusal>),
@@ -39,8 +39,8 @@ impl ReplyInProgress {
         self.reply_for_agent(answer)
     }
 
-    /// Converts the answer to what the agent gets. An exhausted budget becomes a reply that says so: an agent that gets
-    /// an error believes that the key is wrong or the provider is down, and retries or exits with an error.
+    /// Converts the harness's answer to what the agent gets. An exhausted budget becomes a reply that says so, because
+    /// after an error an agent assumes a wrong key or an outage, and retries or exits with an error.
     fn reply_for_agent(
         &self,
         answer: Result<Result<AnsweredCall, Refusal>, oneshot::error::RecvError>,
@@ -62,7 +62,7 @@ impl ReplyInProgress {
 
     pub(super) async fn next(&mut self) -> ReplyEvent {
         tokio::select! {
-            // Deliver all pieces before the answer.
+            // `biased` delivers all pieces before the final answer.
             biased;
             Some((number, piece)) = self.pieces.next() => ReplyEvent::Piece(number, piece),
             answer = &mut self.answered => ReplyEvent::Answer(self.reply_for_agent(answer).map(Box::new)),
@@ -71,8 +71,8 @@ impl ReplyInProgress {
     }
 }
 
-/// Writes a stream until its end or until the agent disconnects. Then the receiver of the answer is dropped, which
-/// tells the harness that the agent has gone.
+/// Writes a stream until it ends or the agent disconnects. On disconnect, the receiver of the answer is dropped, which
+/// tells the harness that the agent is gone.
 pub(super) async fn write(
     protocol: WireProtocol,
     begin: impl Fn() -> Stream,
@@ -87,7 +87,7 @@ pub(super) async fn write(
         let (events, goes_on) = match next {
             ReplyEvent::Piece(number, piece) => {
                 if number != current {
-                    // Another try: the reply starts over, as no piece was passed on.
+                    // The call was retried, so the reply starts over; nothing of the earlier try was sent to the agent.
                     (stream, current) = (begin(), number);
                 }
                 let events = stream.piece(piece);

@@ -39,7 +39,7 @@ const SETTINGS: [&str; 14] = [
     "seed",
 ];
 
-/// Parses a request. The path, not the body, says whether to stream.
+/// Parses a request. Whether to stream is part of the path, not of the body.
 pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     let contents = body.get("contents").and_then(Value::as_array);
     let contents = contents.ok_or_else(|| Refusal::invalid("`contents` is missing"))?;
@@ -72,7 +72,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
             sampling: Sampling {
                 temperature: settings.get("temperature").and_then(Value::as_f64),
                 max_tokens: parts::count(settings, "maxOutputTokens"),
-                // A negative budget leaves the decision to the model.
+                // A negative budget lets the model decide.
                 reasoning_tokens: parts::count(thinking, "thinkingBudget"),
                 effort: parts::effort(thinking.get("thinkingLevel")),
                 ..Sampling::default()
@@ -81,7 +81,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
                 choice: choice(body.pointer("/toolConfig/functionCallingConfig")),
                 format: format(settings),
                 top_p: settings.get("topP").and_then(Value::as_f64),
-                // Some clients send a float.
+                // Some clients send `topK` as a float.
                 top_k: settings.get("topK").and_then(Value::as_f64).map(|top_k| top_k.max(0.0) as u64),
                 frequency_penalty: settings.get("frequencyPenalty").and_then(Value::as_f64),
                 presence_penalty: settings.get("presencePenalty").and_then(Value::as_f64),
@@ -101,11 +101,11 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     })
 }
 
-/// A conversation being read. Gemini's calls need not have ids: a result belongs to the earliest call of the same name
-/// without a result.
+/// A conversation that is being parsed. Gemini's calls need not have ids: a result belongs to the earliest unanswered
+/// call of the same name.
 struct GeminiConversation {
     messages: Vec<Message>,
-    /// Name and id of calls without a result.
+    /// Name and id of each unanswered call.
     waiting: Vec<(String, String)>,
     calls: usize,
 }
@@ -146,7 +146,7 @@ impl GeminiConversation {
         let is_its = |(waiting, id): &(String, String)| if given.is_empty() { *waiting == name } else { *id == given };
         let id = self.waiting.iter().position(is_its).map(|place| self.waiting.remove(place).1);
         let said = response.get("response").unwrap_or(&Value::Null);
-        // Most agents put their single result under one of these names.
+        // Most agents put a tool's result into a single field with one of these names.
         let alone = said
             .as_object()
             .filter(|fields| fields.len() == 1)
@@ -179,7 +179,7 @@ fn tools(said: &Value) -> Result<Vec<Tool>, Refusal> {
     Ok(list(said, "functionDeclarations").iter().map(function).collect())
 }
 
-/// Converts a schema: Gemini writes the names of types in capitals.
+/// Converts a schema to standard JSON Schema: Gemini writes the names of types in capitals.
 fn json_schema(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => fields
@@ -216,17 +216,17 @@ fn format(settings: &Value) -> Option<ReplyFormat> {
     }
 }
 
-/// Reports the tokens of a request.
+/// Writes the answer to a request for a token count.
 pub(super) fn count(tokens: u64) -> Value {
     json!({"totalTokens": tokens})
 }
 
-/// Lists the model.
+/// Writes the list of models, which has one entry.
 pub(super) fn models(listed: &ListedModel) -> Value {
     json!({"models": [model(listed)]})
 }
 
-/// Describes the model.
+/// Writes the entry of the model.
 pub(super) fn model(ListedModel { name, context }: &ListedModel) -> Value {
     json!({
         "name": format!("models/{name}"), "displayName": name, "version": "1", "inputTokenLimit": context,
@@ -234,7 +234,7 @@ pub(super) fn model(ListedModel { name, context }: &ListedModel) -> Value {
     })
 }
 
-/// Writes the reply as one body.
+/// Writes the whole reply as one body.
 pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value {
     let mut parts = Vec::new();
     if let Some(reasoning) = reply.reasoning.as_ref().filter(|_| head.thinks) {
@@ -247,7 +247,7 @@ pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value 
     reply_json(head, &parts, Some(finish), &reply.usage)
 }
 
-/// A reply as a stream.
+/// Writes a reply as a stream of chunks.
 pub(super) struct GeminiChunks {
     head: CallContext,
 }
@@ -284,7 +284,7 @@ impl EventWriter for GeminiChunks {
     }
 }
 
-/// Writes the calls; the first carries the token of the thoughts that led to them.
+/// Writes the calls. The first carries the token that represents the thoughts behind all of them.
 fn calls(head: &CallContext, reply: &Reply) -> Vec<Value> {
     let part = |(place, call): (usize, &ToolCall)| {
         let args = if call.arguments.is_object() {

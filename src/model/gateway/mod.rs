@@ -2,10 +2,10 @@
 //! Anthropic and Gemini.
 //!
 //! The gateway turns each call into a [`Request`] for a [`Model`](super::Model), and writes the reply in the protocol
-//! of the call. So an agent can be tried with another provider's model than its own, and shares prices, retries,
-//! recordings and replays with all other agents. The gateway holds no key and no budget: each call is sent to the
-//! harness as an [`AgentCall`], to be answered or refused. Parts of a call that cannot be passed on are reported to the
-//! harness; if the answer would be wrong without them, the gateway refuses the call.
+//! of the call. So an agent can run with any provider's model, and its calls use the same prices, retries, recordings
+//! and replays as those of all other agents. The gateway holds no key and no budget: it sends each call to the harness
+//! as an [`AgentCall`], and the harness answers or refuses it. Parts of a call that cannot be passed on are reported to
+//! the harness; if the answer would be wrong without them, the gateway refuses the call.
 
 mod answers;
 mod anthropic;
@@ -33,10 +33,10 @@ use super::{Pieces, Reply, Request};
 
 pub use serve::serve;
 
-/// The model that a gateway lists.
+/// The model in the gateway's list of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedModel {
-    /// Its name.
+    /// The name under which it is listed.
     pub name: String,
     /// Maximum tokens of prompt and reply together, if known.
     pub context: Option<u64>,
@@ -45,31 +45,31 @@ pub struct ListedModel {
 /// A request of an agent.
 #[derive(Debug)]
 pub enum GatewayRequest {
-    /// A call, waiting for its answer.
+    /// A call that waits for its answer.
     Call(Box<AgentCall>),
-    /// A request that was refused because it cannot be passed on.
+    /// A request that the gateway refused because it cannot be passed on.
     Refused(Refusal),
 }
 
 /// A call made by an agent.
 #[derive(Debug)]
 pub struct AgentCall {
-    /// The request. The agent does not choose seed and number of the call.
+    /// The request. Its seed and call number are set by the harness, not by the agent.
     pub request: Request,
-    /// Parts of the call that are not passed on, in words.
+    /// Descriptions of the parts of the call that are not passed on.
     pub left_out: Vec<String>,
-    /// Where to send the reply piece by piece, if the agent wants a stream.
+    /// Where to send the reply piece by piece, if the agent asked for a stream.
     pub pieces: Option<Pieces>,
     /// Where to send the answer; closed if the agent has disconnected.
     pub answer: oneshot::Sender<Result<AnsweredCall, Refusal>>,
 }
 
-/// An answered call.
+/// The harness's answer to a call.
 #[derive(Debug)]
 pub struct AnsweredCall {
     /// The reply.
     pub reply: Reply,
-    /// Maximum tokens that the reply could have, perhaps fewer than the agent asked for.
+    /// The bound on the reply in tokens, which may be lower than the agent asked for.
     pub most: Option<u32>,
     /// The text with which the model or its provider declined to answer.
     pub refusal: Option<String>,
@@ -80,7 +80,7 @@ pub struct AnsweredCall {
 pub struct Refusal {
     /// The kind of refusal.
     pub why: RefusalKind,
-    /// Explanation for the agent and its logs.
+    /// Explanation for the agent, which may log it.
     pub message: String,
 }
 
@@ -93,16 +93,17 @@ pub enum RefusalKind {
     Invalid,
     /// The conversation is too long for the model.
     ContextLength,
-    /// The provider declined to answer this conversation. The agent gets a reply that declines.
+    /// The provider's filter blocked this conversation. The agent gets a reply in which the model declines.
     Filtered,
-    /// The reply broke off after its beginning was passed on; another call may be answered.
+    /// The reply broke off after part of it was sent; another call may succeed.
     Unavailable,
     /// The attempt is over; no further call will be answered.
     Closed,
 }
 
 impl RefusalKind {
-    /// The HTTP status. Clients retry 402, 429 and 500 and above, some of them for minutes; they accept 403.
+    /// Returns the HTTP status. Clients retry 402, 429 and 500 and above, some of them for minutes; they do not retry
+    /// 403.
     const fn status(self) -> u16 {
         match self {
             Self::Budget | Self::Closed => 403,
@@ -121,41 +122,41 @@ impl Refusal {
     }
 }
 
-/// A parsed request, in whichever protocol.
+/// A parsed request, independent of the protocol.
 #[derive(Debug)]
 struct ParsedRequest {
     request: Request,
     stops: Vec<String>,
-    /// The model's name as sent by the agent; repeated in the reply.
+    /// The model's name as sent by the agent; the reply repeats it.
     model: String,
     streams: bool,
-    /// Whether a stream should end with the tokens used.
+    /// Whether a stream should end with the token counts.
     counts: bool,
     /// Whether the agent wants to see thoughts.
     thinks: bool,
-    /// The agent's tools that are not plain functions, by the names used with the model.
+    /// The agent's tools that are not plain functions, by the names under which the model sees them.
     kinds: HashMap<String, SpecialTool>,
-    /// Parts of the request that are not passed on, in words.
+    /// Descriptions of the parts of the request that are not passed on.
     left_out: Vec<String>,
 }
 
-/// A tool of OpenAI's Responses API that the model knows as a function, although the agent does not.
+/// A tool of OpenAI's Responses API that is not a function for the agent, but is offered to the model as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SpecialTool {
     form: ToolForm,
     namespace: Option<String>,
-    /// The agent's name of the tool.
+    /// The agent's name for the tool.
     name: String,
 }
 
 /// The form in which an agent wants a tool to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ToolForm {
-    /// With arguments.
+    /// A function with JSON arguments.
     Function,
-    /// With free text.
+    /// A tool that takes free text.
     Custom,
-    /// The agent's own search for further tools.
+    /// The agent's own search for more tools.
     Search,
 }
 
@@ -167,7 +168,7 @@ enum Finish {
     Stopped(String),
     Length,
     ToolCalls,
-    /// The model or its provider declined, with this text.
+    /// The model or its provider declined with this text.
     Refused(String),
 }
 
@@ -185,11 +186,11 @@ impl Finish {
     }
 }
 
-/// Data about a call that its answer needs.
+/// Data of a call that writing its answer needs.
 #[derive(Debug, Clone, Default)]
 struct CallContext {
     model: String,
-    /// Number of the call at this gateway, from 0.
+    /// Number of this call at the gateway, from 0.
     number: u64,
     counts: bool,
     thinks: bool,

@@ -126,7 +126,7 @@ pub(super) fn no_arguments() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-/// Writes the reply as one body.
+/// Writes the whole reply as one body.
 pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value {
     let mut message = json!({"role": "assistant", "content": null});
     if !reply.text.is_empty() || reply.tool_calls.is_empty() {
@@ -149,7 +149,7 @@ pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value 
     })
 }
 
-/// A reply as a stream.
+/// Writes a reply as a stream of chunks.
 pub(super) struct OpenAiChunks(pub(super) CallContext);
 
 impl EventWriter for OpenAiChunks {
@@ -224,7 +224,8 @@ const fn reason(finish: &Finish) -> &'static str {
     }
 }
 
-/// Returns a call's arguments as text. Invalid JSON is passed on unchanged: the agent should tell the model about it.
+/// Returns a call's arguments as text. Invalid JSON is passed on unchanged, so that the agent can report it to the
+/// model.
 pub(super) fn written(arguments: &Value) -> String {
     match arguments {
         Value::String(written) => written.clone(),

@@ -1,4 +1,4 @@
-//! Parsing shared by all protocols: contents with pictures, left-out parts, refused requests.
+//! Parsing shared by all protocols: contents with pictures, parts that are not passed on, requests that are refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Refusal;
 use crate::model::{Effort, Image, Message, ReplyFormat, Role, ToolCallChoice};
 
-/// Media types of pictures that every provider accepts, if its model takes pictures.
+/// Media types that every provider with picture support accepts.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// Maximum characters of a quoted name.
 const SHOWN: usize = 80;
@@ -15,11 +15,11 @@ const SHOWN: usize = 80;
 /// Collects the parts of a request that are not passed on.
 #[derive(Debug, Default)]
 pub(super) struct RequestReader {
-    /// The left-out parts in words, without duplicates.
+    /// Descriptions of these parts, without duplicates.
     pub(super) left_out: Vec<String>,
 }
 
-/// A message's content.
+/// The content of a message.
 #[derive(Debug, Default)]
 pub(super) struct ReadContent {
     pub(super) text: String,
@@ -41,7 +41,7 @@ impl RequestReader {
         }
     }
 
-    /// Notes the fields of an object that are neither read nor ignorable.
+    /// Notes the fields of an object that are not in `known`.
     pub(super) fn leave_out_fields(&mut self, body: &Value, within: &str, known: &[&str]) {
         let fields = body.as_object().into_iter().flatten();
         for (name, _) in fields.filter(|(name, value)| !value.is_null() && !known.contains(&name.as_str())) {
@@ -49,7 +49,7 @@ impl RequestReader {
         }
     }
 
-    /// Reads the content of a message: a text, or parts in any protocol's form.
+    /// Reads the content of a message: a text, or a list of parts in any protocol's format.
     pub(super) fn content(&mut self, content: Option<&Value>) -> Result<ReadContent, Refusal> {
         match content {
             None | Some(Value::Null) => Ok(ReadContent::default()),
@@ -66,7 +66,7 @@ impl RequestReader {
         }
     }
 
-    /// Reads a part of a content: a text, a picture, or anything else, which becomes a note.
+    /// Reads one part: a text, a picture, or something else, which is replaced by a note.
     pub(super) fn part(&mut self, part: &Value, texts: &mut Vec<String>, images: &mut Vec<Image>) {
         if let Some(text) = part.get("text").or_else(|| part.get("refusal")).and_then(Value::as_str) {
             texts.push(text.to_owned());
@@ -79,7 +79,7 @@ impl RequestReader {
         }
     }
 
-    /// Returns a note in place of a part that cannot be passed on.
+    /// Reports a part that cannot be passed on, and returns a note to put in its place.
     pub(super) fn missing(&mut self, kind: &str) -> String {
         let kind: String = kind.chars().take(SHOWN).collect();
         self.leave_out(format!("a `{kind}` in the conversation"));
@@ -87,8 +87,8 @@ impl RequestReader {
     }
 }
 
-/// Refuses a request that offers a tool which the provider would run, or knows by its name alone. Without the tool, the
-/// agent would be another one than the one to be measured.
+/// Refuses a request with a tool that the provider would run, or that its models know by name alone. An agent without
+/// its tool would not be the agent to be measured.
 pub(super) fn foreign_tool(kind: &str) -> Refusal {
     let kind: String = kind.chars().take(SHOWN).collect();
     Refusal::invalid(format!(
@@ -97,7 +97,8 @@ pub(super) fn foreign_tool(kind: &str) -> Refusal {
     ))
 }
 
-/// Reads a picture in any protocol's form, if it contains its bytes: there is no network to fetch others from.
+/// Reads a picture in any protocol's format if the request contains its bytes. Pictures given by address are not
+/// fetched.
 fn picture(part: &Value) -> Option<Image> {
     let text = |pointer: &str| part.pointer(pointer).and_then(Value::as_str);
     let (media_type, data) = match text("/type") {
@@ -106,7 +107,7 @@ fn picture(part: &Value) -> Option<Image> {
         None => (text("/inlineData/mimeType")?, text("/inlineData/data")?),
         Some(_) => return None,
     };
-    // Skip broken pictures, which would make the provider refuse the whole conversation.
+    // Drop broken pictures: the provider would refuse the whole conversation because of one.
     let is_whole = PICTURES.contains(&media_type) && STANDARD.decode(data).is_ok_and(|bytes| !bytes.is_empty());
     is_whole.then(|| Image { media_type: media_type.to_owned(), data: data.to_owned() })
 }
@@ -126,17 +127,17 @@ pub(super) fn text(body: &Value, name: &str) -> String {
     body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns the number in a field.
+/// Returns the number in a field, if there is one.
 pub(super) fn count(body: &Value, name: &str) -> Option<u32> {
     body.get(name).and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok())
 }
 
-/// Reads a reasoning effort: OpenAI, Anthropic and Gemini use the same names.
+/// Reads a reasoning effort; OpenAI, Anthropic and Gemini use the same names.
 pub(super) fn effort(word: Option<&Value>) -> Option<Effort> {
     serde_json::from_value(Value::String(word?.as_str()?.to_lowercase())).ok()
 }
 
-/// Parses arguments that are written as text.
+/// Parses a call's arguments, which are written as a JSON text.
 pub(super) fn arguments(written: Option<&Value>) -> Value {
     match written {
         Some(Value::String(written)) if written.trim().is_empty() => json!({}),
@@ -148,7 +149,7 @@ pub(super) fn arguments(written: Option<&Value>) -> Value {
     }
 }
 
-/// Reads the choice of tools in OpenAI's form; `name` is the pointer to the tool's name.
+/// Reads the tool choice in OpenAI's format; `name` is the JSON pointer to the tool's name.
 pub(super) fn choice(choice: Option<&Value>, name: &str) -> Option<ToolCallChoice> {
     match choice? {
         Value::String(word) => match word.as_str() {
@@ -161,7 +162,7 @@ pub(super) fn choice(choice: Option<&Value>, name: &str) -> Option<ToolCallChoic
     }
 }
 
-/// Reads the reply's format in OpenAI's form; `within` is the field that contains the schema, if it is nested.
+/// Reads the reply format in OpenAI's format; `within` is the field that contains the schema, if it is nested.
 pub(super) fn format(format: Option<&Value>, within: Option<&str>) -> Option<ReplyFormat> {
     let format = format?;
     match format.get("type")?.as_str()? {

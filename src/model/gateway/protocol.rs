@@ -32,7 +32,7 @@ impl WireProtocol {
         }
     }
 
-    /// Writes a reply as one body.
+    /// Writes the whole reply as one body.
     pub(super) fn body(self, head: CallContext, mut given: AnsweredCall, stops: &[String]) -> Value {
         let finish = Finish::classify(&given, stops);
         given.reply.text.truncate(stop_at(&given.reply.text, stops).len());
@@ -73,7 +73,7 @@ impl WireProtocol {
         }
     }
 
-    /// Returns the keep-alive event of a silent stream.
+    /// Returns the keep-alive event, sent while the model is silent.
     pub(super) const fn patience(self) -> &'static str {
         match self {
             Self::Messages => "event: ping\ndata: {\"type\": \"ping\"}\n\n",

@@ -1,4 +1,4 @@
-//! The server: accepts connections, hands out calls, and writes replies; and its routes.
+//! The gateway's server and its routes: accepts connections, hands calls to the harness and writes replies.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,7 +25,7 @@ use super::stream::Stream;
 use super::{AgentCall, CallContext, GatewayRequest, ListedModel, ParsedRequest, Refusal, anthropic, gemini};
 use crate::model::{pieces, quote::tokens_read};
 
-/// Capacity of the queue of calls.
+/// Capacity of the queue of calls to the harness.
 const WAITING: usize = 16;
 
 /// A running gateway; stops when dropped.
@@ -48,8 +48,8 @@ impl Drop for Gateway {
     }
 }
 
-/// Serves these connections until they end. Calls go to the returned receiver, and so do the refusals of requests that
-/// had the key; once the receiver is dropped, calls are refused. `model` is the only one listed.
+/// Serves these connections until they end. Sends calls, and refusals of requests that had the key, to the returned
+/// receiver; once the receiver is dropped, refuses calls. Lists only `model`.
 pub fn serve<C>(
     connections: mpsc::Receiver<C>,
     key: Option<String>,
@@ -87,13 +87,13 @@ where
         .fallback(unknown)
         .with_state(shared);
     let server = tokio::spawn(async move {
-        // The server only ends with an error, which connections handed over like this never cause.
+        // `serve` returns only on an error, which connections from a channel never cause.
         let _ = axum::serve(Incoming(connections), router).await;
     });
     (Gateway { server, broken }, asked)
 }
 
-/// The source of connections.
+/// A listener that takes its connections from a channel.
 struct Incoming<C>(mpsc::Receiver<C>);
 
 impl<C> axum::serve::Listener for Incoming<C>
@@ -151,7 +151,7 @@ async fn contents(State(shared): State<Arc<GatewayState>>, Path(name): Path<Stri
     }
 }
 
-/// Estimates the tokens of a request from its bytes.
+/// Answers with an estimate of a request's tokens, made from its bytes.
 async fn count(protocol: WireProtocol, shared: &GatewayState, request: Request, says: fn(u64) -> Value) -> Response {
     match shared.read(protocol, request).await {
         Ok((read, _)) => json_response(200, &says(tokens_read(&read.request))),
@@ -167,7 +167,7 @@ async fn gemini_model(State(shared): State<Arc<GatewayState>>, Path(name): Path<
     json_response(200, &gemini::model(&ListedModel { name, context: shared.model.context }))
 }
 
-/// Lists the model, in a form that fits both OpenAI's and Anthropic's protocol.
+/// Lists the model, in a format that fits both OpenAI's and Anthropic's protocols.
 async fn models(State(shared): State<Arc<GatewayState>>) -> Response {
     let name = &shared.model.name;
     json_response(
@@ -183,7 +183,7 @@ async fn model_of(State(shared): State<Arc<GatewayState>>, Path(name): Path<Stri
 async fn unknown(State(shared): State<Arc<GatewayState>>, request: Request) -> Response {
     let message = "there is no such path: this gateway has /v1/chat/completions, /v1/responses, \
                    /v1/messages, /v1beta/models/NAME:generateContent and /v1/models";
-    // Report only real calls, not a client's check whether the server is there.
+    // Only a real call is reported to the harness; a client may also test whether the server exists.
     if request.method() == Method::POST && shared.admit_to(&request).is_ok() {
         let path: String = request.uri().path().chars().take(LONGEST_NAME).collect();
         shared.report_refusal(&Refusal::invalid(format!("`{path}`: {message}"))).await;
@@ -191,7 +191,7 @@ async fn unknown(State(shared): State<Arc<GatewayState>>, request: Request) -> R
     json_response(404, &json!({"error": {"message": message, "type": "not_found_error", "code": "not_found"}}))
 }
 
-/// Answers a call. For Gemini, `path` has the model's name and whether to stream.
+/// Answers a call. For Gemini, `path` holds the model's name and whether to stream.
 async fn call(
     protocol: WireProtocol,
     shared: &Arc<GatewayState>,
@@ -225,7 +225,7 @@ async fn call(
     }
     let begin = move || Stream::new(protocol.events(head.clone()), stops.clone());
     match reply.next().await {
-        // Clients handle a refusal best as a status.
+        // Before a stream has begun, clients handle a refusal best as an HTTP status.
         ReplyEvent::Answer(Err(refusal)) => refuse(protocol, &refusal),
         next => {
             let (to, mut from) = mpsc::channel::<Result<Bytes, Infallible>>(4);

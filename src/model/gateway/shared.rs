@@ -1,4 +1,4 @@
-//! State shared by a gateway's connections; authenticates and reads requests.
+//! State shared by a gateway's connections: checks keys and reads requests.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
@@ -14,30 +14,31 @@ use super::{GatewayRequest, ListedModel, ParsedRequest, Refusal, RefusalKind, th
 
 /// Maximum bytes of a request.
 const LONGEST: usize = 8 << 20;
-/// Maximum bytes of a model's name, and of a stop text; both are repeated or searched for often.
+/// Maximum bytes of a model's name and of a stop text. Replies repeat the name often, and are searched often for the
+/// stop text.
 pub(super) const LONGEST_NAME: usize = 200;
-/// Maximum number of stop texts.
+/// Maximum number of stop texts per request.
 const MOST_STOPS: usize = 16;
 
 /// State shared by all connections.
 pub(super) struct GatewayState {
     pub(super) asks: mpsc::Sender<GatewayRequest>,
-    /// Requests are parsed and handed over one at a time, because a parsed request takes many times the memory of its
-    /// text.
+    /// Permits one request at a time to be parsed and handed over, because a parsed request takes many times the memory
+    /// of its text.
     pub(super) parsing: Semaphore,
-    /// The key demanded of every call, if strangers can connect.
+    /// The key that every call must have; `None` if only the agent can connect.
     pub(super) key: Option<String>,
     /// The only model listed.
     pub(super) model: ListedModel,
     pub(super) calls: AtomicU64,
     pub(super) broken: PanicFlag,
-    /// The model's thoughts, by the tokens given to the agent.
+    /// The model's thoughts, by the tokens that the agent got in their place.
     pub(super) thoughts: Mutex<thoughts::ThoughtStore>,
 }
 
 impl GatewayState {
-    /// Parses a request after checking its key; a request without the key is not read. While the permit is held, no
-    /// other request is parsed.
+    /// Checks a request's key, then reads and parses the request. While the caller holds the returned permit, no other
+    /// request is parsed.
     pub(super) async fn read(
         &self,
         protocol: WireProtocol,
@@ -46,7 +47,7 @@ impl GatewayState {
         self.admit_to(&request)?;
         let betas = request.headers().get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
         let betas = betas.flat_map(|values| values.split(',')).map(|beta| format!("beta `{}`", beta.trim()));
-        // Real agents send a dozen at most.
+        // Limits for untrusted headers; real agents send a dozen names at most.
         let betas: Vec<String> = betas.filter(|beta| beta.len() <= LONGEST_NAME).take(50).collect();
         let body = to_bytes(request.into_body(), LONGEST).await;
         // The semaphore is never closed.
@@ -69,9 +70,9 @@ impl GatewayState {
         }
     }
 
-    /// Reports a refused request to the receiver of calls.
+    /// Reports a refused request to the harness.
     pub(super) async fn report_refusal(&self, refusal: &Refusal) {
-        // Without a receiver, there is no record to add to.
+        // If the receiver is gone, the attempt is over and there is nothing to report to.
         let _ = self.asks.send(GatewayRequest::Refused(refusal.clone())).await;
     }
 
@@ -84,7 +85,7 @@ impl GatewayState {
         let headers: &HeaderMap = request.headers();
         let given = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = given("authorization").and_then(|value| value.strip_prefix("Bearer "));
-        // Gemini's clients may send the key in the query.
+        // Gemini's clients may send the key in the URL's query.
         let queried =
             request.uri().query().and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("key=")));
         if [bearer, given("x-api-key"), given("x-goog-api-key"), queried].contains(&Some(key.as_str())) {
@@ -94,7 +95,7 @@ impl GatewayState {
     }
 }
 
-/// Refuses requests that would be expensive to answer.
+/// Refuses requests that would take too much work to answer.
 fn checked(read: ParsedRequest) -> Result<ParsedRequest, Refusal> {
     if read.model.len() > LONGEST_NAME {
         return Err(Refusal::invalid(format!("the name of the model is longer than {LONGEST_NAME} bytes")));

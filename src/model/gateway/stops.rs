@@ -1,24 +1,26 @@
-//! Stop texts: the texts at which a client wants a reply to end.
+//! Stop texts: texts at which the agent wants a reply to end.
 
-/// Returns the text before the stop that is complete first, as if the text were written piece by piece.
+/// Returns the text before the first stop text, as if the text arrived piece by piece: the first stop text is the one
+/// that is complete first.
 pub(super) fn stop_at<'a>(text: &'a str, stops: &[String]) -> &'a str {
     &text[..first(text, stops).map_or(text.len(), |(start, _)| start)]
 }
 
-/// Returns the stop that cuts the text.
+/// Returns the stop text at which the text ends.
 pub(super) fn which<'a>(text: &str, stops: &'a [String]) -> Option<&'a str> {
     first(text, stops).map(|(_, stop)| stop)
 }
 
-/// Returns start and text of the stop that ends first; of several that end at the same place, the longest.
+/// Returns the start of the stop text that ends first, and the stop text itself; if several end at the same byte, the
+/// longest.
 fn first<'a>(text: &str, stops: &'a [String]) -> Option<(usize, &'a str)> {
     let found = |stop: &'a String| Some((text.find(stop.as_str())?, stop.as_str()));
     let found = stops.iter().filter(|stop| !stop.is_empty()).filter_map(found);
     found.min_by_key(|(start, stop)| (start + stop.len(), *start))
 }
 
-/// Returns the number of bytes of an unfinished text that can be sent, and whether there is a stop. The bytes end
-/// before the first stop, and exclude an end that may be the beginning of a stop.
+/// Returns how many bytes of an unfinished text can be sent, and whether a stop text was found. Excludes the stop text,
+/// and an end that may be the beginning of one.
 pub(super) fn safe(text: &str, stops: &[String]) -> (usize, bool) {
     let whole = stop_at(text, stops);
     if whole.len() < text.len() {

@@ -1,4 +1,4 @@
-//! A reply as a stream of events: pieces as they arrive from the model, and at the end the rest of the reply.
+//! A reply as a stream of events: pieces as the model sends them, and at the end the rest of the reply.
 
 use super::Finish;
 use super::stops::{safe, stop_at};
@@ -14,19 +14,19 @@ pub(super) trait EventWriter: Send {
     fn end(&mut self, reply: &Reply, finish: &Finish) -> String;
 }
 
-/// A stream being written.
+/// A stream that is being written.
 pub(super) struct Stream {
     events: Box<dyn EventWriter>,
-    /// The texts at which the reply ends.
+    /// Texts at which the reply ends.
     stops: Vec<String>,
     begun: bool,
     /// Whether a stop text was reached.
     stopped: bool,
-    /// Whether reasoning was sent.
+    /// Whether any reasoning was sent.
     reasoned: bool,
-    /// The text so far.
+    /// The reply's text so far.
     text: String,
-    /// Number of bytes of the text that were sent; the rest may be the beginning of a stop text.
+    /// Number of bytes of `text` that were sent. The rest is held back because it may be the beginning of a stop text.
     sent: usize,
 }
 
@@ -40,13 +40,13 @@ impl Stream {
         &self.stops
     }
 
-    /// Returns the events for a piece; empty if it must wait for more text.
+    /// Returns the events for a piece; empty if the piece is held back until more text arrives.
     pub(super) fn piece(&mut self, piece: ReplyPiece) -> String {
         match piece {
             ReplyPiece::Text(_) if self.stopped => String::new(),
             ReplyPiece::Text(text) => {
                 self.text.push_str(&text);
-                // Text that was sent cannot be the beginning of a stop, so only search the rest.
+                // The bytes already sent cannot be the beginning of a stop text, so search only the rest.
                 let (length, stopped) = safe(&self.text[self.sent..], &self.stops);
                 self.stopped = stopped;
                 self.send_text(self.sent + length)
@@ -64,7 +64,7 @@ impl Stream {
         if let Some(reasoning) = reply.reasoning.as_ref().filter(|_| !self.reasoned) {
             events += &self.piece(ReplyPiece::Reasoning(reasoning.clone()));
         }
-        // If the reply differs from its pieces, what was sent cannot be taken back.
+        // Take the final text unless it contradicts what was already sent, which cannot be taken back.
         if reply.text.get(..self.sent) == self.text.get(..self.sent) {
             self.text.clone_from(&reply.text);
         }
@@ -121,7 +121,7 @@ mod tests {
             let reply = Reply { text: text.clone(), ..Reply::default() };
             for protocol in [WireProtocol::Chat, WireProtocol::Messages, WireProtocol::Responses, WireProtocol::Gemini] {
                 let mut stream = Stream::new(protocol.events(CallContext::default()), stops.clone());
-                // Some pieces arrive, the rest is only in the reply.
+                // Only some pieces arrive; the rest of the text is only in the final reply.
                 let mut events: String = pieces.iter().take(sent).map(|piece| stream.piece(ReplyPiece::Text(piece.clone()))).collect();
                 events += &stream.end(&reply, &Finish::Stop);
                 prop_assert_eq!(read(&events), stop_at(&text, &stops), "{:?}", protocol);

@@ -1,4 +1,4 @@
-//! Reads ledgers: what each payer has spent, and which calls were cut off.
+//! Reads ledgers: how much each payer has spent, and which calls were cut off.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use super::{LedgerEntry, Payer, Usage};
 use crate::error::{Error, Result};
 
-/// Money and tokens spent.
+/// Money spent and tokens used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PaidTotals {
     /// Dollars of finished calls.
     pub settled: f64,
-    /// Dollars reserved for calls that are in progress or were cut off.
+    /// Dollars reserved for calls that are in progress or were cut off; they count as spent.
     pub open: f64,
     /// Tokens of finished calls.
     pub usage: Usage,
@@ -36,15 +36,15 @@ impl PaidTotals {
 /// The contents of all ledgers of a run.
 #[derive(Debug, Default, PartialEq)]
 pub struct RunLedgers {
-    /// Spending by payer.
+    /// Spending by payer, that is, by attempt or verifier.
     pub payers: HashMap<Payer, PaidTotals>,
-    /// Dollars that attempts had cost before the run had a ledger.
+    /// Dollars that attempts had spent before the run had a ledger.
     pub carried_attempts: f64,
-    /// Dollars that verifiers had cost before the run had a ledger.
+    /// Dollars that verifiers had spent before the run had a ledger.
     pub carried_verifiers: f64,
-    /// Cost of test calls to models before the run started anything.
+    /// Cost of test calls to models, made before the run started.
     pub probes: PaidTotals,
-    /// One sentence per unreadable line.
+    /// One warning per unreadable line.
     pub notes: Vec<String>,
 }
 
@@ -90,14 +90,14 @@ impl RunLedgers {
         sum
     }
 
-    /// Adds one ledger; returns the number of its next call.
+    /// Adds one ledger file; returns the number of its next call.
     pub(super) fn read(&mut self, path: &Path) -> io::Result<u64> {
         let mut open: HashMap<u64, (Payer, f64)> = HashMap::new();
         let (mut next, mut broken) = (0, 0_usize);
         let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 {
-            // A line without a newline is torn: its call was not made, or its reply not used.
+            // A line without a newline was cut off while it was written: its call was not made, or its reply not used.
             let entry = line.strip_suffix(b"\n").map(serde_json::from_slice::<LedgerEntry>);
             match entry {
                 Some(Ok(LedgerEntry::Carried { attempts, verifiers })) => {

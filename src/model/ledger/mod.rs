@@ -1,5 +1,5 @@
-//! A run's ledger: the maximum cost of every call of a model, written before the call is made, and its actual cost,
-//! written before its reply is used. Whatever crashes, all spending is on record.
+//! A run's ledger. The maximum cost of each model call is written before the call is made, and its actual cost before
+//! its reply is used, so all spending is on record even after a crash.
 //!
 //! ```text
 //! runs/<run>/ledger.jsonl           {"entry":"reserved","call":7,...,"dollars":0.25}
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each file is written by one process. A run's spending is the sum over all its files: settled costs, plus the
-//! reservations of calls that are in progress or were cut off by a kill.
+//! reservations of calls that are in progress or were cut off when the process was killed.
 
 mod books;
 
@@ -37,7 +37,7 @@ pub struct Payer {
     /// Number of the attempt; absent for a verifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// Start of this try of the attempt, as in its record.
+    /// Start time of this try of the attempt, as in the attempt's record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<jiff::Timestamp>,
     /// The verifier's name; absent for an attempt.
@@ -70,7 +70,7 @@ pub enum LedgerEntry {
         #[serde(deserialize_with = "dollars")]
         dollars: f64,
     },
-    /// A test call to a model was made, before the run had a ledger.
+    /// A test call to a model was made before the run had a ledger.
     Probed {
         /// Cost in dollars.
         #[serde(deserialize_with = "dollars")]
@@ -90,7 +90,7 @@ pub enum LedgerEntry {
     },
 }
 
-/// Deserializes dollars from a file that may have been tampered with: negative costs are an error.
+/// Deserializes dollars. Negative costs are an error, because the file may have been tampered with.
 pub(crate) fn dollars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
     let dollars = f64::deserialize(deserializer)?;
     if dollars >= 0.0 && dollars.is_finite() {
@@ -110,9 +110,9 @@ pub struct Ledger {
 #[derive(Debug)]
 struct OpenLedger {
     appender: Appender,
-    /// Number of the next call.
+    /// The number of the next call.
     next: u64,
-    /// The error after which nothing more can be written.
+    /// The error after which this ledger cannot be written any more.
     failed: Option<String>,
 }
 
@@ -135,7 +135,7 @@ impl Ledger {
         self.lock().write(&LedgerEntry::Carried { attempts, verifiers }, true)
     }
 
-    /// Records the cost of a test call to a model, if any.
+    /// Records the cost of a test call to a model, unless it cost nothing.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -146,7 +146,8 @@ impl Ledger {
         self.lock().write(&LedgerEntry::Probed { dollars: cost, usage }, true)
     }
 
-    /// Why the ledger can no longer be written, if so: no further calls should be paid for.
+    /// Returns the error after which this ledger cannot be written any more, if there was one. No further calls should
+    /// be paid for then.
     #[must_use]
     pub fn failed(&self) -> Option<String> {
         self.lock().failed.clone()
@@ -158,7 +159,7 @@ impl Ledger {
 }
 
 impl OpenLedger {
-    /// Appends a line, flushed to disk if `is_durable`, that is, if it involves money.
+    /// Appends a line. `is_durable` flushes it to disk, for lines about money.
     fn write(&mut self, entry: &LedgerEntry, is_durable: bool) -> io::Result<()> {
         if let Some(failed) = &self.failed {
             return Err(io::Error::other(failed.clone()));
@@ -176,14 +177,14 @@ impl OpenLedger {
     }
 }
 
-/// A ledger together with the payer whose calls are written.
+/// A ledger, and the payer whose calls are written to it.
 #[derive(Debug, Clone)]
 pub struct PayerLedger {
     ledger: Arc<Ledger>,
     payer: Payer,
 }
 
-/// A call whose cost is reserved.
+/// A call whose cost is reserved in the ledger.
 #[derive(Debug)]
 #[must_use]
 pub struct Reservation {
@@ -192,19 +193,19 @@ pub struct Reservation {
 }
 
 impl PayerLedger {
-    /// Creates the tab of `payer` in `ledger`.
+    /// Creates the ledger of one payer.
     #[must_use]
     pub const fn new(ledger: Arc<Ledger>, payer: Payer) -> Self {
         Self { ledger, payer }
     }
 
-    /// Number of the paying attempt; `None` for a verifier.
+    /// Number of the attempt that pays; `None` for a verifier.
     #[must_use]
     pub const fn attempt(&self) -> Option<u32> {
         self.payer.attempt
     }
 
-    /// Records that a call is about to be made.
+    /// Records the maximum cost of a call that is about to be made.
     ///
     /// # Errors
     /// If the ledger cannot be written: the call must not be made.

@@ -1,4 +1,4 @@
-//! Ledgers that are continued, broken or forged.
+//! Tests of ledgers that are continued, broken or forged.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn unfinished_calls_count_as_reserved_and_all_ledgers_of_a_run_are_summed() {
         let _cut_off = PayerLedger::new(ledger, payer(1)).reserve(0.125).unwrap();
         tab.record_cost(&first, 0.0625, usage).unwrap();
     }
-    // A continued ledger does not reuse call numbers, and drops a torn line.
+    // A ledger that is opened again does not reuse call numbers, and loses a torn last line.
     let path = folder.path().join("ledger.jsonl");
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str("{\"entry\":\"settled\",\"call\":1,\"dollars\":0.1");
@@ -85,7 +85,7 @@ fn without_a_writable_ledger_no_further_calls_are_paid_for() {
     let path = folder.path().join("ledger.jsonl");
     let ledger = Arc::new(Ledger::open(&path).unwrap());
     let tab = PayerLedger::new(ledger.clone(), payer(0));
-    // Someone removes the file during the run.
+    // The file is removed during the run.
     std::fs::remove_file(&path).unwrap();
     tab.reserve(1.0).unwrap_err();
     assert!(ledger.failed().is_some());

@@ -1,12 +1,12 @@
-//! Tests which share of a conversation is read from the provider's cache over 30 steps, by the rules of the provider's
-//! documentation.
+//! Tests what share of a conversation is read from the provider's cache over 30 steps. The caches are simulated by the
+//! rules of the providers' documentation.
 //!
-//! - Anthropic ("Prompt caching"): up to four marks; everything up to a mark is written; from each mark, the cache is
-//!   searched back over at most 20 blocks for an earlier write.
+//! - Anthropic ("Prompt caching"): up to four marks; everything before a mark is written to the cache; from each mark,
+//!   the cache is searched back over at most 20 blocks for an earlier write.
 //! - OpenAI ("Prompt caching", GPT-5.6 and later): one implicit breakpoint at the end of the newest message, unless the
-//!   mode is explicit; a prefix is matched exactly at earlier breakpoints; calls with the same key go to the same
+//!   mode is explicit; a prefix must match exactly up to an earlier breakpoint; calls with the same key go to the same
 //!   machine.
-//! - Gemini ("Context caching", implicit): the longest prefix shared with an earlier request.
+//! - Gemini ("Context caching", implicit): the longest prefix shared with an earlier request is cached.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::model::{Description, Image, Message, ModelAccess, Reply, Request, Rol
 
 const STEPS: usize = 30;
 
-/// The conversation after `steps` steps, each with one call, and every fifth with twelve.
+/// Returns the conversation after `steps` steps. Each step has one call, every fifth step twelve.
 fn after(steps: usize) -> Request {
     let mut asked = request();
     asked.messages = vec![
@@ -53,8 +53,8 @@ async fn sent(spec: &str, version: &str, describe: &str, answer: Value) -> Vec<V
     server.requests().into_iter().map(|asked| asked.body).collect()
 }
 
-/// Returns the cached share, in bytes, of all requests; `cached` gives the number of a request's leading parts that are
-/// cached.
+/// Returns the share of all requests' bytes that is read from the cache. `cached` returns the number of cached parts at
+/// the start of a request.
 fn share(requests: &[Vec<Value>], mut cached: impl FnMut(usize, &[Value]) -> usize) -> f64 {
     let size = |parts: &[Value]| parts.iter().map(|part| part.to_string().len()).sum::<usize>();
     let (mut all, mut read) = (0, 0);
@@ -69,7 +69,7 @@ fn key(parts: &[Value]) -> String {
     json!(parts).to_string()
 }
 
-/// Removes a block's mark; also returns whether it had one.
+/// Removes a block's cache mark; also returns whether it had one.
 fn unmarked(block: &Value) -> (Value, bool) {
     let mut block = block.clone();
     let marked = block.as_object_mut().is_some_and(|block| block.remove("cache_control").is_some());
@@ -159,8 +159,8 @@ async fn nine_tenths_of_a_long_conversation_are_read_from_geminis_cache() {
     assert!(share >= 0.9, "{share}");
 }
 
-/// "Reasoning models", "Keeping reasoning items in context": encrypted items go back unchanged, before the calls that
-/// they led to, and without their ids, because nothing is stored under them.
+/// "Reasoning models", "Keeping reasoning items in context": encrypted items are sent back unchanged, before the calls
+/// that they led to, and without their ids, because nothing is stored under them.
 #[tokio::test]
 async fn a_responses_request_sends_items_and_returns_encrypted_reasoning_to_its_provider() {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}],
@@ -223,8 +223,8 @@ async fn a_picture_goes_to_models_that_see_and_a_note_to_the_others() {
     }
 }
 
-/// Anthropic ("Tool use", tool results) takes pictures in the result of a call; the others take pictures only from
-/// users.
+/// Anthropic ("Tool use", tool results) accepts pictures in the result of a call; the other providers accept pictures
+/// only in user messages.
 #[tokio::test]
 async fn a_picture_that_a_call_showed_goes_where_each_provider_takes_it() {
     let mut asked = request();

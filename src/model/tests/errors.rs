@@ -22,7 +22,7 @@ fn good() -> CannedAnswer {
     CannedAnswer::ok(openai_text("ok"))
 }
 
-/// A head that announces more than the body that follows.
+/// An answer whose head may announce another length than its body has.
 fn raw(content_type: &str, length: usize, body: &str) -> CannedAnswer {
     CannedAnswer::Raw(format!(
         "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
@@ -120,7 +120,7 @@ async fn failed_tries_that_the_provider_charged_are_counted() {
 #[tokio::test]
 async fn a_call_that_fails_is_charged_for_its_tries_all_the_same() {
     let charged = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 7}});
-    // Three tries that are charged; then one, followed by a permanent failure.
+    // First, three tries that are charged; then a charged try followed by a permanent failure.
     let (answer, _server) = ask(vec![CannedAnswer::ok(charged.clone())]).await;
     let failed = answer.unwrap_err();
     assert!(matches!(failed.error, ModelError::Unavailable(_)), "{failed}");
@@ -163,7 +163,7 @@ async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_s
     assert_eq!(later.to_string(), "the provider rejected the request: status 400: invalid messages[3]");
     let first = model.query(&Request { call: 0, ..request() }).await.unwrap_err();
     assert_eq!(first.to_string(), "the model cannot be used: status 400: invalid messages[3]");
-    // An external agent writes its first request itself.
+    // An external agent writes even its first request itself.
     let strange = model.query(&Request { call: 0, foreign: true, ..request() }).await.unwrap_err();
     assert_eq!(strange.error, later.error);
     assert_eq!(server.requests().len(), 3);
@@ -206,7 +206,7 @@ async fn a_wait_that_the_provider_asks_for_is_kept() {
 
 #[tokio::test]
 async fn a_wait_until_a_date_is_kept() {
-    // The header has whole seconds, so two seconds ahead is a wait of one to two.
+    // The header has whole seconds, so a date two seconds ahead asks for a wait of one to two seconds.
     let date = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC) + jiff::SignedDuration::from_secs(2);
     let value = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
     let limited = CannedAnswer::Json(503, vec![("retry-after", value)], json!({}));
@@ -253,7 +253,7 @@ async fn a_prompt_that_gemini_blocks_is_refused() {
     assert_eq!((error.usage.input, error.cost), (1000, 0.001));
     assert_eq!(server.requests().len(), 1);
 
-    // Also in a stream, whose reader does not say why there is no reply.
+    // The same refusal in a stream, where `genai` does not report why there is no reply.
     let event = super::providers::events(&[&format!("data: {blocked}")]);
     let server = TestServer::start(vec![event, CannedAnswer::ok(blocked)]).await;
     let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };

@@ -1,4 +1,4 @@
-//! Scripts, recordings and replays on disk.
+//! Tests of scripts, recordings and replays on disk.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn asking(call: u32, text: &str) -> Request {
     }
 }
 
-/// Opens a file that must be refused.
+/// Opens a file that must be refused, and returns the error.
 fn refused(form: &str, path: &Path) -> Error {
     open(&spec(form, path), &ModelAccess::default()).err().unwrap()
 }
@@ -161,7 +161,7 @@ async fn equal_requests_are_played_in_order_and_from_the_start_again() {
     let answers = ["a", "b", "c"].map(|text| CannedAnswer::ok(openai_text(text)));
     let server = TestServer::start(answers.to_vec()).await;
     let options = ModelAccess { record: Some(path.clone()), ..options(&server.url) };
-    // The recording is continued by a second run.
+    // A second run continues the recording.
     let first = open_here("m", &options);
     first.query(&request()).await.unwrap();
     first.query(&request()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Models against a real HTTP server, scripts and recordings on disk.
+//! Tests of models against a real HTTP server, and of scripts and recordings on disk.
 
 mod caching;
 mod errors;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use super::open::open_with;
 use super::{Message, Model, ModelAccess, Request, Role, Sampling, Tool, ToolCall};
 
-/// The key sent to the tests' servers; must not occur in any error.
+/// The key sent to the test servers; no error may contain it.
 const KEY: &str = "sk-very-secret-123456";
 
-/// Options for a server of the tests: short waits, 1 and 10 dollars per million tokens.
+/// Returns options for a test server: short waits; 1 dollar per million tokens read, 10 per million written.
 fn options(base_url: &str) -> ModelAccess {
     ModelAccess {
         base_url: Some(base_url.to_owned()),
@@ -34,12 +34,12 @@ fn options(base_url: &str) -> ModelAccess {
     }
 }
 
-/// Opens a model with [`KEY`] in every variable.
+/// Opens a model with every environment variable set to [`KEY`].
 fn open_here(spec: &str, options: &ModelAccess) -> Arc<dyn Model> {
     open_with(spec, options, &|_| Some(KEY.to_owned())).unwrap()
 }
 
-/// A request in the middle of an attempt: a system message, the task, a call and its result.
+/// Returns a request from the middle of an attempt: a system message, the task, a call and its result.
 fn request() -> Request {
     let mut assistant = Message::new(Role::Assistant, "I look.");
     assistant.tool_calls =
@@ -64,7 +64,7 @@ fn request() -> Request {
     }
 }
 
-/// A good OpenAI body with this text.
+/// Returns a valid OpenAI body with this text.
 fn openai_text(text: &str) -> Value {
     json!({
         "id": "chatcmpl-1", "object": "chat.completion", "model": "m",

@@ -1,10 +1,10 @@
-//! Tests of request options: one call only, effort, probes; and of how the results of several calls are sent.
+//! Tests of request options: one call per reply, effort, probes; and of how the results of several calls are sent.
 //!
 //! The rules are the providers' own. OpenAI ("Function calling", parallel function calling): `parallel_tool_calls:
 //! false` gives zero or one call, is refused without tools, and is always refused by the `o` models. Anthropic
 //! ("Parallel tool use"): `disable_parallel_tool_use` in `tool_choice`; the results of all calls of a reply are in the
-//! one message after it. Gemini ("Parallel function calling"): as many function responses as calls, in the next turn;
-//! cannot be switched off.
+//! one message after it. Gemini ("Parallel function calling"): the next turn has as many function responses as there
+//! were calls; parallel calls cannot be switched off.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::server::{CannedAnswer, TestServer};
 use super::{open_here, openai_text, options, request};
 use crate::model::{Effort, Message, ModelAccess, Request, Role, ToolCall};
 
-/// A conversation whose last reply made two calls, both answered.
+/// Returns a conversation whose last reply made two calls, both answered.
 fn two_calls() -> Request {
     let mut request = request();
     let call = |id: &str| ToolCall { id: id.into(), name: "list_files".into(), arguments: json!({"path": id}) };
@@ -84,9 +84,9 @@ async fn a_provider_with_a_switch_is_asked_for_one_call() {
     assert!(asked["contents"].is_array());
 }
 
-/// The effort, in each provider's field: OpenAI's `reasoning_effort` ("Reasoning models"); Anthropic's
-/// `output_config.effort` for models that have it, for others a thinking budget, less than `max_tokens` and without a
-/// temperature ("Extended thinking"); Gemini's `thinkingLevel` or `thinkingBudget` ("Gemini thinking").
+/// The effort goes into each provider's own field. OpenAI: `reasoning_effort` ("Reasoning models"). Anthropic:
+/// `output_config.effort` for models that have it; for others a thinking budget, less than `max_tokens` and without a
+/// temperature ("Extended thinking"). Gemini: `thinkingLevel` or `thinkingBudget` ("Gemini thinking").
 #[tokio::test]
 async fn an_effort_goes_to_each_provider_in_its_own_words() {
     let with = |effort| {
@@ -94,7 +94,7 @@ async fn an_effort_goes_to_each_provider_in_its_own_words() {
         asked.sampling.effort = Some(effort);
         asked
     };
-    // Also for an unknown server and model, and together with the limit to one call.
+    // The effort is also sent to an unknown server and model, and together with the limit of one call.
     for spec in ["openai:gpt-5", "next-months-model"] {
         let both = Request { one_call: true, ..with(Effort::High) };
         let asked = sent(spec, openai_text("ok"), &both).await;

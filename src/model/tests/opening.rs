@@ -1,4 +1,4 @@
-//! Tests of model names, keys and prices: everything that is refused before money is spent.
+//! Tests of model names, keys and prices: invalid ones are refused before any money is spent.
 
 use super::{ModelAccess, open_with};
 use crate::error::{Error, FailureKind};

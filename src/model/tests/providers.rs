@@ -1,4 +1,4 @@
-//! Tests of the requests sent to each provider, and of reading its answers.
+//! Tests of the requests sent to each provider, and of how its answers are read.
 
 use serde_json::json;
 
@@ -205,7 +205,7 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
     };
     let sent = asked("anthropic:claude-sonnet-4-5", anthropic.clone(), 2000).await;
     assert_eq!(sent["thinking"]["budget_tokens"], 2000, "{sent:#}");
-    // Thoughts count as written, and cannot be combined with a temperature.
+    // Thoughts count as tokens written, and cannot be combined with a temperature.
     assert_eq!((&sent["max_tokens"], &sent["temperature"]), (&json!(2100), &json!(null)), "{sent:#}");
     let sent = asked("anthropic:claude-sonnet-4-5", anthropic.clone(), 100).await;
     assert_eq!(sent["thinking"]["budget_tokens"], 1024, "the least that it takes: {sent:#}");
@@ -219,7 +219,7 @@ async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
     assert_eq!(sent["generationConfig"]["thinkingConfig"], json!(null), "it cannot do without: {sent:#}");
 }
 
-/// A stream with these events.
+/// Returns a streamed answer with these events.
 pub(super) fn events(events: &[&str]) -> CannedAnswer {
     let body = events.join("\n\n");
     CannedAnswer::Raw(
@@ -228,7 +228,7 @@ pub(super) fn events(events: &[&str]) -> CannedAnswer {
     )
 }
 
-/// Returns the text and the reasoning that arrived in pieces.
+/// Returns the text and the reasoning collected from pieces.
 fn came(from: &mut IncomingPieces) -> (String, String) {
     let (mut texts, mut thoughts) = (String::new(), String::new());
     while let Some((_, piece)) = from.try_next() {
@@ -311,10 +311,10 @@ async fn a_broken_stream_is_retried_unless_part_of_it_was_already_passed_on() {
     assert_eq!((text.as_str(), tries), ("", 4), "after an empty stream the whole reply is requested, which fails here");
     let (reply, text, tries) = asked(vec![limited(), CannedAnswer::Close, good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 3));
-    // No piece was passed on, so the call is retried, and the earlier pieces do not count.
+    // No piece was passed on, so the call is retried, and the broken try's pieces are dropped.
     let (reply, text, tries) = asked(vec![broken(), good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 2));
-    // Refusals are classified like those of whole answers.
+    // Refusals in a stream are classified like those of whole answers.
     let long = json!({"error": {"message": "too long", "code": "context_length_exceeded"}});
     let (reply, _, tries) = asked(vec![CannedAnswer::status(400, long)]).await;
     assert!(matches!(reply.unwrap_err().error, ModelError::ContextLength(_)));
@@ -350,7 +350,7 @@ async fn a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() {
     let message = "Your organization must be verified to stream this model.";
     let refused = CannedAnswer::status(400, json!({"error": {"message": message, "param": "stream"}}));
     let whole = || CannedAnswer::ok(openai_text("yes"));
-    // The second answers as if no stream had been asked for.
+    // The second server ignores the request for a stream and sends a whole reply.
     for first in [refused, whole()] {
         let server = TestServer::start(vec![first, whole()]).await;
         let (to, mut from) = pieces();

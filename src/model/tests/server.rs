@@ -14,21 +14,21 @@ pub(super) enum CannedAnswer {
     Json(u16, Vec<(&'static str, String)>, Value),
     /// Raw bytes, then the end of the connection.
     Raw(Vec<u8>),
-    /// No byte, and no end.
+    /// No byte is sent, and the connection stays open.
     Hang,
-    /// A good head, then a byte of an endless body every 20 ms.
+    /// A valid head, then an endless body at one byte every 20 ms.
     Drip,
-    /// The end of the connection, without a byte.
+    /// The connection is closed without a byte.
     Close,
 }
 
 impl CannedAnswer {
-    /// A successful answer.
+    /// Returns a successful answer.
     pub(super) fn ok(body: Value) -> Self {
         Self::Json(200, Vec::new(), body)
     }
 
-    /// An answer with an error status.
+    /// Returns an answer with this status.
     pub(super) fn status(status: u16, body: Value) -> Self {
         Self::Json(status, Vec::new(), body)
     }
@@ -44,7 +44,7 @@ pub(super) struct ReceivedRequest {
     pub(super) at: Instant,
 }
 
-/// A running server. It stops with the test's runtime.
+/// A running server; it stops when the test's runtime ends.
 pub(super) struct TestServer {
     /// Address without a path.
     pub(super) url: String,
@@ -71,7 +71,7 @@ impl TestServer {
         Self { url, asked, answers }
     }
 
-    /// Gives this answer from now on.
+    /// Replaces the answers: from now on, every request gets this one.
     pub(super) fn answer_with(&self, answer: CannedAnswer) {
         *self.answers.lock().unwrap() = vec![answer];
     }

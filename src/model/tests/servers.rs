@@ -1,4 +1,4 @@
-//! Tests of real servers' behaviour: what they refuse, and replies that did not end normally.
+//! Tests of the behaviour of real servers: requests that they refuse, and replies that did not end normally.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::model::{
     Description, Message, ModelAccess, ModelError, QueryFailed, Reply, ReplyPiece, Request, Role, pieces,
 };
 
-/// A request with this many bytes of text, without a bound by the user, and with money for `affordable` tokens.
+/// Returns a request with this many bytes of text and without a bound by the user. The money buys `affordable` tokens.
 fn request_of_size(affordable: Option<u32>, bytes: usize) -> Request {
     let mut request = request();
     request.sampling.max_tokens = None;
@@ -26,7 +26,7 @@ fn bound(asked: &super::server::ReceivedRequest) -> Option<u64> {
     ["max_tokens", "max_completion_tokens"].iter().find_map(|name| asked.body[*name].as_u64())
 }
 
-/// Refusals of a bound that does not fit together with the prompt.
+/// Refusals of a bound that does not fit together with the prompt, as status and message.
 const BOUNDS: [(u16, &str); 8] = [
     (
         400,
@@ -64,14 +64,15 @@ async fn our_reply_limit_is_lowered_or_left_out_if_a_server_refuses_it() {
             let model = open_here("m", &options(&server.url));
             let request = Request { call, ..request_of_size(Some(8000), 5000) };
             assert_eq!(model.query(&request).await.unwrap_or_else(|error| panic!("{words}: {error}")).text, "ok");
-            // The bound is lowered to what fits, or left out if the words do not say what fits; both are remembered.
+            // The client lowers the bound to what fits, or leaves it out if the message does not state what fits. Both
+            // are remembered.
             model.query(&request).await.unwrap();
             model.query(&Request { affordable: Some(700), ..request }).await.unwrap();
             let bounds: Vec<_> = server.requests().iter().map(bound).collect();
             assert_eq!((bounds[0], bounds[3]), (Some(8000), Some(700)), "{words}");
             for lowered in &bounds[1..3] {
                 match lowered {
-                    // After its first answer, the server's own count of a thousand tokens is used.
+                    // After its first answer, the client uses the server's count of a thousand prompt tokens.
                     Some(lowered) => assert!((1024..=8192 - 1000).contains(lowered), "{words}: {bounds:?}"),
                     None => assert_eq!(words, "Bad Request"),
                 }
@@ -122,7 +123,7 @@ async fn the_context_is_learned_from_the_list_of_models() {
     ] {
         let server = TestServer::start(vec![CannedAnswer::ok(json!({"data": [entry]}))]).await;
         let model = open_here("m", &options(&format!("{}/v1", server.url)));
-        // The list has another name, so the model is asked; this answer is not a reply.
+        // The list lacks the model's name, so a test call is made; its answer is not a reply.
         let _ = model.probe().await;
         server.answer_with(CannedAnswer::ok(openai_text("ok")));
         let before = server.requests().len();
@@ -145,12 +146,12 @@ async fn a_short_first_prompt_that_overflows_is_not_a_failure_of_the_agent() {
     let error = refusing(words, 500).await;
     assert!(matches!(&error, ModelError::Denied(what) if what.contains("longer context")), "{error}");
     assert!(matches!(refusing("prompt is too long", 500).await, ModelError::Denied(_)));
-    // A prompt with more tokens than the model takes really is too long.
+    // A prompt with more tokens than the model's context really is too long.
     let long = "This model's maximum context length is 8192 tokens. However, your messages resulted in 20000 tokens.";
     assert!(matches!(refusing(long, 80_000).await, ModelError::ContextLength(_)));
 }
 
-/// A declining body of each protocol.
+/// Returns, for each protocol, a body in which the model declines.
 fn bodies() -> Vec<(&'static str, Value)> {
     let chat = |choice: Value| json!({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
     let response = |more: Value| {
@@ -337,10 +338,10 @@ async fn geminis_thoughts_never_take_more_than_the_reply_may_have() {
         let config = server.requests()[0].body["generationConfig"].clone();
         (config["thinkingConfig"]["thinkingBudget"].as_u64().unwrap(), config["maxOutputTokens"].as_u64().unwrap())
     };
-    // In addition to the bound asked for.
+    // Thinking is added to the bound that the user asked for.
     assert_eq!(sent("gemini:gemini-2.5-pro", Some(2000), 100, false, None).await, (2000, 2100));
     assert_eq!(sent("gemini:gemini-2.5-pro", None, 4096, false, None).await, (24_000, 28_096));
-    // Within the bound set by an external agent, or by the money.
+    // Thinking is part of a bound set by an external agent or by the money.
     assert_eq!(sent("gemini:gemini-2.5-pro", Some(24_000), 8192, true, None).await, (8192 - 256, 8192));
     assert_eq!(sent("gemini:gemini-2.5-pro", None, 4096, false, Some(3000)).await, (3000 - 256, 3000));
 }

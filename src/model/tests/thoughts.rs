@@ -1,4 +1,4 @@
-//! Tests that thoughts go back to the provider they came from, each as its documentation demands: Anthropic's blocks
+//! Tests that thoughts go back to the provider that wrote them, as its documentation demands: Anthropic's blocks
 //! unchanged and first (extended thinking with tool use), Gemini's signatures on their calls (thought signatures),
 //! `reasoning_content` together with the calls (DeepSeek's thinking mode with tool calls).
 
@@ -11,8 +11,8 @@ use crate::agent::Event;
 use crate::agent::conversation;
 use crate::model::{Message, ModelAccess, Reply, Request, Role};
 
-/// The next request: the conversation with this reply, as restored from the trajectory's record, and results of its
-/// calls.
+/// Returns the next request: the conversation with this reply, as restored from the trajectory, and results of the
+/// reply's calls.
 pub(super) fn next(reply: &Reply) -> Request {
     let mut request = request();
     let event = Event::reply(2, reply, None, std::time::Duration::ZERO, None);
@@ -26,7 +26,7 @@ pub(super) fn next(reply: &Reply) -> Request {
     request
 }
 
-/// Returns what is sent to the provider at the step after this answer.
+/// Returns the request that is sent to the provider at the step after this answer.
 async fn sent_after(spec: &str, version: &str, answer: Value) -> Value {
     let server = TestServer::start(vec![CannedAnswer::ok(answer)]).await;
     let model = open_here(spec, &options(&format!("{}/{version}", server.url)));

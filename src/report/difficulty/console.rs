@@ -91,7 +91,7 @@ fn unsigned(value: f64) -> f64 {
     if value.abs() < 0.005 { 0.0 } else { value }
 }
 
-/// Formats the n at which half the attempts fail, as `2.3 [1.9, 2.8]`; `open` if it has no interval.
+/// Formats the n at which half of the attempts fail, as `2.3 [1.9, 2.8]`; writes `open` in place of a missing interval.
 fn half(decline: &Decline) -> String {
     match decline.half_interval {
         Some(interval) => format!("{:.1} [{:.1}, {:.1}]", decline.half, interval.low, interval.high),

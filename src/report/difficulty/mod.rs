@@ -60,8 +60,8 @@ pub struct Decline {
     pub half_interval: Option<Interval>,
     /// Standard deviation between papers, in log-odds; `None` if there are too few papers or the data don't bound it.
     pub paper_spread: Option<f64>,
-    /// Standard deviation between functions, in log-odds; `None` if the data cannot separate it from that between
-    /// papers or don't bound it.
+    /// Standard deviation between functions, in log-odds; `None` if the data cannot separate it from the spread between
+    /// papers, or don't bound it.
     pub function_spread: Option<f64>,
 }
 
@@ -110,7 +110,7 @@ struct SampleTries<'a> {
     passed: usize,
 }
 
-/// By sample: one of its attempts, and the numbers of passed and of all attempts.
+/// By sample: one of its attempts, the number of passed attempts, and the number of all attempts.
 type BySample<'a> = BTreeMap<&'a str, (&'a AttemptRecord, [usize; 2])>;
 
 /// Positions of the random effects in the vector of a fit.
@@ -310,7 +310,7 @@ fn functions(
         })
         .collect();
     let found = fit_correlated(&tried, &layout.families, telling.len() + usize::from(several_n))?;
-    // At the smallest spread that the fit tries, the intervals would only reflect that bound.
+    // If the spread is the smallest one that the fit tries, the intervals would only reflect that bound.
     if layout.spreads(&found)[0].is_none_or(|spread| spread < LEAST_SPREAD) {
         return None;
     }
@@ -380,7 +380,7 @@ mod tests {
         let [decline] = found.declines.as_slice() else { panic!("{found:?}") };
         assert!(decline.slope_interval.high < 0.0, "{decline:?}");
         let half = decline.half_interval.unwrap();
-        // Without the hard function the half is at 3; with it, slightly below.
+        // Without the hard function, half of the attempts fail at n = 3; with it, at a slightly smaller n.
         assert!(half.low < 3.0 && half.high > 2.0 && half.high - half.low < 2.0, "{decline:?}");
         assert_eq!(decline.points.iter().map(|point| point.n).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         assert!(decline.points.is_sorted_by(|a, b| a.fitted > b.fitted));

@@ -63,7 +63,7 @@ pub struct Series {
     pub name: String,
     /// Points, ascending by `x`.
     pub points: Vec<ChartPoint>,
-    /// Index of its colour, marker and dashes; `None` for its place among the chart's series.
+    /// Index of the series' colour, marker and dashes; `None` to use its position among the chart's series.
     pub style: Option<usize>,
 }
 
@@ -157,8 +157,8 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
     let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
     let has_range = high > low;
     let margin = if has_range { (high - low) * 0.04 } else { 0.5 };
-    // Shift the series sideways so that intervals at the same x don't hide each other: by the width of a whisker, if all
-    // series together then stay closer to their own x than to the next.
+    // Shift the series sideways, so that intervals at the same x don't hide each other. Shift by the width of a whisker
+    // if all series then stay closer to their own x than to the next x.
     let mut different: Vec<f64> = xs().collect();
     different.sort_by(f64::total_cmp);
     different.dedup();
@@ -168,7 +168,7 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
     let per_pixel = (high - low + 2.0 * margin) / f64::from((canvas.width as i32 - canvas.units(82)).max(1));
     let widest = per_pixel * f64::from(canvas.units(11));
     let apart = if has_several { widest.min(0.4 * nearest / others) } else { 0.0 };
-    // The outermost series stay inside the axes.
+    // Keep the outermost series inside the axes.
     let room = if has_several && has_range { margin.max(0.5 * apart * others + widest) } else { margin };
     // A short range of whole numbers, such as n, gets one tick per number.
     let whole = !is_log && xs().all(|x| x.fract() == 0.0);
@@ -393,7 +393,7 @@ mod tests {
         let attribute = |line: &str, name: &str| -> Option<f64> {
             line.split(&format!("{name}=\"")).nth(1)?.split('"').next()?.parse().ok()
         };
-        // Circles are the markers of the first series; its three are as far apart as its neighbours' are close.
+        // Circles are the markers of the first series. The distance between its circles shows how wide a step of x is.
         let body = svg.lines().filter(|line| line.starts_with("<circle"));
         let centres: Vec<f64> = body.filter_map(|line| attribute(line, "cx")).collect();
         assert!(centres.len() >= 3, "{svg}");

@@ -132,7 +132,7 @@ pub struct FigureInput<'a> {
     pub conditions: &'a BTreeMap<String, Condition>,
     /// Method of the intervals.
     pub intervals: Intervals,
-    /// Name of what n counts, such as "masked functions".
+    /// Name of the quantity that n counts, such as "masked functions".
     pub axis: &'a str,
 }
 
@@ -143,7 +143,7 @@ pub fn figures(source: &FigureInput<'_>) -> Vec<Figure> {
     all.extend(scaling::scaling(source));
     all.push(contexts(source));
     all.push(cost::cost(source));
-    // A contender looks the same in every chart: by its place among all of them.
+    // A contender's style follows from its place among all contenders, so it looks the same in every chart.
     let names = source.summary.rows.iter().map(|row| full_name(&row.agent, row.model.as_deref()));
     let contenders: Vec<String> = names.collect::<BTreeSet<_>>().into_iter().collect();
     for series in all.iter_mut().filter_map(|figure| figure.chart.as_mut()).flat_map(|chart| &mut chart.series) {
@@ -275,7 +275,7 @@ fn contexts(source: &FigureInput<'_>) -> Figure {
     figure("context-by-n", "Kinds of context by n", caption, table, drawn)
 }
 
-/// For each contender, the row over all n or, if there is only one row, that one.
+/// For each contender, the row over all n or, if the contender has only one row, that row.
 fn overall(summary: &Summary) -> Vec<&SummaryRow> {
     let same = |one: &SummaryRow, other: &SummaryRow| one.agent == other.agent && one.model == other.model;
     let is_only = |row: &SummaryRow| summary.rows.iter().filter(|other| same(row, other)).count() == 1;

@@ -1,8 +1,8 @@
 //! Scaling figures: the share of attempts that pass within a number of interactions or of reasoning tokens.
 //!
-//! One run is enough for a curve, because an attempt that passed with 12 steps stays within any limit from 12 on. It
-//! ran under a different limit, which may have influenced it; the caption says so. If runs with several limits are
-//! compared, as in the paper, the limit is the axis.
+//! One run is enough for a curve, because an attempt that passed with 12 steps stays within any limit from 12 on. The
+//! attempt ran under a different limit, which may have influenced it; the caption says so. If runs with several limits
+//! are compared, as in the paper, the limit is the axis.
 
 use std::collections::BTreeMap;
 
@@ -144,7 +144,7 @@ fn curves(source: &FigureInput<'_>, what: &str, spent: fn(&AttemptRecord) -> u64
         let count = samples.len() as f64;
         let trials = samples.values().map(Vec::len).sum::<usize>() as f64 / count;
         for (place, &most) in thresholds.iter().enumerate() {
-            // A short axis has fewer thresholds than [`POINTS`]; the last one repeats.
+            // If the axis is short, thresholds repeat; skip the repetitions.
             if place > 0 && thresholds[place - 1] == most {
                 break;
             }

@@ -66,7 +66,7 @@ pub(super) fn board(places: &[LeaderboardRow]) -> NumberTable {
     NumberTable { columns, rows: places.iter().map(row).collect() }
 }
 
-/// pass@1 of each agent and model as a matrix, whose longer side goes down; empty unless there are several agents and
+/// pass@1 of each agent and model as a matrix, with the longer side vertical. Empty unless there are several agents and
 /// several models.
 pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -> NumberTable {
     let agent = |place: &LeaderboardRow| material.agents.get(&place.agent).unwrap_or(&place.agent).clone();
@@ -114,7 +114,7 @@ fn of_place<'a>(
 /// pass@1 by paper, with a column for each of the first contenders.
 pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> LinkedTable {
     let mut found: BTreeMap<ContenderOnPaper<'_>, Samples<'_>> = BTreeMap::new();
-    // Passed and all attempts of all contenders together.
+    // Numbers of passed and of all attempts, over all contenders together.
     let mut totals: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for record in scored(&material.records) {
         let AttemptRecord { paper, agent, model, sample, n, pass, .. } = record;

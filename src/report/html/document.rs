@@ -15,7 +15,7 @@ use super::pack::{digest, packed, safe_json};
 use super::template::render;
 use crate::error::Result;
 
-/// Maximum bytes of details inside a page; with script, pictures and index it then stays below 3 MB.
+/// Maximum bytes of details inside a page. With script, charts and index, the page then stays below 3 MB.
 const MOST_INSIDE: usize = 2_300_000;
 
 const STYLE: &str = include_str!("style.css");
@@ -81,7 +81,7 @@ pub fn page(material: &Material, details: &Details<'_>, folder: &str, beside: &W
         let chunk = Chunk { name: format!("p{place}"), packed: packed(&papers_text(material, place))? };
         verdicts.add(chunk, MOST_INSIDE, beside)?;
     }
-    // Trajectories make up nearly all of the size, so they are the first to leave the page.
+    // Trajectories make up nearly all of the size, so they are moved out of the page first.
     let both = Mutex::new((verdicts, PageChunks::default()));
     (0..details.samples()).into_par_iter().with_max_len(1).try_for_each(|place| {
         let mut sample = details.sample(place);

@@ -46,7 +46,7 @@ pub(super) fn headline(
     pairs: &[ContenderComparison],
     places: &[LeaderboardRow],
 ) -> Headline {
-    // For each agent and model, use the row over all n or, if there is only one row, that one.
+    // For each agent and model, use the row over all n or, if there is only one row, that row.
     let is_whole = |row: &&SummaryRow| {
         row.n.is_none()
             || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
@@ -76,7 +76,7 @@ pub(super) fn headline(
     }
 }
 
-/// Makes one contender's line.
+/// Makes the line of one contender.
 fn headline_row(place: &LeaderboardRow) -> HeadlineRow {
     let mut more = Vec::new();
     for (sign, at) in [("@", place.any), ("^", place.all)] {
@@ -96,7 +96,7 @@ fn headline_row(place: &LeaderboardRow) -> HeadlineRow {
     }
 }
 
-/// Says whether the first contender is ahead of the second, by the test that ranks follow from.
+/// Says whether the first contender is ahead of the second, by the same test that decides the ranks.
 fn came_out(pairs: &[ContenderComparison], rows: &[&SummaryRow]) -> String {
     let [first, second, ..] = rows else { return String::new() };
     let name = |row: &SummaryRow| contender_name(&row.agent, row.model.as_deref());

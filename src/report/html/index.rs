@@ -51,7 +51,7 @@ pub struct SampleEntry {
     pub id: String,
     /// The paper or repo of the sample.
     pub paper: String,
-    /// Its value on the difficulty axis.
+    /// The sample's value on the difficulty axis.
     pub n: usize,
     /// Attempts by agent and number.
     pub attempts: Vec<AttemptEntry>,
@@ -110,7 +110,7 @@ fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
     of_records.chain(of_begun).collect()
 }
 
-/// Outcome of an attempt, as a word for which the page has a sign.
+/// Outcome of an attempt, as a word that the page shows with a symbol.
 #[must_use]
 pub(super) fn state(record: &AttemptRecord) -> &'static str {
     match (record.is_infrastructure(), record.pass, record.is_unsupported()) {

@@ -89,7 +89,7 @@ pub struct SampleFacts {
     pub item: String,
     /// The paper or repo of the sample.
     pub cluster: String,
-    /// Its value on the difficulty axis.
+    /// The sample's value on the difficulty axis.
     pub n: usize,
     /// The value on the axis in words.
     pub extent: String,

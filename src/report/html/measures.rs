@@ -45,7 +45,7 @@ pub(super) fn measures(material: &Material, summary: &Summary, places: &[Leaderb
     let unlisted = measured.into_iter().filter(|name| listed().all(|it| it.name != *name));
     found.extend(unlisted.map(|name| (name, None)));
     let is_share = |name: &str, facts: Option<&MeasureFacts>| {
-        // A family that does not describe a measure may count something: only a share has an interval.
+        // A measure that the family does not describe may be a count; only shares have intervals.
         facts.map_or_else(
             || rows.iter().all(|row| !row.measures.contains_key(name) || row.measures[name] <= 1.0),
             |facts| !facts.is_count,
@@ -83,7 +83,7 @@ fn table(
     cell: impl Fn(&SummaryRow, &str) -> String,
 ) -> NumberTable {
     let mut ns: Vec<Option<usize>> = rows.iter().map(|row| row.n).collect::<BTreeSet<_>>().into_iter().collect();
-    // `None` sorts first: all n.
+    // The entry for all n is `None`, which sorts first.
     if ns.len() == 2 && ns[0].is_none() {
         ns.remove(0);
     }

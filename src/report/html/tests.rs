@@ -245,7 +245,7 @@ fn several_contenders_are_on_a_leaderboard_by_model_and_by_paper() {
     let html = overview(&tasks).unwrap();
     assert!(html.contains("Results by repo") && html.contains(" of 2 repos, "), "{html}");
     assert!(html.contains("over samples of these repos") && !html.contains("paper's"), "{html}");
-    // With a single contender there is neither.
+    // A page with a single contender has neither a leaderboard nor results by paper.
     let alone = overview(&material(vec![record("a", "x_0", 0, true)])).unwrap();
     assert!(!alone.contains("Leaderboard") && !alone.contains("Results by paper"));
 }
@@ -312,7 +312,7 @@ fn the_measures_of_a_family_are_shown_with_intervals_by_n_and_with_their_meaning
         section.contains("landmarks that were &lt;reached&gt;") && !section.contains("nothing has it"),
         "{section}"
     );
-    // Counts are shown as numbers, not percentages.
+    // Means of counts are shown as numbers, not as percentages.
     assert!(rows.last().unwrap().contains("<td>3.00</td>"), "{rows:?}");
     for id in ["measures", "results"] {
         let section = section_of(&html, id);
@@ -347,7 +347,7 @@ fn every_table_begins_with_the_best_contender_and_what_failed_comes_before_what_
     assert!(first.starts_with("b-<wbr>strong m<"), "{differences}");
     let place = |id: &str| html.find(&format!("id=\"{id}\"")).unwrap();
     assert!(place("ends") < place("took") && place("took") < place("cost-accuracy"));
-    // The table of contents names each section that there is, and nothing else.
+    // The table of contents names each section of the page, and nothing else.
     let contents = html.split_once("class=\"toc\"").unwrap().1.split_once("</ul>").unwrap().0;
     let linked: Vec<&str> = contents.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     assert!(linked.len() >= 7 && linked.iter().all(|id| html.contains(&format!("id=\"{id}\""))), "{linked:?}");
@@ -378,6 +378,6 @@ fn the_index_says_how_each_attempt_ended() {
     material.begun.push(UnrecordedAttempt { origin, agent: "a".to_owned(), model: None, sample, attempt: 2 });
     let index = serde_json::to_value(index(&material)).unwrap();
     assert_eq!(index["ends"], serde_json::json!(["answered", "gave_up", "not_finished"]));
-    // Contender, number, state, end.
+    // Each entry has contender, number, state and end.
     assert_eq!(index["samples"][0]["tries"], serde_json::json!([0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 4, 2]));
 }

@@ -165,7 +165,7 @@ async fn as_many_attempts_run_at_once_as_there_are_jobs() {
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_waits_for_money_that_running_ones_may_leave_over() {
-    // Each may spend a dollar and takes ten cents: only one at a time fits.
+    // Each attempt may spend a dollar and spends ten cents, so only one at a time fits.
     let attempts = ScriptedTries::new(1.0, vec![vec![PlannedTry::new(10, 0.1, End::Answered)]; 3]);
     let terms = SchedulingLimits { max_cost: Some(1.25), ..TERMS };
     let ran = run(&attempts, terms, &CancellationToken::new()).await;
@@ -226,7 +226,7 @@ async fn a_model_that_refuses_all_work_stops_the_run_and_what_had_ended_is_kept(
     let ran = run(&attempts, TERMS, &cancel).await;
     let error = ran.outcome.unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (FailureKind::Model, "try 1"));
-    // The third was running and is stopped with its cost so far; the fourth never began.
+    // The third attempt was running and is stopped with its cost so far; the fourth never began.
     let ends: Vec<_> = ran.kept.iter().map(|(sample, end, _)| (sample.as_str(), *end)).collect();
     assert_eq!(ends, [("p_0", End::Answered), ("p_1", End::ModelDenied), ("p_2", End::Cancelled)]);
     assert_eq!((attempts.lock_seen().begun.clone(), ran.seconds), (vec![1, 1, 1, 0], 5));
@@ -263,14 +263,14 @@ async fn a_provider_that_refuses_everything_stops_the_run_early() {
     let error = ran.outcome.unwrap_err();
     assert_eq!((error.kind, ran.kept.len()), (FailureKind::Provider, 5));
     assert!(error.message.contains("refused all 5 attempts of `scripted` so far"), "{}", error.message);
-    // So does an agent that never gets to ask.
+    // An agent that never asks the model stops the run, too.
     let unasked = (0..20).map(|_| vec![PlannedTry::new(1, 0.0, End::NeverAsked)]).collect();
     let ran =
         run(&ScriptedTries::new(0.0, unasked), SchedulingLimits { jobs: 1, ..TERMS }, &CancellationToken::new()).await;
     let error = ran.outcome.unwrap_err();
     assert_eq!((error.kind, ran.kept.len()), (FailureKind::Machine, 5));
     assert!(error.message.contains("failed in all 5 attempts so far before"), "{}", error.message);
-    // A single other end shows that the provider works.
+    // A single attempt with another end shows that the provider works.
     let tries = (0..20).map(|place| if place == 3 { vec![PlannedTry::new(1, 0.0, End::GaveUp)] } else { refused() });
     let ran = run(&ScriptedTries::new(0.0, tries.collect()), TERMS, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
@@ -316,7 +316,7 @@ async fn stopping_a_run_keeps_finished_attempts() {
     };
     let (ran, ()) = tokio::join!(run(&attempts, TERMS, &cancel), stop);
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Interrupted);
-    // One had ended; of the two running, one had spent something, which is recorded.
+    // One attempt had ended. Of the two running ones, one had spent something, and its cost is recorded.
     let kept: Vec<_> = ran.kept.iter().map(|(sample, end, cost)| (sample.as_str(), *end, *cost)).collect();
     assert_eq!(kept, [("p_0", End::Answered, 0.25), ("p_1", End::Cancelled, 0.25)]);
     assert_eq!((ran.events.finished(), ran.seconds), (1, 10));

@@ -74,7 +74,7 @@ impl Heartbeat {
                 }
                 drop(stopped);
                 count += 1;
-                // A failed beat is simply missing.
+                // If writing fails, this beat is missing.
                 let _ = write(&file, count, RUNNING);
                 if buried.exists() {
                     told.cancel();
@@ -116,7 +116,7 @@ fn write(path: &Path, count: u64, state: &str) -> io::Result<()> {
 /// Whether a process is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
-    /// Not known to be dead.
+    /// No reason to consider it dead.
     Alive,
     /// No sign of life for too long.
     Dead,
@@ -138,7 +138,7 @@ struct PeerBeat {
     looked: Instant,
     /// Time without a change, counting only periods in which we looked.
     unchanged: Duration,
-    /// Whether the text has ever changed. It never does if the process died before the first look.
+    /// Whether the file's text has ever changed. It never changes if the process died before the first look.
     has_changed: bool,
 }
 
@@ -155,7 +155,7 @@ impl PeerWatch {
         self.looked(name, text, Instant::now())
     }
 
-    /// Whether a process has shown a sign of life since the first look, and recently.
+    /// Whether a process has shown a sign of life since the first look, the last one recently.
     #[must_use]
     pub fn is_well(&self, name: &str) -> bool {
         self.seen.get(name).is_some_and(|seen| seen.has_changed && seen.unchanged < self.timeout / 2)
@@ -231,7 +231,7 @@ mod tests {
         assert!(!well(&mut watch, 0, "1 running\n") && !well(&mut watch, 5, "1 running\n"));
         assert!(well(&mut watch, 10, "2 running\n") && well(&mut watch, 15, "2 running\n"));
         assert!(!well(&mut watch, 30, "2 running\n") || !well(&mut watch, 45, "2 running\n"));
-        // A process without a file.
+        // A process without a file counts as alive at first, and as dead when the file stays missing.
         assert_eq!(watch.looked("b", Vec::new(), begun), Liveness::Alive);
         let later = (1..=5).map(|turn| watch.looked("b", Vec::new(), begun + Duration::from_secs(15 * turn))).last();
         assert_eq!(later, Some(Liveness::Dead));
@@ -252,11 +252,11 @@ mod tests {
                 let text = std::fs::read(&path).unwrap();
                 watch.looked("a", text, begun + Duration::from_secs(seconds))
             };
-            // A clock is a day off in either direction; the process is alive while it counts...
+            // Even if the clock is a day off in either direction, a process is alive while its counter changes.
             for turn in 0..60 {
                 assert_eq!(look(5 * turn, turn, written), Liveness::Alive);
             }
-            // ... and dead when it doesn't, however new its file is.
+            // A process is dead once its counter stands still, however new its file is.
             for turn in 60..71 {
                 assert_eq!(look(5 * turn, 59, now + Duration::from_secs(5 * turn)), Liveness::Alive, "{turn}");
             }
@@ -269,7 +269,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, buried) = (file(folder.path(), "a"), folder.path().join("of-a.0"));
         let timeout = Duration::from_millis(120);
-        // There is no file to beat in, as while a file server is unavailable.
+        // The beat file is missing, as while a file server is unavailable.
         let beat = Heartbeat::start(&path, timeout, buried.clone()).unwrap();
         std::thread::sleep(4 * timeout);
         assert!(!beat.lapsed().is_cancelled());

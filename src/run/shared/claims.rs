@@ -1,5 +1,6 @@
-//! Claims: which process works on what. A claim is a file `<what>.<generation>`, which only one process can create and
-//! which names its holder. To take over from a dead holder, a process creates the file of the next generation.
+//! Claims of the work of a shared run, such as an attempt. A claim is a file `<what>.<generation>`, which only one
+//! process can create and which names its holder. To take over from a dead holder, a process creates the file of the
+//! next generation.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -36,7 +37,7 @@ impl Claims {
         format!("of-{name}")
     }
 
-    /// The file that exists if something was claimed at all.
+    /// Path of the first claim's file, which exists if `what` was ever claimed.
     #[must_use]
     pub fn first(folder: &Path, what: &str) -> PathBuf {
         folder.join(format!("{what}.0"))

@@ -18,17 +18,18 @@ const MOST_STARTS: u32 = 100_000;
 
 /// This process as a member of a shared run.
 pub struct Member {
-    /// Its name: the shard's number, from the second start on followed by the number of the start, such as `03-2`.
+    /// Name of this process: the shard's number. From the second start on, it is followed by the number of the start,
+    /// such as `03-2`.
     pub name: String,
     /// The part of the run that it starts with.
     pub shard: Shard,
-    /// Its records.
+    /// Writer of this process's records.
     pub writer: Writer,
-    /// Its ledger.
+    /// Ledger of this process's model calls.
     pub ledger: Arc<Ledger>,
-    /// Its signs of life.
+    /// Signs of life of this process.
     pub beat: Heartbeat,
-    /// Its session.
+    /// Facts about this process's session.
     facts: SessionFacts,
 }
 

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// nobody holds, so the number only decides where it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Its number, from 0.
+    /// Number of the shard, from 0.
     pub index: u32,
     /// Number of shards.
     pub count: u32,
@@ -43,7 +43,7 @@ impl Shard {
         Ok((count > 0).then(|| Self { index: (task.saturating_sub(first) / step) % count, count }))
     }
 
-    /// Its number from 1, padded to the digits of the last one, so that names sort.
+    /// Returns the shard's number from 1, padded to the digits of the last shard's number, so that names sort.
     #[must_use]
     pub fn name(self) -> String {
         format!("{:0width$}", self.index + 1, width = self.count.to_string().len())

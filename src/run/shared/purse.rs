@@ -15,7 +15,8 @@ use crate::files::write_once;
 /// Tolerance for rounding errors in sums of dollars.
 const ROUNDING: f64 = 1e-9;
 
-/// Interval and number of checks for an existing file that is not visible yet on a shared file system.
+/// Time between two checks for a file that exists but is not visible yet on a shared file system. `LOOKS` is the number
+/// of checks.
 const UNSEEN: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 600;
 
@@ -24,7 +25,7 @@ const LOOKS: u32 = 600;
 struct SpendingLimit {
     writer: String,
     dollars: f64,
-    /// Whether the shard has spent all of this and runs nothing.
+    /// Whether the shard has spent its total and runs nothing.
     #[serde(default)]
     idle: bool,
 }
@@ -54,7 +55,7 @@ impl Purse {
         self.last.get(&self.writer).map_or(0.0, |entry| entry.dollars)
     }
 
-    /// Dollars that others have spent or may spend, as of the last look.
+    /// Dollars that other shards have spent or may spend, as of the last look.
     #[must_use]
     pub fn others(&self) -> f64 {
         self.last.values().filter(|entry| entry.writer != self.writer).map(|entry| entry.dollars).sum()
@@ -81,7 +82,8 @@ impl Purse {
         }
     }
 
-    /// Lowers the total of a shard that runs nothing more to what it has spent, which frees the rest.
+    /// Lowers the total of a shard that no longer runs anything to the amount that it has spent, so that others may use
+    /// the rest.
     ///
     /// # Errors
     /// If the folder cannot be read or written.

@@ -1,5 +1,5 @@
-//! The attempts that one process of a shared run makes: first its own part, then attempts that nobody has started, then
-//! those left by dead processes.
+//! The attempts that one process of a shared run makes: first those of its own shard, then those of other shards that
+//! nobody has started, then those of dead processes.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ pub struct SharedQueue<'a> {
     lost: HashMap<usize, (u32, String)>,
     /// Attempts that nobody had started at the last look, in the order in which this process tries to claim them.
     free: VecDeque<usize>,
-    /// Whether `free` includes the parts of other shards.
+    /// Whether `free` includes the attempts of other shards.
     of_others: bool,
     /// Attempts claimed but not finished by others, with the generation of each claim.
     held: BTreeMap<usize, u32>,
@@ -50,7 +50,7 @@ pub struct SharedQueue<'a> {
     own: HashMap<usize, u32>,
     /// Dead processes that have been cleaned up after.
     cleared: Vec<String>,
-    /// Number of attempts left to others, if this process leaves before the end.
+    /// Number of attempts left to other processes, if this process leaves before the run is finished.
     left: usize,
     pause: Duration,
     looked: Option<Instant>,
@@ -115,7 +115,7 @@ impl<'a> SharedQueue<'a> {
         })
     }
 
-    /// Number of all attempts, and of finished ones.
+    /// Number of all attempts, and number of finished attempts.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         (self.plan.len(), self.done.iter().filter(|done| **done).count())
@@ -175,7 +175,7 @@ impl<'a> SharedQueue<'a> {
         self.lost.get(&place).is_some_and(|(count, _)| *count >= self.tries)
     }
 
-    /// Looks for attempts that nobody has started, in this process's own part or in all parts.
+    /// Looks for attempts that nobody has started: those of this process's shard, or of all shards.
     fn find_free(&mut self, of_others: bool) -> Result<()> {
         self.of_others = of_others;
         let claimed = self.claims.all().map_err(|error| self.failed(error))?;
@@ -343,7 +343,7 @@ impl<'a> SharedQueue<'a> {
         for name in busy {
             match self.watch.look(&name) {
                 Liveness::Dead => self.clear_up(&name)?,
-                // A process that has just ended has recorded what it spent.
+                // A process that has just ended has entered what it spent, which may have freed money.
                 Liveness::Alive | Liveness::Ended => any = true,
             }
         }

@@ -88,7 +88,7 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
         return from_image(engine, &source, name).await;
     }
     if let Some(place) = registry::named() {
-        // Do not fall back to another source: a different base would change all images.
+        // Do not fall back to another source: a different base would change all images built on it.
         return registry::fetch(engine, &place, name).await.map_err(|error| {
             let there = registry::name_in(&place, name);
             Error::machine(format!("failed to pull `{there}`; {} names that registry", registry::VARIABLE))
@@ -113,7 +113,7 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
     import(engine, name, &format!("debootstrap-{SUITE}"), body, writing).await
 }
 
-/// Whether an image is a base that this program has made.
+/// Whether an image is a base made by this program.
 async fn is_base(engine: &Engine, image: &str) -> Result<bool> {
     let about = engine.docker.inspect_image(image).await;
     let about = about.map_err(|error| engine.failed("read the base image", &error))?;
@@ -169,7 +169,7 @@ async fn import(
     let label = format!("LABEL {LABEL}={} {KIND}=base {LABEL}.origin={origin}", env!("CARGO_PKG_VERSION"));
     let unfinished = format!("{name}-unfinished");
     let failed = |error| engine.failed("import the base image", &error);
-    // The tag is part of the repository's name, because podman ignores a tag in its own field.
+    // Put the tag into the repository's name, because podman ignores the separate tag field.
     let options = CreateImageOptionsBuilder::default().from_src("-").repo(&unfinished).changes(vec![label]).build();
     let mut told = Box::pin(engine.builder.create_image(Some(options), Some(bollard::body_try_stream(body)), None));
     while told.try_next().await.map_err(failed)?.is_some() {}

@@ -30,12 +30,12 @@ use autoexperiment_init::wire::{InitJob, Setup, Surroundings};
 
 /// Time limit of the init for the setup.
 const SETUP: Duration = Duration::from_mins(1);
-/// Time limit of the engine to stop a container, and time that the end of an attempt waits for the removal, which then
-/// continues in the background.
+/// Time limit for the engine to stop a container. The end of an attempt also waits this long for the container's
+/// removal, which then continues in the background.
 const REMOVAL: Duration = Duration::from_secs(20);
 /// Maximum number of processes in all of podman's containers together.
 const PROCESSES: u64 = 32_768;
-/// Maximum bytes of a list of the whole workspace, with its last entry and its end.
+/// Maximum bytes of a list of the whole workspace, including the last entry and the end mark.
 const SURVEY: u64 = (tree::LISTING + 2 * tree::ENTRY) as u64;
 /// Maximum bytes of standard error that are kept from a container whose init fails.
 const LAST_WORDS: usize = 2000;
@@ -117,8 +117,8 @@ pub(super) async fn start(
 /// Creates a container, with a quota for its files if the engine's storage driver supports quotas.
 async fn create(engine: &Engine, mut body: ContainerCreateBody, disk: u64) -> Result<String, bollard::errors::Error> {
     if engine.quota.is_expected() {
-        // The quota is above the limit that the init watches, which stops a command and says why. It stops commands
-        // that write faster than the checks of the disk come.
+        // The quota is above the limit that the init enforces by stopping a command with a reason. It only stops
+        // commands that write faster than the init checks the disk.
         let size = disk.saturating_add(disk / 8).saturating_add(64 << 20);
         let mut limited = body.clone();
         let option = HashMap::from([("size".to_owned(), size.to_string())]);
@@ -162,7 +162,7 @@ fn devices(own: Option<&Gpu>, gpus: Option<Gpus>) -> Option<DeviceRequest> {
         (None, None) => return None,
         (None, Some(Gpus::All)) => (Some(-1), None),
         (None, Some(Gpus::Count(count))) => (Some(i64::from(count)), None),
-        // Containers outside attempts, such as canaries, get any one.
+        // Containers outside of attempts, such as canaries, get any one graphics processor.
         (None, Some(Gpus::Each(_))) => (Some(1), None),
     };
     let capabilities = Some(vec![vec!["gpu".to_owned()]]);
@@ -187,8 +187,8 @@ fn body(
     let mut ulimits =
         vec![same("core", 0), same("nofile", 4096), same("fsize", limits.file_size), same("memlock", 8 << 20)];
     if engine.kind == EngineKind::Podman {
-        // A podman that is itself confined may not set its own default for this limit. It counts all containers
-        // together, so `pids_limit` below is the one that matters.
+        // A podman that is itself confined may not set its own default for this limit. The limit counts the processes
+        // of all containers together, so `pids_limit` below is the effective one.
         let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NPROC)
             .map_or(PROCESSES, |limit| limit.1);
         ulimits.push(same("nproc", most.min(PROCESSES)));
@@ -207,7 +207,7 @@ fn body(
         memory: Some(number(limits.memory)),
         memory_swap: Some(number(limits.memory)),
         nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9).round() as i64),
-        // One more for the init.
+        // One process more, for the init.
         pids_limit: Some(number(limits.processes.saturating_add(1))),
         ulimits: Some(ulimits),
         shm_size: Some(number(half)),
@@ -236,7 +236,7 @@ fn body(
 
 impl Container {
     /// Copies the attempt's changes into the folder `to` on the host, which is the upper layer or a copy of it. `job`
-    /// lists the workspace and determines what happens to the processes inside.
+    /// lists the workspace and also decides whether the processes inside are killed or only paused.
     async fn bring_back(&mut self, job: &InitJob, to: &Path) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
@@ -249,7 +249,7 @@ impl Container {
         let survey = self.conversation.file_job("read", here, job.clone(), &[], SURVEY).await.map_err(gone)?;
         let mut survey = tree::decode_survey(&survey).map_err(lost)?;
         if survey.is_cut {
-            // The agent left more files than a list can hold. Compare at least all files that the attempt was given.
+            // The agent left more files than fit into a list. Compare at least the files that the attempt was given.
             let (tree, upper) = (self.tree.clone(), self.upper.clone());
             let known = blocking(move || upper::known(&tree, &upper)).await.map_err(lost)?;
             let paths = tree::encode_paths(known.iter().map(Vec::as_slice)).map_err(lost)?;
@@ -322,7 +322,7 @@ impl Sandbox for Container {
 
     async fn look(&mut self, upper: &Path) -> Result<bool, Fault> {
         let (from, to) = (self.upper.clone(), upper.to_owned());
-        // Both folders are on the host, so a failure is the harness's.
+        // Both folders are on the host, so a failure to copy is the harness's fault.
         let copied = blocking(move || upper::copy(&from, &to)).await;
         copied.map_err(|error| {
             let evidence = EvidenceKind::Harness.because(format!("the harness failed to copy its own files: {error}"));
@@ -335,7 +335,7 @@ impl Sandbox for Container {
     async fn destroy(mut self: Box<Self>) -> Result<(), Fault> {
         let brought = self.bring_back(&InitJob::Survey, &self.upper.clone()).await;
         let brought = self.checked(brought).await;
-        // Removing the attempt's files may take long; do not lose its changes because of that.
+        // Removing the attempt's files may take long, and a timeout here must not lose its changes.
         self.removal.wait(REMOVAL).await;
         brought
     }
@@ -361,7 +361,7 @@ impl Removal {
 
     fn begin(&mut self) -> Option<tokio::task::JoinHandle<()>> {
         let id = self.id.take()?;
-        // Without a runtime, the closed streams must end the container.
+        // Without a runtime, nothing can be sent to the engine; closing the streams ends the container.
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let engine = self.engine.clone();
         engine.removals.begin(&id);
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(asked(None, None), None);
         assert_eq!(asked(None, Some(Gpus::All)), Some((Some(-1), None)));
         assert_eq!(asked(None, Some(Gpus::Count(2))), Some((Some(2), None)));
-        // By the machine's name, because the engine does not run inside the job.
+        // The machine's name of the device is used, because the engine does not run inside the job.
         assert_eq!(asked(Some(&own), Some(Gpus::Each(None))), Some((None, Some(vec!["3".to_owned()]))));
     }
 }

@@ -103,13 +103,13 @@ pub(super) struct Engine {
     pub(super) removals: Arc<Removals>,
 }
 
-/// Whether the storage driver can limit the size of a container's files. Engines only reveal that when a limit is
+/// Whether the storage driver can limit the size of a container's files. An engine reveals this only when a limit is
 /// requested.
 #[derive(Debug)]
 pub(super) struct Quota(AtomicBool);
 
 impl Quota {
-    /// Assumes that drivers that may support quotas do, until one refuses.
+    /// Assumes that a driver that may support quotas does so, until it refuses one.
     fn from_info(info: &SystemInfo) -> Self {
         let driver = info.driver.as_deref().unwrap_or_default();
         let below =
@@ -162,7 +162,7 @@ impl Engine {
         Ok(Self::over(kind, address, &docker, info))
     }
 
-    /// Creates the handle of an engine that was reached at this address.
+    /// Creates the engine for a connection to this address.
     pub(super) fn over(kind: EngineKind, address: &str, docker: &Docker, info: SystemInfo) -> Self {
         let with = |seconds| docker.clone().with_timeout(Duration::from_secs(seconds));
         Self {
@@ -194,7 +194,7 @@ impl Engine {
         labels
     }
 
-    /// The error for a failed request, which is never the fault of the code inside.
+    /// The error for a failed request. Code inside a container cannot cause it.
     pub(super) fn failed(&self, what: &str, error: &bollard::errors::Error) -> Error {
         Error::new(FailureKind::Infrastructure, format!("{} failed to {what}: {error}", self.kind.name()))
             .hint(format!("check the engine with `{} info` and the disk with `df`", self.kind.name()))

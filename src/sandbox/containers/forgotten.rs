@@ -10,7 +10,7 @@ use autoexperiment_init::processes::{self, Identity};
 
 /// The supervisors' programs, each with the option that precedes the container's id.
 const SUPERVISORS: [(&str, &[u8]); 2] = [("containerd-shim", b"-id"), ("conmon", b"-c")];
-/// Time for a supervisor that is already exiting.
+/// Time to wait for a supervisor that is already exiting.
 const MOMENT: Duration = Duration::from_secs(2);
 /// Maximum depth at which the control groups of containers are nested.
 const DEPTH: usize = 6;
@@ -59,12 +59,12 @@ fn remove_groups(root: &Path, id: &str) {
     let is_its = |entry: &walkdir::DirEntry| entry.file_name().to_string_lossy().contains(id);
     let walk = walkdir::WalkDir::new(root).max_depth(DEPTH).contents_first(true).into_iter().flatten();
     for entry in walk.filter(|entry| entry.file_type().is_dir() && is_its(entry)) {
-        // Fails for a group that is not empty, which stays.
+        // Removing a group that is not empty fails, and the group stays.
         let _ = std::fs::remove_dir(entry.path());
     }
 }
 
-/// Whether a command line, of words that end in zero bytes, is that of the container's supervisor.
+/// Whether a command line is that of the container's supervisor. Each word of `line` ends with a zero byte.
 fn is_supervisor(line: &[u8], id: &str) -> bool {
     let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
     let program = words.first().and_then(|word| std::str::from_utf8(word).ok()).map(Path::new);
@@ -95,8 +95,8 @@ mod tests {
         assert!(!is_member(groups, "abd") && !is_member(groups, "") && !is_member(b"", "abc"));
     }
 
-    /// Podman leaves this if it is killed while it starts a container: the process that would become the container, in
-    /// the container's group, without a supervisor.
+    /// Podman leaves this state if it is killed while it starts a container: the process that would become the
+    /// container, in the container's group, without a supervisor.
     #[tokio::test]
     async fn a_process_without_a_supervisor_is_ended_with_its_group() {
         let Some(place) = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].map(Path::new).into_iter().find(|place| {

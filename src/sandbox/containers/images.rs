@@ -23,9 +23,9 @@ use crate::files::hex;
 use crate::sandbox::WORKDIR;
 use crate::sandbox::exposed::exposures;
 
-/// Increased when the content of images changes.
+/// Version of the image content. It is part of the names, and is increased when the content changes.
 const FORMAT: &str = "1";
-/// Prefix of all image names. Without the host in it, an engine would look in its default registry.
+/// Prefix of all image names. Without a host in the name, an engine would look in its default registry.
 pub(super) const PREFIX: &str = "localhost/autoexperiment";
 /// Folder in which the base's loader looks for libraries.
 const LIBRARIES: &str = "/usr/lib";
@@ -85,9 +85,9 @@ impl EngineImages {
         .await
     }
 
-    /// Returns the paths to leave out of the folders' layers, which are the same on this machine and in the image.
+    /// Returns the paths to leave out of the layers. A path is the same on this machine and in the image.
     pub(super) fn left_out(read_only: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        // Only the interpreter is copied from the system's own folders, so they expose nothing.
+        // Of the system's own folders only the interpreter is copied, so they expose nothing.
         let own =
             read_only.iter().map(PathBuf::as_path).filter(|folder| !SYSTEM.iter().any(|one| *folder == Path::new(one)));
         let mut left_out = Vec::new();
@@ -178,7 +178,7 @@ impl EngineImages {
         .await
     }
 
-    /// Runs `make` once for all attempts of this process, and again only if it failed. The future is boxed, because
+    /// Runs `make` once for all attempts of this process, and again only after a failure. The future is boxed, because
     /// nested futures become too large for a stack.
     async fn once(&self, key: &str, make: Pin<Box<dyn Future<Output = Result<String>> + Send + '_>>) -> Result<String> {
         let cell = self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(key.to_owned()).or_default().clone();
@@ -246,8 +246,8 @@ impl EngineImages {
             upload(&self.engine, &id, "/", move |archive| {
                 let style = Style { owner: 0, stamped: false };
                 for library in libraries {
-                    // Named as the link and with the content of its target. Not at the host's path, which may be a link
-                    // in the image, but in a folder where every loader looks.
+                    // The library gets the name of the link and the content of its target. It is put into a folder
+                    // where every loader looks, because the host's path may be a link in the image.
                     let place = Path::new(LIBRARIES).join(library.file_name().unwrap_or_default());
                     archive.tree(&library.canonicalize()?, &place, style)?;
                 }
@@ -291,7 +291,7 @@ impl EngineImages {
 
     async fn commit(&self, id: &str, name: &str, kind: &str) -> Result<()> {
         let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
-        // Clear the owner, which is only the container's, so that the image is not removed with it.
+        // Clear the owner label, which only the build container needs, so that the image is not removed with it.
         let labels = format!("LABEL {LABEL}={} {KIND}={kind} {OWNER}=\"\"", env!("CARGO_PKG_VERSION"));
         let options =
             CommitContainerOptionsBuilder::default().container(id).repo(repo).tag(tag).pause(false).changes(&labels);
@@ -300,8 +300,8 @@ impl EngineImages {
     }
 }
 
-/// Returns the package folders of interpreters that the virtual environments among the folders cannot see, because they
-/// do not include the system's packages.
+/// Returns the package folders of interpreters that none of the virtual environments among the folders can see, because
+/// they do not include the system's packages.
 fn spare(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut spare = Vec::new();
     for folder in folders {
@@ -318,8 +318,8 @@ fn spare(folders: &[PathBuf]) -> Vec<PathBuf> {
     spare
 }
 
-/// Whether no experiment needs this file or folder: packages that no environment sees, Python's own tests, static
-/// libraries.
+/// Whether a file or folder is left out because no experiment needs it: packages that no environment sees, Python's own
+/// tests, static libraries.
 fn is_spare(path: &Path, spare: &[PathBuf]) -> bool {
     let name = |path: Option<&Path>| path.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let is_test = name(Some(path)).as_deref() == Some("test")

@@ -1,4 +1,5 @@
-//! Finds the shared libraries that a program of the host needs, for an interpreter also those of its modules.
+//! Finds the shared libraries that a program of the host needs. For an interpreter, this includes the libraries of its
+//! modules.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

@@ -36,7 +36,7 @@ use tools::Tools;
 pub use engine::EngineKind;
 pub use store::{EngineStore, SweepResult};
 
-/// Label of everything that this program makes in an engine. Objects without it are never removed.
+/// Label of all objects that this program makes in an engine. Objects without it are never removed.
 const LABEL: &str = "autoexperiment";
 /// User and group of all processes and files in a container: a number that no system assigns by default and that
 /// engines without root can map.
@@ -184,7 +184,7 @@ impl Backend for ContainerBackend {
             Ok(Err(error)) => return silent(format!("does not answer: {error}")),
             Ok(Ok(_)) => {}
         }
-        // As long as the attempt's own container exists, it may be the cause of a failure.
+        // The attempt's own container may cause a failure as long as it exists, so wait until it is removed.
         if !self.engine.removals.wait_until_idle(REMOVALS).await {
             return None;
         }
@@ -202,7 +202,7 @@ impl Backend for ContainerBackend {
         loop {
             match Box::pin(self.start_once(spec)).await {
                 Err(error) if error.kind == FailureKind::Infrastructure && begun.elapsed() < RESTART => {
-                    // Another process may have removed an image that this process had found.
+                    // Another process may have removed an image that this process had found, so ask the engine again.
                     self.images.forget();
                     *self.tools.lock().await = None;
                     if self.engine.docker.ping().await.is_err() {

@@ -25,8 +25,8 @@ const BUFFER: usize = 1 << 20;
 pub(super) struct Style {
     /// User and group id of the packed files.
     pub(super) owner: u64,
-    /// Whether all files get the time [`STAMP`], so that later writes can be recognised. Otherwise times are kept,
-    /// because Python compares a source's time with the one in its compiled file.
+    /// Whether all files get the time [`STAMP`], so that files written later can be recognised. Otherwise files keep
+    /// their times, because Python compares the time of a source file with the one stored in its compiled file.
     pub(super) stamped: bool,
 }
 
@@ -66,7 +66,7 @@ impl TarArchive {
     ) -> io::Result<()> {
         let place = |entry: &walkdir::DirEntry| {
             let relative = entry.path().strip_prefix(from).unwrap_or(Path::new(""));
-            // Joining an empty path would add a slash and turn a file into a folder.
+            // Joining an empty path would add a trailing slash, which would turn a file into a folder.
             if relative.as_os_str().is_empty() { to.to_path_buf() } else { to.join(relative) }
         };
         for above in to.ancestors().skip(1).collect::<Vec<_>>().into_iter().rev() {

@@ -26,7 +26,7 @@ pub(super) fn named() -> Option<String> {
     std::env::var(VARIABLE).ok().map(|name| name.trim_end_matches('/').to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Returns an image's name in a registry, which keeps the last part of its path and its tag.
+/// Returns the name that an image has in a registry: the last part of its path, and its tag.
 pub(super) fn name_in(registry: &str, image: &str) -> String {
     format!("{}/{}", registry.trim_end_matches('/'), image.rsplit('/').next().unwrap_or(image))
 }
@@ -67,7 +67,7 @@ pub(super) async fn fetch(engine: &Engine, registry: &str, name: &str) -> Engine
     rename(engine, &there, name, is_new).await
 }
 
-/// Gives an image another name, and removes the first name if it is unwanted.
+/// Gives an image another name, and removes the first name if `is_unwanted`.
 pub(super) async fn rename(engine: &Engine, from: &str, to: &str, is_unwanted: bool) -> EngineResult<()> {
     let (repo, tag) = split(to);
     let options = TagImageOptionsBuilder::default().repo(repo).tag(tag).build();

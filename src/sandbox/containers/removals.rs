@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 /// The removals of one engine's containers.
 #[derive(Debug, Default)]
 pub(super) struct Removals {
-    /// By container id: why its removal was given up, or `None` while it is under way. Successful removals are not
-    /// kept.
+    /// By container id: the reason why a removal was given up, or `None` while it is under way. Successful removals are
+    /// not kept.
     left: Mutex<BTreeMap<String, Option<String>>>,
     ended: Notify,
 }
@@ -35,7 +35,7 @@ impl Removals {
         self.ended.notify_waiters();
     }
 
-    /// Waits until no removal is under way, for at most `longest`. Returns whether that was reached.
+    /// Waits until no removal is under way, for at most `longest`. Returns `false` if some still are.
     pub(super) async fn wait_until_idle(&self, longest: Duration) -> bool {
         let settled = async {
             loop {

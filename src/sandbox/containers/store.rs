@@ -138,8 +138,8 @@ fn is_in_use(error: &bollard::errors::Error) -> bool {
     matches!(error, bollard::errors::Error::DockerResponseServerError { message, .. } if message.contains("in use") || message.contains("being used"))
 }
 
-/// Removes labelled containers whose owner was a process of this machine that has ended. A failure does not keep the
-/// others from being removed.
+/// Removes labelled containers whose owner was a process of this machine that has ended. If one cannot be removed, the
+/// others still are.
 pub(super) async fn sweep(engine: &Engine) -> Result<SweepResult> {
     let options = ListContainersOptionsBuilder::default().all(true).filters(&labelled()).build();
     let containers = engine.docker.list_containers(Some(options)).await;
@@ -162,7 +162,7 @@ pub(super) async fn sweep(engine: &Engine) -> Result<SweepResult> {
     Ok(swept)
 }
 
-/// Removes a container that did not end as usual, and its processes that the engine may have forgotten.
+/// Removes a container that did not end as usual, including processes that the engine may have forgotten.
 async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
     remove(engine, id).await?;
     forgotten::end(id).await;

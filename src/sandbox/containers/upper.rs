@@ -14,7 +14,8 @@ use crate::workspace::remove_tree;
 use autoexperiment_init::tree::lay::{make_room, write};
 use autoexperiment_init::tree::{NodeType, PreparedEntry, Surveyed};
 
-/// Size from which only the size of a file is copied back, because workspaces skip larger files.
+/// Minimum size of files for which only the size is copied back, not the content, because workspaces skip such large
+/// files.
 const FILE: u64 = (16 << 20) + 1;
 /// Maximum number of bytes to copy back in all.
 const TOTAL: u64 = 80 << 20;
@@ -77,9 +78,9 @@ pub(super) struct TreeDifferences {
     modes: BTreeMap<Vec<u8>, bool>,
     /// Entries without contents: files that are too large, links and others.
     named: Vec<Surveyed>,
-    /// Paths of the snapshot that are gone.
+    /// Paths of the snapshot that the attempt removed.
     gone: Vec<PathBuf>,
-    /// Files of the upper layer that are gone.
+    /// Files of the upper layer that the attempt removed.
     lifted: Vec<PathBuf>,
 }
 
@@ -166,7 +167,7 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
             (NodeType::Link(_) | NodeType::Other, _) => left.named.push(entry),
         }
     }
-    // Missing folders need no entry: their missing files imply them.
+    // Missing folders need no entry, because the entries of their missing files imply them.
     left.gone
         .extend(given.iter().filter(|(_, kind)| !matches!(kind, LowerEntry::Folder)).map(|(path, _)| to_path(path)));
     left.lifted.extend(over.iter().map(|path| to_path(path)));
@@ -194,7 +195,7 @@ pub(super) fn write_back(upper: &Path, left: &TreeDifferences, contents: &[&[u8]
     }
     for entry in &left.named {
         match &entry.sort {
-            // Sparse file of the same size; the content is not kept.
+            // Write a sparse file of the same size, without the content.
             NodeType::File { executable, size, .. } => {
                 write(upper, &to_path(&entry.path), *executable, |file| file.set_len(*size))?;
             }
@@ -220,7 +221,7 @@ mod tests {
         assert!(status.success(), "{script}");
     }
 
-    /// A folder plays the container: a copy of the snapshot with the upper layer on top.
+    /// A folder stands for the container: a copy of the snapshot with the upper layer on top.
     #[test]
     fn a_workspace_lists_the_changes_made_in_its_container() {
         let place = tempfile::tempdir().unwrap();

@@ -16,11 +16,11 @@ use crate::sandbox::{Evidence, EvidenceKind};
 
 /// Actions of other users of the engine that end a container or keep it from answering.
 const ACTIONS: [&str; 3] = ["kill", "pause", "stop"];
-/// Minimum duration of a stream of events whose end says something about the engine. A shorter one was refused.
+/// Minimum duration of a stream of events for its end to mean that the engine broke. The engine refused a shorter one.
 const ESTABLISHED: Duration = Duration::from_secs(1);
-/// Maximum time between the ends of two streams if the cause is that their engine went away.
+/// Maximum time between the ends of two streams for the engine's end to be the common cause.
 const AT_ONCE: Duration = Duration::from_secs(3);
-/// Time to wait for the event after a container's own stream has ended.
+/// Time to wait for an event that explains the end of a container's own stream.
 const LATER: Duration = Duration::from_secs(1);
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 

@@ -1,6 +1,6 @@
 //! Control groups, version 1 or 2, through plain files. Each sandbox gets groups that limit its memory, its processes
 //! and its CPU time, below the harness's own group, so that limits set from outside continue to apply. Without write
-//! access, none are used.
+//! access, no control groups are used.
 
 use std::fs;
 use std::io;
@@ -77,8 +77,8 @@ impl Parents {
         format!("memory: {memory}, processes: {processes}, cpu: {cpu}")
     }
 
-    /// Makes a sandbox's groups. They allow `own` more processes than the commands may have, for the init, which enters
-    /// the groups by itself.
+    /// Makes a sandbox's groups. They allow `own` processes in addition to the commands' limit, for the init's
+    /// processes, which enter the groups by themselves.
     pub(super) fn create(&self, limits: &SandboxLimits, own: u64) -> io::Result<Cgroup> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let harness = std::process::id();
@@ -126,10 +126,10 @@ impl Cgroup {
         kill_all(&self.folders);
     }
 
-    /// The files through which the init, a process with one thread, moves itself into the groups.
+    /// The files through which the init, which has a single thread, moves itself into the groups.
     ///
-    /// Moving another process, or one with several threads, makes the kernel wait until no process is forking, which
-    /// takes 20 ms. A thread that moves itself is moved at once; version 1 allows that.
+    /// If a process moves another process, or has several threads, the kernel waits until no process is forking, which
+    /// takes 20 ms. A single thread that moves itself is moved at once, which version 1 allows, too.
     pub(super) fn procs_files(&self) -> &[PathBuf] {
         &self.procs_files
     }
@@ -203,12 +203,12 @@ impl Drop for Cgroup {
 /// a disk access, takes that long.
 const LONGEST_KILL: Duration = Duration::from_mins(1);
 
-/// Kills all processes of one sandbox's groups. Forking is forbidden first, because a chain of processes that each
-/// start the next one and exit would always be ahead of the list that is read here.
+/// Kills all processes of one sandbox's groups. Forking is forbidden first, because otherwise a chain of processes,
+/// each of which starts the next one and exits, would always be ahead of the list read here.
 fn kill_all(folders: &[PathBuf]) {
     let begun = Instant::now();
     for folder in folders {
-        // Each of these files is missing in some group or version.
+        // Some groups and some cgroup versions lack one of these files.
         let _ = fs::write(folder.join("pids.max"), "0");
         let _ = fs::write(folder.join("cgroup.kill"), "1");
     }
@@ -301,7 +301,7 @@ fn sweep(parent: &Path) {
         }) else {
             continue;
         };
-        // Whether a harness of another pid namespace is alive cannot be seen here.
+        // This process cannot see whether a harness in another pid namespace is alive, so keep its groups.
         if processes::started(pid) != Some(begun) && namespace == own {
             kill_all(&[entry.path()]);
             let _ = fs::remove_dir(entry.path());

@@ -26,8 +26,8 @@ use autoexperiment_init::{OWN_VARIABLE, SIGNALLED};
 /// Time limit for an init without namespaces to kill all processes.
 const LONGEST_END: Duration = Duration::from_mins(5);
 
-/// A running local sandbox. Fields are dropped in this order: first the socket closes, which makes the init exit, then
-/// its group and folder are removed.
+/// A running local sandbox. The order of the fields is the order in which they are dropped: closing the socket makes
+/// the init exit, and then its group and folder are removed.
 pub(super) struct LocalSandbox {
     conversation: InitConversation,
     child: Child,
@@ -90,9 +90,9 @@ impl LocalSandbox {
         self.conversation.set_up(setup).await
     }
 
-    /// Passes a result on. If the init can no longer be reached, kills it and adds the cause to the loss. The
-    /// guardian's death kills the init, whose death kills all other processes; without namespaces, the init kills what
-    /// it started when the socket closes.
+    /// Passes a result on. If the init can no longer be reached, kills it and adds the cause to the loss. Killing the
+    /// guardian kills the init, whose death kills all other processes. Without namespaces, the init kills its processes
+    /// when the socket closes.
     async fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         let Err(Fault::Lost(loss)) = result else { return result };
         if !self.conversation.is_lost() || self.is_explained {
@@ -120,9 +120,9 @@ fn signal_name(signal: i32) -> String {
 }
 
 impl LocalSandbox {
-    /// Returns evidence that a process outside killed the init, if the signal shows that. No process inside can send it
-    /// this signal, so the kernel or a process outside did; and the kernel kills for lack of memory, which the
-    /// sandbox's group counts, or for a CPU limit.
+    /// Returns evidence that a process outside killed the init, if the signal shows that. No process inside can send
+    /// the init this signal. The kernel can, for lack of memory (which the sandbox's group counts) or for a CPU limit;
+    /// otherwise, a process outside did.
     fn killed_from_outside(&self, signal: Option<i32>) -> Option<Evidence> {
         let is_possible = signal == Some(Signal::SIGKILL as i32)
             && self.leftovers.cgroup.counts_oom_kills()
@@ -141,7 +141,7 @@ impl LocalSandbox {
         let status = ended.ok()?.ok()?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         let of_init = code.and_then(|code| code.checked_sub(SIGNALLED)).filter(|signal| *signal > 0);
-        // Otherwise the guardian itself was killed, from outside: no process inside sees it.
+        // Otherwise, the guardian itself was killed, and only from outside, because no process inside can see it.
         of_init.map(i32::from).or(status.signal())
     }
 }
@@ -184,8 +184,8 @@ impl Sandbox for LocalSandbox {
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {
         let Self { conversation, mut child, leftovers, disk, .. } = *self;
         drop(conversation);
-        // The init kills all processes and exits when it finds the socket closed. Without namespaces nothing else kills
-        // them, so the init gets a longer time.
+        // The init kills all processes and exits when it finds the socket closed. Without namespaces, only the init can
+        // kill them, so it gets more time.
         let longest = if leftovers.scratch.is_some() { LONGEST_END } else { Duration::from_secs(5) };
         let result = tokio::time::timeout(longest, child.wait()).await;
         if result.is_err() {
@@ -196,7 +196,7 @@ impl Sandbox for LocalSandbox {
             drop(leftovers);
             disk.map_or(Ok(()), |disk| Ok(rustix::fs::syncfs(disk)?))
         });
-        // Writing back fails if the folder that stores the disk was full.
+        // Writing back fails if the disk on which the image is stored was full.
         let written: io::Result<()> = written.await.unwrap_or(Ok(()));
         written.map_err(|error| Fault::Lost(Loss::new(OUT_OF_ROOM).because(error)))
     }

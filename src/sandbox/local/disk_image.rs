@@ -1,5 +1,5 @@
 //! Disks of attempts: a file system in a sparse, unlinked file, mounted where only a file descriptor leads to it. The
-//! kernel holds an attempt to the disk's size, and closing the descriptor removes everything.
+//! kernel limits an attempt to the disk's size, and closing the descriptor removes everything.
 //!
 //! Needs root, `mkfs.ext4` and loop devices. If one of them is missing, the workspace's growth is watched instead.
 
@@ -18,12 +18,12 @@ use rustix::mount::{
 
 use crate::workspace::Disk;
 
-/// Tries to get a free loop device, which other processes may take first.
+/// Maximum number of tries to get a free loop device, because another process may take the device first.
 const TRIES: u32 = 64;
 /// Bytes of disk per file or folder that can be created.
 const BYTES_OF_AN_INODE: u64 = 16_384;
 const INODE: u64 = 256;
-/// Bytes that a file system needs for itself beside its inodes and blocks.
+/// Bytes that a file system needs for itself in addition to its inodes and blocks.
 const OVERHEAD: u64 = 8 << 20;
 
 /// Makes disks of one size, as copies of one empty file system.
@@ -69,7 +69,7 @@ fn format(bytes: u64, folder: &Path) -> io::Result<File> {
     let whole = bytes + bytes / BYTES_OF_AN_INODE * INODE + bytes / 512 + OVERHEAD;
     // Round up to whole blocks.
     image.as_file().set_len(whole.next_multiple_of(4096))?;
-    // Without a journal, which would double the writes: the disk does not outlive its attempt.
+    // No journal, because it would double the writes and the disk does not outlive its attempt.
     let features = "^has_journal,^resize_inode,sparse_super2";
     let made = Command::new("mkfs.ext4")
         .args(["-q", "-F", "-m", "0", "-b", "4096", "-I", "256", "-i", "16384", "-O", features])
@@ -89,7 +89,7 @@ fn format(bytes: u64, folder: &Path) -> io::Result<File> {
 /// Copies a sparse file to an unlinked one in the same folder.
 fn copy(from: &mut File) -> io::Result<File> {
     let length = from.metadata()?.len();
-    // The folder is only known through the link to the open file, which has no name any more.
+    // The file no longer has a name, so its folder is known only through the link in `/proc`.
     let folder = std::fs::read_link(format!("/proc/self/fd/{}", from.as_raw_fd()))?;
     let mut to = tempfile::tempfile_in(folder.parent().unwrap_or(Path::new("/")))?;
     to.set_len(length)?;
@@ -169,7 +169,7 @@ fn attach(image: &File) -> io::Result<(File, String)> {
         }
         let path = format!("/dev/loop{number}");
         let device = open(&path)?;
-        // SAFETY: a live struct of the layout that the call reads.
+        // SAFETY: the struct is alive and has the layout that the call reads.
         if unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE as _, &raw const config) } == 0 {
             return Ok((device, path));
         }

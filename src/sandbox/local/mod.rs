@@ -1,6 +1,6 @@
-//! The local sandbox: own namespaces, an overlay workspace, landlock, seccomp, rlimits and, if they can be written,
-//! cgroups. Needs no daemon and no root. Where namespaces are forbidden, as inside a default container, it uses
-//! landlock and seccomp alone.
+//! The local sandbox: separate namespaces, an overlay workspace, landlock, seccomp, rlimits and, if they can be
+//! written, cgroups. Needs no daemon and no root. Where namespaces are forbidden, as inside a default container, it
+//! uses landlock and seccomp alone.
 
 mod cgroup;
 mod client;
@@ -42,9 +42,9 @@ const CANARY: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfinementMode {
-    /// Own namespaces with an overlay workspace.
+    /// Separate namespaces, with an overlay as the workspace.
     Overlay,
-    /// Own namespaces with a full copy as the workspace.
+    /// Separate namespaces, with a full copy as the workspace.
     Namespaces,
     /// Landlock and seccomp alone, in the host's file system, with a full copy as the workspace.
     Landlock,
@@ -78,7 +78,7 @@ impl LocalBackend {
             .hint("`autoexperiment doctor` says what is missing; `--sandbox none` runs without any protection"))
     }
 
-    /// Creates a backend in the given mode, whether it works here or not.
+    /// Creates a backend in the given mode, without checking whether that mode works here.
     #[must_use]
     pub fn with_mode(mode: ConfinementMode) -> Self {
         Self {
@@ -204,11 +204,11 @@ impl Backend for LocalBackend {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Without a pid namespace, the init must live on to kill what it started once it finds the socket closed.
+            // Without a pid namespace, the init must stay alive to kill its processes when it finds the socket closed.
             .kill_on_drop(namespaces)
             .spawn()
             .map_err(|error| self.lost("start its first process", error))?;
-        // The guardian and the init, or the init alone.
+        // Number of processes: the guardian and the init with namespaces, only the init without.
         let own = if namespaces { 2 } else { 1 };
         let cgroup = self.cgroups.create(&spec.limits, own).map_err(|error| self.lost("cgroup", error))?;
         let setup = Setup {
@@ -260,8 +260,8 @@ pub fn sweep_folders() {
     crate::files::sweep(&std::env::temp_dir(), PREFIX);
 }
 
-/// Returns the variable that marks a process's sandbox, if that sandbox's private folder is gone or no harness holds it
-/// any more.
+/// Returns the variable that marks a process's sandbox, if the sandbox's private folder is gone or no harness holds the
+/// folder any more.
 fn orphaned(pid: i32) -> Option<String> {
     let environ = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut entries = environ.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
@@ -277,7 +277,7 @@ fn orphaned(pid: i32) -> Option<String> {
 }
 
 impl LocalBackend {
-    /// Returns the folders to cover. Fails if one of them is a whole shown folder.
+    /// Returns the folders to cover. Fails if a hidden folder is a whole shown folder.
     fn masks(shown: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<Exposure>> {
         let found =
             exposures(shown.iter().map(PathBuf::as_path).chain(system().map(|folder| -> &Path { folder })), hidden);
@@ -299,8 +299,8 @@ impl LocalBackend {
     }
 }
 
-/// Checks that the sandbox's user can pass through all folders above `path`, as a sandbox without its own view of the
-/// file system must.
+/// Checks that the sandbox's user can pass through all folders above `path`. This is necessary for a sandbox without
+/// its own view of the file system.
 fn reachable(path: &Path, user: u32) -> Result<()> {
     let Some(folder) = path.parent().and_then(|above| closed(above, user)) else { return Ok(()) };
     let message = format!("`{}` is closed to the sandbox's user, who needs `{}`", folder.display(), path.display());

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{ConfinementMode, LocalBackend, cgroup};
 use crate::sandbox::{Backend, canary};
 
-/// What works on this machine. Each `Err` says why something does not.
+/// What works on this machine. An `Err` contains the reason why a feature does not work.
 #[derive(Debug, Clone, Serialize)]
 pub struct MachineReport {
     /// Kernel release, such as `6.1.0-13-amd64`.
@@ -15,11 +15,11 @@ pub struct MachineReport {
     pub architecture: &'static str,
     /// Whether the harness runs as root.
     pub root: bool,
-    /// Sandboxes in own namespaces.
+    /// Whether sandboxes in separate namespaces work.
     pub namespaces: Result<(), String>,
-    /// Sandboxes in own namespaces with an overlay as the workspace.
+    /// Whether sandboxes in separate namespaces with an overlay as the workspace work.
     pub overlay: Result<(), String>,
-    /// Sandboxes by landlock and seccomp alone.
+    /// Whether sandboxes by landlock and seccomp alone work.
     pub landlock: Result<(), String>,
     /// Version of landlock's interface; 0 if the kernel does not offer landlock.
     pub landlock_abi: i32,
@@ -34,14 +34,14 @@ pub struct MachineReport {
 }
 
 impl MachineReport {
-    /// Returns [`Backend::walker`] of the sandbox that would be chosen on this machine.
+    /// Returns [`Backend::walker`] for the sandbox that would be chosen on this machine.
     #[must_use]
     pub fn walker(&self) -> Option<u32> {
         let mode = if self.namespaces.is_ok() { ConfinementMode::Namespaces } else { ConfinementMode::Landlock };
         LocalBackend::with_mode(mode).walker()
     }
 
-    /// Tries all kinds of sandboxes and reads the kernel's facts.
+    /// Tries all kinds of sandboxes and reads facts about the kernel.
     pub async fn collect() -> Self {
         let cgroups = cgroup::Parents::find();
         let uname = nix::sys::utsname::uname().map(|name| name.release().to_string_lossy().into_owned());
@@ -61,7 +61,7 @@ impl MachineReport {
     }
 }
 
-/// Returns the version of landlock that the kernel offers; 0 if it does not.
+/// Returns the version of landlock that the kernel offers; 0 if it has no landlock.
 pub(super) fn landlock_abi() -> i32 {
     const VERSION: u32 = 1;
     // SAFETY: with this flag the call reads no attributes and returns the version.

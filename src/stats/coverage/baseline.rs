@@ -32,8 +32,8 @@ pub(super) struct Baseline {
 const PAPERS: usize = 6;
 const FUNCTIONS: usize = 24;
 
-/// Mean, over all sets of n of these functions, of the probability that all n are restored: their elementary symmetric
-/// polynomial over C(m, n).
+/// Probability that all masked functions are restored, averaged over all sets of n of these functions. Computed as the
+/// n-th elementary symmetric polynomial of the probabilities over C(m, n).
 fn rate_of_all_samples(chances: &[f64], n: usize) -> f64 {
     let (mut sums, mut counts) = (vec![0.0; n + 1], vec![0.0; n + 1]);
     (sums[0], counts[0]) = (1.0, 1.0);

@@ -36,7 +36,7 @@ impl Chances {
         }
     }
 
-    /// The expectation of the k-th power of the probability: that all of k attempts pass.
+    /// The expectation of the k-th power of the pass probability, which is the probability that all of k attempts pass.
     fn all_pass(self, k: usize) -> f64 {
         match self {
             Self::Same(chance) => chance.powi(k as i32),
@@ -83,7 +83,7 @@ impl Shape {
         size.max(1)
     }
 
-    /// Iterates over the samples with their paper's index; values are 0.
+    /// Iterates over the samples, each with its paper's index. The samples' values are 0.
     fn samples(self) -> impl Iterator<Item = (usize, SampleValue<'static>)> {
         (0..self.papers).flat_map(move |paper| {
             (0..self.of_paper(paper)).map(move |_| (paper, SampleValue { paper: NAMES[paper], n: 1, value: 0.0 }))
@@ -108,7 +108,7 @@ pub(super) enum Estimand {
     /// pass^k.
     All(usize),
     /// pass@1 on papers like these. Each paper has a mean probability from a beta distribution whose parameters have
-    /// this sum (the larger, the more alike papers are), and its samples vary around that.
+    /// this sum (a larger sum makes papers more alike), and its samples vary around that mean.
     Papers(f64),
     /// pass@1 on these papers, with means as in [`Estimand::Papers`]; the true value is the mean over these papers.
     Correlated(f64),
@@ -116,10 +116,11 @@ pub(super) enum Estimand {
     Difference(Chances, Pairing),
     /// The difference on papers like these.
     PapersDifference(f64, Chances),
-    /// The share of the gap closed by a verifier that finds a passing attempt with this probability if there is one,
-    /// and otherwise chooses at random.
+    /// The share of the gap between pass@1 and pass@k that a verifier closes. The verifier finds a passing attempt with
+    /// this probability if there is one, and otherwise chooses at random.
     Gap(f64),
-    /// The slope of the log-odds over n = 1, 2, 3, with equally many samples for each n; this is its true value.
+    /// The slope of the log-odds over n = 1, 2, 3, with equally many samples for each n. The number is the slope's true
+    /// value.
     Slope(f64),
 }
 

@@ -91,8 +91,9 @@ fn detection_rate(samples: usize, k: usize, both: [Chances; 2], runs: usize) -> 
     (0..runs).filter(is_seen).count() as f64 / runs as f64
 }
 
-/// The number of samples that `power` requests to detect this difference with 80% power, and the share of simulations
-/// in which the test then does. `alike` is the share of the variance that is between samples: 0 or a third.
+/// Returns the number of samples that `power` requests to detect this difference with 80% power, and the share of
+/// simulations with that number in which the test detects it. `alike` is the share of the variance that is between
+/// samples: 0 or a third.
 pub(super) fn promised_and_seen(k: usize, means: [f64; 2], alike: f64, runs: usize) -> (usize, f64) {
     let aim = ComparisonGoal { difference: means[1] - means[0], level: 0.95, power: 0.8 };
     let chances = means.map(|mean| if alike > 0.0 { Chances::varying(mean) } else { Chances::Same(mean) });
@@ -106,7 +107,7 @@ fn differences_are_seen_about_as_often_as_power_promises() {
         let (samples, share) = promised_and_seen(k, [0.4, 0.6], 1.0 / 3.0, 400);
         assert!((0.74..=0.87).contains(&share), "{share} with {samples} samples and k = {k}");
     }
-    // Without a true difference, none is detected more often than the level allows.
+    // Without a true difference, the test must not detect one more often than the level allows.
     for (samples, k) in [(6, 5), (20, 1), (40, 5)] {
         let share = detection_rate(samples, k, [Chances::varying(0.3); 2], 600);
         assert!(share <= 0.07, "{share} with {samples} samples and k = {k}");

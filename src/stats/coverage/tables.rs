@@ -109,8 +109,8 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
     ]
 }
 
-/// The measure of slopes. Each run needs a fit, so it has fewer cells. Differences between samples matter most with
-/// several attempts per sample.
+/// The measure of the slope with n. Each run needs a fit, so this measure has fewer cells. Differences between samples
+/// matter most with several attempts per sample.
 fn slopes(name: &'static str, k: usize) -> Measure {
     let kinds = [
         ("0.1", Chances::Same(0.1)),

@@ -32,7 +32,7 @@ fn a_survey_reports_kinds_and_fresh_files_despite_permissions() {
     let stamp = std::time::UNIX_EPOCH + std::time::Duration::from_secs(STAMP);
     File::options().write(true).open(at("old")).unwrap().set_modified(stamp).unwrap();
     fs::set_permissions(at("closed"), Permissions::from_mode(0o0)).unwrap();
-    // To a sandbox that begins in the future, none of these changes are fresh.
+    // To a sandbox whose start lies in the future, none of these changes are fresh.
     let mut list = Vec::new();
     survey(root.path(), Some(FileTime(i64::MAX, 0)), SurveyLimits::default(), &mut list).unwrap();
     let file = |path: &str, size, fresh| Surveyed {
@@ -68,7 +68,7 @@ fn a_survey_stops_at_its_limits_and_reports_it() {
     assert_eq!(surveyed(root.path(), SurveyLimits { bytes: 3 * NAME + 10, ..all }), of(2));
     // With few entries, the time limit does not count.
     assert!(!surveyed(root.path(), SurveyLimits { wall: Duration::ZERO, ..all }).1);
-    // Entries from before the attempt do not count.
+    // Entries from before the attempt do not count towards the limit.
     let mut list = Vec::new();
     let stamp = std::time::UNIX_EPOCH + Duration::from_secs(STAMP);
     for name in ["a/b/one", "a/b/two", "three"] {
@@ -102,7 +102,7 @@ fn a_survey_of_many_new_files_is_cut_in_time() {
 fn entries_of_overlong_paths_are_named_by_a_shorter_path() {
     let root = tempfile::tempdir().unwrap();
     let long = "x".repeat(250);
-    // Change folders step by step, because the whole path is too long for one call.
+    // Enter the folders step by step, because the whole path is too long for one call.
     let script = format!("for i in $(seq 60); do mkdir {long}; cd -P {long}; done; echo > deep");
     let made = std::process::Command::new("bash").args(["-ec", &script]).current_dir(root.path()).status().unwrap();
     assert!(made.success());

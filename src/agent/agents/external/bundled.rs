@@ -12,7 +12,7 @@ use crate::files::write_whole;
 pub(super) struct BundledFiles {
     pub(super) name: &'static str,
     pub(super) manifest: &'static str,
-    /// The files of its env: names and contents.
+    /// Names and contents of the files of the agent's env.
     files: [(&'static str, &'static str); 2],
 }
 
@@ -53,11 +53,12 @@ pub(super) const ALL: [BundledFiles; 15] = [
     bundled!(npm "qwen-code"),
 ];
 
-/// Files that name an env's packages, of npm and PyPI.
+/// Names of the files that list an env's packages, for npm and for PyPI.
 pub(super) const NPM: &str = "package.json";
 pub(super) const PYPI: &str = "environment.yml";
 
-/// The package index, and the first package that such a file pins, with its version: "npm: NAME VERSION".
+/// Returns the package index, and the first pinned package with its version, from the text of such a file: "npm: NAME
+/// VERSION".
 pub(super) fn source(file: &str, text: &str) -> String {
     let index = if file == NPM { "npm" } else { "PyPI" };
     let mark = if index == "npm" { "\": \"" } else { "==" };
@@ -71,13 +72,13 @@ pub(super) fn source(file: &str, text: &str) -> String {
 }
 
 impl BundledFiles {
-    /// The package index, package and version, such as "npm: NAME VERSION".
+    /// Returns package index, package and version, such as "npm: NAME VERSION".
     pub(super) fn source(&self) -> String {
         let (name, text) = self.files[0];
         source(name, text)
     }
 
-    /// Writes the env's files to a folder in the cache that is named by their digest, and returns the folder.
+    /// Writes the env's files to a folder in the cache, named by their digest, and returns the folder.
     pub(super) fn unpack(&self, cache: &Path) -> Result<PathBuf> {
         let digest = hex(&Sha256::digest(format!("{}\0{}", self.files[0].1, self.files[1].1)));
         let folder = cache.join("agents").join(&digest[..16]).join(self.name);

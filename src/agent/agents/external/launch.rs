@@ -1,4 +1,4 @@
-//! One attempt of an external agent: write its files, run the program, read the answer.
+//! Runs one attempt of an external agent: writes its files, runs its program and reads the answer.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,44 +19,46 @@ use crate::score::find_answer;
 
 /// Folder for the agent's own files inside the sandbox.
 const SCRATCH: &str = "/tmp/agent";
-/// Model name that agents are given if the real one isn't known.
+/// Model name given to the agent if the provider's name of the model is unknown.
 const UNNAMED: &str = "gateway";
-/// API key that agents are given if no other process can connect to the gateway. The real key never enters a sandbox.
+/// API key given to the agent if no other process can connect to the gateway. The real key never enters a sandbox.
 const KEY: &str = "sandbox";
-/// Maximum bytes read of the program's output, and of its answer.
+/// Maximum bytes read of each of the program's output streams; below, of the answer file.
 const OUTPUT: usize = 4 << 20;
 const ANSWER: u64 = 4 << 20;
 /// Maximum characters recorded of each output stream.
 const RECORDED: usize = 20_000;
-/// Maximum characters of the last output quoted in an end's detail.
+/// Maximum characters of the program's last output quoted in the detail of the attempt's end.
 const DETAIL: usize = 300;
-/// Time between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL for the agent's program.
 const GRACE: Duration = Duration::from_secs(2);
-/// Time to wind down when the run is stopped: the program's grace period, a last reply, and the sandbox's report.
+/// Time allowed to end an attempt when the run is stopped: the program's grace period, the wait for a last reply, and
+/// the sandbox's report.
 pub(super) const WINDING_DOWN: Duration = Duration::from_secs(10);
-/// Effectively no limit for the sandbox. The meter limits the program's time instead, because it can subtract the time
-/// spent waiting for the model.
+/// Time limit given to the sandbox, which is effectively none. The meter enforces the time limit instead, because it
+/// can subtract the time that the program spends waiting for the model.
 const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
-/// Things prepared when an attempt begins.
+/// The command that starts the agent, and what it needs.
 struct PreparedLaunch {
     command: Command,
     answer: PathBuf,
-    /// The folder for the agent's files if the sandbox shares the host's file system; removed on drop.
+    /// The folder for the agent's own files, if the sandbox shares the host's file system; removed on drop.
     _scratch: Option<tempfile::TempDir>,
 }
 
-/// The model as the agent reaches it.
+/// How the agent's program reaches the model.
 struct ModelEndpoint<'a> {
-    /// Address in the sandbox.
+    /// Address of the gateway inside the sandbox.
     address: String,
-    /// Whether the sandbox shares the host's network and file system, so that other processes can connect too.
+    /// Whether the sandbox shares the host's network and file system, so that other processes can connect to the
+    /// gateway too.
     shared: bool,
     key: &'a str,
     model: &'a dyn Model,
 }
 
-/// Runs one attempt.
+/// Runs one attempt of the agent.
 pub(super) async fn run(
     name: &str,
     manifest: &AgentManifest,
@@ -86,7 +88,7 @@ pub(super) async fn run(
     let ended = CancellationToken::new();
     let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
     if cancel.is_cancelled() {
-        // A program that hasn't started can't receive a signal, so don't start it.
+        // A program that has not started cannot receive a stop signal, so don't start it.
         return End::Cancelled.into();
     }
     let mut meter =
@@ -128,8 +130,8 @@ pub(super) async fn run(
     if let Some(ended) = of_the_machine(is_broken, short_of.as_ref(), &exec) {
         return ended;
     }
-    // Nothing shows that the machine failed, so the attempt counts: what an agent does before its first call is its own
-    // doing, too. The run stops if the program never gets any further.
+    // Without evidence that the machine failed, the attempt counts, because the agent causes whatever happens before
+    // its first call. The run stops if this happens in all of the agent's attempts.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
     let unheard = || {
         End::NeverAsked.because(match unreadable {
@@ -174,8 +176,8 @@ pub(super) async fn run(
     })
 }
 
-/// The end of an attempt whose program was ended by the machine or by this process; `None` if it ended by its own
-/// doing.
+/// Returns the end of an attempt whose program was ended by the machine or by this process; `None` if the program ended
+/// by itself.
 fn of_the_machine(is_broken: bool, short_of: Option<&OutOfMemory>, exec: &Exec) -> Option<AttemptEnd> {
     if is_broken {
         return Some(AttemptEnd::lost(
@@ -199,8 +201,8 @@ async fn lay(
     context: &mut Context<'_>,
 ) -> Result<PreparedLaunch, AttemptEnd> {
     let ModelEndpoint { address, shared, key, model } = endpoint;
-    // If the sandbox shares the host's file system, paths are the host's. A folder beside the workspace is cleaned up
-    // with it if this process is killed.
+    // If the sandbox shares the host's file system, paths are the host's. The agent's folder is then placed next to the
+    // workspace, so that both are cleaned up together if this process is killed.
     let beside = context.sandbox.workdir().parent().unwrap_or(Path::new("/tmp"));
     let own = || tempfile::Builder::new().prefix("agent-").tempdir_in(beside);
     let own =
@@ -218,7 +220,7 @@ async fn lay(
             ("scratch", scratch),
             ("prefix", env.map(|env| env.prefix.display().to_string()).unwrap_or_default()),
             ("node", env.and_then(|env| env.variables.get("NODE").cloned()).unwrap_or_else(|| "node".to_owned())),
-            // The processor's name in npm's package names.
+            // npm's name of the processor, as used in package names.
             ("processor", if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" }.to_owned()),
             ("model", model.provider_name().unwrap_or(UNNAMED).to_owned()),
             ("key", key.to_owned()),
@@ -278,7 +280,7 @@ fn describe_exit(exec: &Exec) -> String {
     format!("{how}: {}", tail(&words, DETAIL))
 }
 
-/// The end of an attempt whose program could not be started.
+/// Returns the end of an attempt whose program could not be started.
 fn not_started(name: &str, fault: &Fault) -> AttemptEnd {
     AttemptEnd::lost("", EvidenceKind::NotStarted.because(format!("`{name}` cannot be started: {fault}")))
 }

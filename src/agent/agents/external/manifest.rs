@@ -1,4 +1,4 @@
-//! `agent.toml`: how an external agent is started and where its answer is read.
+//! `agent.toml`, the manifest of an external agent: how to start the agent and where to read its answer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,15 +11,16 @@ use crate::files::from_toml;
 /// File name of the manifest in an agent's folder.
 pub(super) const FILE: &str = "agent.toml";
 
-/// A parsed manifest. Placeholders in braces in its texts are replaced when an attempt begins, see [`Placeholders`].
+/// A parsed manifest. Its texts may contain placeholders in braces, which are replaced when an attempt begins; see
+/// [`Placeholders`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AgentManifest {
-    /// Program and arguments; started in the workspace.
+    /// Program and arguments, run in the workspace.
     pub(super) command: Vec<String>,
-    /// Where the answer is read.
+    /// Where to read the answer.
     pub(super) answer: AnswerPlace,
-    /// Text for the program's standard input.
+    /// Text sent to the program's standard input.
     #[serde(default)]
     pub(super) stdin: String,
     /// Environment variables, in addition to those of the paper's env.
@@ -28,18 +29,18 @@ pub(super) struct AgentManifest {
     /// Files to write before the program starts: paths and contents.
     #[serde(default)]
     pub(super) files: BTreeMap<String, String>,
-    /// Alternative ways to start the agent, by name.
+    /// Alternative ways to start the agent, by mode name.
     #[serde(default)]
     mode: BTreeMap<String, AgentMode>,
 }
 
-/// Where an answer is read.
+/// Where to read an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AnswerPlace {
-    /// A file, whose path is given in the task.
+    /// A file; its path is part of the task.
     File,
-    /// The last JSON object of the standard output.
+    /// The last JSON object in the standard output.
     Stdout,
 }
 
@@ -51,28 +52,28 @@ struct AgentMode {
     command: Option<Vec<String>>,
     /// Replaces the manifest's standard input.
     stdin: Option<String>,
-    /// Variables added to the manifest's; replaces those of the same name.
+    /// Variables added to the manifest's; they replace variables of the same name.
     #[serde(default)]
     variables: BTreeMap<String, String>,
-    /// Files added to the manifest's; replaces those of the same path.
+    /// Files added to the manifest's; they replace files of the same path.
     #[serde(default)]
     files: BTreeMap<String, String>,
 }
 
-/// Names and values of the placeholders.
+/// Placeholders and their values.
 pub(super) struct Placeholders {
     pub(super) entries: Vec<(&'static str, String)>,
-    /// Placeholders whose value may be unknown. An argument, a variable or a line of a file with an unknown one is left
-    /// out.
+    /// Placeholders whose value may be unknown. An argument, a variable or a line of a file that contains a placeholder
+    /// without a value is left out.
     pub(super) perhaps: Vec<(&'static str, Option<String>)>,
 }
 
 impl Placeholders {
-    /// Replaces the placeholders in a text. Other braces stay, such as those of JSON.
+    /// Replaces the placeholders in a text. Other braces, such as JSON's, are kept.
     pub(super) fn fill(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
-        // Replace in one pass from left to right: inserted text must not be searched again, because a task may contain
+        // Replace in one pass from left to right, so that inserted text is not searched again: a task may contain
         // braces.
         'next: while let Some(open) = rest.find('{') {
             filled.push_str(&rest[..open]);
@@ -91,12 +92,12 @@ impl Placeholders {
         filled + rest
     }
 
-    /// Replaces the placeholders in a text; `None` if it has one whose value is unknown.
+    /// Replaces the placeholders in a text; returns `None` if one of them has no value.
     pub(super) fn fill_known(&self, text: &str) -> Option<String> {
         (!self.has_unknown(text)).then(|| self.fill(text))
     }
 
-    /// Replaces the placeholders in a file's text, without the lines that have one whose value is unknown.
+    /// Replaces the placeholders in a file's text, and removes the lines with a placeholder that has no value.
     pub(super) fn fill_lines(&self, text: &str) -> String {
         text.split_inclusive('\n').filter_map(|line| self.fill_known(line)).collect()
     }
@@ -106,7 +107,7 @@ impl Placeholders {
     }
 }
 
-/// Error for a mode that doesn't exist.
+/// The error for a mode that the manifest does not have.
 #[derive(Debug)]
 pub(super) struct UnknownMode {
     asked: String,
@@ -125,7 +126,7 @@ impl UnknownMode {
 }
 
 impl AgentManifest {
-    /// Reads the manifest of a folder.
+    /// Reads the manifest in a folder.
     ///
     /// # Errors
     /// Kind `Usage` if the file cannot be read, `Suite` with file and line if it is invalid.
@@ -164,7 +165,7 @@ impl AgentManifest {
         Ok(manifest)
     }
 
-    /// The names of the modes.
+    /// Returns the names of the modes.
     pub(super) fn modes(&self) -> Vec<String> {
         self.mode.keys().cloned().collect()
     }

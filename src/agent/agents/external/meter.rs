@@ -1,5 +1,5 @@
-//! Answers the model calls of an external agent: asks the model, charges the budget, keeps the record, and stops an
-//! agent that keeps calling after its budget is used up.
+//! The meter of an external agent's model calls: it calls the model, charges the budget, records the calls, and stops
+//! an agent that keeps calling after its budget is used up.
 
 #[cfg(test)]
 mod tests;
@@ -24,21 +24,21 @@ use crate::model::{
     Message, Model, ModelError, Pieces, QueryFailed, Quote, Reply, Request, Sampling, Thought, ToolCall, plain_effort,
 };
 
-/// Refused calls after which an agent that ignores its used-up budget is stopped.
+/// Maximum refused calls after the budget is used up; an agent that makes more is stopped.
 const REFUSALS: u32 = 5;
 /// Consecutive failed calls after which the agent is stopped. Failed calls are recorded but are not steps, so the step
 /// limit does not bound them.
 const FAILURES: u32 = 10;
-/// Grace period to write an answer after the first call refused because of the used-up budget.
+/// Time that the agent has to write an answer after its first call is refused because the budget is used up.
 const LAST_WORDS: Duration = Duration::from_mins(1);
-/// How long to wait for calls in progress when the run is stopped; their cost is known only with the reply.
+/// Maximum wait for the replies of calls in progress when the run is stopped; only a reply shows what its call cost.
 const LAST_REPLY: Duration = Duration::from_secs(3);
 /// Maximum number of calls in progress; further calls wait.
 const SIDE_BY_SIDE: usize = 8;
-/// Maximum number of unreadable requests recorded. They cost nothing, so no other limit bounds them.
+/// Maximum number of unreadable requests that are recorded. No other limit bounds them, because they cost nothing.
 const UNREADABLE: u32 = 50;
 
-/// Maximum number of request features recorded as not passed on to the model.
+/// Maximum number of request features that are recorded as not passed on to the model.
 const NOT_PASSED: usize = 100;
 
 /// A finished call.
@@ -48,38 +48,39 @@ struct FinishedCall {
     done: MadeCall,
 }
 
-/// The meter of one attempt.
+/// Answers and charges the model calls of one attempt.
 pub(super) struct Meter<'a> {
     pub(super) model: &'a dyn Model,
     pub(super) budget: &'a mut Budget,
     pub(super) trajectory: &'a mut Trajectory,
     pub(super) sampling: &'a Sampling,
-    /// Cancelling this token ends the program.
+    /// Cancelling this token stops the program.
     pub(super) stop: CancellationToken,
     begun: Instant,
-    /// Time the program has spent waiting for the model, which is not tool time.
+    /// Time that the program has spent waiting for the model, which is not tool time.
     pub(super) waited: Duration,
-    /// When the program began to wait for the calls in progress, if there are any.
+    /// Start of the current wait for the model; `None` if no call is in progress.
     waiting: Option<Instant>,
-    /// Calls waiting for others to finish, because of money or because too many are in progress.
+    /// Calls that wait for other calls to finish, because money is short or too many calls are in progress.
     queue: VecDeque<AgentCall>,
     /// Names of request features that were not passed on to the model.
     not_passed: HashSet<String>,
-    /// Reasoning to send back to the provider with a reply, by the id of the reply's first tool call, and by what it
-    /// calls: not every program keeps the reasoning, and some change the ids. Each entry has that id.
+    /// Reasoning to send back to the provider, because not every program keeps it. Keys: the id of the reply's first
+    /// tool call, and also the contents of that call, because some programs change ids. Values: the original id and the
+    /// reasoning.
     thoughts: HashMap<String, (String, Vec<Thought>)>,
     record: RequestRecord,
     refusals: u32,
     first_refusal: Option<Instant>,
-    /// Consecutive failed calls.
+    /// Consecutive failed calls so far.
     failures: u32,
     /// Cancelled when the run is stopped.
     cancel: CancellationToken,
-    /// Number of unreadable requests, with the error of the last one.
+    /// Number of unreadable requests, and the error of the last one.
     pub(super) unreadable: (u32, String),
-    /// The limit that made a call be refused, if any.
+    /// The limit because of which a call was refused, if any.
     pub(super) refused: Option<End>,
-    /// How the last call failed, if it did.
+    /// The end that the last call's failure would give the attempt; `None` if the last call succeeded.
     pub(super) failed: Option<AttemptEnd>,
     /// Why the program was stopped, if it was.
     pub(super) stopped: Option<AttemptEnd>,
@@ -118,9 +119,9 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Answers calls until the program has ended. Parallel calls run in parallel; each is reserved in the budget before
-    /// it begins. Calls in progress at the end are still waited for: they are paid for, and every paid call must be in
-    /// the record.
+    /// Answers calls until the program has ended. Calls may run in parallel; the cost of each is reserved in the budget
+    /// before it begins. Calls still in progress at the end are waited for, because they are paid for and every paid
+    /// call must be recorded.
     pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<GatewayRequest>, ended: &CancellationToken) {
         let mut under_way: FuturesUnordered<BoxFuture<'a, FinishedCall>> = FuturesUnordered::new();
         loop {
@@ -133,7 +134,7 @@ impl<'a> Meter<'a> {
                 biased;
                 Some(call) = under_way.next() => self.finish(call, under_way.is_empty()),
                 () = ended.cancelled(), if is_idle => {
-                    // The program no longer waits for calls; still count the requests that the gateway refused.
+                    // The program has ended and needs no answers; only count the requests that the gateway refused.
                     while let Ok(asked) = asked.try_recv() {
                         if let GatewayRequest::Refused(refusal) = asked {
                             self.unreadable(refusal);
@@ -152,17 +153,17 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Starts waiting calls within the limits of money and [`SIDE_BY_SIDE`].
+    /// Starts queued calls, within the limits of money and [`SIDE_BY_SIDE`].
     fn start_waiting(&mut self, under_way: &mut FuturesUnordered<BoxFuture<'a, FinishedCall>>) {
         while under_way.len() < SIDE_BY_SIDE
             && let Some(mut ask) = self.queue.pop_front()
         {
             if ask.answer.is_closed() {
-                // The program hung up while the call waited.
+                // The program disconnected while the call was queued.
                 continue;
             }
             if !under_way.is_empty() && !self.fits(&ask) {
-                // There may be enough money once the calls in progress have finished.
+                // Try again when the calls in progress have finished, which may free reserved money.
                 self.queue.push_front(ask);
                 return;
             }
@@ -182,14 +183,13 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Whether a call can be made in addition to those in progress: its money and a step are left, and there is no
-    /// token limit, because the tokens of calls in progress are not known yet.
+    /// Whether a call can start while others are in progress: money and a step must be left for it. With a token limit
+    /// it cannot, because the tokens of the calls in progress are not known yet.
     fn fits(&self, ask: &AgentCall) -> bool {
         let quote = self.model.quote(&ask.request);
         let Ok(affordable) = quote.affordable(self.budget.money_left()) else { return false };
         let most = [ask.request.sampling.max_tokens, self.sampling.max_tokens].into_iter().flatten().min();
-        // A call that asks for more than is affordable now would be cut short because of the calls in progress; let it
-        // wait instead.
+        // Now, the money reserved for calls in progress would cut this call's reply short; let the call wait instead.
         let is_short = most.zip(affordable).is_some_and(|(most, affordable)| affordable < most);
         !is_short && self.budget.steps_left() > 0 && self.budget.tokens_left().is_none()
     }
@@ -215,7 +215,7 @@ impl<'a> Meter<'a> {
         if is_last && let Some(since) = self.waiting.take() {
             self.waited += since.elapsed();
         }
-        // Record the question immediately before its reply, whatever else was asked meanwhile.
+        // Record the request directly before its reply, even if other requests arrived in between.
         self.record.write(&ask.request, self.trajectory);
         let most = [ask.request.sampling.max_tokens, ask.request.affordable].into_iter().flatten().min();
         let is_begun = ask.pieces.as_ref().is_some_and(Pieces::are_passed_on);
@@ -223,12 +223,12 @@ impl<'a> Meter<'a> {
             Ok(answered) => self.answered(answered.outcome, most, is_begun),
             Err(refusal) => Err(refusal),
         };
-        // A reply is charged even if the agent no longer waits for it.
+        // The reply is charged even if the agent no longer waits for it.
         let _ = ask.answer.send(answered);
     }
 
-    /// Converts the outcome to the agent's answer. `is_begun` is whether the agent has received the beginning of the
-    /// reply.
+    /// Converts the outcome of a call to the agent's answer. `is_begun` is whether the agent has already received the
+    /// beginning of the reply.
     fn answered(
         &mut self,
         outcome: Result<Reply, QueryFailed>,
@@ -246,8 +246,8 @@ impl<'a> Meter<'a> {
         Ok(AnsweredCall { reply, most, refusal: None })
     }
 
-    /// Restores the model's reasoning to earlier messages; some providers require it together with the results of tool
-    /// calls.
+    /// Adds the model's reasoning to earlier messages again; some providers require it together with the results of
+    /// tool calls.
     fn put_thoughts_back(&self, messages: &mut [Message]) {
         for message in messages.iter_mut().filter(|message| message.thoughts.is_empty()) {
             let Some(call) = message.tool_calls.first() else { continue };
@@ -264,19 +264,19 @@ impl<'a> Meter<'a> {
     }
 
     fn account(&mut self) -> Account<'_> {
-        // The seed is recorded with the question.
+        // The seed is recorded with the request, not with the reply.
         Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent, seed: None }
     }
 
-    /// Tool time so far.
+    /// Tool time used so far.
     pub(super) fn tool_time(&self) -> Duration {
         let waiting = self.waiting.map_or(Duration::ZERO, |since| since.elapsed());
         self.begun.elapsed().saturating_sub(self.waited).saturating_sub(waiting)
     }
 
-    /// When the program's time is used up.
+    /// The time at which the program's tool time is used up.
     fn deadline(&self) -> Instant {
-        // Fallback for limits that overflow the clock: practically no limit.
+        // Fallback for limits too large for the clock: practically no limit.
         let far = self.begun + Duration::from_hours(24 * 365);
         let time = self.begun.checked_add(self.budget.time_left().saturating_add(self.waited)).unwrap_or(far);
         self.first_refusal.map_or(time, |first| time.min(first + LAST_WORDS))
@@ -294,7 +294,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Records a request that the gateway refused. It cost nothing and isn't a call.
+    /// Records a request that the gateway refused. It cost nothing and is not a call.
     fn unreadable(&mut self, refusal: Refusal) {
         let (count, last) = &mut self.unreadable;
         *count = count.saturating_add(1);
@@ -305,7 +305,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Refuses a call because a limit is reached, and stops an agent that keeps calling.
+    /// Refuses a call because a limit is reached, and stops an agent that has made too many calls since.
     fn refuse(&mut self, end: End) -> Refusal {
         let what = match end {
             End::DiskLimit => "there is no more room to record what is asked",
@@ -327,9 +327,9 @@ impl<'a> Meter<'a> {
             ModelError::ContextLength(_) => (RefusalKind::ContextLength, true),
             ModelError::Refused(_) => (RefusalKind::Filtered, true),
             ModelError::Rejected(_) => (RefusalKind::Invalid, true),
-            // Once the agent has received the beginning of a reply, only the agent can retry the call.
+            // Once the agent has the beginning of a reply, only the agent can retry the call.
             ModelError::Unavailable(_) if is_begun => (RefusalKind::Unavailable, true),
-            // The benchmark doesn't measure an agent without a model, so stop it.
+            // An agent without a model is not what the benchmark measures, so stop it.
             ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => {
                 (RefusalKind::Closed, false)
             }
@@ -340,7 +340,7 @@ impl<'a> Meter<'a> {
         if !goes_on || self.failures >= FAILURES {
             self.stop(ended);
         }
-        // Clients recognise an over-long conversation by these words.
+        // Agents recognise a conversation that is too long by these words.
         let prefix = if why == RefusalKind::ContextLength {
             "maximum context length exceeded, prompt is too long: "
         } else {
@@ -349,12 +349,13 @@ impl<'a> Meter<'a> {
         Refusal { why, message: format!("{prefix}{error}") }
     }
 
-    /// Merges the run's sampling with the agent's: the run's settings take precedence, the seed is always the run's,
-    /// and a reply is limited to the remaining tokens.
+    /// Merges the run's sampling settings with the agent's: the run's settings take precedence, the seed is always the
+    /// run's, and the reply is limited to the remaining tokens.
     fn sampled(&self, asked: &Sampling) -> Sampling {
         let ours = self.sampling;
         Sampling {
-            // No provider accepts values outside this range; the rejection would look like a fault of the run.
+            // No provider accepts a temperature outside this range, and the provider's error would look like a fault of
+            // the run.
             temperature: ours.temperature.or(asked.temperature.map(|asked| asked.clamp(0.0, 2.0))),
             seed: ours.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.next_call()))),
             max_tokens: [ours.max_tokens, asked.max_tokens, self.budget.tokens_left()].into_iter().flatten().min(),
@@ -364,8 +365,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Leaves the amount of reasoning to the run if it sets one, and drops settings that the model doesn't accept,
-    /// naming them in `left_out`.
+    /// Drops the agent's reasoning settings if the run sets its own or the model does not accept them, and names them
+    /// in `left_out`.
     fn leave_to_the_run(&self, asked: &mut Sampling, left_out: &mut Vec<String>) {
         let decided = self.sampling.effort.is_some() || self.sampling.reasoning_tokens.is_some();
         asked.effort = asked.effort.map(plain_effort);
@@ -421,7 +422,7 @@ impl Caller for Meter<'_> {
     }
 }
 
-/// Identifies a tool call by what it calls. No id of a provider contains the separator.
+/// Returns a key made of a tool call's contents. It contains a separator that no provider uses in ids.
 fn content_key(call: &ToolCall) -> String {
     format!("{}\n{}", call.name, call.arguments)
 }
@@ -430,7 +431,7 @@ fn over() -> Refusal {
     Refusal { why: RefusalKind::Closed, message: "the attempt is over".into() }
 }
 
-/// Fails with an error once the run has been stopped and the reply has not come soon after.
+/// Waits until the run has been stopped and the time for a last reply is over, then returns the error for the call.
 async fn given_up(cancel: &CancellationToken) -> QueryFailed {
     cancel.cancelled().await;
     tokio::time::sleep(LAST_REPLY).await;

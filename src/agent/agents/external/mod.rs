@@ -1,6 +1,6 @@
-//! `cli:NAME`: external agent programs. They run inside the sandbox, whose network is off, and reach the model through
-//! the [gateway](crate::model::gateway). A manifest says how each is installed and started, and where its answer is
-//! read.
+//! `cli:NAME`: external agents, which are command-line programs. They run inside the sandbox, whose network is off, and
+//! reach the model through the [gateway](crate::model::gateway). A manifest says how to install and start each of them,
+//! and where to read its answer.
 
 mod bundled;
 mod launch;
@@ -28,26 +28,26 @@ pub struct ExternalAgent {
     name: String,
     manifest: AgentManifest,
     home: ManifestLocation,
-    /// The env, set by [`Agent::prepare`]; the inner `None` is an agent without an env.
+    /// The env, set by [`Agent::prepare`]; the inner `None` means that the agent has no env.
     env: OnceLock<Option<Env>>,
 }
 
 /// Description of an external agent that comes with this program.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct BundledAgent {
-    /// Its name, as in `cli:NAME`.
+    /// The agent's name, as in `cli:NAME`.
     pub name: String,
     /// One line about the agent.
     pub about: String,
-    /// Index, package and version.
+    /// Package index, package and version.
     pub source: String,
-    /// Names of its modes.
+    /// Names of the agent's modes.
     pub modes: Vec<String>,
-    /// Whether its env is in the cache already.
+    /// Whether the agent's env is already in the cache.
     pub installed: bool,
 }
 
-/// Names of the external agents that come with this program, without `cli:`.
+/// Returns the names of the external agents that come with this program, without `cli:`.
 #[must_use]
 pub fn bundled_names() -> Vec<&'static str> {
     bundled::ALL.iter().map(|bundled| bundled.name).collect()
@@ -73,14 +73,14 @@ pub fn list_bundled(cache: &Path) -> Result<Vec<BundledAgent>> {
     bundled::ALL.iter().map(one).collect()
 }
 
-/// Location of an agent's manifest.
+/// Where an agent's manifest comes from.
 enum ManifestLocation {
     Bundled(&'static bundled::BundledFiles),
     Folder(PathBuf),
 }
 
 impl ExternalAgent {
-    /// Opens the agent with this name or folder, in its mode.
+    /// Opens the agent that is named or whose folder is given, in the mode of the spec.
     ///
     /// # Errors
     /// Kind `Usage` for a name, folder or mode that does not exist, and `Suite` for an invalid manifest.
@@ -111,7 +111,7 @@ impl ExternalAgent {
         Ok(Self { name: program.label(), manifest, home, env: OnceLock::new() })
     }
 
-    /// The env; `None` if the agent has none or isn't prepared yet.
+    /// Returns the env; `None` if the agent has none or is not prepared yet.
     fn env(&self) -> Option<&Env> {
         self.env.get().and_then(Option::as_ref)
     }
@@ -148,7 +148,7 @@ impl Agent for ExternalAgent {
             }
             _ => None,
         };
-        // If another task has set it first, the env is the same.
+        // If another task has set the env first, it is the same env.
         let _ = self.env.set(env);
         Ok(())
     }

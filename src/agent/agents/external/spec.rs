@@ -1,4 +1,4 @@
-//! The external agent that a user names.
+//! The external agent that a user names on the command line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ pub struct ExternalAgentSpec {
 }
 
 impl ExternalAgentSpec {
-    /// The folder, if a folder was given.
+    /// Returns the folder, if the user gave a folder.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.which.contains('/').then(|| Path::new(&self.which))
     }
 
-    /// Returns the same program with its folder made absolute by `here`. A name that isn't built in refers to the
-    /// folder of that name in `others`, if it exists.
+    /// Returns the same agent with its folder made absolute by `here`. A name that is not that of a bundled agent
+    /// refers to the folder of that name in `others`, if there is one.
     ///
     /// # Errors
     /// Returns the errors of `here`.
@@ -43,13 +43,13 @@ impl ExternalAgentSpec {
         Ok(Self { which: folder.display().to_string(), mode: self.mode.clone() })
     }
 
-    /// The name, without its folder.
+    /// Returns the name, without its folder.
     pub(super) fn id(&self) -> String {
         let name = self.folder().map(|folder| folder.file_name().unwrap_or_default());
         name.map_or_else(|| self.which.clone(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// Name used in file names and tables.
+    /// Returns the name used in file names and tables.
     #[must_use]
     pub fn label(&self) -> String {
         match &self.mode {
@@ -65,7 +65,7 @@ impl FromStr for ExternalAgentSpec {
     /// # Errors
     /// Kind `Usage` for a setting other than `mode`.
     fn from_str(text: &str) -> Result<Self> {
-        // A comma in the folder's path is part of the path.
+        // Only search for a comma after the last slash: the folder's path may contain commas.
         let name = text.rfind('/').map_or(0, |slash| slash + 1);
         let (which, setting) = match text[name..].find(',') {
             Some(comma) => (&text[..name + comma], Some(&text[name + comma + 1..])),

@@ -1,10 +1,10 @@
-//! `fixed`: a fixed procedure in place of the model's own decisions ("agentless"): retrieve, write each function, run
+//! `fixed`: a fixed procedure instead of the model's own decisions ("agentless"): retrieve, write each function, run
 //! the experiments, report. Follows the fixed agents of the paper (and Xia et al., "Agentless", 2024).
 //!
-//! For each function, callees first: passages of the paper are retrieved; the model names the relevant files, and
-//! snippets are retrieved from them; the model thinks, then writes the function, which is spliced into its file. The
-//! harness runs the experiments and reads their results by the manifest's rules. If some gave no result, the model may
-//! repair its functions, for a number of rounds.
+//! The functions are written one by one, callees first. For each function, passages of the paper are retrieved; the
+//! model names the relevant files, and snippets are retrieved from these files; the model thinks, then writes the
+//! function, which is spliced into its file. Then the harness runs the experiments and reads their results by the
+//! manifest's rules. If some experiments gave no result, the model may repair its functions, for a number of rounds.
 
 mod order;
 mod visible_code;
@@ -26,13 +26,14 @@ use crate::model::{Model, Reply, Role};
 use crate::sample::MASKED;
 use visible_code::{described, described_part, others, source, stub, visible_code};
 
-/// Maximum number of files the model may name, as in the original.
+/// Maximum number of relevant files that the model may name, as in the original.
 const MOST_FILES: usize = 10;
-/// Maximum requests for a function until a reply can be spliced in. Whether the code runs is left to the repair rounds.
+/// Maximum number of times that the model is asked for a function because its reply cannot be spliced in. Whether the
+/// code runs is checked in the repair rounds.
 const MOST_ASKED: usize = 2;
-/// Maximum tokens of a list of files.
+/// Maximum tokens of the reply that names the relevant files.
 const LIST_TOKENS: u32 = 400;
-/// Maximum number of experiments whose errors are shown in a repair.
+/// Maximum number of failed experiments whose errors are shown to the model for a repair.
 const MOST_FAILURES: usize = 3;
 
 /// The `fixed` agent.
@@ -61,18 +62,18 @@ impl Fixed {
 struct FixedAttempt<'a> {
     task: &'a Replication,
     model: &'a dyn Model,
-    /// The repo before the attempt.
+    /// The repo's code before the attempt.
     masked: Code,
-    /// The repo with the code written so far.
+    /// The repo's code with the functions written so far.
     filled: FilledCode,
-    /// Error of the last reply for each function, by the function's index.
+    /// Error of the last unusable reply for a function, by the function's index.
     faults: BTreeMap<usize, String>,
 }
 
-/// Faults of functions to be written again.
+/// Why functions are written again.
 #[derive(Clone, Copy)]
 enum FunctionFaults<'a> {
-    /// The outcome of running the experiments.
+    /// The outcome of the experiments that were run.
     Ran(&'a ReplicationOutcome),
     /// Feedback from a review of the work.
     Told(&'a str),
@@ -149,7 +150,7 @@ impl Fixed {
         Ok(ended)
     }
 
-    /// Runs the experiments, unless no function was written: then all of them would fail.
+    /// Runs the experiments; does nothing if no function was written, because all experiments would fail.
     async fn validate(&self, work: &FixedAttempt<'_>, context: &mut Context<'_>) -> ReplicationOutcome {
         let functions = work.task.functions.len();
         if functions > 0 && work.faults.len() == functions {
@@ -158,7 +159,7 @@ impl Fixed {
         experiment::run_all(&work.task.checks(), context, false).await
     }
 
-    /// Writes one function, or rewrites it in view of what went wrong.
+    /// Writes one function, or rewrites it in response to its faults.
     async fn fill(
         &self,
         place: usize,
@@ -168,7 +169,8 @@ impl Fixed {
     ) -> Result<(), NoReply> {
         let function = &work.task.functions[place];
         if function.region.is_some() && work.filled.region(place).is_none() {
-            // The whole function around this region was written when another region of it was requested.
+            // When another region of this function was requested, the model wrote the whole function, including this
+            // region.
             return Ok(());
         }
         let code = match self.settings.fill {
@@ -178,7 +180,7 @@ impl Fixed {
         let missing = |what: String| NoReply::End(End::GaveUp.because(format!("`{}`: {what}", function.at)));
         let wanted = RetrievalQuery::new(function, code).map_err(missing)?;
         let module = code.modules.get(&wanted.file).ok_or_else(|| missing("its file is gone".into()))?;
-        // The stub from the masked repo, however often the function has been written since.
+        // Always take the stub from the masked repo, even if the function has been written since.
         let stub = stub(function, &work.masked).map_err(missing)?;
         let name = order::last(&function.at).to_owned();
         let mut missing_one = described(&name, module, wanted.function, &function.description);
@@ -217,7 +219,7 @@ impl Fixed {
         });
         let mut unusable: Option<String> = None;
         for _ in 0..MOST_ASKED {
-            // The conversation leaves out the unusable reply: small models would repeat it.
+            // Begin a new conversation without the unusable reply, because small models would repeat it.
             let mut talk = begin(work.model, context);
             talk.add_message(Role::User, told.clone(), context);
             for more in broken.iter().chain(&unusable) {
@@ -233,7 +235,7 @@ impl Fixed {
         Ok(())
     }
 
-    /// Asks the model for the relevant files, if the repo has more than it may name.
+    /// Asks the model to name the relevant files, if the repo has more files than the model may name.
     async fn localise(
         &self,
         function: &TaskFunction,
@@ -251,7 +253,7 @@ impl Fixed {
         talk.add_message(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
         let reply = talk.ask(Some(LIST_TOKENS), context).await?;
         let named = named(&reply.text, &paths);
-        // A reply without any known path means no restriction.
+        // If the reply names no known path, all files may be searched.
         Ok((!named.is_empty()).then_some(named))
     }
 
@@ -277,22 +279,22 @@ impl Fixed {
     }
 }
 
-/// Begins a conversation with the system prompt.
+/// Begins a conversation with the model by the system prompt.
 fn begin<'a>(model: &'a dyn Model, context: &mut Context<'_>) -> PlainChat<'a> {
     let mut talk = PlainChat::over(model, Vec::new());
     talk.add_message(Role::System, prompts::fixed::system(), context);
     talk
 }
 
-/// Asks for the function, after about `reasoning` tokens of thinking. If the model supports a reasoning budget, it is
-/// used; otherwise the model is first asked to think, and prompted to continue ("Wait") while tokens are left.
+/// Asks for the function after about `reasoning` tokens of thinking. Uses the model's own reasoning budget if it has
+/// one. Otherwise the model is first asked to think, and to continue ("Wait") while tokens are left.
 async fn write(
     talk: &mut PlainChat<'_>,
     missing: &Missing,
     reasoning: u32,
     context: &mut Context<'_>,
 ) -> Result<Reply, NoReply> {
-    // A model with native reasoning must also be told when not to reason.
+    // A model that reasons by itself is sent a budget even if it is 0.
     let native = talk.reasons();
     if reasoning > 0 && !native {
         let question = prompts::fixed::reason(&missing.called, reasoning);
@@ -306,7 +308,7 @@ async fn write(
     reply
 }
 
-/// Reports the results and returns the attempt's end.
+/// Reports the results as the answer and returns the attempt's end.
 fn finish(
     limit: Option<End>,
     outcome: ReplicationOutcome,
@@ -332,7 +334,8 @@ fn finish(
     }
 }
 
-/// Turns a reached limit into a value, because the code written so far can still be run; other ends remain errors.
+/// Converts a reached limit from an error to a value, because the code written so far can still be run. Other ends stay
+/// errors.
 fn go_on(step: Result<(), NoReply>) -> Result<Option<End>, AttemptEnd> {
     match step {
         Ok(()) => Ok(None),
@@ -341,7 +344,7 @@ fn go_on(step: Result<(), NoReply>) -> Result<Option<End>, AttemptEnd> {
     }
 }
 
-/// Selects the functions to rewrite: those without code or named in a traceback, or else all.
+/// Selects the functions to rewrite: those without code or named in a traceback; without any such function, all.
 fn to_repair(order: &[usize], work: &FixedAttempt<'_>, outcome: &ReplicationOutcome) -> Vec<usize> {
     let in_traceback = |place: usize| {
         let name = order::last(&work.task.functions[place].at);
@@ -352,11 +355,11 @@ fn to_repair(order: &[usize], work: &FixedAttempt<'_>, outcome: &ReplicationOutc
     if named.is_empty() { order.to_vec() } else { named }
 }
 
-/// The known paths that a reply names, in the reply's order, at most [`MOST_FILES`].
+/// Returns the known paths that a reply names, in the reply's order, at most [`MOST_FILES`].
 fn named(reply: &str, paths: &[String]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for line in reply.lines() {
-        // If both `a.py` and `b/a.py` match, the longer path is meant.
+        // If a line matches both `a.py` and `b/a.py`, it means the longer path.
         let fitting = paths.iter().filter(|path| line.contains(path.as_str())).max_by_key(|path| path.len());
         if let Some(path) = fitting.map(PathBuf::from).filter(|path| !found.contains(path)) {
             found.push(path);

@@ -1,10 +1,10 @@
-//! The order in which functions are written: callees before callers.
+//! The order in which the functions are written: callees before callers.
 
 use crate::agent::{Replication, TaskFunction};
 use crate::code::Module;
 
 /// Returns the indices of the task's functions, callees first and otherwise in task order; cycles are broken by task
-/// order. Only the call graph is taken from the original functions, nothing else.
+/// order. The original functions are used only to find out who calls whom.
 #[must_use]
 pub(super) fn callees_first(task: &Replication) -> Vec<usize> {
     let calls: Vec<Vec<String>> = task.functions.iter().map(|function| calls(task, function)).collect();
@@ -27,7 +27,7 @@ fn visit(at: usize, calls: &[Vec<String>], names: &[String], seen: &mut [bool], 
     order.push(at);
 }
 
-/// Last name components of the functions that the original function calls.
+/// Returns the names of the functions that the original function calls, each without its dotted prefix.
 fn calls(task: &Replication, function: &TaskFunction) -> Vec<String> {
     let found = || {
         let selector = function.selector().ok()?;
@@ -39,7 +39,7 @@ fn calls(task: &Replication, function: &TaskFunction) -> Vec<String> {
     found().unwrap_or_default()
 }
 
-/// The last component of a dotted name or a selector.
+/// Returns the last component of a dotted name or a selector.
 pub(super) fn last(name: &str) -> &str {
     let name = name.split(['#', '[']).next().unwrap_or(name);
     name.rsplit(['.', ':']).next().unwrap_or(name)

@@ -9,18 +9,18 @@ use crate::agent::prompts::fixed::{MARKER, Missing, MissingPart, STAND_IN};
 use crate::agent::retrieval::RetrievalQuery;
 use crate::code::{Function, Module, last_part};
 
-/// Maximum bytes of a file's outline; of longer ones only the part around the function is shown.
+/// Maximum bytes of a file's outline. If the outline is longer, only the part around the function is shown.
 const MOST_SHOWN: usize = 12_000;
-/// Maximum lines of a method that is kept in the outline for the attributes it sets.
+/// Maximum lines of a method that the outline keeps because it sets attributes.
 const MOST_LINES: usize = 15;
 
-/// Returns the masked function's remaining lines, without the indentation of its class.
+/// Returns the lines of a function that masking leaves, without the indentation of its class.
 pub(super) fn stub(function: &TaskFunction, masked: &Code) -> Result<String, String> {
     source(function, masked).ok_or_else(|| "is not there".to_owned())
 }
 
-/// Describes the function at index `function` of a file; `name` is its bare name. Without a docstring, `description` is
-/// used.
+/// Describes the function at index `function` of a file; `name` is its name without its class. `description` is used if
+/// the function has no docstring.
 pub(super) fn described(name: &str, module: &Module, function: usize, description: &str) -> Missing {
     let class = module.functions()[function].class.as_deref();
     let called =
@@ -33,7 +33,7 @@ pub(super) fn described(name: &str, module: &Module, function: usize, descriptio
     Missing { called, header: module.header(function), docstring, part: None }
 }
 
-/// Like [`described`], for a function of which only the statements at `at` are missing.
+/// Same as [`described`], for a function of which only the statements at `at` are missing.
 pub(super) fn described_part(
     missing: Missing,
     module: &Module,
@@ -69,16 +69,16 @@ fn dedented(text: &str) -> String {
     text.lines().map(|line| line.strip_prefix(indent).unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the part of the function's file to show, and signatures of the functions left out of it. Shows the outline,
-/// or the part around the function if the outline is too long; with [`CodeChoice::Full`] the whole file, with
-/// [`CodeChoice::None`] only the imports and the function. Less is better here, because small models copy a file that
-/// they are shown.
+/// Returns the part of the function's file to show, and the signatures of the functions that it omits. Usually this is
+/// the outline, or the part around the function if the outline is too long. With [`CodeChoice::Full`] it is the whole
+/// file, with [`CodeChoice::None`] only the imports and the function. The part is kept small because small models copy
+/// a file that they are shown.
 pub(super) fn visible_code(module: &Module, function: usize, choice: CodeChoice) -> (String, Vec<String>) {
     let text = String::from_utf8_lossy(module.source()).into_owned();
     if choice == CodeChoice::Full {
         return (text, Vec::new());
     }
-    // Small models also copy the line that replaces the missing code.
+    // Remove the stand-in lines of masked functions, because small models copy them too.
     let unmasked = |text: &str| {
         let lines = text.split_inclusive('\n').filter(|line| line.trim() != STAND_IN);
         lines.collect::<String>()
@@ -91,7 +91,7 @@ pub(super) fn visible_code(module: &Module, function: usize, choice: CodeChoice)
     let it = &module.functions()[function];
     let imports: Vec<&str> =
         text.lines().filter(|line| line.starts_with("import ") || line.starts_with("from ")).collect();
-    // Find the part by lines, because byte offsets are wrong in files that aren't UTF-8.
+    // Find the part by line numbers, because byte offsets are wrong in files that are not UTF-8.
     let lines: Vec<&str> = text.lines().collect();
     let around = if choice == CodeChoice::None { 0 } else { 60 };
     let own = it.first_line.saturating_sub(1 + it.decorators.len());
@@ -114,10 +114,10 @@ pub(super) fn visible_code(module: &Module, function: usize, choice: CodeChoice)
     (unmasked(&part), Vec::new())
 }
 
-/// Returns the file without its other functions, and their signatures with the first lines of their docstrings. The
-/// others are not shown as code without bodies, because a small model would then omit its own body, too. Methods that
-/// show the object's attributes are kept: constructors and other methods that set attributes, of the function's class
-/// and its bases.
+/// Returns the file's text without its other functions, and their signatures with the first lines of their docstrings.
+/// Other functions are removed completely: a small model that sees functions without bodies writes its own function
+/// without a body. Methods that show an object's attributes are kept: constructors, and short methods that set
+/// attributes, in the function's class and its bases.
 fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
     let (functions, source) = (module.functions(), module.source());
     let target = &functions[function];
@@ -150,7 +150,7 @@ fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
     (format!("{}\n", text.trim_matches('\n')), left_out)
 }
 
-/// Last name components of a class and of its bases in the same file.
+/// Returns the names of a class and of its bases in the same file, each without its dotted prefix.
 fn family(module: &Module, class: &str) -> Vec<String> {
     let text = String::from_utf8_lossy(module.source());
     let is_here = |name: &str| module.functions().iter().any(|it| it.class.as_deref().map(last_part) == Some(name));
@@ -168,7 +168,7 @@ fn family(module: &Module, class: &str) -> Vec<String> {
     found
 }
 
-/// Whether a method shows its object's attributes: a constructor, or a short method that sets some.
+/// Whether a method shows the attributes of its object: it is a constructor, or a short method that sets attributes.
 fn sets_attributes(module: &Module, method: &Function) -> bool {
     let sets = |line: &str| {
         let target = line.trim_start().strip_prefix("self.").and_then(|rest| rest.split_once(" = "));
@@ -178,7 +178,7 @@ fn sets_attributes(module: &Module, method: &Function) -> bool {
     method.name.ends_with(".__init__") || (body.lines().count() <= MOST_LINES && body.lines().any(sets))
 }
 
-/// The comment shown in place of the missing function.
+/// Returns the comment to show in place of the missing function.
 fn place_of(module: &Module, function: &Function) -> String {
     let before = &module.source()[..function.whole.start];
     let depth = before.iter().rev().take_while(|&&byte| byte == b' ' || byte == b'\t').count();
@@ -187,7 +187,7 @@ fn place_of(module: &Module, function: &Function) -> String {
     format!("{depth}# `{name}` goes here.")
 }
 
-/// One line about a function: its name, its parameters, the first line of its docstring.
+/// Describes a function in one line: its name, its parameters, the first line of its docstring.
 fn signature(module: &Module, index: usize) -> String {
     let header = module.header(index).split_whitespace().collect::<Vec<_>>().join(" ");
     let parameters = header.find('(').map_or("()", |at| header[at..].trim_end_matches(':'));

@@ -1,5 +1,5 @@
-//! The process of a Python function: exchanges messages by line, keeps the end of its output, and kills everything it
-//! started.
+//! The process that runs a Python function: exchanges messages by line, keeps the end of the error output, and kills
+//! everything that the process started.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -18,12 +18,12 @@ use crate::sandbox::Exit;
 
 /// Maximum bytes of a message.
 const LONGEST: u64 = 64 << 20;
-/// Maximum bytes kept of its standard error, from the end.
+/// Maximum bytes kept of the end of the process's standard error.
 const PRINTED: usize = 20_000;
 /// Grace period for the process to exit after its last message.
 const LAST: Duration = Duration::from_secs(5);
 
-/// A running function. Its process group is killed on drop.
+/// The running process of a function. Its process group is killed on drop.
 pub(super) struct Child {
     process: tokio::process::Child,
     group: Option<Pid>,
@@ -32,18 +32,18 @@ pub(super) struct Child {
     printed: JoinHandle<Vec<u8>>,
 }
 
-/// Input from the process.
+/// A message from the process, or the reason why no message arrived.
 pub(super) enum ChildInput {
-    /// A line, without its newline.
+    /// A line, without its newline character.
     Message(Vec<u8>),
     /// A line longer than the maximum.
     TooLong,
-    /// The process closed its output.
+    /// The process closed its output; no more messages follow.
     Over,
 }
 
 impl Child {
-    /// Starts the process. It and each of its children may allocate `memory` bytes.
+    /// Starts the process. It and each of its child processes may allocate `memory` bytes.
     pub(super) fn start(command: std::process::Command, memory: u64) -> io::Result<Self> {
         let mut command = Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -74,21 +74,22 @@ impl Child {
             Some(b'\n') => ChildInput::Message(line),
             Some(_) if line.len() as u64 + 1 >= LONGEST => ChildInput::TooLong,
             Some(last) => {
-                // Last line without a newline, from a process that has exited.
+                // The last line has no newline, because the process has exited.
                 line.push(last);
                 ChildInput::Message(line)
             }
         })
     }
 
-    /// Waits for the process to exit, or kills it if `is_stopped`. Returns how it exited and the end of its output.
+    /// Waits for the process to exit, or kills it if `is_stopped`. Returns how it exited, and the end of its error
+    /// output.
     pub(super) async fn finish(mut self, is_stopped: bool) -> (Exit, String) {
         if is_stopped {
             self.kill();
         }
         let ended = timeout(LAST, self.process.wait()).await;
         self.kill();
-        // The process id may be reused soon, so don't kill it again.
+        // The process has exited and its id may soon be reused, so don't kill that id on drop.
         self.group = None;
         let exit = match ended {
             Ok(Ok(status)) => match (status.code(), status.signal()) {
@@ -116,8 +117,8 @@ impl Drop for Child {
     }
 }
 
-/// Limits how much memory a process and each of its children may allocate. Limits data rather than address space,
-/// because libraries reserve much more address space than they use.
+/// Limits the memory that a process and each of its child processes may allocate. The limit is on data instead of
+/// address space, because libraries reserve much more address space than they use.
 fn hold_to(pid: Pid, memory: u64) -> io::Result<()> {
     // The inherited hard limit may be lower.
     let limit = getrlimit(Resource::Data).maximum.map_or(memory, |hard| hard.min(memory));

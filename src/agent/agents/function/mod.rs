@@ -1,8 +1,8 @@
-//! `python:FILE.py:NAME`: a Python function written by the user. It runs on this machine, in its own process for every
-//! attempt, and asks the harness for everything it does: commands and files in the attempt's sandbox, calls of the
-//! run's model. Budget, charges and records are therefore the same as for other agents.
+//! `python:FILE.py:NAME`: an agent written by the user as a Python function. Each attempt runs the function on this
+//! machine, in a separate process that asks the harness for everything it does: commands and files in the attempt's
+//! sandbox, calls of the run's model. So budget, charges and records are the same as for other agents.
 //!
-//! The Python side is `python/autoexperiment/_agents.py`; the two exchange lines of JSON ([`wire`]).
+//! The Python side is `python/autoexperiment/_agents.py`. The two sides exchange lines of JSON ([`wire`]).
 
 mod child;
 mod serve;
@@ -21,7 +21,7 @@ use crate::files::hex;
 
 pub use spec::FunctionSpec;
 
-/// The Python driver that loads and runs functions.
+/// The Python program that loads and runs the function.
 const DRIVER: &str = include_str!("../../../../python/autoexperiment/_agents.py");
 
 /// An agent written as a Python function.
@@ -32,7 +32,7 @@ pub struct FunctionAgent {
     digest: String,
 }
 
-/// Properties of the function, as reported by the driver.
+/// Properties of the function, as reported by the Python program.
 #[derive(Debug, Deserialize)]
 struct About {
     /// Whether the function takes a model.
@@ -41,7 +41,7 @@ struct About {
     python: String,
 }
 
-/// The driver's reply to `describe`.
+/// The Python program's reply to `describe`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum DescribeReply {
@@ -50,7 +50,7 @@ enum DescribeReply {
 }
 
 impl FunctionAgent {
-    /// Opens the function and loads its file once to check it.
+    /// Opens the function, and loads its file once to check it.
     ///
     /// # Errors
     /// Kind `Usage` if the file cannot be loaded or has no such function; `Machine` if Python cannot be started.
@@ -81,13 +81,13 @@ impl FunctionAgent {
     }
 }
 
-/// The driver's command line.
+/// Builds the command line of the Python program.
 fn command(verb: &str, spec: &FunctionSpec) -> Command {
     let python = std::env::var_os("AUTOEXPERIMENT_PYTHON").filter(|python| !python.is_empty());
     let mut command = Command::new(python.unwrap_or_else(|| "python3".into()));
     command.args(["-c", DRIVER, verb]).arg(&spec.file).arg(spec.name.as_deref().unwrap_or_default());
     command.env("AUTOEXPERIMENT_AGENT", "1").stdin(std::process::Stdio::null());
-    // Without API keys, the run's model is the only one available: calls of other models would be neither charged nor
+    // Remove API keys from the environment, because calls of models other than the run's would be neither charged nor
     // recorded.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().ends_with("_API_KEY")) {
         command.env_remove(name);

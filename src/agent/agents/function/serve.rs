@@ -1,4 +1,4 @@
-//! One attempt of a Python function: answers its calls in order, within the budget, and records them.
+//! Runs one attempt of a Python function: answers its requests in order, within the budget, and records them.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,19 +19,19 @@ use crate::agent::{AttemptEnd, Context, End, Event, Task, experiment};
 use crate::model::{ModelError, Request, Sampling};
 use crate::sandbox::{Command, EntryKind, EvidenceKind, Exit, Fault};
 
-/// Maximum bytes of each output stream of a command, and of a file.
+/// Maximum bytes of each output stream of a command, and of a file that is read.
 const OUTPUT: usize = 4 << 20;
 const FILE: u64 = 32 << 20;
 /// Maximum characters of an observation that are recorded.
 const RECORDED: usize = 20_000;
-/// Refused calls after which a function that ignores its used-up budget is stopped.
+/// Maximum refused calls after the budget is used up; a function that makes more is stopped.
 const REFUSALS: u32 = 5;
 /// Consecutive failed model calls after which the function is stopped.
 const FAILURES: u32 = 10;
-/// Maximum characters of the last output quoted in an end's detail.
+/// Maximum characters of the function's last output quoted in the detail of the attempt's end.
 const DETAIL: usize = 300;
 
-/// Runs one attempt.
+/// Runs one attempt of the function.
 pub(super) async fn run(
     command: std::process::Command,
     name: &str,
@@ -80,7 +80,7 @@ pub(super) async fn run(
     }
 }
 
-/// A note on the memory limit if the function raised a `MemoryError`; otherwise empty.
+/// Returns a note on the memory limit if the function raised a `MemoryError`; otherwise an empty text.
 fn of_memory(error: &str, memory: u64) -> String {
     let kind = error.split(':').next().unwrap_or_default();
     if !kind.ends_with("MemoryError") {
@@ -99,12 +99,12 @@ enum FunctionEnd {
     },
     /// The process ended without a last message.
     Gone,
-    /// The harness stopped it.
+    /// The harness stopped the function.
     Stopped(AttemptEnd),
 }
 
-/// The end of a process that sent no last message. Counts as the function's own failure: a function can kill its own
-/// process, which cannot be told from a signal sent by anybody else.
+/// Returns the end of an attempt whose process sent no last message. It counts as the function's own failure, because a
+/// function that kills its own process looks the same as one that is killed by anybody else.
 fn end_without_message(exit: Exit, printed: &str) -> AttemptEnd {
     let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", shorten(printed)) };
     match exit {
@@ -114,17 +114,17 @@ fn end_without_message(exit: Exit, printed: &str) -> AttemptEnd {
     }
 }
 
-/// The end of a function's output.
+/// Returns the last characters of a function's output.
 fn shorten(text: &str) -> &str {
     tail(text.trim(), DETAIL)
 }
 
-/// State of an attempt's exchange with its function.
+/// State of the exchange of messages with the function.
 struct FunctionExchange {
     record: RequestRecord,
-    /// Time spent by the function itself.
+    /// Time that the function itself has run, without the requests it makes.
     own_time: Duration,
-    /// The limit that made a call be refused, if any.
+    /// The limit because of which a request was refused, if any.
     refused: Option<End>,
     refusals: u32,
     /// Consecutive failed model calls.
@@ -132,13 +132,13 @@ struct FunctionExchange {
 }
 
 impl FunctionExchange {
-    /// Answers calls until the last message.
+    /// Answers requests until the function's last message.
     async fn converse(&mut self, child: &mut Child, first: Vec<u8>, context: &mut Context<'_>) -> FunctionEnd {
         let mut line = first;
         for number in 1_u64.. {
             let (left, begun) = (context.budget.time_left(), Instant::now());
             let exchange = async {
-                // A process that doesn't read its input is noticed when it doesn't write either.
+                // Ignore a failed write: if the process has gone, the next read reports it.
                 let _ = child.send(&line).await;
                 child.line().await
             };
@@ -176,7 +176,7 @@ impl FunctionExchange {
         FunctionEnd::Gone
     }
 
-    /// Carries out a call. An error ends the attempt.
+    /// Carries out a request. An error ends the attempt.
     async fn answer(&mut self, call: FunctionRequest, context: &mut Context<'_>) -> Result<CallReply, AttemptEnd> {
         let (tool, arguments) = match &call {
             FunctionRequest::Exec { argv, cwd, .. } => ("exec", json!({ "argv": argv, "cwd": cwd })),
@@ -264,7 +264,7 @@ impl FunctionExchange {
         }
     }
 
-    /// Refuses a call because a limit is reached, and stops a function that keeps calling.
+    /// Refuses a model call because a limit is reached, and stops a function that has made too many calls since.
     fn not_asked(&mut self, why: NotAsked, context: &mut Context<'_>) -> Result<CallReply, AttemptEnd> {
         let NotAsked::Limit(end) = why else { return Err(why.into()) };
         let what = match end {
@@ -282,7 +282,7 @@ impl FunctionExchange {
     }
 }
 
-/// Result of a call: the text for the record, and the value for the function.
+/// Result of a request: a text for the record, and the value for the function.
 type CallResult = Result<(String, Value), Fault>;
 
 async fn exec(

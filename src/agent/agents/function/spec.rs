@@ -1,11 +1,12 @@
-//! The Python function that a user names.
+//! The Python function that a user names on the command line.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A Python file and the name of a function in it: `FILE.py:NAME`, or `FILE.py` if the file has only one agent.
+/// A Python file and the name of a function in it: `FILE.py:NAME`, or `FILE.py` alone if the file defines only one
+/// agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionSpec {
     /// The file.
@@ -23,7 +24,7 @@ impl FunctionSpec {
         Ok(Self { file: here(&self.file)?, ..self })
     }
 
-    /// Name used in file names and tables.
+    /// Returns the name used in file names and tables.
     #[must_use]
     pub fn label(&self) -> String {
         let stem = || self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -38,32 +38,32 @@ pub(super) enum FunctionRequest {
         #[serde(default)]
         max_tokens: Option<u32>,
     },
-    /// The function returned this answer; the last message.
+    /// The function returned this answer. Nothing follows this message.
     Answer { answer: Option<String> },
-    /// The function raised this error; the last message.
+    /// The function raised this error. Nothing follows this message.
     Failed {
         error: String,
-        /// Whether the error is the one that reports a reached limit to the function.
+        /// Whether the error is the one by which the harness reported a reached limit to the function.
         budget: bool,
     },
 }
 
-/// Why a call failed.
+/// Why a request failed.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum CallFailureKind {
-    /// A limit is reached.
+    /// A limit of the budget is reached.
     Budget,
-    /// The sandbox refused.
+    /// The sandbox refused the operation.
     Sandbox,
     /// The model did not answer.
     Model,
 }
 
-/// The reply to a call.
+/// The reply to a request.
 pub(super) type CallReply = Result<Value, (CallFailureKind, String)>;
 
-/// Encodes the reply to a call as a line.
+/// Encodes the reply to a request as one line.
 pub(super) fn answer(answer: CallReply, budget: &Budget) -> Vec<u8> {
     line(&match answer {
         Ok(ok) => json!({ "ok": ok, "left": left(budget) }),
@@ -71,7 +71,7 @@ pub(super) fn answer(answer: CallReply, budget: &Budget) -> Vec<u8> {
     })
 }
 
-/// Encodes the first line: the task, the model's properties and the budget.
+/// Encodes the first line sent to the process: the task, the model's properties and the budget.
 pub(super) fn begin(
     task: &Task,
     workdir: &str,

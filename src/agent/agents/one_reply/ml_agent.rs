@@ -2,9 +2,10 @@
 //! Follows ML-Bench's agent of that name, in four stages:
 //!
 //! 1. *Retrieve.* The model gives search words, and BM25 ranks the documentation of all repos by them.
-//! 2. *Sort.* The model puts the first of them in order.
+//! 2. *Sort.* The model sorts the highest-ranked repos.
 //! 3. *Plan.* The model is shown the files and documentation of one repo after another until it accepts one.
-//! 4. *Generate.* In a loop, the model reads files, writes the program, or rejects the repo, which continues planning.
+//! 4. *Generate.* The model reads files of that repo, one per reply, until it writes the program or rejects the repo.
+//!    After a rejection, the agent plans with the next repo.
 
 use std::fmt::Write as _;
 
@@ -19,7 +20,7 @@ use crate::agent::{Agent, AttemptEnd, Context, End, OneReply, ShownRepo, Task, e
 use crate::model::{Model, Role};
 use crate::sample::COMMAND;
 
-/// Characters of a repo's documentation in a list.
+/// Characters shown of each repo's documentation when the model sorts repos.
 const BEGINNING: usize = 1500;
 /// Maximum number of paths listed per repo.
 const MOST_PATHS: usize = 200;
@@ -68,7 +69,7 @@ impl Agent for MlAgent {
     }
 }
 
-/// Returns the reply containing the program, for the first repo that gets one.
+/// Tries one repo after another, and returns the reply with the program for the first repo that gets one.
 async fn work(
     task: &OneReply,
     reach: MlAgentLimits,
@@ -95,7 +96,8 @@ async fn work(
     Ok(None)
 }
 
-/// Orders repos as a reply names them. Repos that it doesn't name come last, in their old order.
+/// Sorts repos in the order in which a reply names them. Repos that the reply doesn't name come last, in their old
+/// order.
 fn sorted<'a>(found: Vec<&'a ShownRepo>, reply: &str) -> Vec<&'a ShownRepo> {
     let named: Vec<&str> = reply.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))).collect();
     let mut found = found;
@@ -103,7 +105,7 @@ fn sorted<'a>(found: Vec<&'a ShownRepo>, reply: &str) -> Vec<&'a ShownRepo> {
     found
 }
 
-/// Plans and writes the program for one repo; `None` if the model rejects the repo.
+/// Plans and writes the program for one repo; returns `None` if the model rejects the repo.
 async fn attempt(
     repo: &ShownRepo,
     task: &OneReply,
@@ -147,7 +149,7 @@ async fn attempt(
     Ok(None)
 }
 
-/// The action that a reply requests.
+/// The action that a reply asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum Action {
     Read(String),
@@ -172,7 +174,7 @@ impl Action {
     }
 }
 
-/// The first word of a reply, in lower case and without punctuation.
+/// Returns the first word of a reply, in lower case and without punctuation.
 fn first_word(reply: &str) -> String {
     let word = reply.split_whitespace().next().unwrap_or_default();
     word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()

@@ -1,4 +1,4 @@
-//! Tasks that a single reply can answer, for the agents `single` and `ml-agent`.
+//! Tasks whose answer is a single reply, and the agents for them: `single` and `ml-agent`.
 
 pub(in crate::agent) mod limits;
 pub(in crate::agent) mod ml_agent;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use crate::agent::{AttemptEnd, Context, End, Task};
 use crate::model::Model;
 
-/// The task for agents whose answer is a single reply.
+/// The data of a task whose answer is a single reply.
 #[derive(Debug, Clone)]
 pub struct OneReply {
-    /// A self-contained prompt, including how to reply.
+    /// The whole task as one prompt, including the format of the reply.
     pub prompt: String,
     /// The task without the name of its repo, for an agent that has to find the repo.
     pub unplaced: String,
@@ -23,7 +23,7 @@ pub struct OneReply {
 }
 
 impl OneReply {
-    /// Returns the task and the model for the agent of this name, or the attempt's end if either is missing.
+    /// Returns the task and the model for the agent called `name`, or the attempt's end if either is missing.
     pub(super) fn given<'a, 'b>(
         agent: &str,
         task: &'a Task,

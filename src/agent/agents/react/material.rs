@@ -1,10 +1,10 @@
-//! Retrieves passages and code snippets that `react` shows to the model after the task.
+//! Retrieves the passages and code snippets that `react` shows to the model after the task.
 
 use crate::agent::retrieval::{Code, CodeChoice, PaperChoice, Passage, RetrievalQuery, Retriever, passages};
 use crate::agent::{AttemptEnd, Context, End, Replication, Task, prompts, repo};
 
-/// Retrieves passages and snippets for all missing functions, without duplicates. `None` if nothing is requested or
-/// found. An error ends the attempt.
+/// Retrieves passages and snippets for all missing functions, without duplicates. Returns `None` if the settings
+/// request nothing or nothing is found. An error ends the attempt.
 pub async fn gather(
     retriever: &Retriever,
     task: &Task,

@@ -1,8 +1,8 @@
-//! Keeps a conversation in the form that its [`History`] demands, and shortens it when the model's context is nearly
-//! full.
+//! Keeps a conversation in the form that the agent's [`History`] setting demands, and shortens it when the model's
+//! context is nearly full.
 //!
-//! Each change is an event applied by [`conversation::take`](crate::agent::conversation::take), both live and when a record is
-//! read, so that the record still contains exactly what the model was shown.
+//! Every change is recorded as an event, which [`conversation::take`](crate::agent::conversation::take) applies both
+//! during the attempt and when the record is read. So the record shows exactly what the model was shown.
 
 use super::transcript;
 use crate::agent::history::{History, SHORT};
@@ -11,45 +11,46 @@ use crate::agent::tools::{ToolFailure, ask, cut_middle};
 use crate::agent::{AttemptEnd, Context, Event};
 use crate::model::{Message, ModelError, Reply, Role, Thought};
 
-/// Characters kept of the newest observation if shortening all others does not suffice.
+/// Characters kept of the newest observation if it is not enough to shorten all other observations.
 const NEWEST: usize = 2000;
-/// Assumed bytes per token until a reply reports the actual number; a low value, so that the context never overflows.
+/// Assumed bytes per token until a reply reports the actual number. The value is low, so that the context never
+/// overflows.
 const BYTES: f64 = 3.0;
-/// Maximum number of tokens reserved for a reply whose length the run does not limit; an eighth of the context if that
-/// is less.
+/// Maximum tokens reserved for a reply if the run does not limit its length. In a small context, an eighth of the
+/// context is reserved instead.
 const RESERVE: u64 = 4096;
-/// Share of the usable context to which a nearly full one is reduced. Shortening only a little in every step would
-/// invalidate the provider's prompt cache each time.
+/// Share of the usable context to which a nearly full conversation is reduced. Shortening only a little at every step
+/// would invalidate the provider's prompt cache each time.
 const DOWN_TO: f64 = 0.75;
 
-/// Keeps one conversation in the form that its history demands.
+/// A conversation's history setting, and measurements of its length.
 #[derive(Debug)]
 pub(super) struct ConversationMemory {
     history: History,
     /// Context size of the model in tokens, input and output together.
     context: Option<u64>,
-    /// Number of messages at the beginning that are never removed: system prompt and task.
+    /// Number of leading messages that are never removed: system prompt and task.
     head: usize,
-    /// Length in bytes of the last of these messages; a note or summary is appended after it.
+    /// Length in bytes of the task message; a note or a summary of removed steps is appended after it.
     keep: usize,
-    /// Bytes sent in addition to the messages.
+    /// Bytes sent with every call in addition to the messages, such as tool descriptions.
     beside: usize,
     summary: Option<String>,
     /// Tokens per byte, measured on the last reply.
     ratio: f64,
-    /// Bytes of the conversation sent last.
+    /// Bytes of the conversation that was sent last.
     sent: usize,
     /// Bytes of the longest conversation that got a reply.
     answered: usize,
-    /// Number of leading messages already checked for shortening.
+    /// Number of leading messages whose observations are already shortened as the history setting demands.
     checked: usize,
-    /// Bytes of each message, cached because a long conversation has many.
+    /// Bytes of each message. They are cached because a long conversation has many messages.
     sizes: Vec<usize>,
 }
 
 impl ConversationMemory {
-    /// Creates the state for a conversation that holds its system prompt and task. `beside` is the number of bytes sent
-    /// in addition.
+    /// Creates the memory of a conversation that holds its system prompt and task. `beside` is the number of bytes sent
+    /// in addition to the messages.
     #[must_use]
     pub fn new(history: History, context: Option<u64>, messages: &[Message], beside: usize) -> Self {
         let keep = messages.last().map_or(0, |message| message.content.len());
@@ -79,7 +80,7 @@ impl ConversationMemory {
                 }
             }
             History::Summary(most) => {
-                // Don't spend on a summary what the last reply needs.
+                // No summary if the next reply is the last: its money and tokens are needed for that reply.
                 if let Some(count) = self.surplus(messages, most, most).filter(|_| context.budget.last_step().is_none())
                 {
                     self.summarise(count, messages, context).await?;
@@ -102,7 +103,7 @@ impl ConversationMemory {
         Ok(())
     }
 
-    /// Measures a conversation that is about to be sent.
+    /// Measures a conversation just before it is sent.
     pub fn measure(&mut self, messages: &[Message]) {
         self.sent = self.bytes(messages);
     }
@@ -115,21 +116,21 @@ impl ConversationMemory {
         }
     }
 
-    /// Whether a refusal may be due to the conversation's length: the error says so, or it gives no known reason and
-    /// the conversation is longer than any that got a reply.
+    /// Whether a model error may be due to the conversation's length: the error says so, or it gives no known reason
+    /// and the conversation is longer than any that got a reply.
     pub fn is_of_length(&self, error: &ModelError) -> bool {
         let is_longest = self.answered > 0 && self.sent > self.answered;
         match error {
             ModelError::ContextLength(_) => true,
             ModelError::Rejected(_) => is_longest,
-            // Some servers answer status 500 to an over-long conversation, even after all retries.
+            // For a conversation that is too long, some servers return status 500, even after all retries.
             ModelError::Unavailable(what) => is_longest && what.starts_with("status 500"),
             ModelError::Refused(_) | ModelError::Denied(_) | ModelError::Exhausted(_) => false,
         }
     }
 
-    /// Shortens the older half of the long messages after a provider refused the conversation for its length. Returns
-    /// `false` if no message can be shortened.
+    /// Shortens the older half of the long messages, after a provider refused the conversation for its length. Returns
+    /// `false` if there is no long message to shorten.
     pub fn shrink(&mut self, messages: &mut Vec<Message>, context: &mut Context<'_>) -> bool {
         let long: Vec<usize> = (self.head..messages.len()).filter(|index| is_long(&messages[*index], SHORT)).collect();
         for &index in long.iter().take(long.len().div_ceil(2)) {
@@ -139,7 +140,8 @@ impl ConversationMemory {
         !long.is_empty()
     }
 
-    /// Number of messages older than the last `most` steps; `None` if they are fewer than `least` steps.
+    /// Returns the number of messages older than the last `most` steps; `None` if they make up fewer than `least`
+    /// steps.
     fn surplus(&self, messages: &[Message], most: u32, least: u32) -> Option<usize> {
         let replies: Vec<usize> =
             (self.head..messages.len()).filter(|index| messages[*index].role == Role::Assistant).collect();
@@ -155,7 +157,8 @@ impl ConversationMemory {
         self.sizes.clear();
     }
 
-    /// Updates the summary. Keeps the previous one if the model may not be asked any more.
+    /// Updates the summary with the steps to be removed. Keeps the previous summary if no further model call is
+    /// allowed.
     async fn summarise(
         &mut self,
         count: usize,
@@ -207,7 +210,7 @@ impl ConversationMemory {
             let calls = message.tool_calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
             calls + message.thoughts.iter().map(thought).sum::<usize>()
         };
-        // Measure the last message again: consecutive user messages are merged, so it may have grown.
+        // Measure the last message again: it may have grown, because consecutive user messages are merged.
         self.sizes.pop();
         for message in &messages[self.sizes.len().min(messages.len())..] {
             self.sizes.push(message.content.len() + calls(message));
@@ -216,7 +219,7 @@ impl ConversationMemory {
     }
 }
 
-/// Index of the last reply; the newest observation follows it.
+/// Returns the index of the last reply; the newest observation follows it.
 fn newest(messages: &[Message]) -> usize {
     messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0)
 }
@@ -230,7 +233,7 @@ fn shorten(index: usize, most: usize, messages: &mut Vec<Message>, context: &mut
     context.record_message(messages, &Event::Shortened { message: index, content });
 }
 
-/// The end of an observation if it is too long.
+/// Returns the end of an observation if the observation is too long.
 fn tail(message: &Message) -> Option<String> {
     if !is_long(message, SHORT + 10) {
         return None;

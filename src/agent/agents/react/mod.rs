@@ -1,5 +1,5 @@
-//! `react`: the model decides step by step: it thinks, calls tools and sees the results (Yao et al., 2023), like the
-//! main agent of the original. Prompt, history, tools and the call protocol are settings.
+//! `react`: the model decides step by step: it thinks, calls tools and sees their results (Yao et al., 2023), like the
+//! main agent of the original. Prompt, history, tools and the protocol of tool calls are settings.
 
 mod material;
 mod memory;
@@ -25,7 +25,7 @@ use crate::model::{Message, Model, ModelError, Reply, Request, Role};
 use crate::sample::MASKED;
 use memory::ConversationMemory;
 
-/// Number of consecutive unusable replies that ends an attempt.
+/// Number of consecutive unusable replies after which an attempt ends.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
 
 /// The `react` agent.
@@ -38,13 +38,13 @@ pub struct React {
     tools_bytes: usize,
 }
 
-/// Inputs and state of one try.
+/// Inputs and state of one of the tries of an attempt.
 struct ReactTry {
     /// The try's limits, as stated in its prompt.
     limits: Limits,
-    /// Text of the prompt about the previous try.
+    /// Text of the next prompt about the previous try.
     lesson: Option<String>,
-    /// The conversation.
+    /// The next request, which holds the conversation.
     request: Request,
     session: Session,
 }
@@ -53,7 +53,7 @@ impl React {
     /// Creates the agent with these settings and this name. Embedding vectors are stored in `cache`.
     ///
     /// # Errors
-    /// The errors of the embedding model; kind `Usage` for settings that the preset does not support.
+    /// Returns the errors of the embedding model; kind `Usage` for settings that the preset does not support.
     pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
         let retrieves = settings.paper.is_some_and(|paper| paper != PaperChoice::None)
             || settings.code.is_some_and(|code| !matches!(code, CodeChoice::Agent | CodeChoice::None));
@@ -73,7 +73,7 @@ impl React {
         Ok(Self { name, settings, tool_calling, retriever, tools_bytes })
     }
 
-    /// Runs several tries, each with its share of the budget, until one has no known failure.
+    /// Runs several tries, each with its share of the budget, until one of them shows no sign of failure.
     async fn reflect(&self, task: &Task, model: &dyn Model, context: &mut Context<'_>) -> AttemptEnd {
         let tries = self.settings.reflexion;
         let mut why = None;
@@ -86,7 +86,7 @@ impl React {
             let limits = context.budget.share(tries);
             let mut work = ReactTry { limits, lesson: lesson.take(), request: Request::default(), session };
             let ended = self.work(task, model, &mut work, context).await;
-            // The code below belongs to no try and may use the whole remaining budget.
+            // The tries are over; the code below may use all of the remaining budget.
             context.budget.share(1);
             if ended.end.is_infrastructure() {
                 return ended;
@@ -113,7 +113,7 @@ impl React {
         }
     }
 
-    /// Decides what follows a step: another round after an answer, if feedback is on and there is some.
+    /// Decides what follows a step: if the agent answered and gets feedback, another round begins.
     async fn reviewed(
         &self,
         next: AfterStep,
@@ -177,10 +177,11 @@ impl React {
         let mut memory = ConversationMemory::new(history, most, &request.messages, self.tools_bytes);
         let mut errors = 0;
         let mut told = false;
-        // The error by which the conversation was refused before it was shortened.
+        // The error by which the provider refused the conversation, before the conversation was shortened.
         let mut refused: Option<ModelError> = None;
         loop {
-            // Check first: without another call, neither a summary nor the announcement of the last reply is of use.
+            // Check this first: if no further call is allowed, a summary or a note about the last reply would be
+            // useless.
             if let Err(refused) = context.may_ask() {
                 return refused.into();
             }
@@ -245,7 +246,7 @@ impl Agent for React {
         (self.retriever.paper != PaperChoice::None || by_code || self.settings.feedback.is_some()).then_some(MASKED)
     }
 
-    /// Digest of the preset's prompts, which the digest of all prompts leaves out.
+    /// Returns the digest of the preset's prompts, which are not part of the digest of all prompts.
     fn digest(&self) -> Option<String> {
         (self.settings.preset == Preset::Super).then(prompts::preset_digest)
     }

@@ -1,9 +1,9 @@
-//! `react:reflexion=K`: up to K tries within one attempt (Shinn et al., 2023). Each gets 1/K of the budget. After a failed
-//! try the model writes a plan based on what it did, which becomes part of the next try's task.
+//! `react:reflexion=K`: up to K tries within one attempt (Shinn et al., 2023). Each try gets 1/K of the budget. After a
+//! failed try the model writes a plan based on that try, and the plan becomes part of the next try's task.
 //!
 //! The agent does not learn whether its results are right. A try counts as failed if it gave no answer, if the answer
-//! lacks an experiment, or if an experiment gives no result when run again: all of this the agent itself could have
-//! noticed. Files stay as the previous try left them.
+//! lacks an experiment, or if an experiment gives no result when run again; the agent could have noticed all of this by
+//! itself. Files stay as the previous try left them.
 
 use super::transcript;
 use crate::agent::experiment;
@@ -13,7 +13,7 @@ use crate::agent::{AttemptEnd, Context, End, Replication, Task};
 use crate::model::{Message, Role};
 use crate::score::parse_answer;
 
-/// Why a try failed, as a fragment; `None` if there is no sign of failure. An error ends the attempt.
+/// Returns why a try failed, as a fragment; `None` if there is no sign of failure. An error ends the attempt.
 pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, AttemptEnd> {
     let Some(answer) = context.answer.as_deref().filter(|_| ended.end == End::Answered) else {
         let why = match ended.end {
@@ -37,7 +37,7 @@ pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) 
     let outcome = experiment::run_all(&task.checks(), context, false).await;
     match outcome.stopped {
         Some(stopped) if matches!(stopped.end, End::SandboxLost | End::SandboxKilled) => return Err(stopped),
-        // The time does not suffice to run the experiments, so there is no sign of failure.
+        // If the remaining time is too short for the experiments, assume no failure.
         Some(_) => return Ok(None),
         None => {}
     }
@@ -52,8 +52,8 @@ pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) 
     Ok((!failures.is_empty()).then(|| format!("run again, experiments gave no result: {}", failures.join("; "))))
 }
 
-/// Asks for a plan for the next try; `None` if the model may not be asked or replies nothing. An error ends the
-/// attempt.
+/// Asks the model for a plan for the next try; returns `None` if no call is allowed or the reply is empty. An error
+/// ends the attempt.
 pub async fn plan(why: &str, messages: &[Message], context: &mut Context<'_>) -> Result<Option<String>, AttemptEnd> {
     let question = Message::new(Role::User, dynamic::reflect(why, &transcript::render(messages)));
     match ask("reflexion", vec![question], context).await {

@@ -1,14 +1,14 @@
-//! A conversation as text, cut to its essentials: for models that summarise or reflect on it.
+//! A conversation as text, cut to its essentials, for a model that summarises it or reflects on it.
 
 use std::fmt::Write as _;
 
 use crate::agent::tools::cut_middle;
 use crate::model::{Message, Role};
 
-/// Maximum characters of each of the agent's texts, of a call's arguments, and of each observation.
+/// Maximum characters of each text of the agent, of each call's arguments, and of each observation.
 const SAID: usize = 1500;
 const SHOWN: usize = 1500;
-/// Maximum characters in total.
+/// Maximum characters of the whole text.
 const WHOLE: usize = 40_000;
 
 /// Renders messages one after another.

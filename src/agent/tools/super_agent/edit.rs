@@ -1,4 +1,4 @@
-//! `edit`: replaces exact lines of a file, which must occur exactly once. The error messages follow SUPER.
+//! `edit`: replaces exact lines, which must occur exactly once in the file. The error messages follow SUPER.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -61,11 +61,11 @@ impl TypedTool for SuperEdit {
     }
 }
 
-/// Returns the changed file and the excerpt to show, or why nothing was changed.
+/// Returns the changed file and the excerpt to show; an error says why nothing was changed.
 fn replaced(before: &str, old: &str, new: &str) -> Result<(String, String), String> {
     let lines: Vec<&str> = before.lines().collect();
     let mut wanted: Vec<&str> = old.lines().collect();
-    // Ignore empty lines before and after the text.
+    // Ignore empty lines at the beginning and end of the text.
     while wanted.first().is_some_and(|line| line.is_empty()) {
         wanted.remove(0);
     }
@@ -108,14 +108,14 @@ fn replaced(before: &str, old: &str, new: &str) -> Result<(String, String), Stri
     }
 }
 
-/// Excerpt of a file around some lines, with line numbers.
+/// Returns an excerpt of a file around some lines, with line numbers.
 fn around(lines: &[&str], place: usize, count: usize) -> String {
     let first = place.saturating_sub(AROUND);
     let shown = lines.iter().enumerate().take(place + count + AROUND).skip(first);
     shown.map(|(index, line)| format!("{:>5}  {line}", index + 1)).collect::<Vec<_>>().join("\n")
 }
 
-/// A line without its white space.
+/// Returns a line without its white space.
 fn bare(line: &str) -> String {
     line.split_whitespace().collect()
 }

@@ -1,5 +1,5 @@
-//! SUPER's tools in complete attempts, as plain processes; `tests/it/dynamic.rs` tests them in the sandbox used for
-//! runs.
+//! Tests of SUPER's tools in complete attempts, as plain processes; `tests/it/dynamic.rs` tests them in the sandbox
+//! that runs use.
 
 use serde_json::json;
 

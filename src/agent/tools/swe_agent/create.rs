@@ -36,7 +36,7 @@ impl TypedTool for Create {
         match context.read(&target, READ_LIMIT).await {
             Ok(_) => return Err(ToolFailure::Refused(format!("`{path}` exists already; see it with open"))),
             Err(lost @ Fault::Lost(_)) => return Err(lost.into()),
-            // The file does not exist yet, or the path is otherwise wrong, which writing reports.
+            // Either the file does not exist yet, or the path is wrong, which the write below reports.
             Err(Fault::Refused(_)) => {}
         }
         context.write(&target, b"\n").await?;

@@ -64,7 +64,7 @@ impl TypedTool for SweEdit {
         }
         context.write(&window.path, after.as_bytes()).await?;
         let total = after.lines().count();
-        // Move the window only if the change is outside of it.
+        // Move the window only if the change is outside of the window.
         if start_line - 1 < window.top || end > window.top + LINES {
             window.center(start_line - 1, total);
         }
@@ -73,7 +73,7 @@ impl TypedTool for SweEdit {
     }
 }
 
-/// Shows what the refused change would have produced, and the current lines.
+/// Shows the lines that the refused change would have produced, and the current lines.
 fn refusal(
     window: &Window,
     line: usize,

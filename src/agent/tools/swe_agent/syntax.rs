@@ -1,20 +1,20 @@
-//! Detects edits that break a Python file: syntax errors found after the edit but not before.
+//! Detects edits that break a Python file: syntax errors that the file has after the edit but not before.
 
 use tree_sitter::{Node, Parser};
 
-/// The line (from 1) of the first syntax error in `after` if the edit added errors; `None` otherwise, and for files
-/// that aren't Python.
+/// Returns the line (from 1) of the first syntax error in `after` if the edit added errors; otherwise, and for files
+/// that are not Python, `None`.
 #[must_use]
 pub fn broken(path: &str, before: &str, after: &str) -> Option<usize> {
     if !path.to_lowercase().ends_with(".py") {
         return None;
     }
     let (old, new) = (errors(before)?, errors(after)?);
-    // A file that was broken before may be repaired step by step.
+    // Only count added errors, so that a file that was already broken can be repaired step by step.
     if new.len() > old.len() || (old.is_empty() && !new.is_empty()) { new.first().copied() } else { None }
 }
 
-/// The lines with errors.
+/// Returns the lines with syntax errors.
 fn errors(text: &str) -> Option<Vec<usize>> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_python::LANGUAGE.into()).ok()?;

@@ -1,4 +1,4 @@
-//! SWE-agent's tools in complete attempts, in a real sandbox.
+//! Tests of SWE-agent's tools in complete attempts, in a real sandbox.
 
 use serde_json::json;
 

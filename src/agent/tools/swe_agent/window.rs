@@ -1,4 +1,4 @@
-//! The open file and the window of lines shown of it.
+//! The open file, and the window of its lines that is shown.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,15 +8,15 @@ use crate::agent::tools::{READ_LIMIT, Session, ToolFailure, read_text};
 
 /// Lines in the window, as in the original.
 pub const LINES: usize = 100;
-/// Lines shared by the windows before and after scrolling.
+/// Lines that are in the window both before and after scrolling.
 pub(super) const OVERLAP: usize = 2;
 
 /// The open file.
 #[derive(Debug, Clone)]
 pub struct Window {
-    /// Its path for the sandbox.
+    /// The file's path, resolved for the sandbox.
     pub path: PathBuf,
-    /// Its path as the model wrote it.
+    /// The file's path as the model wrote it.
     pub shown: String,
     /// First line in the window, from 0.
     pub top: usize,

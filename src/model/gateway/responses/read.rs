@@ -35,11 +35,11 @@ const FIELDS: [&str; 24] = [
     "background",
 ];
 
-/// The namespace of tools without a namespace.
+/// The namespace of tools that state none.
 const DEFAULT_NAMESPACE: &str = "functions";
-/// The model's name for the agent's own search for tools.
+/// The name under which the model sees the agent's own search for tools.
 const SEARCH: &str = "tool_search";
-/// Separates a namespace from the name of its function, in the single name used with the model.
+/// Separates namespace and function in the single name under which the model sees a tool.
 const WITHIN: &str = "__";
 
 /// Parses a request.
@@ -107,7 +107,7 @@ pub(in super::super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     })
 }
 
-/// The tools that a request offers, in the list of tools and among the items of the conversation.
+/// The tools that a request offers, in its list of tools or among the items of the conversation.
 #[derive(Default)]
 struct OfferedTools {
     tools: Vec<Tool>,
@@ -142,7 +142,7 @@ impl OfferedTools {
         Ok(())
     }
 
-    /// Adds a tool, in place of an earlier one of that name.
+    /// Adds a tool; replaces an earlier tool of the same name.
     fn push(&mut self, form: ToolForm, namespace: Option<&str>, name: String, description: String, parameters: Value) {
         let known = full_name(namespace, &name);
         self.tools.retain(|tool| tool.name != known);
@@ -154,7 +154,7 @@ impl OfferedTools {
     }
 }
 
-/// Returns the single name of a tool that is used with the model.
+/// Returns the single name under which the model sees a tool.
 fn full_name(namespace: Option<&str>, name: &str) -> String {
     match namespace {
         Some(namespace) if !namespace.is_empty() && namespace != DEFAULT_NAMESPACE => {
@@ -164,7 +164,7 @@ fn full_name(namespace: Option<&str>, name: &str) -> String {
     }
 }
 
-/// Adds an item. The items of one reply are merged into one message.
+/// Adds an item to the messages. Items of one reply are merged into one message.
 fn read_item(
     item: &Value,
     messages: &mut Vec<Message>,
@@ -245,7 +245,7 @@ fn read_message(item: &Value, messages: &mut Vec<Message>, reader: &mut RequestR
     Ok(())
 }
 
-/// Returns the reply that the last items belong to, starting a new one if needed.
+/// Returns the assistant message that the next item belongs to; adds one if the last message is not the assistant's.
 fn replied(messages: &mut Vec<Message>) -> &mut Message {
     if messages.last().is_none_or(|last| last.role != Role::Assistant) {
         messages.push(Message::new(Role::Assistant, ""));

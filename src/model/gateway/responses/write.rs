@@ -7,10 +7,10 @@ use super::super::stream::EventWriter;
 use super::super::{CallContext, Finish, Refusal, ToolForm};
 use crate::model::{Reply, ReplyPiece, ToolCall, Usage};
 
-/// Writes the reply as one body.
+/// Writes the whole reply as one body.
 pub(in super::super) fn body(head: CallContext, reply: &Reply, finish: &Finish) -> Value {
     let mut items = ResponseItems::new(head);
-    // A body has the items with which a stream would end.
+    // Make the same items as a stream would, so that a body and a stream end with the same list.
     if let Some(reasoning) = &reply.reasoning {
         items.piece(&ReplyPiece::Reasoning(reasoning.clone()));
     }
@@ -29,7 +29,7 @@ pub(in super::super) fn error_events(refusal: &Refusal) -> String {
     written_event("response.failed", &json!({"type": "response.failed", "response": response}))
 }
 
-/// A response being written.
+/// Writes a response and its items.
 pub(in super::super) struct ResponseItems {
     head: CallContext,
     /// Number of events so far.
@@ -40,7 +40,7 @@ pub(in super::super) struct ResponseItems {
     has_reasoned: bool,
 }
 
-/// An unfinished item: its kind and its text so far.
+/// The unfinished item: its kind and its text so far.
 struct OpenItem {
     is_reasoning: bool,
     text: String,
@@ -55,7 +55,7 @@ impl ResponseItems {
         format!("resp_{}", self.head.number)
     }
 
-    /// Returns the id of the open item, or of the next one.
+    /// Returns the id of the open item; if no item is open, of the next one.
     fn item_id(&self, kind: &str) -> String {
         format!("{kind}_{}_{}", self.head.number, self.done.len())
     }
@@ -88,7 +88,7 @@ impl ResponseItems {
         }
     }
 
-    /// Begins an item of this kind, unless one is open.
+    /// Ends the open item and begins one of this kind, unless the open item is already of this kind.
     fn within(&mut self, is_reasoning: bool) -> String {
         if self.open.as_ref().is_some_and(|open| open.is_reasoning == is_reasoning) {
             return String::new();
@@ -142,7 +142,7 @@ impl ResponseItems {
         self.event("response.output_item.done", json!({"output_index": index, "item": item}))
     }
 
-    /// Ends the open item, and adds the calls and a token for thoughts that were not shown.
+    /// Ends the open item. Adds the calls, and a token in place of thoughts that were not shown.
     fn close_all(&mut self, reply: &Reply, finish: &Finish) -> String {
         let mut events = String::new();
         if let Finish::Refused(text) = finish {
@@ -152,7 +152,7 @@ impl ResponseItems {
             events += &self.within(true);
         }
         if self.open.is_none() && self.done.is_empty() && reply.tool_calls.is_empty() {
-            // A response must have at least one item.
+            // The protocol demands at least one item per response.
             events += &self.within(false);
         }
         events += &self.close();
@@ -162,7 +162,7 @@ impl ResponseItems {
         events
     }
 
-    /// Writes a message that declines.
+    /// Writes a message in which the model declines.
     fn refusal(&mut self, text: &str) -> String {
         let (index, id) = (self.done.len(), self.item_id("msg"));
         let part = json!({"type": "refusal", "refusal": text});

@@ -1,4 +1,4 @@
-//! Tests of the gateway over a connection, with a model that answers at once.
+//! Tests of the gateway through a connection, with a model that answers at once.
 
 mod protocols;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::model::{Reply, ReplyPiece, Role, ToolCall, Usage};
 
-/// Sends one request over a connection of its own; returns status and body. The answerer takes each call.
+/// Sends one request over a new connection, and passes each call to `answerer`. Returns status and body.
 async fn post(path: &str, body: &Value, answerer: impl Fn(AgentCall) + Send + 'static) -> (u16, String) {
     let (to, connections) = mpsc::channel::<DuplexStream>(1);
     let (_gateway, mut asked) = serve(connections, None, listed());
@@ -43,11 +43,11 @@ fn listed() -> ListedModel {
     ListedModel { name: "m".into(), context: Some(8192) }
 }
 
-/// A path of each protocol.
+/// A path for each protocol.
 const PATHS: [&str; 4] =
     ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1beta/models/any:generateContent"];
 
-/// Sends a request that every protocol accepts, with more fields.
+/// Sends a minimal request in the protocol of `path`, with the fields of `more` added.
 async fn ask_for(
     path: &str,
     streams: bool,
@@ -144,7 +144,7 @@ async fn replies_are_streamed_to_the_agent() {
             }
             text.clone()
         };
-        // Each piece arrives before the next is written; a possible beginning of a stop text waits.
+        // Each piece must arrive before the next is sent; text that may begin a stop text is held back.
         pieces.send(ReplyPiece::Text("Let me".into()));
         until("\"Let me\"").await;
         pieces.send(ReplyPiece::Text(" look.E".into()));
@@ -350,7 +350,7 @@ async fn expensive_requests_are_refused() {
 
 #[tokio::test]
 async fn a_reply_that_the_runs_own_limit_has_cut_ends_for_length() {
-    // The agent asks for 100 tokens, gets 7, and the reply has all 7.
+    // The agent asks for up to 100 tokens, the harness allows 7, and the reply has exactly 7: it counts as cut.
     let cut =
         |ask: AgentCall| ask.answer.send(Ok(AnsweredCall { reply: reply(), most: Some(7), refusal: None })).unwrap();
     let body = json!({"max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]});
@@ -367,7 +367,7 @@ async fn requests_without_the_key_are_refused_unread_and_not_counted() {
     let refused = async |path: &str, key: &str| {
         let (mut ours, theirs) = duplex(1 << 20);
         to.send(theirs).await.unwrap();
-        // The announced body is never sent.
+        // The body that the head announces is never sent.
         let head =
             format!("POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-length: 9\r\n\r\n");
         ours.write_all(head.as_bytes()).await.unwrap();

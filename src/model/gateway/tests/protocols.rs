@@ -1,4 +1,4 @@
-//! Tests how requests are read and replies written in each protocol.
+//! Tests how each protocol's requests are read and its replies written.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ fn thinking() -> Reply {
     }
 }
 
-/// Sends a request; returns the body, the request that reached the model, and the left-out parts.
+/// Sends a request. Returns the body, the request that reached the model, and the parts left out.
 async fn send_request(path: &str, streams: bool, more: Value) -> (String, Request, Vec<String>) {
     let kept = Arc::new(Mutex::new(None));
     let keeps = kept.clone();
@@ -77,7 +77,7 @@ async fn options_are_parsed_in_every_protocol() {
         assert_eq!((request.tools.len(), &request.tools[0].parameters), (1, &schema), "{path}");
         assert_eq!(request.one_call, !path.contains("beta"), "{path}: Gemini has no such field");
         let named = left_out.join(" ");
-        // The Responses API does not have this field.
+        // The Responses API lacks this field.
         assert_eq!(
             (wishes.top_k.is_none(), named.contains("top_k")),
             (path == "/v1/responses", path == "/v1/responses"),
@@ -98,7 +98,7 @@ async fn thoughts_are_shown_as_each_protocol_has_them_and_come_back_whole() {
         for streams in [false, true] {
             let (body, ..) = send_request(path, streams, wants(path)).await;
             assert!(body.contains("Hm."), "{path}: {body}");
-            // Chat completions have no field for a token; there, thoughts are found again by a call's id.
+            // Chat completions have no field for a token; there, thoughts are found by the id of a call.
             assert_eq!(body.contains("autoexperiment-thoughts-0"), path != PATHS[0], "{path} {streams}: {body}");
         }
     }
@@ -192,7 +192,7 @@ async fn special_tools_are_called_in_their_own_format() {
 
 #[tokio::test]
 async fn tools_that_come_with_the_conversation_are_passed_on_and_called_in_their_own_format() {
-    // As Codex sends them for models that it knows.
+    // Codex sends these tools for models that it knows.
     let exec = json!({"type": "custom", "name": "bash", "description": "Runs JavaScript."});
     let wait = json!({"type": "function", "name": "wait", "parameters": {"type": "object", "properties": {}}});
     let agents = json!({"type": "namespace", "name": "agents", "tools": [{"type": "function", "name": "spawn"}]});
@@ -215,7 +215,7 @@ async fn tools_that_come_with_the_conversation_are_passed_on_and_called_in_their
         };
         assert_eq!((&item["type"], &item["name"]), (&json!("custom_tool_call"), &json!("bash")));
         assert_eq!((&item["namespace"], &item["input"]), (&json!("functions"), &json!("{\"command\":\"ls\"}")));
-        // The call comes back as it was made.
+        // In the next request, the agent sends the call back as it got it.
         let output = json!({"type": "custom_tool_call_output", "call_id": item["call_id"], "output": "out"});
         let back = responses::read(&json!({"input": [additional, said, item, output]})).unwrap().request.messages;
         assert_eq!(back[1].tool_calls[0].name, "bash");

@@ -1,4 +1,4 @@
-//! Faulty bytes: invalid heads, and bodies that are cut, of another type, or not JSON.
+//! Answers with faulty bytes: invalid heads, and bodies that are cut, of another type, or not JSON.
 
 use super::super::server::CannedAnswer;
 use super::{ProtocolCase, hold};

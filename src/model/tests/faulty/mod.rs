@@ -1,5 +1,5 @@
 //! Replies of a broken or hostile server, in every protocol, whole and streamed. Each must end as a failure of the
-//! server or as a reply that the conversation can continue from, and must not cost more than a call can cost.
+//! server or as a reply that the conversation can continue from, and must not be charged more than a call can cost.
 
 mod bytes;
 mod trees;
@@ -11,17 +11,17 @@ use super::thoughts::next;
 use super::{open_here, openai_text, options, request};
 use crate::model::{Description, Model, ModelAccess, ModelError, QueryFailed, Reply};
 
-/// A protocol: how to open a model, and a good reply with a text and a call.
+/// A protocol under test: how to open a model, and a good reply with a text and a call.
 struct ProtocolCase {
     spec: &'static str,
     path: &'static str,
     description: &'static str,
     whole: Value,
-    /// Pointer to the list of what the model wrote.
+    /// JSON pointer to the list of items that the model wrote.
     items: &'static str,
     usage: &'static str,
     stream: Vec<Value>,
-    /// Number of leading events that make up the whole reply.
+    /// Number of leading events that already contain the whole reply.
     enough: usize,
 }
 
@@ -122,11 +122,11 @@ fn contents() -> ProtocolCase {
 }
 
 impl ProtocolCase {
-    /// Returns the events in the protocol's format.
+    /// Returns the events as the bytes of the protocol's stream.
     fn written(events: &[Value]) -> String {
         let written = |event: &Value| match event {
             Value::String(text) => format!("data: {text}\n\n"),
-            // A mutated event is still announced by the kind it claims to be.
+            // The header of a mutated event still names the type that the event states.
             event => match event["type"].as_str() {
                 Some(kind) => format!("event: {kind}\ndata: {event}\n\n"),
                 None => format!("data: {event}\n\n"),
@@ -135,7 +135,7 @@ impl ProtocolCase {
         events.iter().map(written).collect()
     }
 
-    /// Opens a model at this server: with a price for whole replies, free for streams.
+    /// Opens a model at this server with the given price; streaming needs a price of zero.
     fn model(&self, server: &TestServer, price: (f64, f64)) -> std::sync::Arc<dyn Model> {
         let description =
             if self.description.is_empty() { Description::default() } else { self.description.parse().unwrap() };
@@ -144,11 +144,10 @@ impl ProtocolCase {
     }
 }
 
-/// Maximum cost of one call at the tests' prices, in dollars: a million tokens written, plus the reading of a short
-/// question.
+/// Maximum cost of one call at the tests' prices, in dollars: a million tokens written, and a short question read.
 const MOST: f64 = 10.5;
 
-/// Returns the defect of an outcome, if any.
+/// Describes the defect of an outcome, if any.
 fn wrong(outcome: &Result<Reply, QueryFailed>) -> Option<String> {
     let cost = match outcome {
         Ok(reply) => reply.cost,
@@ -173,7 +172,7 @@ fn wrong(outcome: &Result<Reply, QueryFailed>) -> Option<String> {
     }
 }
 
-/// Asks once for each fault, whole or streamed; returns the number of replies, and the defects.
+/// Makes one call for each fault, whole or streamed. Returns the number of replies, and a description of each defect.
 async fn count_replies(
     protocol: &ProtocolCase,
     faults: Vec<(String, CannedAnswer)>,
@@ -203,7 +202,7 @@ async fn count_replies(
     (replies, all)
 }
 
-/// Checks all faults of one kind in every protocol, each with at least `least` faults.
+/// Checks all faults of one kind in every protocol. Each protocol must have at least `least` faults.
 async fn hold(kind: &str, least: usize, faults: impl Fn(&ProtocolCase, bool) -> Vec<(String, CannedAnswer)>) {
     let mut all = Vec::new();
     for protocol in protocols() {

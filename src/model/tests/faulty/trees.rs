@@ -1,4 +1,4 @@
-//! Faulty values: every part of a good reply replaced, removed or doubled, and impossible token counts.
+//! Faulty values: each part of a good reply is replaced, removed or doubled, and token counts are impossible.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::super::server::{CannedAnswer, TestServer};
 use super::bytes::events;
 use super::{ProtocolCase, hold, protocols, request};
 
-/// Replacements of a part.
+/// Values to replace a part with.
 fn others() -> [Value; 6] {
     [json!(null), json!("\u{1b}[31mx"), json!(-1), json!(u64::MAX), json!({"a": [{"b": null}]}), json!([7, [], null])]
 }
@@ -26,7 +26,7 @@ fn parts(value: &Value) -> Vec<String> {
     all
 }
 
-/// Returns the value without the part.
+/// Returns the value with one part removed.
 fn without(value: &Value, part: &str) -> Value {
     let mut value = value.clone();
     let Some((above, name)) = part.rsplit_once('/') else { return json!(null) };
@@ -69,7 +69,7 @@ fn replaced(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, CannedAnswe
     all
 }
 
-/// Sets all numbers in a part to `count`.
+/// Sets all numbers inside a part to `count`.
 fn counted(value: &Value, part: &str, count: &Value) -> Value {
     let mut value = value.clone();
     for below in value.pointer(part).map(parts).unwrap_or_default() {

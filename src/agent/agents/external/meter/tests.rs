@@ -8,7 +8,7 @@ use super::*;
 use crate::agent::Limits;
 use crate::model::{Reply, Role, ToolCall, Usage};
 
-/// Everything a meter needs.
+/// Everything that a meter needs.
 struct MeterFixture {
     folder: TempDir,
     budget: Budget,
@@ -37,7 +37,7 @@ impl MeterFixture {
     }
 }
 
-/// A model that replies as the function says, `after` seconds after each call, and keeps the requests.
+/// A model that waits `after` seconds, replies as the function says, and stores the requests.
 struct RespondingModel<F> {
     answer: F,
     after: u64,
@@ -86,7 +86,7 @@ fn reply(tokens: u64) -> Reply {
 
 #[tokio::test]
 async fn an_agent_whose_calls_fail_ten_times_in_a_row_is_stopped() {
-    // One reply among the failures restarts the count.
+    // One reply between failures resets the count of failures.
     let model =
         RespondingModel::new(0, |call| if call == 9 { Ok(reply(1)) } else { Err(ModelError::Refused("no".into())) });
     let mut bench = MeterFixture::new(Limits { cost: 100.0, ..Limits::default() });
@@ -111,7 +111,7 @@ async fn a_request_that_would_overfill_the_record_is_refused_before_the_model_is
     meter.record.room = 3000;
     let first = request(&"a".repeat(2000));
     assert!(meter.answer(first.clone()).await.is_ok());
-    // Messages already in the record take no room.
+    // Messages that are already recorded use no more of the record's room.
     let mut longer = first.clone();
     longer.messages.extend([Message::new(Role::Assistant, "yes"), Message::new(Role::User, "more")]);
     assert!(meter.answer(longer).await.is_ok());
@@ -189,7 +189,7 @@ async fn a_model_s_thoughts_are_put_back_where_a_program_does_not_keep_them() {
     let mut meter = bench.meter(&model);
     let request = Request { messages: vec![Message::new(Role::User, "hi")], ..Request::default() };
     meter.answer(request.clone()).await.unwrap();
-    // Some programs give calls ids of their own.
+    // Some programs replace the ids of calls by their own.
     for id in ["a", "call_a_0"] {
         let mut request = request.clone();
         let call = ToolCall { id: id.into(), ..call.clone() };
@@ -217,7 +217,7 @@ async fn calls_that_come_together_are_made_together_as_far_as_the_money_goes_and
             self.0.query(request).await
         }
     }
-    // Each call may cost 0.4 of 1 dollar: two run at a time, with 0.25 left in the end.
+    // Each call may cost up to $0.40. With $1, two calls run at a time, and $0.25 is left at the end.
     for (cost, most_tokens, seconds) in [(10.0, 40, 10), (1.0, 40, 20), (1.0, 90, 30)] {
         let model = ExpensiveModel(RespondingModel::new(10, |_| Ok(reply(1))));
         let mut bench = MeterFixture::new(Limits { cost, ..Limits::default() });

@@ -1,4 +1,5 @@
-//! Cleans outputs for SUPER's agent: removes progress bars and compiler messages. Scoring uses the complete outputs.
+//! Cleans outputs as SUPER's agent does: removes progress bars and compiler messages. Scoring uses the complete
+//! outputs.
 
 use std::sync::LazyLock;
 
@@ -21,7 +22,7 @@ static COMPILER: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// A source line or marker that a compiler prints below a warning.
 static SOURCE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*\d*\s*\|").ok());
 
-/// Removes these lines from a text. Of a line that overwrote itself (`\r`), the last state is kept.
+/// Removes progress bars and compiler messages from a text. If a line was overwritten (`\r`), its last state is kept.
 pub fn clean(text: &str) -> String {
     let hits =
         |expression: &LazyLock<Option<Regex>>, line: &str| (**expression).as_ref().is_some_and(|it| it.is_match(line));

@@ -1,4 +1,5 @@
-//! The history as one message: thoughts, actions and observations. Only the newest observation is long.
+//! The whole history as one message of thoughts, actions and observations. All observations except the newest are cut
+//! to a few hundred characters.
 
 use crate::agent::history::SHORT;
 use crate::agent::tail::tail;
@@ -7,7 +8,7 @@ use crate::model::{Message, Role};
 /// Maximum characters of the newest observation.
 const LONG: usize = 50_000;
 
-/// The turns so far: replies and observations.
+/// Replies and observations of all turns so far.
 #[derive(Default)]
 pub struct PastTurns {
     turns: Vec<(String, String)>,
@@ -19,7 +20,7 @@ impl PastTurns {
         self.turns.push((said, observation));
     }
 
-    /// Builds the request's messages: the prompt, and the history if there is any.
+    /// Builds the messages of a request: the prompt, and a message with the history unless it is empty.
     pub fn messages(&self, prompt: &Message) -> Vec<Message> {
         let newest = self.turns.len().saturating_sub(1);
         let turns = self.turns.iter().enumerate().map(|(place, (said, observation))| {
@@ -32,7 +33,7 @@ impl PastTurns {
     }
 }
 
-/// Cuts a new observation.
+/// Cuts the newest observation to its maximum length.
 pub fn newest(observation: &str) -> String {
     cut_end(observation, LONG)
 }

@@ -1,6 +1,6 @@
-//! `react:preset=super`: SUPER's own agent (Bogin et al., 2024), with our own wording. One prompt with three shots; the
-//! whole history is one assistant message; `execute`, `edit` and `submit` are written as text; observations are cleaned
-//! for the model.
+//! `react:preset=super`: imitates SUPER's own agent (Bogin et al., 2024), with prompts in our words. The prompt has
+//! three examples (shots); the whole history is one assistant message; calls of `execute`, `edit` and `submit` are
+//! written as text; the model is shown cleaned observations.
 
 mod clean;
 mod history;
@@ -16,16 +16,16 @@ use crate::agent::{AttemptEnd, Context, End, Event, Limits, Task};
 use crate::model::{Message, Model, Request, RequestOptions, Role};
 use history::PastTurns;
 
-/// Sampling settings of SUPER's agent, used unless the run sets others.
+/// Sampling settings of SUPER's agent, used unless the run sets its own.
 const TEMPERATURE: f64 = 0.2;
 const TOP_P: f64 = 0.5;
 const MOST_TOKENS: u32 = 1500;
-/// Consecutive unusable replies that end an attempt: SUPER retries three times.
+/// Number of consecutive unusable replies after which an attempt ends, because SUPER retries three times.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 4;
-/// Maximum characters of a malformed reply's error.
+/// Maximum characters of the error for a malformed reply.
 const FAULT: usize = 2000;
 
-/// Runs one attempt, or one of several tries. `lesson` is the prompt's text about the previous try.
+/// Runs one attempt, or one of its tries. `lesson` is the text of the prompt about the previous try.
 pub(super) async fn work(
     task: &Task,
     limits: &Limits,
@@ -95,7 +95,7 @@ async fn steps(
     }
 }
 
-/// Runs an action. The observation is cleaned and cut as the model is shown it.
+/// Runs an action. The returned observation is cleaned and cut.
 async fn run(
     tools: &ToolSet,
     name: String,

@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-/// The end of a reply; text after it is ignored.
+/// The text that ends a reply; text after it is ignored.
 const END: &str = "</content>";
 const OBSERVATION: &str = "\nObservation:";
 const BEFORE: &str = "<<<BEFORE_EDIT>>>";
 const AFTER: &str = "<<<AFTER_EDIT>>>";
 
-/// An action with its arguments, or the reply's error.
+/// An action and its arguments, or why the reply is malformed.
 type ReplyAction = Result<(String, Map<String, Value>), String>;
 
-/// Parses a reply into its text for the history and its action. Text after the content, such as an observation made up
-/// by the model, is dropped.
+/// Parses a reply into its text for the history and its action. Text after the action, such as an observation that the
+/// model made up, is dropped.
 pub fn read(text: &str) -> (String, ReplyAction) {
     let text = text.trim();
     let said = match (text.find(END), text.find(OBSERVATION)) {
@@ -21,7 +21,7 @@ pub fn read(text: &str) -> (String, ReplyAction) {
         _ => text,
     };
     let call = action(said);
-    // SUPER's stop sequence cuts the reply before the closing tag.
+    // The stop sequence, which SUPER also uses, cuts replies before the closing tag.
     let is_open = said.contains("<content>") && !said.contains(END);
     let said = if is_open { format!("{}\n{END}", said.trim_end()) } else { said.to_owned() };
     (if said.is_empty() { "(nothing)".to_owned() } else { said }, call)
@@ -84,7 +84,7 @@ mod tests {
             "Thought: look\nAction: execute\n<content>\n!ls\nx = 1\n</content>\nObservation: a.py\nThought: more";
         assert_eq!(called(text), ("execute".to_owned(), json!({"code": "!ls\nx = 1"})));
         assert!(read(text).0.ends_with("x = 1\n</content>"));
-        // A reply cut before its closing tag.
+        // A reply that is cut before its closing tag is valid.
         let (said, call) = read("Thought: done\nAction: submit\n<content>\n{\"a\": 1}\n");
         assert_eq!(call.unwrap().1["answer"], "{\"a\": 1}");
         assert!(said.ends_with("{\"a\": 1}\n</content>"));
