@@ -117,7 +117,7 @@ impl RemoteAgent {
         let called = ToolCall { id: format!("call_{step}"), name, arguments: call.arguments.clone() };
         let text = cut_middle(&call.text, TEXT).into_owned();
         let reply = Reply { text, tool_calls: vec![called], ..Reply::default() };
-        context.trajectory.push(&Event::reply(step, &reply, waited, None));
+        context.trajectory.push(&Event::reply(step, &reply, None, waited, None));
         if answering == AnswerMethod::Printed && call.tool == SUBMIT {
             return match answer_of(&call.arguments) {
                 Ok(raw) => {
