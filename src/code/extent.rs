@@ -66,7 +66,7 @@ pub(super) fn indent(source: &[u8], def: usize, first: usize) -> Vec<u8> {
     [outer, step].concat()
 }
 
-/// Returns the first line ending after `at`; if there is none, the last one before `at`; if there is none either, `\n`.
+/// Returns the first line ending after `at`; without one, the last one before `at`; without any, `\n`.
 pub(super) fn line_ending(source: &[u8], at: usize) -> &'static [u8] {
     let is_end = |byte: &u8| *byte == b'\n' || *byte == b'\r';
     let next = source[at..].iter().position(is_end).map(|offset| at + offset);

@@ -1,4 +1,4 @@
-//! Chooses the backend that builds an env: the requested one or, for `auto`, one that can.
+//! Chooses the backend that builds an env: the one that the user requested or, for `auto`, one that can build it.
 
 #[cfg(feature = "conda")]
 use std::collections::BTreeSet;
@@ -59,16 +59,16 @@ impl fmt::Display for EnvKind {
     }
 }
 
-/// Settings for building envs.
+/// The user's settings for building envs.
 #[derive(Debug, Clone, Default)]
 pub struct EnvBuildOptions {
-    /// The backend.
+    /// The requested kind of env.
     pub kind: EnvKind,
-    /// URL prefix of conda channel names, overriding the user's own configuration.
+    /// URL prefix for names of conda channels; replaces the prefix in the user's conda configuration.
     pub alias: Option<String>,
     /// Whether to avoid network access.
     pub offline: bool,
-    /// Whether to lock venvs for this machine only.
+    /// Whether to lock venvs for this machine's Python and platform only.
     pub here: bool,
 }
 
@@ -106,8 +106,9 @@ impl EnvBuildOptions {
         Venv::new().offline(self.offline).here(self.here)
     }
 
-    /// Returns the backends for which to lock the env of `folder`: those for which it is locked already or, if none,
-    /// venv, or conda if the yml requests packages that a venv cannot provide.
+    /// Returns the backends for which to lock the env of `folder`: the backends for which it is already locked. If it
+    /// is not locked yet, returns conda if the `environment.yml` requests packages that a venv cannot provide,
+    /// otherwise venv.
     ///
     /// # Errors
     /// As [`EnvBuildOptions::open`].
@@ -127,14 +128,15 @@ impl EnvBuildOptions {
     }
 }
 
-/// Uses conda if possible, otherwise venv.
+/// The backend `auto`: uses conda if possible, otherwise a venv.
 ///
-/// Only an env that is locked for conda and not built yet needs a network request, to check whether a channel answers.
-/// An env without `conda.lock` is always a venv.
+/// An env without `conda.lock` is always a venv. Only for an env that is locked for conda and not built yet, a network
+/// request checks whether a channel answers.
 #[derive(Debug)]
 struct Auto {
     options: EnvBuildOptions,
-    /// Envs that fell back to a venv, so that this is decided and reported only once.
+    /// Folders of envs for which a venv is used because conda's channels could not be reached. Remembered, so that this
+    /// is decided and reported only once.
     #[cfg(feature = "conda")]
     fallen: Mutex<BTreeSet<PathBuf>>,
 }

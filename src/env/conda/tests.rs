@@ -1,4 +1,4 @@
-//! Specifications and lock files; tests that need a channel are in `tests/it/conda.rs`.
+//! Tests of specifications and lock files. Tests that need a channel are in `tests/it/conda.rs`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
