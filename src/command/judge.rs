@@ -378,8 +378,8 @@ impl InstructionJudge<'_> {
             || call.parsed.get(name).is_some_and(|got| is_same(right, got, name, leeway))
     }
 
-    /// Whether a value is the path of the file from which the result is read. The result itself shows then that the
-    /// file was written, by whatever means.
+    /// Whether a value is the path of the file from which the result is read. In that case, the result itself shows
+    /// that the file was written, by whatever means.
     fn is_result(&self, right: &Value) -> bool {
         let Some(right) = right.as_str().filter(|_| self.instruction.expect.outcome) else { return false };
         let Instruction { files, result, path, .. } = self.instruction;

@@ -247,7 +247,7 @@ pub fn verdict(experiment: &Experiment, gold: &GoldResult, runs: &[Value]) -> Ex
 /// Biases for which [`power`] is computed, in standard deviations of gold's repeats.
 const BIASES: [f64; 3] = [1.0, 2.0, 4.0];
 
-/// Chances of a solution to pass verification although one of its values is biased: pairs of a bias, in standard
+/// Chances that a solution passes verification although one of its values is biased: pairs of a bias, in standard
 /// deviations of gold's repeats, and a simulated chance. Empty for a paper in which nothing varies on purpose.
 #[must_use]
 pub fn power(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Vec<(f64, f64)> {

@@ -70,7 +70,7 @@ pub struct AttemptJob {
 }
 
 impl RunContext {
-    /// Makes an attempt. If it is lost to infrastructure, the result is still a record, with such an end.
+    /// Makes an attempt. An attempt that is lost to infrastructure also gets a record, whose end says so.
     ///
     /// # Errors
     /// Kind `Store` if the record cannot be stored, and internal errors.
