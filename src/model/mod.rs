@@ -61,7 +61,7 @@ use serde::{Deserialize, Serialize};
 pub enum Role {
     /// The system prompt.
     System,
-    /// The task, and messages that the program writes during the attempt.
+    /// The task, and messages that the harness writes during the attempt.
     User,
     /// The model.
     Assistant,
@@ -229,14 +229,14 @@ pub struct Request {
 /// Token counts of one call or of several. `cached` is part of `input`, `reasoning` part of `output`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// Tokens of the prompt.
+    /// Prompt tokens.
     pub input: u64,
     /// Prompt tokens read from the provider's cache.
     pub cached: u64,
     /// Prompt tokens written to the provider's cache.
     #[serde(default)]
     pub cache_written: u64,
-    /// Tokens of the reply.
+    /// Reply tokens.
     pub output: u64,
     /// Reply tokens spent on reasoning.
     pub reasoning: u64,
