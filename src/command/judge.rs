@@ -308,7 +308,7 @@ impl InstructionJudge<'_> {
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
         let is_asked = |part: &&Value| self.asked.iter().any(|argument| is_argument(argument, part));
         let written = written.flat_map(|(name, right)| {
-            // Of a list, only the requested parts must be in the text, because the others may be read from a file or
+            // Only the requested parts of a list must be in the text, because the others may be read from a file or
             // computed.
             let parts = parts(right).filter(|part| !right.is_array() || is_asked(part));
             parts.map(move |part| (name, part))

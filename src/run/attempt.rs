@@ -48,7 +48,7 @@ pub struct RunContext {
 /// An attempt in progress.
 #[derive(Clone, Copy)]
 pub(super) struct AttemptInProgress<'a> {
-    /// The item of its sample.
+    /// The item that the attempt's sample belongs to.
     pub(super) ready: &'a dyn Ready,
     /// The files and the task given to the attempt.
     pub(super) staged: &'a Staged<'a>,

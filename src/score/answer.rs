@@ -29,8 +29,8 @@ pub fn parse_answer(raw: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Returns the object that [`parse_answer`] would parse, as written in the text. For texts with more than an answer,
-/// such as the output of a program.
+/// Returns the object that [`parse_answer`] would parse, as written in the text. For texts that contain more than an
+/// answer, such as the output of a program.
 #[must_use]
 pub fn find_answer(text: &str) -> Option<&str> {
     last_object(text).ok().map(|(written, _)| written)
