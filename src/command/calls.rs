@@ -31,7 +31,7 @@ pub struct FunctionCall {
     /// Line number in the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
-    /// Line number of the call that made this one.
+    /// Line number of the call that made this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<usize>,
     /// In an attempt: whether another recorded call made this one.

@@ -216,8 +216,8 @@ pub async fn check_baseline(
     Ok(measured)
 }
 
-/// Completes the results of an experiment that varies on purpose: `first`, and those of further runs on the unmasked
-/// repo.
+/// Completes the results of an experiment that varies on purpose: returns `first` and the results of further runs on
+/// the unmasked repo.
 ///
 /// # Errors
 /// Kind `Baseline` for a run without a result, and the errors of [`ReadyPaper::measure_one`].
