@@ -16,7 +16,7 @@ pub enum FailureKind {
     Taken,
     /// A paper, repo or environment file is invalid.
     Suite,
-    /// The unmasked repo does not reproduce its gold, so scores would be meaningless.
+    /// The unmasked repo does not reproduce its own gold results, so scores would be meaningless.
     Baseline,
     /// This machine lacks something that is needed, such as an interpreter, a kernel feature, disk space or a container
     /// engine.

@@ -42,7 +42,7 @@ pub enum AgentSpec {
     Function(FunctionSpec),
     /// `scripted:FILE`: a fixed list of tool calls.
     Scripted(PathBuf),
-    /// `mutant:P`: the original functions, each replaced by a mutant with this probability.
+    /// `mutant:P`: the original functions, each replaced by a mutant with probability P.
     Mutant(f64),
     /// `single`: a single reply.
     Single,
@@ -52,7 +52,7 @@ pub enum AgentSpec {
     Gold,
     /// `noop`: does nothing.
     Noop,
-    /// `forger`: satisfies what can be measured without re-running its work.
+    /// `forger`: satisfies those measures that do not re-run its code.
     Forger,
     /// `random`: made-up results.
     Random,

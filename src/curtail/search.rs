@@ -83,12 +83,12 @@ pub struct CurtailedExperiment {
     pub note: Option<String>,
 }
 
-/// A chosen setting and its results.
+/// The setting chosen by the search, and its results.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChosenSetting {
     /// The values of the parameters.
     pub setting: Setting,
-    /// The command with these parameters.
+    /// The command with the values of this setting.
     pub command: String,
     /// CPU seconds of the unmasked repo with this setting.
     pub seconds: f64,

@@ -21,7 +21,7 @@ pub struct CompiledCode {
 /// The data from which a manifest is made.
 #[derive(Debug, Clone, Copy)]
 pub struct ManifestInput<'a> {
-    /// The paper's title, if its text has one.
+    /// The paper's title, if the text of the paper contains it.
     pub title: Option<&'a str>,
     /// Facts about the package, used where the paper's text gives none.
     pub facts: &'a PackageFacts,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Folders of the system's own programs.
+/// The system's folders of programs, as a value for PATH.
 pub(super) const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Removes all write permissions in the folder `prefix`.

@@ -26,7 +26,7 @@ const MINORS: std::ops::RangeInclusive<u64> = 9..=14;
 /// Processors for which packages are locked, with Linux.
 const PROCESSORS: [&str; 2] = ["x86_64", "aarch64"];
 
-/// The venv backend: Python's own `venv` and pip.
+/// The venv backend, which uses Python's `venv` and pip.
 #[derive(Debug, Clone)]
 pub struct Venv {
     /// Folders to search for interpreters.

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::whole::WholeFile;
 use crate::error::Result;
 
-/// A cache folder for values of one type.
+/// A disk cache for values of one type.
 #[derive(Debug, Clone)]
 pub struct DiskCache<T> {
     folder: PathBuf,

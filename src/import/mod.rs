@@ -234,7 +234,8 @@ fn paper_text(
     Ok(scrubbed.text)
 }
 
-/// Creates the env from the paper's environment file. Without one, from a template that a person must complete.
+/// Creates the env from the paper's environment file or, without one, from a template that a person must complete.
+/// Returns the env's id.
 fn environment(draft: &mut Draft, paper: &PublishedPaper, findings: &mut Vec<ImportRemark>) -> Result<String> {
     let yml = if let Some(path) = &paper.environment {
         std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?

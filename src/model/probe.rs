@@ -53,7 +53,7 @@ impl Provider {
     /// Checks that the provider can be reached and does not deny the key or the model.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] if there is no server, [`ModelError::Denied`] with the server's words.
+    /// [`ModelError::Unavailable`] if the server cannot be reached; [`ModelError::Denied`], with the server's message.
     pub(super) async fn look(&self) -> Result<ProbeCost, QueryFailed> {
         self.connect().await?;
         let mut tries = 0;

@@ -39,10 +39,10 @@ pub struct Quote {
 pub(crate) struct NoAffordableReply;
 
 impl Quote {
-    /// Returns the maximum tokens of a reply for this money; `None` if no bound is needed.
+    /// Returns the maximum number of tokens that a reply may have for this money; `None` if the reply needs no bound.
     ///
     /// # Errors
-    /// If the money is too little for any reply.
+    /// If the money is not enough for any reply.
     pub(crate) fn affordable(&self, dollars: f64) -> Result<Option<u32>, NoAffordableReply> {
         if self.token <= 0.0 {
             return Ok(None);

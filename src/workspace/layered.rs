@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 /// Maximum time that discarding a workspace waits for its removal, which otherwise continues in the background.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// A masked tree that one attempt may change freely.
+/// The masked tree of one attempt, which the attempt may change.
 #[derive(Debug)]
 pub struct Workspace {
     snapshot: Snapshot,

@@ -164,7 +164,7 @@ impl Snapshot {
     }
 }
 
-/// Returns a repo's path with links resolved, its entries, and its digest.
+/// Returns a repo's path with links resolved, the repo's entries, and its digest.
 fn examine(repo: &Path) -> Result<(PathBuf, TreeManifest, String)> {
     let repo = repo.canonicalize().map_err(|error| {
         Error::suite(format!("failed to read the repo `{}`", repo.display()))

@@ -24,7 +24,7 @@ pub(in crate::env) use places::CondarcLocations;
 pub(in crate::env) struct CondaSettings {
     /// URL prefix for channel names, without a trailing slash. `None` means the library's default.
     pub(in crate::env) alias: Option<String>,
-    /// Channels appended to those of an `environment.yml` without `nodefaults`.
+    /// The user's channels, which are appended to those of an `environment.yml` unless it contains `nodefaults`.
     pub(in crate::env) channels: Vec<String>,
     /// Channels meant by the name `defaults`.
     pub(in crate::env) default_channels: Vec<String>,

@@ -65,7 +65,7 @@ fn environment(packages: &[String]) -> String {
     format!("name: {ENV}\nchannels:\n  - conda-forge\n  - nodefaults\ndependencies:\n  - python>=3.12,<3.14\n{pip}")
 }
 
-/// Writes one paper and its repo.
+/// Writes the files of one paper and its repo.
 fn paper(task: &PublishedTask, suite: &Suite) -> Result<ImportedTask> {
     let (repo, dir) = (suite.repo_dir(&task.id), suite.paper_dir(&task.id));
     copy(&task.folder, &repo)?;

@@ -263,7 +263,7 @@ impl Fixed {
         Ok((!named.is_empty()).then_some(named))
     }
 
-    /// Splices a reply into its file and writes the file into the sandbox.
+    /// Splices a reply into the function's file, and writes the file into the sandbox.
     async fn put(
         &self,
         place: usize,
@@ -387,7 +387,7 @@ fn named(reply: &str, paths: &[String]) -> Vec<PathBuf> {
     found
 }
 
-/// Splices a reply into its file and parses the new file.
+/// Splices a reply into the function's file, and parses the new file.
 fn splice(
     function: &TaskFunction,
     code: &Code,
