@@ -32,8 +32,8 @@ const fn never(_: &Experiment) -> bool {
 /// [`FEWEST_REPEATS`] times. Keeps the old gold's results of the other protocol if they are of the same repo and env.
 ///
 /// # Errors
-/// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance; numbers of
-/// experiments that vary on purpose may vary.
+/// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance;
+/// numbers of experiments that vary on purpose may vary.
 pub async fn record(
     ready: &ReadyPaper,
     protocol: Protocol,
