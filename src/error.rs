@@ -23,9 +23,9 @@ pub enum FailureKind {
     Machine,
     /// A required folder (cache, scratch, data) cannot be used by this user or by the user of the sandboxes.
     Place,
-    /// The model's provider refused a call or could not be reached, or the model's price is unknown.
+    /// The model cannot be used, for example because the key is missing or denied, or because its price is unknown.
     Model,
-    /// The model's provider cannot be reached or refuses every call.
+    /// The model's provider cannot be reached or fails every call.
     Provider,
     /// The store of runs could not be read or written.
     Store,

@@ -41,13 +41,13 @@ pub struct Proportion {
 /// How well the verdicts of curtailed experiments agree with those of full experiments.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Agreement {
-    /// Number of solutions that pass both.
+    /// Number of solutions that pass both experiments.
     pub both: usize,
     /// Number of solutions that pass the curtailed experiment but fail the full one: wrong solutions that are accepted.
     pub false_pass: usize,
     /// Number of solutions that fail the curtailed experiment but pass the full one: right solutions that are rejected.
     pub false_fail: usize,
-    /// Number of solutions that fail both.
+    /// Number of solutions that fail both experiments.
     pub neither: usize,
     /// Among solutions that pass the curtailed experiment, the share that passes the full one; `None` if there are
     /// none.

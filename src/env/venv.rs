@@ -263,7 +263,7 @@ impl EnvBackend for Venv {
     }
 }
 
-/// Returns the folder in the cache of an env.
+/// Returns an env's folder in the cache.
 fn home(environment: &Environment, lock: &str, cache: &Path) -> Result<PathBuf> {
     let key = hex(&Sha256::digest(format!("{FORMAT}\n{}\n{}\n{lock}", environment.id, environment.digest)));
     let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;

@@ -34,7 +34,7 @@ pub struct Quote {
     pub thoughts: u32,
 }
 
-/// The error for money that buys no reply at all.
+/// The error if the remaining money does not buy any reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoAffordableReply;
 

@@ -133,7 +133,7 @@ pub enum Event {
         what: String,
         /// Tokens, if the provider reports them.
         usage: Usage,
-        /// Their cost in dollars.
+        /// Cost of these tokens in dollars.
         cost: f64,
         /// Seconds waited.
         seconds: f64,

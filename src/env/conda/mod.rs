@@ -318,7 +318,7 @@ fn here() -> Result<Subdir> {
     Subdir::current().ok_or_else(|| Error::machine("conda does not support this platform").hint("use `--env venv`"))
 }
 
-/// Returns the folder in the cache of an env.
+/// Returns an env's folder in the cache.
 fn home(source: &EnvironmentFile, section: &PlatformPackages, cache: &Path) -> Result<PathBuf> {
     let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
     let key = hex(&Sha256::digest(format!("{}\n{}", source.id, digest(section, &source.variables))));

@@ -49,11 +49,11 @@ pub struct RescoredMeans {
 pub struct RecomputedValues {
     /// Number of values `submitted`.
     pub submitted: usize,
-    /// Number of accuracies, of attempts whose gold is known.
+    /// Number of accuracies that were computed for attempts whose gold is known.
     pub accuracy: usize,
-    /// Number of accuracies, of attempts without a submission.
+    /// Number of accuracies that were computed for attempts without a submission.
     pub nothing: usize,
-    /// Number of script results.
+    /// Number of script results that were computed.
     pub script: usize,
 }
 
