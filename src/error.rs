@@ -25,7 +25,7 @@ pub enum FailureKind {
     Place,
     /// The model cannot be used, for example because the key is missing or denied, or because its price is unknown.
     Model,
-    /// The model's provider cannot be reached or fails every call.
+    /// The model's provider does not answer, or refuses all calls.
     Provider,
     /// The store of runs could not be read or written.
     Store,
