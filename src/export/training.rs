@@ -67,11 +67,9 @@ pub struct TurnRow {
     pub logprobs: Option<Vec<f64>>,
     /// Number of the earlier step whose prompt and reply this prompt begins with, null if there is none.
     pub continues: Option<u64>,
-    /// Number of leading ids that the prompt shares with the prompt and reply of the step in `continues`, null if ids
-    /// are unknown.
+    /// Number of leading ids that the prompt shares with the step in `continues`, null if ids are unknown.
     pub kept_tokens: Option<u64>,
-    /// Number of ids of the step in `continues` that this prompt does not repeat, null if ids are unknown; 0 if the
-    /// conversation continues.
+    /// Number of that step's ids that this prompt does not repeat, null if unknown; 0 if the conversation continues.
     pub dropped_tokens: Option<u64>,
     /// Reason why ids were dropped: how the agent changed the conversation, or that the server wrote it differently.
     pub dropped_by: Option<String>,
