@@ -121,7 +121,7 @@ pub struct Arguments {
     machine: MachineArguments,
 }
 
-/// Findings, for the tables and the list at the end.
+/// Findings about the new paper, for the tables and the list of remaining work that are printed at the end.
 struct DraftFindings {
     left_out: BTreeMap<PathBuf, &'static str>,
     tried: Vec<TrialResult>,
